@@ -165,4 +165,4 @@ apt-boost:
 	fi
 
 clean:
-	rm -rf build dist out $(VENV)
+	rm -rf build dist out .pytest_cache $(VENV)

@@ -22,8 +22,8 @@ from typing import Any
 
 from retrompi.store import open_store
 from retrompi.studies import design
-from retrompi.studies.pool import Pool
 from retrompi.studies.run import Executor, Here, run_study
+from retrompi.studies.worker_pool import Pool
 
 VARIANTS = {
     "model": "wmpi,winmpich",

@@ -41,7 +41,7 @@ class Executors(Workers):
             return DaskExecutor(workers=self.jobs, scheduler=self.scheduler, say=lambda line: click.echo(line, err=True))
         if self.scheduler is not None:
             raise UsageError("--scheduler is for --executor dask", code="unused-option")
-        from retrompi.studies.pool import Pool
+        from retrompi.studies.worker_pool import Pool
 
         return Pool(self.jobs)
 
@@ -65,12 +65,13 @@ class AnswerOptions(Executors):
 
 def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
     """The scenario with ``--set`` applied; refuses here, before anything runs, what no run could have."""
-    from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
-    from retrompi.studies import case
+    from retrompi.studies import case, catalogue
+    from retrompi.studies.applies import refuse_idle
 
-    found = case.apply(registry.scenario(name), parse_sets(list(sets)))
+    found = case.apply(catalogue.scenario(name), parse_sets(list(sets)))
     case.identity(found)
+    refuse_idle(found)
     return found
 
 
@@ -115,7 +116,7 @@ def count_line(counts: tuple[int, int]) -> str:
 
 def outside_lines(scenarios: Sequence[Scenario]) -> list[str]:
     """One warning on stderr for each model that is used outside of its calibrated range; the lines, for JSON."""
-    from retrompi.spec.calibrated_range import outside, outside_of_trace
+    from retrompi.spec.outside_range import outside, outside_of_trace
     from retrompi.studies import metrics
     from retrompi.studies.keys import ranks_of
     from retrompi.studies.scenario import trace_of

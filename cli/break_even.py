@@ -53,7 +53,8 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     """
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case
-    from retrompi.studies.breakeven import break_even
+    from retrompi.studies.applies import refuse_idle
+    from retrompi.studies.breakeven import Rules, break_even
 
     base = the_scenario(scenario, given.sets)
     if not given.a and not given.b:
@@ -65,6 +66,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     concerned = [case.concerns(scale.key, s.model) for s in sides]
     texts = (scale.text(low), scale.text(high))
     ends = [case.apply(s, {scale.key: t}) if mine else s for t in texts for s, mine in zip(sides, concerned, strict=True)]
+    refuse_idle(*sides, *ends)
     known = [case.identity(end) for end in ends]
     if known[::2] == known[1::2]:  # what was given is what the scenario has: a tie all the way, dearly found
         raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
@@ -79,10 +81,8 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
             readings = ask([{**g, **(to if mine else {})} for to, g, mine in moved])
             return list(zip(readings[::2], readings[1::2], strict=True))
 
-        found = break_even(
-            evaluate, scale, low, high, more_is_better=wanted.more_is_better, scan=given.scan,
-            tolerance=share("--tolerance", given.tolerance), tie=share("--tie", given.tie),
-        )  # fmt: skip
+        rules = Rules(wanted.more_is_better, given.scan, share("--tolerance", given.tolerance), share("--tie", given.tie))
+        found = break_even(evaluate, scale, low, high, rules)
     names = (_name("a", given.a), _name("b", given.b))
     if output.as_json:
         print_json(as_object(found, wanted, base.name, names, warnings))

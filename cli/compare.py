@@ -89,9 +89,9 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     else:
         print_comparison(found, verdict)
     if given.out is not None:
-        from retrompi.render import comparison
+        from retrompi.render import compare_page
 
-        comparison.write(given.out, found, verdict, compare.hashes_of(kept, found))
+        compare_page.write(given.out, found, verdict, compare.hashes_of(kept, found))
         click.echo(f"page: {given.out}", err=not output.text)
     ids = ",".join(str(e.run_id) for e in found.executions.values())
     note(f"runs {ids}; the page again: retrompi compare --runs {ids} -o PAGE.html")

@@ -16,8 +16,8 @@ from retrompi.cli.output import Column, print_csv, print_json, print_table
 if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
+    from retrompi.studies.compare_runtimes import Row
     from retrompi.studies.metrics import Metric
-    from retrompi.studies.runtimes import Row
     from retrompi.studies.scenario import Scenario
 
 
@@ -29,7 +29,7 @@ def run_runtimes(
 
     from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
-    from retrompi.studies import case, metrics, runtimes
+    from retrompi.studies import case, compare_runtimes, metrics
 
     models, platforms = given.models or (), given.platforms or ()
     if text is None:
@@ -41,7 +41,7 @@ def run_runtimes(
     for name in models:
         registry.model(name)
     first = platforms[0] if platforms else given.platform
-    base = runtimes.program(text, arguments, models[0], first, given.mode, np)
+    base = compare_runtimes.program(text, arguments, models[0], first, given.mode, np)
     seeded = ctx.get_parameter_source("seed") == ParameterSource.COMMANDLINE
     words = {"fidelity": given.fidelity, "seed": str(given.seed) if seeded else None}
     base = case.apply(base, {**{k: v for k, v in words.items() if v is not None}, **parse_sets(list(given.sets))})
@@ -50,10 +50,11 @@ def run_runtimes(
         wanted = [metrics.parse("section"), *wanted]
     for metric in wanted:
         metric.check(base)
-    warnings = outside_lines(runtimes.resolved(base, models, platforms))
+    candidates = compare_runtimes.Candidates(base, models, platforms, wanted)
+    warnings = outside_lines(compare_runtimes.resolved(candidates))
     kept = output.open()
     with progress("comparing") as report, Executors(given.jobs, None, None).working() as executor:
-        found = runtimes.rows(kept, base, models, platforms, wanted=wanted, executor=executor, fresh=output.fresh, report=report)
+        found = compare_runtimes.rows(kept, candidates, executor=executor, fresh=output.fresh, report=report)
     if output.as_json:
         units = {m.name: m.unit for m in wanted}
         print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warnings})

@@ -69,9 +69,9 @@ def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, fl
         pairs = [{**g, "pair": f"{g['backend']} / {g['reference']}"} for g in groups]
         print_table(pairs, (Column("group", "all held-out rows of"), Column("pair", "pair"), *_SPREAD))
     if given.out is not None:
-        from retrompi.render import comparison_suite
+        from retrompi.render import suite_page
 
-        comparison_suite.write(given.out, done, bounds)
+        suite_page.write(given.out, done, bounds)
         click.echo(f"page: {given.out}", err=not output.text)
     if not _good(done):
         ctx.exit(1)

@@ -13,7 +13,7 @@ from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
-    from retrompi.studies.differences import Differences
+    from retrompi.studies.run_differences import Differences
 
 KEYS = ("part", "what", "a", "b", "difference", "ratio", "unit", "source_a", "source_b")
 MOST_RANKS = 12
@@ -37,9 +37,9 @@ def command(ctx: click.Context, first: int, second: int, output: StoreOutput) ->
       retrompi diff 12 13
       retrompi diff 12 13 --csv
     """
-    from retrompi.studies import differences
+    from retrompi.studies import run_differences
 
-    found = differences.diff(output.open(write=False), first, second)
+    found = run_differences.diff(output.open(write=False), first, second)
     if output.as_json:
         print_json([{k: row[k] for k in KEYS} for row in found.rows])
     elif output.as_csv:
@@ -55,7 +55,7 @@ def command(ctx: click.Context, first: int, second: int, output: StoreOutput) ->
 
 
 def _print(found: Differences, first: int, second: int) -> None:
-    from retrompi.studies.differences import PARTS, show
+    from retrompi.studies.run_differences import PARTS, show
 
     def side(name: str) -> Any:
         return lambda row: show(row, name)

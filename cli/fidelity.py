@@ -53,7 +53,7 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
     from retrompi import traces
     from retrompi.sim import fidelity
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec.calibrated_range import outside, outside_of_trace
+    from retrompi.spec.outside_range import outside, outside_of_trace
     from retrompi.spec.question import Question, Replay, pingpong
     from retrompi.store.lookup import samples_in
     from retrompi.store.rungs import spread, spread_of_trace

@@ -28,13 +28,6 @@ LIST = (
     Column("summary", "summary"),
 )
 GOALS = (Column("text", "goal"), Column("topic", "curriculum's topic"), Column("bloom", "level"), Column("area", "area"))
-TASKS = (
-    Column("task", "task"),
-    Column("status", "status"),
-    Column("points", "points", lambda v: f"{v:g}", right=True),
-    Column("of", "of", lambda v: f"{v:g}", right=True),
-    Column("says", "says"),
-)
 GRADES = ("student", "lab", "points", "of", "percent", "passed", "checks", "hints", "source", "alike", "problem")
 SIGN = {"right": ("✓", "green"), "sealed": ("✓", "green"), "changed": ("!", "yellow"), "wrong": ("✗", "red"), "unreadable": ("✗", "red"),
         "missing": ("·", "yellow"), "waiting": ("·", "yellow")}  # fmt: skip
@@ -306,7 +299,7 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
     from retrompi.base.csv_safe import safe_cell
     from retrompi.labs import collect, submissions
     from retrompi.render.html import save
-    from retrompi.studies.pool import processors
+    from retrompi.studies.worker_pool import processors
 
     output.open()  # a store that cannot be used is said once, not for every submission
     where = output.where

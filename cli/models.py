@@ -37,7 +37,6 @@ COLLECTIVES = (
     Column("when", "when"),
     Column("source", "source"),
 )
-COLLECTIVE_KEYS = ("operation", "algorithm", "when", "source")
 CARD_KEYS = ("name", "value", "text", "unit", "low", "high", "choices", "source", "help", "overridden")
 
 

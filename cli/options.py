@@ -55,13 +55,14 @@ def _names(kind: str, incomplete: str) -> list[CompletionItem]:
     """Completions from folder and file names alone: pressing TAB must not import a model."""
     from retrompi.base import paths
     from retrompi.spec import registry
+    from retrompi.studies import catalogue
 
     try:
         if kind == "model":
             folders = [d for d in (paths.models_dir(), paths.user_models_dir()) if d.is_dir()]
             names = sorted({p.name for d in folders for p in d.iterdir() if (p / "__init__.py").is_file()})
         else:
-            names = registry.platform_names() if kind == "platform" else registry.scenario_names()
+            names = registry.platform_names() if kind == "platform" else catalogue.scenario_names()
     except (RetrompiError, OSError):
         return []
     found = [CompletionItem(n) for n in names if n.startswith(incomplete)]

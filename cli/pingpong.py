@@ -61,8 +61,8 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
       retrompi pingpong -m wmpi --set wmpi.packet=256KiB --csv
     """
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec import cross_traffic as network
-    from retrompi.spec.calibrated_range import outside
+    from retrompi.spec import cross_traffic
+    from retrompi.spec.outside_range import outside
     from retrompi.spec.question import Beside, pingpong
     from retrompi.store.lookup import answer
 
@@ -74,16 +74,17 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     store_ = output.open()
     beside = Beside(given.traffic, given.failures)
     found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps), beside=beside), fresh=output.fresh)
-    for line in network.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
+    for line in cross_traffic.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
         note(line)
     beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
     emit_curve(found.rows, warn(beyond, given.model), output)
     if overlaid and output.text:
         _beside(found.rows, overlaid)
     if given.out is not None:
-        from retrompi.render import pingpong as page
+        from retrompi.render import curve_page
 
-        page.write(given.out, page.Simulated(given.model, given.platform, given.mode, tuple(found.rows), found.run_id), overlaid)
+        drawn = curve_page.Simulated(given.model, given.platform, given.mode, tuple(found.rows), found.run_id)
+        curve_page.write(given.out, drawn, overlaid)
         click.echo(f"page: {given.out}", err=True)
     note_run(found.run_id, found.found)
 

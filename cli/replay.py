@@ -74,8 +74,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     from retrompi import traces
     from retrompi.sim.observe import Observe
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec import cross_traffic as network
-    from retrompi.spec.calibrated_range import outside_of_trace
+    from retrompi.spec import cross_traffic
+    from retrompi.spec.outside_range import outside_of_trace
     from retrompi.spec.question import Beside, Replay
     from retrompi.spec.timed_section import Program
     from retrompi.store.lookup import answer
@@ -106,7 +106,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         if not output.as_csv:
             click.echo(_headline(run))
             click.echo(timed(run["facts"].get("section"))) if given.section else None
-            for line in network.lines(run["facts"]):
+            for line in cross_traffic.lines(run["facts"]):
                 click.echo(line)
         rows = found.rows
         if output.as_csv and given.section:  # a column of the same value for every rank: the form in which a table stays flat

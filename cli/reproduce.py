@@ -53,12 +53,12 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
       retrompi reproduce all --out report
       retrompi reproduce baker-fox --measured 12@pingpong --image svg
     """
-    from retrompi import render as report
+    from retrompi import render
     from retrompi.cli.validate import KEYS, print_verdicts, studies
     from retrompi.papers import all_papers, judge_all
     from retrompi.papers.claims import paper_key
     from retrompi.papers.reproduction import WORKERS
-    from retrompi.spec.calibrated_range import outside_of_points
+    from retrompi.spec.outside_range import outside_of_points
 
     if paper != ALL and paper_key(paper) not in all_papers():
         raise UsageError(f"no paper '{paper}'{nearest(paper, [*all_papers(), ALL])}", code="unknown-paper")
@@ -66,17 +66,17 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
     began = time.perf_counter()
     found = studies(None if paper == ALL else paper, output, given.jobs, given.fidelity)
     spent = time.perf_counter() - began
-    found = report.with_measured(found, overlaid)
+    found = render.with_measured(found, overlaid)
     for model, lines in {m: told for s in found for m, told in outside_of_points(s.points).items()}.items():
         warn(lines, model)
-    written: report.Written | report.Atlas
+    written: render.Written | render.Atlas
     if paper != ALL:
-        written = report.write(found[0], given.out, images=given.images)
+        written = render.write(found[0], given.out, images=given.images)
         print_verdicts(found[0].verdicts, output)
     else:
         from retrompi.render.front import made
 
-        written = report.write_atlas(found, given.out, made(output.open(), found, spent, given.jobs or WORKERS), images=given.images)
+        written = render.write_atlas(found, given.out, made(output.open(), found, spent, given.jobs or WORKERS), images=given.images)
         verdicts = judge_all(found)
         if not output.text:
             output.emit([v.row() for v in verdicts], (), keys=KEYS)

@@ -47,9 +47,9 @@ def list_scenarios(output: Output) -> None:
       retrompi scenarios list
       retrompi scenarios list --csv
     """
-    from retrompi.spec import registry
+    from retrompi.studies import catalogue
 
-    rows = [s.row() for s in registry.scenarios().values()]
+    rows = [s.row() for s in catalogue.scenarios().values()]
     output.emit(rows, LIST, keys=KEYS, empty="no scenarios")
 
 
@@ -65,9 +65,9 @@ def show_scenario(scenario: str, output: Output) -> None:
     Examples:
       retrompi scenarios show bf-wmpi-shared
     """
-    from retrompi.spec import registry
+    from retrompi.studies import catalogue
 
-    s = registry.scenario(scenario)
+    s = catalogue.scenario(scenario)
     if not output.text:
         output.emit([s.row()], LIST, keys=KEYS)
         return
@@ -98,11 +98,12 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     """
     from retrompi.cli import pingpong, replay, rinf1, startup
     from retrompi.spec import registry
-    from retrompi.spec.calibrated_range import outside
+    from retrompi.spec.outside_range import outside
     from retrompi.store.lookup import answer
+    from retrompi.studies import catalogue
     from retrompi.studies.scenario import trace_of
 
-    s = registry.scenario(scenario)
+    s = catalogue.scenario(scenario)
     s = replace(s, traffic=(*s.traffic, *given.traffic), failures=(*s.failures, *given.failures))
     store_ = output.open()
     found = answer(store_, s.question(), fresh=output.fresh)

@@ -37,10 +37,9 @@ def command(ctx: click.Context, scenario: str, output: RunOutput) -> None:
       retrompi share two-jobs-on-a-machine
       retrompi share two-jobs-on-a-hub --csv
     """
-    from retrompi.spec import registry
-    from retrompi.studies import sharing
+    from retrompi.studies import catalogue, sharing
 
-    s = registry.scenario(scenario)
+    s = catalogue.scenario(scenario)
     with progress("jobs") as report:
         rows = sharing.compare(output.open(), s, fresh=output.fresh, report=report)
     output.emit(rows, COLUMNS, keys=KEYS)

@@ -73,15 +73,15 @@ for _one in (study_show.show, study_show.figure, study_files.export, study_files
 
 
 def _is_file(which: str) -> bool:
-    from retrompi.spec import registry
+    from retrompi.studies import design
 
-    return which.endswith(".toml") or "/" in which or which in registry.study_names()
+    return which.endswith(".toml") or "/" in which or which in design.study_names()
 
 
 def _loaded(which: str) -> Study:
-    from retrompi.spec import registry
+    from retrompi.studies import design
 
-    return registry.study(which)
+    return design.study(which)
 
 
 def stored(store: Store, which: str) -> Study:
@@ -102,7 +102,7 @@ def list_studies(output: StoreOutput) -> None:
       retrompi study list --json
     """
     from retrompi.base.errors import RetrompiError
-    from retrompi.spec import registry
+    from retrompi.studies import design
     from retrompi.studies.design import count, from_definition
 
     rows = output.open(write=False).studies()
@@ -115,7 +115,7 @@ def list_studies(output: StoreOutput) -> None:
         except RetrompiError:  # of a version that named its keys otherwise: what it has is still there
             row |= {"points": None, "axes": []}
     have = {row["hash"] for row in rows}
-    for name, study in registry.studies().items():
+    for name, study in design.studies().items():
         if study.hash not in have:
             about = {k: getattr(study, k) for k in ("hash", "title", "question")}
             rows.append({"name": name, **about, "points": count(study), "done": 0, "axes": [a.key for a in study.axes]})

@@ -63,13 +63,13 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
       retrompi study export proxy-cost --points --csv
     """
     from retrompi.studies import export as out
-    from retrompi.studies import stored
+    from retrompi.studies import stored_study
 
     if (file is None) == output.text:
         raise UsageError("say where to: -o FILE, or --csv or --json to print", code="missing-option")
     if file is not None and kind is None and Path(file).suffix.removeprefix(".").lower() not in out.FORMATS:
         raise UsageError(f"-o {file}: the ending names no known format; say --format csv, json or parquet", code="unknown-format")
-    found = stored.read(output.open(write=False), study)
+    found = stored_study.read(output.open(write=False), study)
     if file is None:
         sys.stdout.write(out.text(found, "json" if output.as_json else "csv", points))
         return
@@ -91,11 +91,11 @@ def pack(study: str, file: str, output: StoreOutput) -> None:
       retrompi study pack proxy-cost -o proxy-cost.zip
     """
     from retrompi.studies import pack as packing
-    from retrompi.studies import stored
+    from retrompi.studies import stored_study
 
     if not file.lower().endswith(".zip"):
         raise UsageError(f"-o {file}: a packed study ends in .zip", code="unknown-format")
-    for line in packing.pack(stored.read(output.open(write=False), study), Path(file)):
+    for line in packing.pack(stored_study.read(output.open(write=False), study), Path(file)):
         click.echo(f"note: {line}", err=True)
     written([Path(file)], output)
 
@@ -159,10 +159,10 @@ def opened(path: Path, trust: bool) -> Package:
 def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, output: RunOutput) -> None:
     """Run a packed study; with ``--check`` print how it differs from the numbers in the zip, and end with exit code 1 when it does."""
     from retrompi.cli.sweep import go
-    from retrompi.spec import registry
+    from retrompi.studies import design
 
     package = opened(path, packed.trust)
-    study = registry.study(str(package.study))
+    study = design.study(str(package.study))
     if not packed.check or running.dry_run:
         go(ctx, study, running, output)
         return
@@ -175,11 +175,11 @@ def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, ou
 
 
 def _compared(ctx: click.Context, package: Package, store: Store, study_id: int, output: Output) -> None:
-    from retrompi.studies import stored
+    from retrompi.studies import stored_study
     from retrompi.studies.pack import reference_rows
     from retrompi.studies.unpack import compare
 
-    found = compare(package.rows, reference_rows(stored.read(store, study_id)))
+    found = compare(package.rows, reference_rows(stored_study.read(store, study_id)))
     rows: list[dict[str, Any]] = [{"position": d.position, "what": d.what, "packed": d.packed, "here": d.here} for d in found]
     if not found and output.text:
         click.echo(f"all {len(package.rows)} points are what they were")

@@ -83,7 +83,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
       retrompi study show proxy-cost
       retrompi study show proxy-cost --metric bandwidth@64KiB -o page.html
     """
-    from retrompi.studies import stored
+    from retrompi.studies import stored_study
     from retrompi.studies.about import about
     from retrompi.studies.table import tables
     from retrompi.studies.view import without_effect
@@ -91,16 +91,16 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     if file is not None and Path(file).suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"-o {file}: a page ends in .html; 'retrompi study export' writes numbers, "
                          "'retrompi study figure' one figure", code="unknown-format")
-    found = stored.read(output.open(write=False), study)
+    found = stored_study.read(output.open(write=False), study)
     v = found.view(axes.metric)
     for k in (*axes.by, *axes.panel, *([axes.x] if axes.x not in (None, "size") else [])):
         v.axis(str(k))
     told = about(found.definition, found.runs, found.curves)
     if file is not None:
-        from retrompi.render import study as page
+        from retrompi.render import study_page
         from retrompi.render.sweep_figures import choose
 
-        page.write(Path(file), v, told, plans=choose(v, axes.x, axes.by, axes.panel), panel=axes.panel)
+        study_page.write(Path(file), v, told, plans=choose(v, axes.x, axes.by, axes.panel), panel=axes.panel)
         note(f"page written to {file}")
     if not output.text:
         unit = v.metric.unit
@@ -137,13 +137,13 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
     """
     from retrompi.cli.study_files import written
     from retrompi.render.sweep_figures import choose, plan_of
-    from retrompi.studies import stored
+    from retrompi.studies import stored_study
 
     target = Path(file)
     ending = target.suffix.removeprefix(".").lower()
     if ending not in ("html", "png", "svg"):
         raise UsageError(f"-o {file}: a figure ends in .html, .png or .svg", code="unknown-format")
-    found = stored.read(output.open(write=False), study)
+    found = stored_study.read(output.open(write=False), study)
     v = found.view(axes.metric)
     plans = [plan_of(kind, v, axes.x, axes.by, axes.panel)] if kind else choose(v, axes.x, axes.by, axes.panel)[:1]
     if not plans:
@@ -154,13 +154,13 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
 
 
 def _drawn(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:
-    from retrompi.render import study as page
+    from retrompi.render import study_page
     from retrompi.render.export import images
     from retrompi.render.sweep_figures import draw
 
     drawn = draw(v, plan)
     if ending == "html":
-        page.write_figures(target, drawn, str(v.definition.get("title") or study["name"]), f"study {study['id']}, {v.metric.label}")
+        study_page.write_figures(target, drawn, str(v.definition.get("title") or study["name"]), f"study {study['id']}, {v.metric.label}")
         return [target]
     # One panel has the name that was asked for, several have a number each.
     names = {target.stem if len(drawn) == 1 else f"{target.stem}-{i}": f for i, f in enumerate(drawn.values(), 1)}

@@ -68,9 +68,8 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
     if found is None:
         from retrompi.studies.design import from_command
 
-        study = from_command(
-            scenario, given.vary, given.zips, list(given.sets), sample=given.sample, seed=given.seed, name=given.name, metric=given.metric
-        )
+        study = from_command(scenario, given.vary, given.zips, list(given.sets), sample=given.sample, seed=given.seed)
+        study = replace(study.called(given.name), metric=given.metric)
     else:
         study = _changed(found, given)
     go(ctx, study, running, output)
@@ -78,7 +77,7 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
 
 def _study(which: str) -> Study | None:
     """The study of that name or path; None for a scenario."""
-    from retrompi.spec import registry
+    from retrompi.studies import catalogue, design
 
     path = Path(which)
     if path.suffix == ".toml" and path.is_file():
@@ -86,8 +85,8 @@ def _study(which: str) -> Study | None:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
             return None  # the reader of scenarios says what is wrong with it
-        return registry.study(which) if "model" not in data else None
-    return registry.study(which) if which in registry.study_names() and which not in registry.scenario_names() else None
+        return design.study(which) if "model" not in data else None
+    return design.study(which) if which in design.study_names() and which not in catalogue.scenario_names() else None
 
 
 def _changed(study: Study, given: SweepOptions) -> Study:
@@ -108,6 +107,8 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     from retrompi.studies import design
 
     design.check(study, running.limit)
+    for line in study.applies.lines():
+        click.echo(f"note: {line}", err=True)
     store_ = output.open()
     workers = running.make()
     if running.dry_run:
@@ -155,7 +156,7 @@ def summary(told: StudyRun) -> str:
 
 def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) -> None:
     from retrompi.studies.plan import plan
-    from retrompi.studies.pool import processors
+    from retrompi.studies.worker_pool import processors
 
     with progress(f"{study.name}, counting") as report:
         p = plan(store, study, jobs=running.jobs or processors(), limit=running.limit, fresh=output.fresh, report=report)

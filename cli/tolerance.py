@@ -56,6 +56,7 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
       retrompi tolerance bf-wmpi-distributed --change platform.link.bandwidth --metric time@64KiB
     """
     from retrompi.studies import case
+    from retrompi.studies.applies import refuse_idle
     from retrompi.studies.tolerance import tolerance as search
 
     base = the_scenario(scenario, given.sets)
@@ -64,6 +65,7 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
     wanted = metric_for(given.metric, "time", base)
     far = case.apply(base, {way.scale.key: way.scale.text(way.value(way.limit))})
     case.identity(far)
+    refuse_idle(far)
     warnings = outside_lines([base, far])
     with asking("tolerance", base, wanted, given, output, expected=40) as ask:
         (start,) = ask([{}])

@@ -52,6 +52,7 @@ def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
       retrompi tornado bf-wmpi-shared --method sobol --samples 64 --vary wmpi.packet=64KiB..256KiB --vary wmpi.library=5us..90us
     """
     from retrompi.studies import case
+    from retrompi.studies.applies import refuse_idle
 
     base = the_scenario(scenario, given.sets)
     wanted = metric_for(given.metric, "time", base)
@@ -59,6 +60,7 @@ def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
     for f in factors:
         for text in f.ends[:1]:
             wanted.check(case.apply(base, {f.key: text}))
+        refuse_idle(*(case.apply(base, {f.key: text}) for text in f.ends))
     warnings = outside_lines([base])
     if given.method == "sobol":
         from retrompi.studies.tornado import saltelli

@@ -35,7 +35,7 @@ COMMS = (
     Column("collectives", "collective calls", right=True),
     Column("made", "made by"),
 )
-FATES = (Column("model", "model"), Column("fate", "will be"), Column("lines", "lines", right=True), Column("why", "the first of them"))
+SUPPORT = (Column("model", "model"), Column("support", "will be"), Column("lines", "lines", right=True), Column("why", "the first of them"))
 MOST_PAIRS = 20
 MOST_COMMS = 12
 
@@ -91,13 +91,13 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
         output.emit(pairs, PAIRS)
         return
     models = [given.model] if given.model else [name for name in registry.models() if ":" not in name]
-    fates: list[dict[str, Any]] = [preflight.fate(Question(m, given.platform, Replay(read))) for m in models]
+    levels: list[dict[str, Any]] = [preflight.support(Question(m, given.platform, Replay(read))) for m in models]
     cost = None
-    if given.model and fates[0]["fate"] != "refused":
+    if given.model and levels[0]["support"] != "refused":
         about = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
         cost = preflight.estimate(about, Question(given.model, given.platform, Replay(read), given.mode, given.sets))
     if output.as_json:
-        print_json({**told, "pairs": pairs, "sizes": sizes, "models": fates, "estimate": cost})
+        print_json({**told, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
         return
     calls = ", ".join(f"{name} {n}" for name, n in sorted(told["calls"].items(), key=lambda kv: -kv[1]))
     click.echo(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
@@ -121,7 +121,7 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
         if len(pairs) > MOST_PAIRS:
             click.echo(f"… and {len(pairs) - MOST_PAIRS} more pairs (--csv has all)")
     click.echo("")
-    print_table(fates, FATES)
+    print_table(levels, SUPPORT)
     if cost:
         rate = f"{cost['messages_per_s']:.3g} messages a second in a short run"
         memory = format_bytes(int(cost["memory_B"]))

@@ -9,7 +9,7 @@ from mkdocs.structure.files import File, Files
 from retrompi.manual import pages
 
 _WRITTEN = pages()
-_BY_HAND = {"Trace format": "trace-format.md"}
+_BY_HAND = {"Trace format": "trace-format.md", "Error codes": "errors.md"}
 
 
 def on_config(config: Any) -> Any:

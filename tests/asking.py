@@ -7,7 +7,7 @@ from typing import Any
 
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
-from retrompi.sim.simulate import Result
+from retrompi.sim.result import Result
 from retrompi.spec.question import Beside, Question, Replay
 from retrompi.spec.timed_section import Program
 

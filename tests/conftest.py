@@ -32,7 +32,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # -- who runs what under pytest-xdist (tests/README.md) ------------------------------------------------------------------------
 
-APART = {"test_docs_commands", "test_every_trace", "test_collective_flow", "test_resume", "test_labs", "test_trace_fuzz"}
+APART = {"test_docs_commands", "test_every_trace", "test_collective_flow", "test_resume"}
 """Files whose long tests have no expensive fixture in common: their tests are shared out one by one, those of other files stay together."""
 TOGETHER = {
     **dict.fromkeys(("test_compare", "test_examples", "test_lab_program", "test_record", "test_run", "test_this_machine"), "mpi"),
@@ -110,8 +110,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache of what is compiled (recorder, timer, plug-in), one for the whole run: the processes of pytest-xdist have it in common."""
+def cache_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of what is compiled (recorder, timer, plug-in): one for all processes of a run, and for the next run, since the name of
+    each file is a digest of all that it is made of."""
+    if pytestconfig.pluginmanager.has_plugin("cacheprovider"):
+        return pytestconfig.cache.mkdir("compiled")  # type: ignore[union-attr]
     base = tmp_path_factory.getbasetemp()
     return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache"
 

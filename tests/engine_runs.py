@@ -8,7 +8,7 @@ from asking import ask
 
 from retrompi import traces
 from retrompi.sim import simulate
-from retrompi.sim.simulate import Result
+from retrompi.sim.result import Result
 from retrompi.spec.question import Question, pingpong
 
 MODELS = ("winmpich", "wmpi", "hpvm")

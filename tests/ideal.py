@@ -17,8 +17,9 @@ from retrompi.spec.channels import Library, Path, Row
 from retrompi.spec.fields import to_engine
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
-from retrompi.spec.model import RuntimeModel, Values
+from retrompi.spec.model import RuntimeModel
 from retrompi.spec.platform import Platform
+from retrompi.spec.values import Values
 
 ALPHA, BETA = 10_000_000, 10_000
 """Picoseconds, and picoseconds a byte: 10 us and 100 MB/s."""

@@ -13,7 +13,7 @@ from refusals import refused
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studies import axes, tornado
-from retrompi.studies.breakeven import BreakEven, break_even
+from retrompi.studies.breakeven import BreakEven, Rules, break_even
 from retrompi.studies.reading import NoNumber, Reading
 from retrompi.studies.scale import Scale, scale_of
 from retrompi.studies.tolerance import Tolerance, Way, tolerance
@@ -36,7 +36,7 @@ class Counted:
 
 def crossed(a: F, b: F, low: float, high: float, scale: Scale, **options: object) -> BreakEven:
     left, right = Counted(a), Counted(b, 10_000)
-    return break_even(lambda xs: [(left(x), right(x)) for x in xs], scale, low, high, **options)  # type: ignore[arg-type]
+    return break_even(lambda xs: [(left(x), right(x)) for x in xs], scale, low, high, Rules(**options))  # type: ignore[arg-type]
 
 
 LINE = Scale("x", "1", "")

@@ -25,7 +25,7 @@ import pytest
 from pages import Page
 from refusals import agrees, refused
 
-from retrompi import render as report
+from retrompi import render
 from retrompi.base.errors import InputError, RetrompiError
 from retrompi.papers import claims, paper, reproduction, systems, verdicts
 from retrompi.papers import experiments as kinds
@@ -249,7 +249,7 @@ def test_a_table_of_claims_compares_numbers_and_keeps_words(rinf: Reproduction) 
 
 
 def test_a_scatter_draws_each_pair_once(rinf: Reproduction) -> None:
-    drawn = report.study_figures(rinf)
+    drawn = render.study_figures(rinf)
     assert set(drawn) == {"rinf1-scatter"}
     figure = drawn["rinf1-scatter"]
     assert list(figure.data[1].x) == list(figure.data[1].y)  # the line on which both are equal
@@ -358,7 +358,7 @@ def test_a_figure_of_facts_has_a_series_for_each_column_and_key() -> None:
 
 
 def test_a_study_without_figures_shows_every_mode() -> None:
-    drawn = report.study_figures(made_up(BARE, {}, points("wmpi", "a", 1) + points("wmpi", "b", 1)))
+    drawn = render.study_figures(made_up(BARE, {}, points("wmpi", "a", 1) + points("wmpi", "b", 1)))
     assert [f.layout.title.text for f in drawn.values()] == ["a: time", "a: bandwidth", "b: time", "b: bandwidth"]
 
 
@@ -421,7 +421,7 @@ def no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_cards")
 def test_every_link_of_the_atlas_leads_somewhere(rinf: Reproduction, tmp_path: Path) -> None:
-    atlas = report.write_atlas([rinf], tmp_path, MADE)
+    atlas = render.write_atlas([rinf], tmp_path, MADE)
     pages = {p.name: Page(p.read_text(encoding="utf-8")) for p in (atlas.page, *(s.page for s in atlas.studies))}
     assert set(pages) == {"index.html", "baker-fox.html"}
     for name, page in pages.items():
@@ -454,10 +454,10 @@ LADDER = {
 @pytest.mark.usefixtures("no_cards")
 def test_the_ladder_is_drawn_and_told(tmp_path: Path) -> None:
     ladder = made_up(BARE, LADDER)
-    (figure,) = report.study_figures(ladder).values()
+    (figure,) = render.study_figures(ladder).values()
     assert [t.name for t in figure.data] == ["WMPI, mechanism", "WMPI, curve", "WMPI, loggp"]
     assert len({(t.line.dash, t.marker.symbol) for t in figure.data}) == 3
-    text = report.write(ladder, tmp_path).page.read_text(encoding="utf-8")
+    text = render.write(ladder, tmp_path).page.read_text(encoding="utf-8")
     assert "1.2 %" in text
     assert "25 %" in text
     assert 'id="fidelity"' in text
@@ -468,12 +468,12 @@ def test_the_ladder_is_drawn_and_told(tmp_path: Path) -> None:
 def test_the_front_page_shows_failures_defects_and_how_it_was_made(rinf: Reproduction, tmp_path: Path) -> None:
     bad = [replace(v, verdict="fail") if v.id == "BF-FUN-11" else v for v in rinf.verdicts]
     failing = replace(rinf, verdicts=bad, facts={**rinf.facts, **LADDER})
-    atlas = report.write_atlas([failing], tmp_path, MADE)
+    atlas = render.write_atlas([failing], tmp_path, MADE)
     text = atlas.page.read_text(encoding="utf-8")
     assert "What fails: 1" in text
     assert '<a class="id" href="baker-fox.html#BF-FUN-11">' in text
     assert "claims that must be judged are not" in text
-    assert "krishna-2010: not replayed" in text
+    assert "krishna-2010: not reproduced" in text
     assert "a &lt;machine&gt;" in text
     assert "The fidelity ladder" in text
     assert "Plotly" not in text  # nothing to draw: the page stays small
@@ -488,7 +488,7 @@ def test_without_defects_the_page_says_so(rinf: Reproduction) -> None:
     score = front.scorecard([rinf])
     every = [replace(v, verdict="pass") if v.use in front.JUDGED else v for v in score.verdicts]
     text = front.front_page(replace(score, verdicts=tuple(every)), MADE)
-    assert "Every claim that can be judged is judged." in text
+    assert "Every claim that can be judged has been judged." in text
     assert 'class="defect"' not in text
     assert "<p>None.</p>" in text
 

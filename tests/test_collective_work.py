@@ -12,7 +12,7 @@ from retrompi._engine import Trace
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.measure.fit import Parts, fit, sample_of
-from retrompi.measure.fit.write import default_folder, write_model, write_room
+from retrompi.measure.fit.write import ModelFiles, PlatformFile, default_folder
 from retrompi.measure.smpi.export import export
 from retrompi.measure.this_machine import estimate, plan, recording
 from retrompi.measure.this_machine.bench import Row
@@ -45,14 +45,14 @@ TABLE = (
 def written(name: str, work: dict[str, dict[int, float]], alltoall: str = "pairwise") -> Path:
     """A model of a straight line with ``work``, found by name, and its room."""
     line = fit(SIZES, [1e-6 + s * 1e-9 for s in SIZES])
-    folder = write_model(
-        default_folder(name), name=name, samples={"same": sample_of(line, Parts())}, title="A test's", version="1", years="2026",
+    folder = ModelFiles(
+        name=name, samples={"same": sample_of(line, Parts())}, title="A test's", version="1", years="2026",
         summary="a line", platform="work-room", source="fit: made for a test",
         collectives=(*TABLE, Choice("alltoall", alltoall, source="assumed: x")),
         work={what: (sizes, "fit: made for a test") for what, sizes in work.items()},
-    )  # fmt: skip
-    write_room(paths.user_platforms_dir() / "work-room.toml", name="work-room", title="A room", summary="for a test", years="2026",
-               known={"cores": ("2", "assumed: for tests")})  # fmt: skip
+    ).write(default_folder(name))  # fmt: skip
+    PlatformFile(name="work-room", title="A room", summary="for a test", years="2026",
+               known={"cores": ("2", "assumed: for tests")}).write(paths.user_platforms_dir() / "work-room.toml")  # fmt: skip
     return folder
 
 

@@ -86,7 +86,7 @@ def test_nemesis_changes_its_algorithm_where_mpich2_does(operation: str, size: i
     line = {"bcast": f"bcast {size} 0 6", "reduce": f"reduce {size} 0 0 6", "allreduce": f"allreduce {size} 0 6"}
     lines = [line.get(operation, f"{operation} {size} {size} 6 6")] * ranks
     where = list(range(ranks)) if ranks <= _hosts() else "distributed"
-    rows = simulate.compile_question(Resolved.of(Question("nemesis", "abe", Starts(ranks), where)))
+    rows = simulate.compile_question(Resolved.of(Question("nemesis", "abe", Starts(ranks), where))).rows
     used = {a for o, a, _ in ideal_with(lines, rows["collectives"])["collectives"] if o == operation}
     assert used == {algorithm}
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from conftest import Outcome, Watched
 from postgres import Server
+from refusals import refused
 from study_runs import POINTS, Sweep, check_store, children, descendants, done, ended, lives, small, sweep, until, words
 
 from retrompi.base.errors import UsageError
@@ -23,8 +24,8 @@ from retrompi.studies import dask_executor
 from retrompi.studies.case import Done, Job
 from retrompi.studies.dask_executor import DaskExecutor
 from retrompi.studies.design import points
-from retrompi.studies.pool import Pool
 from retrompi.studies.run import run_study
+from retrompi.studies.worker_pool import Pool
 
 distributed = pytest.importorskip("distributed", reason="distributed not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -316,5 +317,5 @@ def test_without_the_package_it_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     for name in [m for m in sys.modules if m.partition(".")[0] in ("dask", "distributed")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"the executor dask needs the package distributed: pip install 'retrompi\[cluster\]'"):
+    with refused(UsageError, "missing-tool | distributed | 'retrompi[cluster]'"):
         DaskExecutor().__enter__()

@@ -17,6 +17,7 @@ from retrompi.sim.diagnosis import lines
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
+from retrompi.studies import catalogue
 from retrompi.traces import generate
 
 everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
@@ -290,10 +291,9 @@ def test_a_hang_for_want_of_room_names_the_resource_and_the_cycle() -> None:
 
 @pytest.mark.parametrize("name", ["buffer-overflow-hpvm", "credits-hang-hpvm"])
 def test_the_studies_of_full_resources_name_messages(name: str, tmp_path: Path) -> None:
-    from retrompi.spec import registry
 
     store = open_store(f"{tmp_path}/runs.db")
-    found = answer(store, registry.scenario(name).question())
+    found = answer(store, catalogue.scenario(name).question())
     row = store.run(found.run_id)
     assert row["outcome"] in ("aborted", "deadlock")
     kept = row["facts"]["diagnosis"]

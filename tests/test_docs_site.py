@@ -18,13 +18,14 @@ import click
 import pytest
 from browser import SIZES, WAIT_MS, chromium, missing
 
+from retrompi import manual
 from retrompi.base import paths
 from retrompi.cli import main as command_line
 from retrompi.labs.lab import lab_names
 from retrompi.manual.commands import commands
 from retrompi.manual.markdown import escape, slug, table
-from retrompi.render import reference
 from retrompi.spec import registry
+from retrompi.studies import catalogue, design
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r'<a\b[^>]*?\bhref="([^"]*)"')
@@ -107,7 +108,7 @@ def test_no_page_tells_where_it_was_built(html: dict[str, str]) -> None:
 
 
 def _titles(section: str) -> set[str]:
-    return {p.title for p in reference.pages() if p.section == section} - {"Overview"}
+    return {p.title for p in manual.pages() if p.section == section} - {"Overview"}
 
 
 def test_everything_has_a_page(html: dict[str, str]) -> None:
@@ -115,11 +116,11 @@ def test_everything_has_a_page(html: dict[str, str]) -> None:
     assert _titles("Models") == own
     assert all(v in own for v in ("wmpi", "wmpi:absorbed", "nemesis:windows"))
     assert _titles("Platforms") == {n for n, p in registry.platforms().items() if registry.origin(p.path) == "retrompi"}
-    assert _titles("Scenarios") == set(registry.scenario_names())
-    assert _titles("Studies") == set(registry.study_names())
+    assert _titles("Scenarios") == set(catalogue.scenario_names())
+    assert _titles("Studies") == set(design.study_names())
     assert _titles("Labs") == set(lab_names())
     assert _titles("Commands") == set(command_line.COMMANDS)
-    for page in reference.pages():
+    for page in manual.pages():
         assert page.path.replace(".md", ".html") in html, page.path
 
 
@@ -158,7 +159,7 @@ def test_a_new_command_scenario_and_model_appear(tmp_path: Path, monkeypatch: py
     one = (folder / "bf-wmpi-shared.toml").read_text(encoding="utf-8")
     (folder / "brand-new.toml").write_text(one.replace('"bf-wmpi-shared"', '"brand-new"'), encoding="utf-8")
     monkeypatch.setattr(paths, "scenarios_dir", lambda: folder)
-    written = {p.path: p.text for p in reference.pages()}
+    written = {p.path: p.text for p in manual.pages()}
     page = written["reference/commands/say-something.md"]
     assert "`--loud`" in page
     assert "Say it &lt;b&gt;loudly&lt;/b&gt;." in page

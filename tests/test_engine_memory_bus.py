@@ -10,7 +10,7 @@ from refusals import refused
 
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
-from retrompi.sim.simulate import Result
+from retrompi.sim.result import Result
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.spec.timed_section import Program

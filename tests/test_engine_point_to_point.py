@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, PROC_NULL, completed, job, run
 
-from retrompi.sim.simulate import Result
+from retrompi.sim.result import Result
 from retrompi.spec import registry
 
 KIB = 1024

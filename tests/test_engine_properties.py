@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrompi.sim import simulate
-from retrompi.sim.simulate import Result
+from retrompi.sim.result import Result
+from retrompi.spec.question import Message, Question
 
 everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
 modest = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -83,6 +84,15 @@ def test_anatomy_observes_and_changes_nothing(model: str, mode: str, seed: int) 
     assert watched.time_ps == plain.time_ps
     assert watched.marks == plain.marks
     assert watched.per_rank == plain.per_rank
+
+
+@everywhere
+@settings(modest, max_examples=6)
+@given(size=st.integers(0, 1 << 20))
+def test_the_stages_of_a_message_of_any_size_sum_to_its_time(model: str, mode: str, size: int) -> None:
+    told = simulate.explain(Question(model, "nt-pair", Message(size), mode))
+    assert all(stage["ps"] > 0 for stage in told["stages"])
+    assert sum(stage["ps"] for stage in told["stages"]) == told["total_ps"]
 
 
 @everywhere

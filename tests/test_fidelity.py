@@ -18,13 +18,15 @@ from retrompi.base.errors import UsageError
 from retrompi.sim import fidelity, samples, sampling, simulate
 from retrompi.sim.resolved import MODES, Resolved
 from retrompi.sim.sampling import Point
-from retrompi.spec import calibrated_range as calibrated
 from retrompi.spec import registry
+from retrompi.spec.calibrated_range import Range
 from retrompi.spec.media import NO_LIMIT
+from retrompi.spec.outside_range import outside
 from retrompi.spec.question import Message, Question, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
 from retrompi.store.rungs import spread
+from retrompi.studies import catalogue
 
 MODELS = {name: cls for name, cls in registry.models().items() if cls.calibrated is not None}
 BASES = [name for name, cls in MODELS.items() if cls.variant_of is None]
@@ -33,7 +35,7 @@ KIB = 1024
 SIZES = (0, KIB, 64 * KIB, 256 * KIB, KIB * KIB)
 
 
-def _range(name: str) -> calibrated.Range:
+def _range(name: str) -> Range:
     known = MODELS[name].calibrated
     assert known is not None
     return known
@@ -288,24 +290,24 @@ def test_every_model_states_the_range_it_is_calibrated_in() -> None:
     for name, cls in registry.models().items():
         if cls.calibrated is None:
             assert not any(p.fitted for p in cls.params().values())
-            assert calibrated.outside(name, "nt-pair") == ["the model states no calibrated range"]
+            assert outside(name, "nt-pair") == ["the model states no calibrated range"]
     for name in BASES:
         known = _range(name)
         assert set(known.platforms) <= set(registry.platform_names())
         for platform in known.platforms:
-            assert calibrated.outside(name, platform, sizes=[int(s) for s in known.bytes], ranks=known.ranks[0]) == []
-    assert calibrated.outside("wmpi", "nt-pair", ranks=3) == ["3 ranks (calibrated for 2)"]
-    assert calibrated.outside("hpvm", "nt-pair", sets=["platform.host.nic_rate=3 MB/s"])[0].endswith("(a what-if)")
-    assert calibrated.outside("hpvm", "nt-pair", sets=["platform.host.cores=2"]) == []
+            assert outside(name, platform, sizes=[int(s) for s in known.bytes], ranks=known.ranks[0]) == []
+    assert outside("wmpi", "nt-pair", ranks=3) == ["3 ranks (calibrated for 2)"]
+    assert outside("hpvm", "nt-pair", sets=["platform.host.nic_rate=3 MB/s"])[0].endswith("(a what-if)")
+    assert outside("hpvm", "nt-pair", sets=["platform.host.cores=2"]) == []
     with pytest.raises(ValueError, match="source"):
-        calibrated.Range(("0 B", "1 B"), (1, 2), ("nt-pair",), "somewhere")
+        Range(("0 B", "1 B"), (1, 2), ("nt-pair",), "somewhere")
     assert _range("wmpi").bytes[1] < NO_LIMIT
 
 
 def test_scenarios_and_their_hash_know_the_rung(tmp_path: Path) -> None:
-    text = (registry.scenario("bf-wmpi-shared").path or tmp_path).read_text()
+    text = (catalogue.scenario("bf-wmpi-shared").path or tmp_path).read_text()
     for rung in fidelity.RUNGS:
         file = tmp_path / f"{rung}.toml"
         file.write_text(text.replace('mode = "shared"', f'mode = "shared"\nfidelity = "{rung}"'))
-        assert registry.scenario(str(file)).fidelity == rung
-    assert len({registry.scenario(str(tmp_path / f"{rung}.toml")).hash for rung in fidelity.RUNGS}) == 3
+        assert catalogue.scenario(str(file)).fidelity == rung
+    assert len({catalogue.scenario(str(tmp_path / f"{rung}.toml")).hash for rung in fidelity.RUNGS}) == 3

@@ -23,14 +23,14 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.measure.curves import read
 from retrompi.measure.fit import (
     FittedModel,
+    ModelFiles,
     Parts,
+    PlatformFile,
     check_name,
     default_folder,
     fit,
     sample_of,
     sizes_seen,
-    write_model,
-    write_room,
 )  # fmt: skip
 from retrompi.measure.fit.make import fitted_curve, held_out, make, name_from
 from retrompi.measure.fit.segments import Fit
@@ -39,9 +39,10 @@ from retrompi.sim.sampling import Point, Sample
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import fit_tables, resolve
+from retrompi.spec.model import fit_tables
 from retrompi.spec.platform import SOURCE_KINDS, Placement
 from retrompi.spec.question import Question, Replay, pingpong
+from retrompi.spec.registry import resolve
 
 # -- models -----------------------------------------------------------------------------------------------------------------
 
@@ -50,13 +51,13 @@ def written(name: str = "mine", kinds: Sequence[str] = ("same", "remote"), folde
     """A model found by name with KNOWN within a host and three times that between hosts, and its room."""
     fits = {k: fit(BRACKETED, [t * (3 if k == "remote" else 1) for t in times(KNOWN, BRACKETED)]) for k in kinds}
     samples = {k: sample_of(f, Parts(remote=k == "remote")) for k, f in fits.items()}
-    place = write_model(
-        folder or default_folder(name), name=name, samples=samples, title="A test's curve", version="1", years="2026", summary="segments",
+    place = ModelFiles(
+        name=name, samples=samples, title="A test's curve", version="1", years="2026", summary="segments",
         platform=f"{name}-room", source="fit: made for a test", fits=fits, seen=dict.fromkeys(kinds, BRACKETED),
         eager=dict.fromkeys(kinds, (65537.0, "fit: known", 65537.0, 65537.0)), **more,  # type: ignore[arg-type]
-    )  # fmt: skip
-    write_room(paths.user_platforms_dir() / f"{name}-room.toml", name=f"{name}-room", title="A room", summary="for a test", years="2026",
-               known={"cores": ("2", "assumed: for tests")})  # fmt: skip
+    ).write(folder or default_folder(name))  # fmt: skip
+    PlatformFile(name=f"{name}-room", title="A room", summary="for a test", years="2026",
+               known={"cores": ("2", "assumed: for tests")}).write(paths.user_platforms_dir() / f"{name}-room.toml")  # fmt: skip
     return place
 
 
@@ -135,8 +136,8 @@ def test_curves_of_pinned_ranks_are_chosen_by_what_they_share() -> None:
     for n, kind in enumerate(("same", "same-cache", "same-bus", "same-apart"), 2):
         both = (replace(point, transit=n), replace(point, size=10, transit=n))
         samples[kind] = Sample(both, both, 0)
-    write_model(default_folder("pinned"), name="pinned", samples=samples, title="t", version="1", years="2026", summary="s",
-                platform="abe", source="fit: for a test")  # fmt: skip
+    ModelFiles(name="pinned", samples=samples, title="t", version="1", years="2026", summary="s",
+                platform="abe", source="fit: for a test").write(default_folder("pinned"))  # fmt: skip
     cls, room = registry.model("pinned"), registry.platform("abe")
     assert issubclass(cls, FittedModel)
     found = [cls.sample(room, Placement([0, 0], cores)).there[0].transit for cores in ((), (0, 1), (0, 2), (0, 4))]
@@ -205,7 +206,7 @@ def test_a_broken_model_of_the_users_breaks_no_other(retrompi: Callable[..., Out
 def test_a_wrong_name_is_not_looked_for_where_one_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(written())
     for wrong in ("nowhere", ""):
-        with pytest.raises(UsageError, match=f"no model '{wrong}'"):
+        with refused(UsageError, f"unknown-model | '{wrong}'"):
             registry.model(wrong)
 
 

@@ -19,16 +19,16 @@ from retrompi.papers import claims, verdicts
 from retrompi.papers.experiments import jobs, merge, suite
 from retrompi.papers.paper import find_paper
 from retrompi.sim import simulate
-from retrompi.spec import registry
 from retrompi.spec.question import Question, Starts, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
+from retrompi.studies import catalogue
 from retrompi.studies.scenario import load
 from retrompi.traces import generate
 
 ARCHIVE = "ibm-suite.tar.zst"
-BAD = [n for n in registry.scenario_names() if registry.scenario(n).outcome != "completed"]
-MINE = [n for n in registry.scenario_names() if n.startswith(("mixed-", "late-", "pool-", "start-")) and n not in BAD]
+BAD = [n for n in catalogue.scenario_names() if catalogue.scenario(n).outcome != "completed"]
+MINE = [n for n in catalogue.scenario_names() if n.startswith(("mixed-", "late-", "pool-", "start-")) and n not in BAD]
 NT = ("winmpich", "wmpi", "hpvm")
 
 # ---- the recorded suite
@@ -237,7 +237,7 @@ def test_a_start_is_a_scenario(tmp_path: Any, capsys: pytest.CaptureFixture[str]
     assert cli(["scenarios", "run", "start-hpvm-six", "--store", str(tmp_path / "runs.db")]) == 0
     assert "13 steps by hand" in capsys.readouterr().out
     file = tmp_path / "mine.toml"
-    path = registry.scenario("start-hpvm-six").path
+    path = catalogue.scenario("start-hpvm-six").path
     assert path is not None
     file.write_text(path.read_text(encoding="utf-8").replace('"nt-cluster"', '"nt-unix"').replace("starts = 500", "starts = 0"))
     with refused(InputError, "out-of-range | 'starts'"):
@@ -252,7 +252,7 @@ def test_a_start_is_a_scenario(tmp_path: Any, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("name", BAD + MINE)
 def test_a_scenario_ends_as_its_file_says(name: str, tmp_path: Any) -> None:
-    one = registry.scenario(name)
+    one = catalogue.scenario(name)
     store = open_store(str(tmp_path / "runs.db"))
     found = answer(store, one.question())
     assert store.run(found.run_id)["outcome"] == one.outcome
@@ -261,7 +261,7 @@ def test_a_scenario_ends_as_its_file_says(name: str, tmp_path: Any) -> None:
 
 def test_there_are_scenarios_that_end_badly() -> None:
     assert len(BAD) >= 7
-    assert {registry.scenario(n).outcome for n in BAD} == {"deadlock", "aborted", "failed-start"}
+    assert {catalogue.scenario(n).outcome for n in BAD} == {"deadlock", "aborted", "failed-start"}
 
 
 def test_the_command_says_how_a_scenario_ended(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,7 +281,7 @@ def test_the_command_says_how_a_scenario_ended(tmp_path: Any, capsys: pytest.Cap
     ],
 )
 def test_a_wrong_scenario_is_told(tmp_path: Any, line: str, says: str) -> None:
-    path = registry.scenario("killed-rank-hpvm").path
+    path = catalogue.scenario("killed-rank-hpvm").path
     assert path is not None
     text = path.read_text(encoding="utf-8")
     text = text.replace("[trace]", line) if line.startswith("[") else re.sub(rf"(?m)^{line.split()[0]} = .*$", line, text)

@@ -12,7 +12,7 @@ import pytest
 from conftest import Outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refused
+from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.measure.curves import FORMATS, read, read_all
@@ -399,11 +399,11 @@ def test_import_list_show(retrompi: Callable[..., Outcome], store_path: Path) ->
 def test_nothing_measured_yet(retrompi: Callable[..., Outcome], store_path: Path) -> None:
     retrompi("--store", str(store_path), "measured", "import", str(DATA / "osu74-latency.txt"), "--label", "here")
     told = retrompi("--store", str(store_path), "measured", "show", "hear")
-    assert (told.code, "did you mean 'here'" in told.err) == (2, True)
+    agrees(told, "unknown-name | 'here'")
     told = retrompi("measured", "import", str(DATA / "netpipe5.txt"))
     assert (told.code, told.err.count("\n")) == (2, 1)
     told = retrompi("measured", "import", str(DATA / "osu74-latency.txt"), "--column", "size")
-    assert (told.code, "KIND=NAME or KIND=NUMBER" in told.err) == (2, True)
+    agrees(told, "bad-syntax | size")
 
 
 def test_a_measured_curve_stands_beside_a_simulated_one(retrompi: Callable[..., Outcome], store_path: Path, tmp_path: Path) -> None:
@@ -423,4 +423,4 @@ def test_a_measured_curve_stands_beside_a_simulated_one(retrompi: Callable[..., 
     assert told.code == 0, told.err
     assert "somewhere else, measured" in page.read_text()
     told = retrompi("--store", str(store_path), "pingpong", "-m", "wmpi", "--measured", "somewhere")
-    assert (told.code, "did you mean 'somewhere else'" in told.err) == (2, True)
+    agrees(told, "unknown-name | 'somewhere else'")

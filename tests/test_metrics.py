@@ -9,10 +9,9 @@ import pytest
 from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
-from retrompi.spec import registry
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import metrics
+from retrompi.studies import catalogue, metrics
 from retrompi.studies.scenario import Scenario, load
 
 POINTS = [
@@ -94,7 +93,7 @@ def test_a_wrong_metric_is_one_line(text: str, says: str) -> None:
 
 
 def _trace_scenario() -> Scenario:
-    return registry.scenario("lw-nas-lu-a-4")
+    return catalogue.scenario("lw-nas-lu-a-4")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +112,7 @@ def _trace_scenario() -> Scenario:
 )
 def test_a_metric_that_a_scenario_cannot_have_is_one_line_before_it_runs(scenario: str, metric: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
-        metrics.parse(metric).check(registry.scenario(scenario))
+        metrics.parse(metric).check(catalogue.scenario(scenario))
     agrees(caught.value, says)
 
 

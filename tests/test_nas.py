@@ -14,7 +14,7 @@ from asking import ask
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refused
+from refusals import agrees, refused
 
 from retrompi import traces
 from retrompi.base import paths
@@ -24,8 +24,8 @@ from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.spec.timed_section import Program
-from retrompi.traces import TraceError
-from retrompi.traces import timed_section as program
+from retrompi.studies import catalogue
+from retrompi.traces import TraceError, timed_section
 
 TRACES = paths.reference_dir() / "traces"
 INDEX = tomllib.loads((TRACES / "INDEX.toml").read_text())
@@ -86,7 +86,7 @@ def test_scaling_gives_the_section_the_computation_asked_for(amounts: list[int],
     trace = job(*[f"compute 500; barrier; {inside}; barrier; compute 500"] * 2)
     flops = [2e6, 5e6]
     section = f"4-{3 + len(amounts)}"
-    factor = program.compute_scale(trace, section, seconds, flops)
+    factor = timed_section.compute_scale(trace, section, seconds, flops)
     assert sum(factor * sum(amounts) / f for f in flops) == pytest.approx(seconds, rel=1e-9)
 
 
@@ -97,7 +97,7 @@ def test_other_ranks_part_lies_between_the_same_collectives() -> None:
 
 def test_a_section_without_computation_cannot_be_scaled() -> None:
     with refused(TraceError, "no-section"):
-        program.compute_scale(job("barrier; compute 5"), "2-2", 1.0, [1e6])
+        timed_section.compute_scale(job("barrier; compute 5"), "2-2", 1.0, [1e6])
 
 
 def test_the_replay_computes_as_long_as_was_asked_for() -> None:
@@ -228,15 +228,15 @@ def test_replay_reports_the_section(retrompi: Callable[..., Any], tmp_path: Path
     assert {float(r["section_s"]) for r in table} == {row["seconds"]}
     assert "section_s" not in retrompi("replay", trace, *told[:4], "--csv").out
     wrong = retrompi("replay", trace, *told[:4], "--section", "nonsense")
-    assert (wrong.code, "write FIRST-LAST" in wrong.err) == (2, True)
+    agrees(wrong, "no-section | 'nonsense'")
 
 
-SCENARIOS = [n for n in registry.scenario_names() if n.startswith("lw-nas-")]
+SCENARIOS = [n for n in catalogue.scenario_names() if n.startswith("lw-nas-")]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenarios_say_what_the_fit_and_the_counts_say(name: str) -> None:
-    scenario = registry.scenario(name)
+    scenario = catalogue.scenario(name)
     benchmark, letter, processes = name.split("-")[2:5]
     system = "W" if scenario.model.endswith("windows") else "L"
     at = nas.Cell(f"{benchmark}{letter}".upper(), system, int(processes))

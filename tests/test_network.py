@@ -16,8 +16,7 @@ from retrompi import _engine
 from retrompi.base.errors import InputError, UsageError
 from retrompi.cli.main import run as cli
 from retrompi.sim import simulate
-from retrompi.spec import cross_traffic as network
-from retrompi.spec import registry, topology
+from retrompi.spec import cross_traffic, registry, topology
 from retrompi.spec.platform_file import load
 from retrompi.spec.question import Beside, Question, Replay, pingpong
 from retrompi.store import open_store
@@ -341,7 +340,7 @@ BAD_TRAFFIC = [
 @pytest.mark.parametrize(("text", "says"), BAD_TRAFFIC)
 def test_traffic_that_cannot_be_is_refused(text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
-        network.traffic([text], registry.platform("nt-cluster"), [0, 1])
+        cross_traffic.traffic([text], registry.platform("nt-cluster"), [0, 1])
     agrees(caught.value, says)
 
 
@@ -459,14 +458,14 @@ BAD_FAILURES = [
 @pytest.mark.parametrize(("platform", "text", "says"), BAD_FAILURES)
 def test_failures_of_what_is_not_there_are_refused(platform: str, text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
-        network.failures([text], registry.platform(platform))
+        cross_traffic.failures([text], registry.platform(platform))
     agrees(caught.value, says)
 
 
 def test_names_of_hosts_with_dashes_are_told_apart() -> None:
     room = registry.platform("nt-pair*4").with_overrides({"link.kind": "torus"})
-    assert network.failures(["link server-2@1s"], room) == [(0, 2, 0, 1.0, -1.0, "link server-2")]
-    assert network.failures(["link server-server-2@1s..2s"], room) == [(1, 0, 2, 1.0, 2.0, "link server-server-2")]
+    assert cross_traffic.failures(["link server-2@1s"], room) == [(0, 2, 0, 1.0, -1.0, "link server-2")]
+    assert cross_traffic.failures(["link server-server-2@1s..2s"], room) == [(1, 0, 2, 1.0, 2.0, "link server-server-2")]
 
 
 def test_at_other_rungs_and_on_the_reference_wire_there_is_nothing_to_fail() -> None:

@@ -398,11 +398,11 @@ def test_a_program_without_mpi_is_told(retrompi: Callable[..., Outcome]) -> None
 
 def test_mixed_libraries_are_refused(built: Callable[..., Path]) -> None:
     need("mpiexec.mpich", "mpiexec.openmpi", "smpicc")
-    with pytest.raises(record.RecordError, match=r"linked with openmpi, but .* starts mpich programs"):
+    with refused(record.RecordError, "wrong-mpi | openmpi | mpich"):
         record.record(["mpiexec.mpich", "-n", "2", str(built("ring", "openmpi"))], "t")
-    with pytest.raises(record.RecordError, match="built by smpicc"):
+    with refused(record.RecordError, "wrong-mpi | smpicc"):
         record.record(["mpiexec.mpich", "-n", "2", str(built("ring", "smpi"))], "t")
-    with pytest.raises(record.RecordError, match="was not built by smpicc"):
+    with refused(record.RecordError, "wrong-mpi | smpicc"):
         record.record([str(built("ring", "mpich"))], "t", use_smpi=True, ranks=2)
 
 

@@ -16,8 +16,9 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import RuntimeModel, resolve
+from retrompi.spec.model import RuntimeModel
 from retrompi.spec.platform import SOURCE_KINDS
+from retrompi.spec.registry import resolve
 
 MODELS = registry.models()
 PLACEMENTS = ([0, 0], [0, 1], [1, 1])

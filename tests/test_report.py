@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pages import Page
 from refusals import refused
 
-from retrompi import render as report
+from retrompi import render
 from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.papers import claims, markdown, paper, reproduction, verdicts
@@ -22,12 +22,12 @@ from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.experiments import anatomy, pingpong, startup
 from retrompi.papers.paper import find_paper
 from retrompi.papers.reproduction import Reproduction
-from retrompi.render import cards, exhibits, export, figures, overlay, page
+from retrompi.render import cards, exhibits, export, figures, overlay, paper_page
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import resolve
 from retrompi.spec.question import Question
+from retrompi.spec.registry import resolve
 from retrompi.store import lookup, open_store
 
 PLAN = find_paper("baker-fox")
@@ -242,7 +242,7 @@ CARD = cards.Card(
 
 @pytest.fixture
 def text(made_up: Reproduction) -> str:
-    return page.page(made_up, report.study_figures(made_up), [CARD], footer="v1")
+    return paper_page.page(made_up, render.study_figures(made_up), [CARD], footer="v1")
 
 
 def test_page_is_self_contained(text: str) -> None:
@@ -269,13 +269,13 @@ def test_page_shows_every_claim_with_its_contradiction(text: str, made_up: Repro
 
 
 def test_page_is_the_same_for_the_same_study(made_up: Reproduction) -> None:
-    one, two = (page.page(made_up, report.study_figures(made_up), [CARD]) for _ in range(2))
+    one, two = (paper_page.page(made_up, render.study_figures(made_up), [CARD]) for _ in range(2))
     assert one == two
 
 
 def test_why_names_mechanism_shares_and_verdicts(made_up: Reproduction) -> None:
     why = next(w for w in PLAN.why if w.model == "hpvm" and w.mode == "shared")
-    html = page.why_paragraph(why, made_up)
+    html = paper_page.why_paragraph(why, made_up)
     assert why.mechanism in html
     assert "quantum 12 ms (75%)" in html
     assert "copy 4 ms (25%)" in html
@@ -339,7 +339,7 @@ def no_models(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_models")
 def test_write_makes_the_page_and_the_tables(made_up: Reproduction, tmp_path: Path) -> None:
-    written = report.write(made_up, tmp_path / "out", footer="v1")
+    written = render.write(made_up, tmp_path / "out", footer="v1")
     assert written.page.name == "baker-fox.html"
     names = {p.name for p in written.tables}
     fixed = {f"baker-fox-{n}.csv" for n in ("points", "published", "verdicts", "anatomy", "startup")}
@@ -356,7 +356,7 @@ def test_write_makes_the_page_and_the_tables(made_up: Reproduction, tmp_path: Pa
 def test_write_where_nothing_can_be_written(made_up: Reproduction, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with refused(InputError, "unwritable-file"):
-        report.write(made_up, tmp_path / "file" / "out", footer="v1")
+        render.write(made_up, tmp_path / "file" / "out", footer="v1")
 
 
 def test_images_without_a_browser_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_images_refuse_an_unknown_format_and_a_broken_browser(monkeypatch: pytes
 
 @pytest.mark.skipif(export.browser() is None, reason="needs Chromium or Chrome")
 def test_images_are_images(made_up: Reproduction, tmp_path: Path) -> None:
-    figure = report.study_figures(made_up)["shared-time"]
+    figure = render.study_figures(made_up)["shared-time"]
     paths, missing = export.images({"shared-time": figure}, tmp_path, ("png", "svg"), scale=1)
     assert missing == ""
     assert [p.name for p in paths] == ["shared-time.png", "shared-time.svg"]
@@ -509,7 +509,7 @@ def test_a_small_study_for_real_and_again_from_the_store(monkeypatch: pytest.Mon
     fresh = reproduction.run_paper("baker-fox", store, fresh=True, keep=False)
     assert [p["time_us"] for p in fresh.points] == [p["time_us"] for p in one.points]
     assert [v["verdict"] for v in store.verdicts("baker-fox")] == [v.verdict for v in one.verdicts]
-    pages = [report.write(s, tmp_path / name).page.read_bytes() for name, s in (("a", one), ("b", two))]
+    pages = [render.write(s, tmp_path / name).page.read_bytes() for name, s in (("a", one), ("b", two))]
     assert pages[0] == pages[1]
 
 

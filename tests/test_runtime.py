@@ -15,7 +15,9 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime, refuse, unused
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import Param, RuntimeModel, Values, model_values, parse_sets, resolve
+from retrompi.spec.model import Param, RuntimeModel, model_values, parse_sets
+from retrompi.spec.registry import resolve
+from retrompi.spec.values import Values
 from retrompi.traces.calls import PINGPONG
 
 

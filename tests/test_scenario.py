@@ -10,18 +10,18 @@ from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
-from retrompi.spec.model import resolve
-from retrompi.studies import scenario
+from retrompi.spec.registry import resolve
+from retrompi.studies import catalogue, scenario
 from retrompi.studies.scenario import Scenario
 from retrompi.traces import generate
 
-NAMES = registry.scenario_names()
+NAMES = catalogue.scenario_names()
 CURVES = [f"bf-{m}-{mode}" for m in ("winmpich", "wmpi", "hpvm") for mode in ("shared", "distributed")]
 
 
 @pytest.fixture(params=NAMES)
 def one(request: pytest.FixtureRequest) -> Scenario:
-    return registry.scenario(request.param)
+    return catalogue.scenario(request.param)
 
 
 def test_shipped() -> None:
@@ -44,7 +44,7 @@ def test_contract(one: Scenario) -> None:
 
 
 def test_the_claims_of_the_six_curves_are_all_their_checkable_claims() -> None:
-    named = {c for name in CURVES for c in registry.scenario(name).claims}
+    named = {c for name in CURVES for c in catalogue.scenario(name).claims}
     from retrompi.papers import load
 
     wanted = {c.id for c in load() if c.id.startswith(("BF-SM-", "BF-DM-")) and c.use in ("calibrate", "validate")}
@@ -71,7 +71,7 @@ reps = 3
 def test_load_and_hash(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(GOOD)
-    one = registry.scenario(str(file))
+    one = catalogue.scenario(str(file))
     assert one.args["sizes"] == (0, 1024)
     assert one.args["reps"] == 3
     assert one.sets == {"platform.host.cores": "2"}
@@ -116,5 +116,5 @@ def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, line: 
 
 
 def test_unknown_scenario() -> None:
-    with refused(UsageError, "unknown-platform | 'bf-wmpi-shared'"):
-        registry.scenario("bf-wmpi-share")
+    with refused(UsageError, "unknown-scenario | 'bf-wmpi-shared'"):
+        catalogue.scenario("bf-wmpi-share")

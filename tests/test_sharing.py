@@ -19,7 +19,7 @@ from retrompi.spec import registry
 from retrompi.spec.cojobs import JobSpec
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import sharing
+from retrompi.studies import catalogue, sharing
 from retrompi.traces import generate
 
 SWITCH = {"platform.link.kind": "switch"}
@@ -258,14 +258,14 @@ def test_a_scenario_has_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     plain, beside = tmp_path / "plain.toml", tmp_path / "beside.toml"
     plain.write_text(SCENARIO)
     beside.write_text(SCENARIO + NEIGHBOUR.format(more='start = "1 ms"\nname = "b"') + '[job.set]\n"proxy_packet" = "2KiB"\n')
-    s = registry.scenario(str(beside))
-    assert s.hash != registry.scenario(str(plain)).hash
+    s = catalogue.scenario(str(beside))
+    assert s.hash != catalogue.scenario(str(plain)).hash
     assert (s.jobs[0].start_s, s.jobs[0].name, s.jobs[0].sets) == (0.001, "b", {"proxy_packet": "2KiB"})
     store = open_store(f"{tmp_path}/runs.db")
     found = answer(store, s.question())
     assert store.run(found.run_id)["facts"]["jobs"][0]["outcome"] == "completed"
     assert answer(store, s.question()).found
-    assert not answer(store, (registry.scenario(str(plain))).question()).found
+    assert not answer(store, (catalogue.scenario(str(plain))).question()).found
     rows = sharing.compare(store, s)
     assert [r["name"] for r in rows] == ["beside", "b"]
     assert all(r["slowdown"] > 0.99 for r in rows)  # a tick may fall a little earlier
@@ -288,13 +288,13 @@ def test_a_wrong_job_is_told_with_its_line(tmp_path: Path, more: str, says: str)
     file = tmp_path / "s.toml"
     file.write_text(SCENARIO + NEIGHBOUR.format(more=more))
     with pytest.raises(InputError) as caught:
-        registry.scenario(str(file))
+        catalogue.scenario(str(file))
     agrees(caught.value, says)
     assert f"{file}:{SCENARIO.count(chr(10)) + 2}:" in str(caught.value)
 
 
 def test_the_document_names_every_scenario() -> None:
     text = (Path(__file__).resolve().parents[1] / "docs" / "sharing.md").read_text(encoding="utf-8")
-    for name, s in registry.scenarios().items():
+    for name, s in catalogue.scenarios().items():
         if s.jobs or s.failures:
             assert f"`{name}`" in text or "docs/networks.md" in str(s.summary), name

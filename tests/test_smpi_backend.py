@@ -130,7 +130,7 @@ def test_all_kinds_of_calls(program: str, tmp_path: Path) -> None:
 def test_what_collectives_do_beside_messages(operation: str, tmp_path: Path) -> None:
     """A model of a measured machine, with a cost for every kind of work."""
     from retrompi.measure.fit import Parts, fit, sample_of
-    from retrompi.measure.fit.write import write_model, write_room
+    from retrompi.measure.fit.write import ModelFiles, PlatformFile
     from retrompi.measure.this_machine import mpich4
 
     line = fit([0, 1024, 65536, 1 << 20], [1e-6 + s * 1e-9 for s in (0, 1024, 65536, 1 << 20)])
@@ -139,10 +139,11 @@ def test_what_collectives_do_beside_messages(operation: str, tmp_path: Path) -> 
     work |= {"call alltoall": {0: 1e-8, 8: 2e-7}, "combine": {8: 1e-8, 80_000: 3e-6}}
     work |= {"buffers 1": {8: 0.0, 20_000: 5e-6}, "buffers 2": {8: 0.0, 20_000: 2e-5}}
     model, room = tmp_path / "worker", tmp_path / "work-room.toml"
-    write_model(model, name="worker", samples={"same": sample_of(line, Parts())}, title="A test's", version="1", years="2026",
+    ModelFiles(name="worker", samples={"same": sample_of(line, Parts())}, title="A test's", version="1", years="2026",
                 summary="a line", platform="work-room", source="fit: made for a test", collectives=mpich4.TABLE,
-                work={what: (sizes, "fit: made for a test") for what, sizes in work.items()})  # fmt: skip
-    write_room(room, name="work-room", title="A room", summary="for a test", years="2026", known={"cores": ("4", "assumed: for tests")})
+                work={what: (sizes, "fit: made for a test") for what, sizes in work.items()}).write(model)  # fmt: skip
+    PlatformFile(name="work-room", title="A room", summary="for a test", years="2026",
+                 known={"cores": ("4", "assumed: for tests")}).write(room)  # fmt: skip
     program = EXAMPLES / "collectives.c"
     arguments = ["--operation", operation, "--sizes", "8,1000,20000,100000", "--scale", "0.005"]
     for ranks in (2, 3):

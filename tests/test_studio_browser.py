@@ -26,18 +26,25 @@ def reader(browser: Any, studio: Server) -> Iterator[tuple[Any, Seen]]:
         yield page, seen
 
 
-@pytest.fixture(params=PATHS)
-def opened(request: pytest.FixtureRequest, reader: tuple[Any, Seen]) -> Any:
-    """A page that has been drawn at a phone's width, without an error on the console."""
+@pytest.fixture(scope="module", params=PATHS)
+def drawn(request: pytest.FixtureRequest, reader: tuple[Any, Seen]) -> Any:
+    """A page that has been drawn at a phone's width, once for all tests that ask for it."""
     page, seen = reader
     seen.errors.clear()
     page.set_viewport_size(dict(zip(("width", "height"), SIZES["phone"], strict=True)))
-    page.emulate_media(color_scheme="light")
     page.goto(request.param)
     settled(page)
-    yield page
-    assert seen.errors == [], "the page complains on the console"
-    assert seen.foreign == [], "the page asks another host for something"
+    return page
+
+
+@pytest.fixture
+def opened(drawn: Any, reader: tuple[Any, Seen]) -> Iterator[Any]:
+    """That page at a phone's width, without an error on the console."""
+    drawn.set_viewport_size(dict(zip(("width", "height"), SIZES["phone"], strict=True)))
+    drawn.emulate_media(color_scheme="light")
+    yield drawn
+    assert reader[1].errors == [], "the page complains on the console"
+    assert reader[1].foreign == [], "the page asks another host for something"
 
 
 class TestEveryPage:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
+from retrompi.studies import design
+
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.base.errors import UsageError
@@ -186,7 +188,7 @@ class TestStudies:
         store = tmp_path / "runs.db"
         said: list[tuple[int, int, str]] = []
         study = studying.asked("bf-wmpi-shared", [("wmpi.packet", "64KiB,128KiB")])
-        assert {s.name for s in studying.listed(None)} == set(registry.study_names())
+        assert {s.name for s in studying.listed(None)} == set(design.study_names())
         told = studying.run(lambda *a: said.append(a), str(store), study.definition())
         assert (told["points"], told["simulated"]) == (2, 2)
         assert said[-1][:2] == (2, 2)
@@ -195,11 +197,6 @@ class TestStudies:
         assert [f.outcome for f in found.failures] == ["aborted"]
         assert found.figures
         assert any(s.id == told["study"] for s in studying.listed(open_store(store)))
-
-    def test_the_pace_is_told(self) -> None:
-        assert studying.pace(0, 9, 1.0) == "0 of 9 points"
-        assert studying.pace(3, 9, 1.5) == "3 of 9 points, 2.0 a second, about 3 s left"
-        assert studying.pace(9, 9, 90.0) == "9 of 9 points, 6 a minute"
 
 
 class TestLabs:

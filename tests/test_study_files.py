@@ -17,10 +17,10 @@ from retrompi import traces
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.store import open_store
 from retrompi.store.database import Store
-from retrompi.studies import design, export, stored, unpack
+from retrompi.studies import design, export, stored_study, unpack
 from retrompi.studies.pack import MANIFEST, ROWS, pack, reference_rows
 from retrompi.studies.run import run_study
-from retrompi.studies.stored import Stored
+from retrompi.studies.stored_study import Stored
 from retrompi.studies.unpack import compare, default_folder
 from retrompi.traces import generate
 
@@ -71,7 +71,7 @@ reps = 2
 def ran(text: str, folder: Path, store: Store, name: str = "study.toml") -> Stored:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
-    return stored.read(store, run_study(store, design.load(folder / name)).study_id)
+    return stored_study.read(store, run_study(store, design.load(folder / name)).study_id)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def test_a_packed_study_gives_the_same_numbers_elsewhere(
     assert package.folder == default_folder(zip_file)
     assert not (package.folder / "models" / "ran").exists()
     store = open_store(tmp_path / "another.db")
-    after = stored.read(store, run_study(store, design.load(package.study)).study_id)
+    after = stored_study.read(store, run_study(store, design.load(package.study)).study_id)
     assert len(after.rows) == len(before.rows) == 12
     assert compare(package.rows, reference_rows(after)) == []
     same = ("outcome", "time_s", "messages", "bytes", "packets", "model_hash", "platform_hash", "trace_hash", "code_version")
@@ -192,7 +192,7 @@ def test_packing_again_what_was_unpacked_gives_the_same_files(packed: tuple[Stor
     _, zip_file = packed
     package = unpack.unpack(zip_file, tmp_path / "out")
     store = open_store(tmp_path / "again.db")
-    pack(stored.read(store, run_study(store, design.load(package.study)).study_id), tmp_path / "again.zip")
+    pack(stored_study.read(store, run_study(store, design.load(package.study)).study_id), tmp_path / "again.zip")
     names = []
     for one in (zip_file, tmp_path / "again.zip"):
         with zipfile.ZipFile(one) as opened:
@@ -467,6 +467,6 @@ file = "two.ti"
     there.rename(tmp_path / "gone")
     package = unpack.unpack(tmp_path / "crowded.zip", tmp_path / "out")
     store = open_store(tmp_path / "out.db")
-    after = stored.read(store, run_study(store, design.load(package.study)).study_id)
+    after = stored_study.read(store, run_study(store, design.load(package.study)).study_id)
     assert compare(package.rows, reference_rows(after)) == []
     assert [r["time_s"] for r in reference_rows(after)] == [r["time_s"] for r in reference_rows(before)]

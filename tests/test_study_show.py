@@ -16,7 +16,7 @@ from pages import Page
 from refusals import refused
 
 from retrompi.base.errors import UsageError
-from retrompi.render import export, study
+from retrompi.render import export, study_page
 from retrompi.render.sweep_figures import KINDS, choose, draw, label_of, plan_of
 from retrompi.studies import metrics
 from retrompi.studies.about import about, sources
@@ -303,7 +303,7 @@ def test_a_legend_names_plain_numbers_and_answers() -> None:
 
 def test_a_page_is_whole_by_itself_and_says_what_it_is_of() -> None:
     v, runs, curves = made({**RANKED, "mode": ("shared", "distributed")}, linear, broken=(4,), metric="time")
-    page = study.page(v, about(v.definition, runs, curves))
+    page = study_page.page(v, about(v.definition, runs, curves))
     loads = Page(page)
     assert loads.fetched == []
     assert all(link.startswith("#") and link[1:] in loads.ids for link in loads.links)
@@ -315,7 +315,7 @@ def test_a_page_is_whole_by_itself_and_says_what_it_is_of() -> None:
 
 def test_a_page_of_very_many_panels_stays_a_page() -> None:
     v, *_ = made({"a.b": [f"{i}KiB" for i in range(1, 6)], "c.d": [str(i) for i in range(4)], "e.f": [f"n{i}" for i in range(20)]}, linear)
-    page = study.page(v, about(v.definition, {}, {}))
+    page = study_page.page(v, about(v.definition, {}, {}))
     assert page.count('class="figure') < 60
     assert "more panels" in page
 
@@ -337,7 +337,7 @@ def test_sources_are_those_of_the_declarations() -> None:
 @pytest.mark.skipif(export.browser() is None, reason="no Chromium or Chrome")
 def test_a_page_draws_in_a_browser(tmp_path: Path) -> None:
     v, runs, curves = made(RANKED, linear)
-    study.write(tmp_path / "page.html", v, about(v.definition, runs, curves))
+    study_page.write(tmp_path / "page.html", v, about(v.definition, runs, curves))
     assert export.screenshot(tmp_path / "page.html", tmp_path / "page.png", width=900, height=900)
     assert (tmp_path / "page.png").stat().st_size > 20_000
 
@@ -347,14 +347,14 @@ def test_a_study_in_which_nothing_completed_still_draws(kind: str) -> None:
     v, runs, curves = made({**RANKED, "wmpi.packet": ("1KiB", "2KiB", "4KiB")}, linear, broken=range(27))
     for figure in draw(v, plan_of(kind, v)).values():
         assert json.loads(figure.to_json())["layout"]
-    page = study.page(v, about(v.definition, runs, curves))
+    page = study_page.page(v, about(v.definition, runs, curves))
     assert "27 not" in page
     assert {x for t in tables(v) for _, right in t.rows for x in right} == {"deadlock"}
 
 
 def test_a_study_of_one_point_has_a_page() -> None:
     v, runs, curves = made({}, linear)
-    page = study.page(v, about(v.definition, runs, curves))
+    page = study_page.page(v, about(v.definition, runs, curves))
     assert "2 s" in page
 
 

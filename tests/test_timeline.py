@@ -21,7 +21,7 @@ from retrompi.base.errors import UsageError
 from retrompi.cli.main import run as cli
 from retrompi.convert import flat, paje
 from retrompi.convert.timelines import FORMATS, check, write
-from retrompi.render import timeline as report
+from retrompi.render import timeline_page
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser
@@ -391,49 +391,49 @@ def test_a_wrong_ending_names_the_right_ones() -> None:
 
 def test_the_chart_draws_every_state_call_and_message() -> None:
     t = timed(generate.pingpong([1024], 3))
-    rows = {place: row for row, place in enumerate(report.order(t))}
+    rows = {place: row for row, place in enumerate(timeline_page.order(t))}
     assert [t.processes[i].name for i in rows] == ["rank 0", "daemon on server", "rank 1", "daemon on workstation"]
-    bars = report.bars(t, rows, 1.0)
-    assert set(bars) <= {name for name, *_ in report.KINDS}
+    bars = timeline_page.bars(t, rows, 1.0)
+    assert set(bars) <= {name for name, *_ in timeline_page.KINDS}
     assert sum(len(b.row) for b in bars.values()) == sum(len(p.begin) for p in t.processes)
     assert sum(sum(b.length) for b in bars.values()) == pytest.approx(len(t.processes) * t.end * PS)
-    calls, names = report.strips(t, rows, 1.0)
+    calls, names = timeline_page.strips(t, rows, 1.0)
     assert Counter(names) == Counter(t.ops[t.calls.op[i]] for i in range(len(t.calls)) if t.calls.end[i] > t.calls.begin[i])
     assert any("recv from 1" in text and "rank-0.txt" in text for text in calls.text)
-    arrows = report.arrows(t, rows, 1.0)
+    arrows = timeline_page.arrows(t, rows, 1.0)
     assert len(arrows) == len(t.messages)
     assert all(len(a.x) == 4 and a.x == sorted(a.x) and a.y[0] != a.y[-1] for a in arrows)
 
 
 def test_every_state_has_a_look_and_looks_differ() -> None:
     t = timed(generate.pingpong([1], 1))
-    drawn = [s for _, _, _, states in report.KINDS for s in states]
+    drawn = [s for _, _, _, states in timeline_page.KINDS for s in states]
     assert sorted(drawn) == sorted(t.states)
     assert len(set(drawn)) == len(drawn)
-    assert len({(colour, hatch) for _, colour, hatch, _ in report.KINDS}) == len(report.KINDS)
+    assert len({(colour, hatch) for _, colour, hatch, _ in timeline_page.KINDS}) == len(timeline_page.KINDS)
 
 
 def test_the_matrix_is_that_of_the_run_and_large_ones_are_put_together() -> None:
     t = timed(HALO)
-    cells, block = report.matrix(t, "bytes")
+    cells, block = timeline_page.matrix(t, "bytes")
     assert block == 1
     assert len(cells) == 9
     assert sum(map(sum, cells)) == 8192 * t.messages_seen
     assert all(cells[i][i] == 0 for i in range(9))
     halo = Replay(generate.halo2d(10, 10, 100, 1))
     big = simulate.run(Question("hpvm", "nt-cluster", halo), Observe(timeline=Request(limit=1000))).timeline
-    cells, block = report.matrix(big, "messages")
+    cells, block = timeline_page.matrix(big, "messages")
     assert block == 2
     assert len(cells) == 50
     assert sum(map(sum, cells)) == big.messages_seen
-    assert "2 ranks are one cell" in report.section(big)[0]
+    assert "2 ranks are one cell" in timeline_page.section(big)[0]
 
 
 def test_a_page_says_when_it_is_drawn_from_samples() -> None:
-    small = report.page(timed(generate.pingpong([1], 2)))
+    small = timeline_page.page(timed(generate.pingpong([1], 2)))
     assert "Drawn from samples" not in small
     assert "https://" not in small.partition("</script>")[2], "nothing is loaded from elsewhere"
-    assert "Drawn from samples" in report.page(timed(HALO, wanted=Request(limit=50)))
+    assert "Drawn from samples" in timeline_page.page(timed(HALO, wanted=Request(limit=50)))
 
 
 # ---------------------------------------------------------------- store and command line

@@ -56,24 +56,24 @@ def test_the_messages_of_collectives_are_about_those_of_a_replay(line: str) -> N
 
 def test_one_sided_calls_are_refused_by_line_where_a_runtime_has_none() -> None:
     trace = job("send 1 0 8 6; Put 1 0 8 6; Win_fence", "recv 0 0 8 6; Win_fence")
-    refused = preflight.fate(Question("wmpi", "nt-pair", Replay(trace)))
-    assert (refused["fate"], refused["lines"]) == ("refused", 1)
+    refused = preflight.support(Question("wmpi", "nt-pair", Replay(trace)))
+    assert (refused["support"], refused["lines"]) == ("refused", 1)
     assert refused["why"] == "rank-0.txt:3: Put: this runtime has no one-sided operations"
-    assert preflight.fate(Question("craympt:shmem", "cray-t3e", Replay(trace)))["fate"] == "simulated"
+    assert preflight.support(Question("craympt:shmem", "cray-t3e", Replay(trace)))["support"] == "simulated"
 
 
 def test_what_no_runtime_simulates_is_refused_and_what_is_ignored_is_approximated() -> None:
     for model in registry.models():
-        assert preflight.fate(Question(model, "nt-cluster", Replay(job("ibarrier", ""))))["fate"] == "refused"
-        told = preflight.fate(Question(model, "nt-cluster", Replay(job("comm_split 0", ""))))
-        assert told["fate"] == "approximated"
+        assert preflight.support(Question(model, "nt-cluster", Replay(job("ibarrier", ""))))["support"] == "refused"
+        told = preflight.support(Question(model, "nt-cluster", Replay(job("comm_split 0", ""))))
+        assert told["support"] == "approximated"
         assert "rank-0.txt:2: comm_split" in told["why"]
 
 
 def test_calls_of_mpi_3_are_approximated_on_older_runtimes() -> None:
     trace = job("barrier; ibarrier req=1; wait req=1", "barrier; ibarrier req=1; wait req=1")
-    told = preflight.fate(Question("wmpi", "nt-pair", Replay(trace)))
-    assert (told["fate"], told["lines"]) == ("approximated", 1)
+    told = preflight.support(Question("wmpi", "nt-pair", Replay(trace)))
+    assert (told["support"], told["lines"]) == ("approximated", 1)
     assert told["why"] == "rank-0.txt:3: ibarrier: a call of MPI-3, which this runtime is older than: made of what it has"
 
 
@@ -82,12 +82,12 @@ HOMES = [("wmpi", "nt-cluster"), ("craympt", "cray-t3e"), ("nemesis", "abe"), ("
 
 @pytest.mark.parametrize(("model", "platform"), HOMES)
 def test_what_the_pre_flight_says_is_what_a_run_does(model: str, platform: str) -> None:
-    fates = set()
+    levels = set()
     for seed in range(25):
         trace = traces.parse(random_trace(seed))
-        told = preflight.fate(Question(model, platform, Replay(trace)))
-        fates.add(told["fate"])
-        if told["fate"] == "refused":
+        told = preflight.support(Question(model, platform, Replay(trace)))
+        levels.add(told["support"])
+        if told["support"] == "refused":
             with pytest.raises(InputError) as caught:
                 simulate.run(Question(model, platform, Replay(trace), "distributed"))
             assert told["why"] in str(caught.value)
@@ -95,7 +95,7 @@ def test_what_the_pre_flight_says_is_what_a_run_does(model: str, platform: str) 
         result = simulate.run(Question(model, platform, Replay(trace), "distributed"))
         assert result.outcome == "completed", (seed, result.detail, result.waits)
         assert result.messages == result.delivered
-    assert fates - {"refused"}
+    assert levels - {"refused"}
 
 
 def test_the_summary_of_everything_in_the_extension() -> None:
@@ -124,7 +124,7 @@ def test_the_command_tells_communicators(retrompi: Run, tmp_path: Path) -> None:
         assert words in shown.out, words
     told = json.loads(retrompi("trace", "info", str(tmp_path / "all"), "--json").out)
     assert [c["kind"] for c in told["communicators"] if c["id"] in (4, 5, 10)] == ["cart", "graph", "inter"]
-    refused = {m["model"]: m["why"] for m in told["models"] if m["fate"] == "refused"}
+    refused = {m["model"]: m["why"] for m in told["models"] if m["support"] == "refused"}
     assert refused["wmpi"].endswith("rank-0.txt:34: win_create: this runtime has no one-sided operations")
 
 
@@ -136,7 +136,7 @@ def test_the_command(retrompi: Run) -> None:
     told = json.loads(retrompi("trace", "info", str(CG), "--json", "-m", "hpvm", "--mode", "shared").out)
     assert told["sends"] == sum(s["messages"] for s in told["sizes"]) == sum(p["messages"] for p in told["pairs"])
     assert told["bytes_sent"] == sum(p["bytes"] for p in told["pairs"])
-    assert told["models"] == [{"model": "hpvm", "fate": "simulated", "lines": 0, "why": ""}]
+    assert told["models"] == [{"model": "hpvm", "support": "simulated", "lines": 0, "why": ""}]
     assert told["estimate"]["seconds"] > 0
     rows = list(csv.DictReader(io.StringIO(retrompi("trace", "info", str(CG), "--csv").out)))
     assert len(rows) == len(told["pairs"])

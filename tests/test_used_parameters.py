@@ -16,13 +16,16 @@ from retrompi import traces
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.compile import PARTS, Calls, Compiled, compile_runtime, refuse, unused
+from retrompi.spec.calls import Calls
+from retrompi.spec.compile import PARTS, Compiled, compile_runtime, refuse, unused
 from retrompi.spec.fields import Field, Use, declared, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
 from retrompi.spec.link import Link
-from retrompi.spec.model import Param, RuntimeModel, Values, resolve
+from retrompi.spec.model import Param, RuntimeModel
 from retrompi.spec.question import Question, Replay
+from retrompi.spec.registry import resolve
+from retrompi.spec.values import Values
 from retrompi.traces import generate
 from retrompi.traces.calls import PINGPONG, calls_of
 
@@ -98,7 +101,7 @@ def test_a_parameter_is_used_or_refused_with_the_reason(name: str, mode: str) ->
          "platform.host.nic_rate belongs to messages between hosts; no message of this run leaves its machine"),
         ("wmpi", "distributed", "platform.host.rto_min=1s",
          "platform.host.rto_min belongs to TCP connections between hosts when something fails on the way; "
-         "nothing fails in this run (--failure)"),
+         "nothing fails in this run (--fail)"),
         ("wmpi", "distributed", "platform.host.flops=1Mflop/s",
          "platform.host.flops belongs to amounts of computation in a trace; the trace has none"),
         ("winmpich", "distributed", "winmpich.region_gap=1ms",

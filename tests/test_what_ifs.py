@@ -10,7 +10,6 @@ import pytest
 import what_ifs
 
 from retrompi.papers import claims
-from retrompi.spec import registry
 from retrompi.studies import design
 
 TEXT = Path(__file__).resolve().parents[1] / "docs" / "what-ifs.md"
@@ -21,7 +20,7 @@ EVERY = os.environ.get("RETROMPI_WHAT_IFS") == "all"
 @pytest.mark.parametrize("name", what_ifs.METRICS)
 def test_the_golden_file_is_of_the_studies_as_they_are(name: str) -> None:
     assert GOLDEN["parameters"][name] == what_ifs.parameters(name)
-    assert [r["position"] for r in GOLDEN["rows"][name]] == list(range(design.count(registry.study(name))))
+    assert [r["position"] for r in GOLDEN["rows"][name]] == list(range(design.count(design.study(name))))
     assert {r["outcome"] for r in GOLDEN["rows"][name]} == {"completed"}
 
 
@@ -29,7 +28,7 @@ def test_the_golden_file_is_of_the_studies_as_they_are(name: str) -> None:
 def test_a_fresh_run_gives_the_golden_numbers(name: str) -> None:
     """A few points of each; all of them with RETROMPI_WHAT_IFS=all in the environment (two minutes)."""
     golden = {r["position"]: r for r in GOLDEN["rows"][name]}
-    for point in design.points(registry.study(name)):
+    for point in design.points(design.study(name)):
         if EVERY or point.position in what_ifs.QUICK[name]:
             fresh, known = what_ifs.row_of(name, point), golden[point.position]
             assert {**fresh, "values": {}} == {**known, "values": {}}

@@ -9,8 +9,8 @@ from refusals import refused
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.model import resolve
 from retrompi.spec.question import Question, pingpong
+from retrompi.spec.registry import resolve
 
 KIB, MIB = 1024, 1024 * 1024
 MS = 1e-3

@@ -37,7 +37,7 @@ def server() -> Any:
 
 
 def config(trace: Any, model: str = "wmpi", mode: str = "shared") -> dict[str, Any]:
-    rows = simulate.compile_question(Resolved.of(Question(model, "nt-pair", Replay(trace), mode)))
+    rows = simulate.compile_question(Resolved.of(Question(model, "nt-pair", Replay(trace), mode))).rows
     rows |= {"compute_scale": 1.0, "memory_share": 0.0}
     return rows | {"seed": 1, "limit_s": 0.0, "anatomy": False, "anatomy_rank": 0, "anatomy_from": "a", "anatomy_to": "b"}
 

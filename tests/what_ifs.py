@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.sim import simulate
-from retrompi.spec import registry
 from retrompi.spec.question import Message, Question
-from retrompi.studies import design, metrics
+from retrompi.studies import catalogue, design, metrics
 from retrompi.studies.case import Job, apply, evaluate
 
 GOLDEN = Path(__file__).parent / "data" / "what-ifs.json"
@@ -34,7 +33,7 @@ Golden = dict[str, Any]
 
 def parameters(name: str) -> dict[str, Any]:
     """What determines a study, without where it lies."""
-    told = registry.study(name).definition()
+    told = design.study(name).definition()
     base = {k: v for k, v in told["base"].items() if k in ("model", "platform", "mode", "set", "trace")}
     if "file" in base["trace"]:
         base["trace"] = {**base["trace"], "file": Path(base["trace"]["file"]).name}
@@ -72,18 +71,18 @@ PAIR = ("wmpi", "hpvm")
 def pair(model: str) -> dict[str, Any]:
     """The pair of the paper with the cluster's network cards: the rate of a long message on Fast Ethernet."""
     changed = {"model": model, "platform": "nt-pair", "platform.host.nic_rate": "30MB/s", "platform.link.bandwidth": "100Mbps"}
-    done = evaluate(Job(0, apply(registry.scenario("wmpi-10base-t"), {**changed, "sizes": "4MiB"})))
+    done = evaluate(Job(0, apply(catalogue.scenario("wmpi-10base-t"), {**changed, "sizes": "4MiB"})))
     run = done.runs[-1]
     return {"model": model, "bandwidth@4MiB": metrics.parse("bandwidth@4MiB").of(dict(run.row), run.points, run.ranks)}
 
 
 def make(jobs: int = 2) -> Golden:
     """All of it, simulated now."""
-    from retrompi.studies.pool import Pool
+    from retrompi.studies.worker_pool import Pool
 
     out: Golden = {"made_by": "python tests/what_ifs.py", "parameters": {name: parameters(name) for name in METRICS}, "rows": {}}
     for name in METRICS:
-        points = {p.position: p for p in design.points(registry.study(name))}
+        points = {p.position: p for p in design.points(design.study(name))}
         rows = []
         with Pool(jobs) as pool:
             for position, done in pool.evaluate(Job(p.position, p.scenario) for p in points.values()):

@@ -16,8 +16,9 @@ from retrompi.spec.collectives import MPICH1, Choice
 from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Broadcast, Dma, Medium, OneSided, Ring, Stream, WaitPolicy
-from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
+from retrompi.spec.model import Param, RuntimeModel, StartStep
 from retrompi.spec.platform import Platform
+from retrompi.spec.values import Values
 
 _LIKE = "assumed: as MPICH 1, on which Cray's MPI was built; MPT's own collectives are not published"
 COLLECTIVES = (

@@ -11,8 +11,9 @@ from retrompi.spec.calibrated_range import Range
 from retrompi.spec.channels import Library, Path, wait_by
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Stream
-from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
+from retrompi.spec.model import Param, RuntimeModel, StartStep
 from retrompi.spec.platform import Platform
+from retrompi.spec.values import Values
 
 
 class Hpvm(RuntimeModel):

@@ -11,8 +11,9 @@ from retrompi.spec.channels import Library, Path, direct, eager, rendezvous
 from retrompi.spec.collectives import Choice, Making
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import NO_LIMIT, Ring, Stream, WaitPolicy
-from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
+from retrompi.spec.model import Param, RuntimeModel, StartStep
 from retrompi.spec.platform import Platform
+from retrompi.spec.values import Values
 
 PROGRESS = ("poll", "select", "iocp")
 LOCKS = ("pthread", "critical_section", "mutex")

@@ -8,8 +8,9 @@ from retrompi.spec.calibrated_range import Range
 from retrompi.spec.channels import Library, Path, wait_by
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Stream, WaitPolicy
-from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
+from retrompi.spec.model import Param, RuntimeModel, StartStep
 from retrompi.spec.platform import Platform
+from retrompi.spec.values import Values
 
 
 class Sockets(RuntimeModel):

@@ -11,8 +11,9 @@ from retrompi.spec.channels import Library, Path, eager, rendezvous, wait_by
 from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Datagram, Pool, Stream, WaitPolicy
-from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
+from retrompi.spec.model import Param, RuntimeModel, StartStep
 from retrompi.spec.platform import Platform
+from retrompi.spec.values import Values
 
 CLASSES = tuple(64 << 2 * k for k in range(8))
 """Sizes of the pool's buffers, 64 B to 1 MiB [E-P4-03]; a larger request is cut out as it is."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.convert import flat, paje
 from retrompi.convert.otf2 import timeline as otf2
-from retrompi.render import timeline as page
+from retrompi.render import timeline_page
 from retrompi.sim.timeline import Timeline
 
 __all__ = ["FORMATS", "GROUP", "check", "write"]
@@ -51,7 +51,7 @@ def write(timeline: Timeline, path: str | Path, told: Sequence[str] = ()) -> lis
     target = check(path)
     forms: dict[str, Callable[[Timeline, Path], list[str]]] = {
         ".csv": flat.write_csv,
-        ".html": lambda t, p: page.write(t, p, told),
+        ".html": lambda t, p: timeline_page.write(t, p, told),
         ".json": flat.write_json,
         ".otf2": otf2.write,
         ".paje": paje.write,

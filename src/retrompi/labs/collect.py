@@ -19,6 +19,7 @@ from retrompi.labs import alike
 from retrompi.labs.alike import Facts, Pair
 from retrompi.labs.submissions import Submission
 from retrompi.sim import worker
+from retrompi.sim.processes import end_with_parent
 
 __all__ = ["Graded", "collect", "rows", "shortly"]
 
@@ -108,7 +109,7 @@ def _finished(one: _Running, submission: Submission, seconds: float) -> Graded |
 
 def _work(submission: Submission, store: str | None, may_run: bool, line: Connection, parent: int) -> None:
     """In a process of its own: grade and tell."""
-    worker.end_with_parent(parent)
+    end_with_parent(parent)
     server = worker.ForkServer()
     worker.adopt(server)  # the parent's, if it has one, is the parent's
     try:

@@ -171,7 +171,7 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
     import plotly.graph_objects as go
 
     from retrompi.render import figures
-    from retrompi.render.page import drawing, figure_html
+    from retrompi.render.paper_page import drawing, figure_html
 
     lines: Sequence[Line] = _drawn(lab, p)
     if not lines:

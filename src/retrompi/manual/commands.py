@@ -64,7 +64,7 @@ def _options(command: click.Command, words: str) -> str:
             takes = "" if parameter.is_flag or parameter.count else f"`{parameter.make_metavar(context)}`"
             more = [_default(parameter, context), "required" if parameter.required else "", "repeatable" if parameter.multiple else ""]
             rows.append([names, takes, escape(parameter.help or ""), escape("; ".join(m for m in more if m))])
-    return table(["option", "takes", "what it does", "and"], rows) if rows else ""
+    return table(["option", "takes", "description", "and"], rows) if rows else ""
 
 
 def _section(words: str, command: click.Command, level: int) -> list[str]:
@@ -82,7 +82,7 @@ def command_pages() -> list[Page]:
     tops = [w for w in every if " " not in w]
     rows = [[link(f"retrompi {w}", f"{slug(w)}.md"), escape(every[w].get_short_help_str(400))] for w in tops]
     context = click.Context(cli, info_name="retrompi")
-    out = ["# Commands", _said(cli), table(["command", "what it does"], rows), "## Options before the command", _options(cli, ""),
+    out = ["# Commands", _said(cli), table(["command", "description"], rows), "## Options before the command", _options(cli, ""),
            "Exit codes and what goes to which stream: [files, units, exit codes](../files.md#exit-codes)."]  # fmt: skip
     assert context.command is cli
     pages = [Page("reference/commands/index.md", "Commands", "Overview", "\n\n".join(out) + "\n")]

@@ -28,7 +28,9 @@ def _file(text: str) -> str:
 
 
 def _scenario(name: str, known: Mapping[str, Any]) -> Page:
-    s = registry.scenario(name)
+    from retrompi.studies import catalogue
+
+    s = catalogue.scenario(name)
     model, platform = _where(s.model, s.platform)
     facts = [["model", model], ["platform", platform], ["mode", f"`{s.mode}`"], ["reproduces", cite(s.reproduces, known, _ROOT)],
              ["statements", ", ".join(cite(c, known, _ROOT) for c in s.claims)], ["expected", escape(s.expect)],
@@ -41,9 +43,11 @@ def _scenario(name: str, known: Mapping[str, Any]) -> Page:
 
 def scenario_pages() -> list[Page]:
     """An overview and a page for every scenario."""
+    from retrompi.studies import catalogue
+
     known = reference_rows()
     rows = []
-    for name, s in registry.scenarios().items():
+    for name, s in catalogue.scenarios().items():
         rows.append([link(name, f"{slug(name)}.md"), escape(s.title), *_where(s.model, s.platform), cite(s.reproduces, known, _ROOT)])
     text = "\n\n".join([
         "# Scenarios",
@@ -52,17 +56,19 @@ def scenario_pages() -> list[Page]:
     ])  # fmt: skip
     return [
         Page("reference/scenarios/index.md", "Scenarios", "Overview", text + "\n"),
-        *(_scenario(n, known) for n in registry.scenario_names()),
+        *(_scenario(n, known) for n in catalogue.scenario_names()),
     ]
 
 
 def _base(name: str) -> str:
     """Where a study's scenario is: a page, or a table of the study's own file."""
-    return link(name, f"../scenarios/{slug(name)}.md") if name in registry.scenario_names() else "its own `[base]`"
+    from retrompi.studies import catalogue
+
+    return link(name, f"../scenarios/{slug(name)}.md") if name in catalogue.scenario_names() else "its own `[base]`"
 
 
 def _study(name: str) -> Page:
-    study = registry.study(name)
+    study = design.study(name)
     axes = [[f"`{a.key}`", escape(", ".join(a.given) if not isinstance(a.given, str) else a.given), str(len(a))] for a in study.axes]
     out = [f"# {escape(study.title or name)}", f"**Question.** {escape(study.question)}", f"**Run.** {escape(study.summary)}",
            f"{design.count(study)} points from {_base(study.base.name)}, "
@@ -76,11 +82,11 @@ def study_pages() -> list[Page]:
     """An overview and a page for every ready study."""
     rows = [
         [link(name, f"{slug(name)}.md"), escape(s.title), escape(s.question), str(design.count(s))]
-        for name, s in registry.studies().items()
+        for name, s in design.studies().items()
     ]
     text = "\n\n".join([
         "# Ready studies",
-        "Many runs for one question: a file of `scenarios/studies/`; [the keys](../files.md#study), [three read](../../what-ifs.md).",
+        "A parameter study: a file of `scenarios/studies/`; [the keys](../files.md#study), [three examples discussed](../../what-ifs.md).",
         table(["name", "study", "question", "points"], rows),
     ])  # fmt: skip
-    return [Page("reference/studies/index.md", "Studies", "Overview", text + "\n"), *(_study(n) for n in registry.study_names())]
+    return [Page("reference/studies/index.md", "Studies", "Overview", text + "\n"), *(_study(n) for n in design.study_names())]

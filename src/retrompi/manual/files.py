@@ -53,7 +53,7 @@ def _generators() -> str:
 
 
 def _errors() -> str:
-    rows = [["0", "done"], ["1", "a negative outcome: a statement fails, a run does not complete, a bound does not hold"]]
+    rows = [["0", "done"], ["1", "a negative outcome: a statement fails, a run does not complete, a bound is exceeded"]]
     for code in (2, 3):
         kinds = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.RetrompiError) and c.exit_code == code
                  and c is not errors.RetrompiError]  # fmt: skip
@@ -78,7 +78,7 @@ def file_pages() -> list[Page]:
     algos = [[f"`coll.{op}`", ", ".join(f"`{a}`" for a in algorithms(op))] for op in OPERATIONS]
     out = [
         "# Files, units, exit codes",
-        "Out of the readers themselves: what they take is listed here, everything else is refused by file and line.",
+        "Generated from the readers: everything they accept is listed here; anything else is an error with file and line.",
         "## Scenario { #scenario }",
         _toml(_example(scenario)),
         f"Every key: {_keys(scenario.KEYS)}; of a `[[job]]`: {_keys(scenario.JOB_KEYS)}; of a `[trace]` with a file: "
@@ -92,12 +92,12 @@ def file_pages() -> list[Page]:
         f"`name`, `title`, `years`, `summary`; a `[[host]]` each with `name`, `os`, `byte_order` and the keys below; one `[link]` with "
         f"`kind` ({_keys(topology.KINDS)}). A number is a table `{{ value = \"10 ms\", source = \"doc:E-NT-03\" }}`, with `low`, "
         "`high` and `help` if wanted; "
-        "`like = \"nt-pair:server\"` begins with another host's numbers. `[placements]` names hosts and cores for `--mode`.",
+        "`like = \"nt-pair:server\"` starts from the values of another host. `[placements]` names hosts and cores for `--mode`.",
         "### Keys of a host",
         _quantities(quantities(Host)),
         "### Keys of a link",
         _quantities(quantities(Link)),
-        "## Evidence of a model's own { #evidence }",
+        "## A model's own evidence { #evidence }",
         _toml(_example(evidence)),
         "## Trace { #trace }",
         "Lines and attributes: [The trace format](../trace-format.md).",
@@ -105,15 +105,15 @@ def file_pages() -> list[Page]:
         "What `--set coll.OPERATION=ALGORITHM` takes; [what they are](../collectives.md).",
         table(["key", "algorithms"], algos),
         "## Units { #units }",
-        "A number has a unit; only plain numbers and probabilities may stand alone, and a bare 0. `KB`, `MB` and `GB` are refused for "
+        "A number needs a unit, except plain numbers, probabilities and 0. `KB`, `MB` and `GB` are rejected for "
         "sizes, since "
         "the papers mean sometimes 1000 and sometimes 1024 by them. Rates in bits end in `bps`, rates in bytes in `B/s`.",
         _units(),
         "Sizes take lists and ranges: `0,1KiB,4KiB..4MiB:x2` (by factors), `64KiB..256KiB:+64KiB` (by steps).",
         "## Exit codes { #exit-codes }",
         _errors(),
-        "What was asked for goes to stdout; an error is one line on stderr, warnings and progress are there as well. `--json` and `--csv` "
+        "Results go to stdout; errors (one line), warnings and progress go to stderr. `--json` and `--csv` "
         "print data. "
-        "`NO_COLOR` takes the colours away.",
+        "`NO_COLOR` disables colours.",
     ]  # fmt: skip
     return [Page("reference/files.md", "Files, units, exit codes", "Files, units, exit codes", "\n\n".join(out) + "\n")]

@@ -39,7 +39,7 @@ def _parameters(card: Mapping[str, Any], known: Mapping[str, Any]) -> str:
 def _fit(card: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     fit = card["fit"]
     if fit is None:
-        return ["No number of it was fitted; each is as its source says."]
+        return ["No parameter was fitted; each has the value given by its source."]
     out = [f"Fitted values of `{fit['of']}`, {fit.get('date', '')}, seed {fit.get('seed', '-')}; {escape(fit.get('note', ''))}."]
     if fit["values"]:
         values = [[f"`{v['name']}`", escape(v["value"]), escape(" .. ".join(v["range"] or ())), escape(v["identifiability"])]
@@ -66,9 +66,7 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
         out += ["Variants:", "\n".join(f"- {link(v['name'], slug(v['name']) + '.md')}: {escape(v['note'])}" for v in card["variants"])]
     out += ["## Parameters", f"Each is overridden by `--set {name.partition(':')[0]}.KEY=VALUE`.", _parameters(card, known)]
     out.append("## Collectives")
-    out.append(
-        "The first row that fits counts ([the algorithms](../../collectives.md)); `--set coll.OPERATION=ALGORITHM` puts another there."
-    )
+    out.append("The first matching row is used ([the algorithms](../../collectives.md)); `--set coll.OPERATION=ALGORITHM` selects another.")
     collectives = [
         [f"`{c['operation']}`", f"`{c['algorithm']}`", escape(c["when"]), cite(c["source"], known, _ROOT)] for c in card["collectives"]
     ]

@@ -72,7 +72,7 @@ def studio_pages() -> list[Page]:
         "## Pages",
         table(["page", "address", "what it shows"], [[escape(p.title), f"`{p.path}`", escape(p.help)] for p in studio()]),
         "## Keys",
-        table(["key", "what it does"], [[escape(k), escape(v)] for k, v in KEYS]),
+        table(["key", "description"], [[escape(k), escape(v)] for k, v in KEYS]),
         "## Limits",
         "Of an upload, a request, a job (time, memory, answer), and of how many there may be.",
         table(["limit", "value"], limits),

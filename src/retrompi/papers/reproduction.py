@@ -14,7 +14,7 @@ from retrompi.papers.paper import Paper, find_paper
 from retrompi.papers.verdicts import Verdict, judge
 from retrompi.sim import worker
 from retrompi.spec import registry
-from retrompi.spec.model import resolve
+from retrompi.spec.registry import resolve
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve

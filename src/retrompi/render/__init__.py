@@ -130,7 +130,7 @@ def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
     """Name -> flat rows: points, published marks, verdicts, anatomy, start-up, and every figure and table of the page."""
     from retrompi.measure.stored_curves import rows_of
     from retrompi.render.ladder import ladder_points
-    from retrompi.render.page import anatomy_table
+    from retrompi.render.paper_page import anatomy_table
     from retrompi.render.tables import flat_table
 
     startup = [
@@ -165,7 +165,7 @@ def with_measured(studies: Sequence[Reproduction], found: Sequence[StoredCurve])
         if m.figure and m.figure not in names:
             raise UsageError(f"no figure of curves '{m.figure}'{nearest(m.figure, names)}", code="unknown-name")
         if not names:
-            raise UsageError("no figure of this study shows curves, so that a measured one has no place", code="unknown-name")
+            raise UsageError("no figure of this paper shows curves, so a measured one cannot be added", code="unknown-name")
     return [replace(s, measured=tuple(found)) for s in studies]
 
 
@@ -177,7 +177,7 @@ def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = ()
     """
     from retrompi.render import export
     from retrompi.render.cards import model_card, platform_rows
-    from retrompi.render.page import page
+    from retrompi.render.paper_page import page
     from retrompi.store import code_version
 
     paper = study.paper

@@ -120,7 +120,7 @@ def made(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         (
             "time",
-            f"{format_time(wall_s)} with {jobs} jobs at a time: {simulated} runs simulated, {len(ids) - simulated} found in the store",
+            f"{format_time(wall_s)} with {jobs} parallel jobs: {simulated} runs simulated, {len(ids) - simulated} found in the store",
         ),
         ("machine", f"{_cpu()}, {os.cpu_count()} processors, {_machine.system()} {_machine.release()}, Python {_machine.python_version()}"),
         ("program", f"retrompi {code_version()}, SimGrid {', '.join(sorted({str(r['simgrid_version']) for r in runs} - {''})) or '?'}"),
@@ -198,8 +198,8 @@ def _matrix(score: Scorecard) -> str:
         '<div class="scroll"><table class="grid matrix"><thead>'
         f'<tr><th></th><th colspan="2">All kinds</th>{spans}<th>Shown only</th></tr>'
         f"<tr><th></th><th>fit</th><th>held out</th>{kinds}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        '<p class="soft"><small>✓ all judged claims pass · ✗ some fail · "7/8" is 7 pass of 8 judged, "· 2" 2 not judged. '
-        "Shown only: definitions, and statements that their paper contradicts. A cell leads to its claims.</small></p>"
+        '<p class="soft"><small>✓ all judged claims pass · ✗ some fail · "7/8": 7 of 8 judged claims pass; "· 2": 2 not judged. '
+        "Shown only: definitions, and statements contradicted within their paper. A cell links to its claims.</small></p>"
     )
 
 
@@ -209,10 +209,10 @@ def _papers(score: Scorecard) -> str:
         study = score.replayed.get(paper)
         forms = list(dict.fromkeys(c.paper for c in score.claims if paper_key(c.paper) == paper))
         title = study.paper.title if study else paper
-        head = f'<a href="{paper}.html">{escape(title)}</a>' if study else f"{escape(title)}: not replayed"
+        head = f'<a href="{paper}.html">{escape(title)}</a>' if study else f"{escape(title)}: not reproduced"
         about = f'<p class="soft"><small>{escape(study.paper.authors)}</small></p>' if study else ""
         both = (
-            f'<p class="soft"><small>One study of two papers: {escape(" and ".join(sorted(forms)))}.</small></p>' if len(forms) > 1 else ""
+            f'<p class="soft"><small>Two forms of one paper: {escape(" and ".join(sorted(forms)))}.</small></p>' if len(forms) > 1 else ""
         )
         counts = "".join(f"<br>{escape(str(s).removesuffix(', 0 not judged'))}" for s in score.of_paper(paper) if s.use in JUDGED)
         shown = ""
@@ -245,7 +245,7 @@ def _unjudged(score: Scorecard) -> str:
         count = len(score.defects())
         parts.append(f'<div class="defect"><b>Defect: {count} claims that must be judged are not.</b><ul>{items}</ul></div>')
     else:
-        parts.append("<p>Every claim that can be judged is judged.</p>")
+        parts.append("<p>Every claim that can be judged has been judged.</p>")
     rows = [
         (_link(score, c), _USE[c.use], escape(c.system), f"{escape(c.observable)}: {escape(v.published)}", number(v.observed))
         for c, v in score.shown_only()
@@ -269,7 +269,7 @@ def _counts(score: Scorecard) -> str:
     for part in summary(score.verdicts):
         if part.judged:
             tail = f"; {part.unjudged} not judged" if part.unjudged else ""
-            share = f"{part.passed / part.judged:.0%} of what was judged{tail}"
+            share = f"{part.passed / part.judged:.0%} of the judged claims{tail}"
             shown.append((_USE[part.use], f"{part.passed} of {part.judged} pass", share))
         else:
             shown.append((_USE[part.use], f"{part.unjudged}", "shown, never judged"))
@@ -293,5 +293,5 @@ see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
 <h2 id="failures">What fails: {len(score.failures())}</h2>{_failures(score)}
 <h2 id="unjudged">What is not judged</h2>{_unjudged(score)}
 {_fidelity(score)}
-<h2 id="made">How it was made</h2>{table(("what", ""), rows)}""",
+<h2 id="made">Provenance</h2>{table(("what", ""), rows)}""",
     )

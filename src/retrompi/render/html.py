@@ -10,8 +10,24 @@ from typing import Any
 from retrompi.base.errors import InputError
 from retrompi.papers.verdicts import Verdict
 
-__all__ = ["CONFIG", "CSS", "SIGN", "USES", "Content", "bounds", "boxes", "brief", "cell", "document", "number", "percent", "ranges", "row",
-           "save", "table"]
+__all__ = [
+    "CONFIG",
+    "CSS",
+    "SIGN",
+    "USES",
+    "Content",
+    "bounds",
+    "boxes",
+    "brief",
+    "cell",
+    "document",
+    "number",
+    "percent",
+    "ranges",
+    "row",
+    "save",
+    "table",
+]
 
 CSS = """
 :root { --ink: #1a1a1a; --soft: #555; --line: #d6d6d6; --paper: #fff; --tint: #f5f6f8;
@@ -79,9 +95,9 @@ a.open { background: #ececec; color: var(--open); } table.matrix tr.sum { backgr
 SIGN = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· unjudged"}
 CONFIG: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 USES = (
-    ("calibrate", "Fit", "what calibration was allowed to see"),
-    ("validate", "Held out", "judged only, never seen by a fit"),
-    ("exclude", "Excluded", "contradicted inside the paper; shown, never judged"),
+    ("calibrate", "Fit", "may be used by calibration"),
+    ("validate", "Held out", "held out, never used by a fit"),
+    ("exclude", "Excluded", "contradicted within the paper; shown, never judged"),
     ("context", "Context", "configuration and definitions"),
 )
 

@@ -20,7 +20,7 @@ from retrompi.render.tables import fact_cell
 __all__ = ["ladder_figures", "ladder_points", "ladder_rows", "ladder_table"]
 
 _COLUMNS = (
-    ("curve_off", "curve: largest distance from the mechanism", "%"),
+    ("curve_off", "curve: largest deviation from the mechanism", "%"),
     ("loggp_off", "LogGP: largest distance", "%"),
     ("spread.median", "slowest / fastest rung, median"),
     ("spread.max", "largest"),
@@ -52,7 +52,7 @@ def ladder_figures(facts: Mapping[str, Any]) -> dict[str, go.Figure]:
     points = ladder_points(facts)
     out = {}
     for i, where in enumerate(dict.fromkeys(p["where"] for p in points), 1):
-        plan = CurveFigure(f"fidelity-{i}", f"Rungs of the fidelity ladder, {where}: one-way time", "time", (("*", "*"),), published=False)
+        plan = CurveFigure(f"fidelity-{i}", f"Levels of fidelity, {where}: one-way time", "time", (("*", "*"),), published=False)
         out[plan.name] = curve_figure([p for p in points if p["where"] == where], plan)
     return out
 

@@ -32,6 +32,7 @@ _MOST_TICKS = 7
 _MOST_WRITTEN = 40
 """With more values than these an axis has round ticks, not the values themselves."""
 
+
 @dataclass(frozen=True)
 class Plan:
     """A figure to draw: its kind (`KINDS`), the axis along it, those that tell its lines (or rows) apart, and those with a panel each."""
@@ -73,7 +74,7 @@ def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), pa
     given = [v.axis(k).key for k in (*by, *panel)]
     if kind == "curves":
         if not v.curves:
-            raise UsageError("the runs of this study are no curves; figures of it: lines, speedup, heat, bars", code="no-figure")
+            raise UsageError("the runs of this study have no curves; possible figures: lines, speedup, heat, bars", code="no-figure")
         if x not in (None, SIZE):
             raise UsageError(f"curves run along the message size, not along '{x}'; take --kind lines", code="no-figure")
         along = SIZE
@@ -427,7 +428,7 @@ def _wrapped(key: str) -> str:
 
 _WHAT = {
     "lines": "{y} along {x}", "speedup": "Speed-up along {x}", "efficiency": "Efficiency along {x}", "heat": "{y} over {x} and {by}",
-    "bars": "{y}", "scatter": "{y} against {x}", "parallel": "All axes together: a line a point, coloured by {y}",
+    "bars": "{y}", "scatter": "{y} against {x}", "parallel": "All axes together: one line per point, coloured by {y}",
 }  # fmt: skip
 
 
@@ -469,5 +470,3 @@ def _one_range(figures: Iterable[go.Figure], every: Sequence[Line]) -> None:
     for figure in figures:
         if figure.layout.yaxis.type == "log" and values:
             figure.update_yaxes(range=[log10(min(values)) - 0.1, log10(max(values)) + 0.1])
-
-

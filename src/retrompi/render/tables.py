@@ -31,7 +31,7 @@ def scatter_of(study: Reproduction, plan: TablePlan) -> ScatterFigure | None:
     if not isinstance(plan, ClaimTable) or not plan.scatter:
         return None
     claims = tuple(c.claim.id for c in grid(study, plan).cells.values()) if plan.cells else plan.claims
-    title = "Published against simulated" if plan.scatter == "numbers" else "Simulated: off the published number"
+    title = "Published against simulated" if plan.scatter == "numbers" else "Simulated: deviation from the published value"
     return ScatterFigure(f"{plan.name}-scatter", title, claims, plan.groups, show=plan.scatter)
 
 

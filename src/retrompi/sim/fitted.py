@@ -20,8 +20,9 @@ from retrompi.spec.channels import Library, Row, eager, rendezvous, work
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK
-from retrompi.spec.model import Param, RuntimeModel, Values, fit_tables
+from retrompi.spec.model import Param, RuntimeModel, fit_tables
 from retrompi.spec.platform import Placement, Platform
+from retrompi.spec.values import Values
 
 if TYPE_CHECKING:
     from random import Random

@@ -10,7 +10,7 @@ from retrompi.base.units import PS
 from retrompi.spec import kernels
 
 if TYPE_CHECKING:
-    from retrompi.sim.simulate import Result
+    from retrompi.sim.result import Result
 
 __all__ = ["readings", "table"]
 

@@ -14,7 +14,7 @@ from retrompi.spec.question import Question, pingpong
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["ONE_SIDED", "estimate", "fate", "messages", "summary"]
+__all__ = ["ONE_SIDED", "estimate", "messages", "summary", "support"]
 
 ONE_SIDED = (
     *("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate", "Rget_accumulate"),
@@ -76,7 +76,7 @@ def summary(trace: Trace) -> dict[str, Any]:
     }
 
 
-def fate(question: Question | Resolved) -> dict[str, Any]:
+def support(question: Question | Resolved) -> dict[str, Any]:
     """What becomes of a trace on a runtime: ``simulated``, ``approximated`` or ``refused``, and why, with file and line.
 
     Refused is what no runtime simulates (`Trace.unsupported`) and one-sided calls on a runtime without them. Approximated: lines that are
@@ -94,14 +94,14 @@ def fate(question: Question | Resolved) -> dict[str, Any]:
             name = min(one_sided, key=lambda c: _order(trace, first[c]))
             why.append(f"{_place(first[name])}: {name}: this runtime has no one-sided operations")
     if why:
-        return {"model": model, "fate": "refused", "lines": len(why), "why": why[0]}
+        return {"model": model, "support": "refused", "lines": len(why), "why": why[0]}
     notes = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.warnings]
     if _ended_before(asked.model.years, MPI3):
         new = [c for c in first if c.startswith(_OF_MPI3)]
         notes += [f"{_place(first[c])}: {c}: a call of MPI-3, which this runtime is older than: made of what it has" for c in new]
     if notes:
-        return {"model": model, "fate": "approximated", "lines": len(notes), "why": notes[0]}
-    return {"model": model, "fate": "simulated", "lines": 0, "why": ""}
+        return {"model": model, "support": "approximated", "lines": len(notes), "why": notes[0]}
+    return {"model": model, "support": "simulated", "lines": 0, "why": ""}
 
 
 def _place(at: tuple[str, int]) -> str:

@@ -18,8 +18,9 @@ from retrompi.spec.timed_section import Program
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.spec.model import RuntimeModel, Values
+    from retrompi.spec.model import RuntimeModel
     from retrompi.spec.platform import Platform
+    from retrompi.spec.values import Values
 
 __all__ = ["MODES", "Resolved", "place"]
 

@@ -20,7 +20,7 @@ from retrompi.spec.question import Beside, Experiment, Replay
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.sim.resolved import Resolved
-    from retrompi.sim.simulate import Result
+    from retrompi.sim.result import Result
 
 __all__ = ["SAMPLE", "Samples", "Shelf"]
 

@@ -23,7 +23,7 @@ from retrompi.traces.generate import DEFAULT_SIZES
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.sim.simulate import Result
+    from retrompi.sim.result import Result
 
 __all__ = ["NotSampled", "Point", "Sample", "measure", "sizes_for"]
 
@@ -87,6 +87,9 @@ class NotSampled(RetrompiError):
     def __init__(self, outcome: str, detail: str) -> None:
         super().__init__(f"no curve can be sampled: {outcome}: {detail}")
         self.outcome, self.detail = outcome, detail
+
+    def __reduce__(self) -> tuple[type[NotSampled], tuple[str, str]]:  # it crosses pipes between workers
+        return type(self), (self.outcome, self.detail)
 
 
 def sizes_for(hops: Iterable[dict[str, Any]], protocol: Sequence[tuple[float, float, str]]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +19,19 @@ from retrompi.base.units import PS
 from retrompi.sim import fidelity as ladder
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved, place
+from retrompi.sim.result import Result
 from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
 from retrompi.sim.worker import ForkServer, shared_server
-from retrompi.spec import cojobs, kernels
-from retrompi.spec import cross_traffic as network
+from retrompi.spec import cojobs, cross_traffic, kernels
+from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.cojobs import Compiled
 from retrompi.spec.collectives import PREFIX
-from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.compile import Compiled as CompiledRuntime
+from retrompi.spec.compile import compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import Values
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
+from retrompi.spec.values import Values
 from retrompi.traces import generate
 from retrompi.traces.calls import calls_of
 from retrompi.traces.timed_section import compute_scale, prepare, section_of
@@ -51,59 +52,6 @@ class SimulationEnded(RetrompiError):
 
     exit_code = 1
     code = "not-completed"
-
-
-@dataclass
-class Result:
-    """What became of a run. Times in simulated seconds (``_ps`` in picoseconds), sizes in bytes."""
-
-    outcome: str
-    detail: str
-    time_s: float
-    time_ps: int
-    ranks: int
-    actions: int
-    messages: int
-    bytes: int
-    packets: int
-    wall_s: float
-    per_rank: list[dict[str, Any]]
-    marks: list[dict[str, Any]]
-    anatomy: list[dict[str, Any]] = field(default_factory=list)
-    anatomy_ps: int = 0
-    waits: list[dict[str, Any]] = field(default_factory=list)
-    startup: list[dict[str, Any]] = field(default_factory=list)
-    cautions: list[str] = field(default_factory=list)
-    delivered: int = 0
-    delivered_bytes: int = 0
-    own_bytes: int = 0
-    done: dict[str, int] = field(default_factory=dict)
-    frames: int = 0
-    retransmissions: int = 0
-    duplicates: int = 0
-    events: int = 0
-    section: dict[str, Any] | None = None
-    diagnosis: dict[str, Any] = field(default_factory=dict)
-    """Of a run that did not complete: ``summary``, ``told`` and tables (docs of `retrompi.sim.diagnosis`)."""
-    timeline: Any = None
-    """The `retrompi.sim.timeline.Timeline` that was asked for."""
-    message_path: Any = None
-    """The `retrompi.sim.message_path.MessagePath` between the directions that were asked for."""
-    profile: dict[str, Any] = field(default_factory=dict)
-    """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
-    (-1: never)."""
-    used: list[str] = field(default_factory=list)
-    """The parameters of the model and numbers of the platform that the run used, as ``--set`` takes them."""
-    collectives: list[dict[str, Any]] = field(default_factory=list)
-    """Which algorithms ran: operation, algorithm, calls (of all members)."""
-    lost: int = 0
-    """Frames that something that was down has taken."""
-    failed: str = ""
-    """What was down and took frames: ``link server down from 1 s on (3 frames lost)``."""
-    traffic: list[dict[str, Any]] = field(default_factory=list)
-    """What became of the traffic beside the job: `retrompi.spec.cross_traffic.told`."""
-    jobs: list[dict[str, Any]] = field(default_factory=list)
-    """What became of the further jobs, as `retrompi.spec.cojobs.told`; all else is of the first."""
 
 
 def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[Compiled] = ()) -> CompiledRuntime:
@@ -185,7 +133,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         cautions=[*asked.model().cautions(asked.values, asked.room, asked.placement), *notes],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
-        traffic=network.told(q.beside.traffic, got["traffic"]),
+        traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
                                 "lost", "failed")},
@@ -253,9 +201,9 @@ def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> 
         rows["positions"], rows["hosts"] = cojobs.unshared(beside, q.model, rows)
         rows["jobs"] = cojobs.rows(beside, rows["positions"], asked.room, q.wildcards)
     if q.beside.traffic:
-        rows["traffic"], rows["positions"] = network.traffic(q.beside.traffic, asked.room, rows["positions"])
+        rows["traffic"], rows["positions"] = cross_traffic.traffic(q.beside.traffic, asked.room, rows["positions"])
     if q.beside.failures:
-        rows["failures"] = network.failures(q.beside.failures, asked.room)
+        rows["failures"] = cross_traffic.failures(q.beside.failures, asked.room)
 
 
 def _compiled_jobs(asked: Resolved) -> list[Compiled]:

@@ -9,7 +9,6 @@ for every simulation (a few milliseconds); what the child says comes back over a
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import pickle
 import resource
@@ -28,19 +27,13 @@ from typing import IO, Any
 from weakref import WeakSet
 
 from retrompi.base.errors import EngineError, InputError
+from retrompi.sim.processes import end_with_parent, kill_group, last_words
 
-__all__ = ["ForkServer", "adopt", "answer", "begun", "end_with_parent", "halt", "last_words", "processors", "resume",
-           "shared_server"]  # fmt: skip
+__all__ = ["ForkServer", "adopt", "answer", "begun", "halt", "resume", "shared_server"]
 
 _HEAD = struct.Struct("<Q")
-_LIBC = ctypes.CDLL(None)
 _KEPT_TRACES = 8
 _KEPT_BYTES = 400 << 20  # of their files; the newest is kept whatever its size
-
-
-def processors() -> int:
-    """How many processors this process may use: so many simulations run side by side by default."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _write(pipe: IO[bytes], message: Any) -> None:
@@ -139,8 +132,7 @@ class ForkServer:
     def kill(self) -> None:
         """Ends the server and what it simulates; whoever waits for it is told that it ended."""
         if self._process is not None and self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            kill_group(self._process.pid)
 
     def close(self) -> None:
         """Ends the server; the next simulation starts another."""
@@ -199,21 +191,6 @@ def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
         said = ("refused", str(error))
     with os.fdopen(out, "wb") as pipe:
         pickle.dump(said, pipe, protocol=pickle.HIGHEST_PROTOCOL)
-
-
-def last_words(status: int, said: bytes) -> str:
-    """How a process ended, by its wait status and what it wrote to stderr."""
-    text = [line for line in said.decode(errors="replace").splitlines() if line.strip()]
-    how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.waitstatus_to_exitcode(status)}"
-    return f"{how}; last words: {text[-1].strip()}" if text else how
-
-
-def end_with_parent(parent: int) -> None:
-    """In a child: be ended when ``parent`` is, by whatever (linux: prctl PR_SET_PDEATHSIG)."""
-    if sys.platform == "linux":
-        _LIBC.prctl(1, signal.SIGKILL)
-        if os.getppid() != parent:  # it had died before
-            os._exit(1)
 
 
 def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: int | None = None) -> tuple[int, int]:
@@ -289,7 +266,7 @@ def _serve() -> None:
                 outbox.flush()
             else:
                 errors.seek(0)
-                _write(outbox, ("died", last_words(status, errors.read())))
+                _write(outbox, ("died", last_words(os.waitstatus_to_exitcode(status), errors.read())))
 
 
 if __name__ == "__main__":

@@ -17,13 +17,12 @@ from retrompi.spec.overrides import parse_sets
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.spec import compile as runtime
-    from retrompi.spec.model import RuntimeModel, Values
+    from retrompi.spec.model import RuntimeModel
     from retrompi.spec.platform import Platform
+    from retrompi.spec.values import Values
 
 __all__ = ["Compiled", "JobSpec", "named", "rows", "unshared"]
 
-ENDED = "ended"
-"""The outcome of a background job that was cut because the first job was over."""
 _COUNTS = ("messages", "bytes", "delivered", "delivered_bytes", "own_bytes", "packets", "frames", "retransmissions", "duplicates", "lost")
 _ROOM = ("hosts", "link", "positions", "kills")
 

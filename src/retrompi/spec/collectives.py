@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from retrompi import _engine
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.param import Param
 from retrompi.spec.platform import SOURCE_KINDS
 
 if TYPE_CHECKING:
-    from retrompi.spec.model import Param, Values
+    from retrompi.spec.values import Values
 
 __all__ = ["COUNTS", "MPICH1", "MPICH1_MAKING", "OPERATIONS", "PREFIX", "VOLUMES", "Choice", "Making", "algorithms", "described", "doors",
            "engine_rows"]  # fmt: skip
@@ -59,6 +60,7 @@ def algorithms(operation: str) -> tuple[str, ...]:
     return tuple(_engine.collective_algorithms().get(operation, ()))
 
 
+@dataclass(eq=False, slots=True)
 class Choice:
     """One row of a table: ``algorithm`` for ``low`` <= bytes < ``high`` (of what: `VOLUMES`) and ``ranks`` (least, most; None: no limit).
 
@@ -66,42 +68,34 @@ class Choice:
     ``paper: doc: code: fit: assumed:``. Raises ValueError when the row is wrong, so a bad model fails where it is imported.
     """
 
-    __slots__ = ("algorithm", "count", "high", "low", "nodes", "operation", "ranks", "source")
+    operation: str
+    algorithm: str
+    source: str
+    low: Any = "0 B"
+    """Declared as a text, then whole bytes; so is ``high``, which is None where there is no limit."""
+    high: Any = None
+    ranks: tuple[int, int | None] = (1, None)
+    count: str = "any"
+    nodes: bool = False
 
-    def __init__(
-        self,
-        operation: str,
-        algorithm: str,
-        *,
-        source: str,
-        low: str = "0 B",
-        high: str | None = None,
-        ranks: tuple[int, int | None] = (1, None),
-        count: str = "any",
-        nodes: bool = False,
-    ) -> None:
-        where = f"Choice({operation!r}, {algorithm!r})"
+    def __post_init__(self) -> None:
+        where = f"Choice({self.operation!r}, {self.algorithm!r})"
         try:
-            if algorithm not in algorithms(operation):
-                raise ValueError(f"{where}: no such algorithm{nearest(algorithm, algorithms(operation))}")
-            self.low = int(units.parse(low, "B"))
-            self.high = None if high is None else int(units.parse(high, "B"))
+            if self.algorithm not in algorithms(self.operation):
+                raise ValueError(f"{where}: no such algorithm{nearest(self.algorithm, algorithms(self.operation))}")
+            self.low = int(units.parse(self.low, "B"))
+            self.high = None if self.high is None else int(units.parse(self.high, "B"))
         except UsageError as error:
             raise ValueError(f"{where}: {error}") from None
-        if not source.startswith(SOURCE_KINDS) or not source.partition(":")[2].strip():
-            raise ValueError(f"{where}: the source '{source}' must begin {' '.join(SOURCE_KINDS)}")
-        if count not in COUNTS:
-            raise ValueError(f"{where}: count '{count}'{nearest(count, COUNTS)}")
-        if (self.low > 0 or self.high is not None) and not VOLUMES[operation]:
-            raise ValueError(f"{where}: the members of a {operation} do not know each other's sizes, so none can decide")
-        if ranks[0] < 1 or (ranks[1] is not None and ranks[1] < ranks[0]) or (self.high is not None and self.high <= self.low):
+        if not self.source.startswith(SOURCE_KINDS) or not self.source.partition(":")[2].strip():
+            raise ValueError(f"{where}: the source '{self.source}' must begin {' '.join(SOURCE_KINDS)}")
+        if self.count not in COUNTS:
+            raise ValueError(f"{where}: count '{self.count}'{nearest(self.count, COUNTS)}")
+        if (self.low > 0 or self.high is not None) and not VOLUMES[self.operation]:
+            raise ValueError(f"{where}: the members of a {self.operation} do not know each other's sizes, so none can decide")
+        least, most = self.ranks
+        if least < 1 or (most is not None and most < least) or (self.high is not None and self.high <= self.low):
             raise ValueError(f"{where}: an empty range")
-        self.operation = operation
-        self.algorithm = algorithm
-        self.source = source
-        self.ranks = ranks
-        self.count = count
-        self.nodes = nodes
 
     def engine(self) -> tuple[Any, ...]:
         """The row as the engine reads it."""
@@ -167,8 +161,6 @@ MPICH1_MAKING = Making(4, False, "code:MPICH 1.0.12 to 1.1.2, src/context/contex
 @cache
 def doors() -> Mapping[str, Param]:
     """The parameters that put an algorithm in place of a table: ``coll.bcast`` .. for every model."""
-    from retrompi.spec.model import Param  # which asks this module for its doors
-
     found = {}
     for operation in OPERATIONS:
         names = algorithms(operation)

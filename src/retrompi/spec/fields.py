@@ -150,10 +150,9 @@ def quantity(
     default: float = MISSING,  # type: ignore[assignment]
     low: float | None = None,
     high: float | None = None,
-    above: float | None = None,
     **more: Any,
 ) -> Any:
-    """A number in ``unit`` (`units.UNITS`). ``more`` are `Field`'s ``area``, ``used_by``, ``plain`` and ``cpp``."""
+    """A number in ``unit`` (`units.UNITS`). ``more`` are `Field`'s ``above``, ``area``, ``used_by``, ``plain`` and ``cpp``."""
     if not units.check_unit(unit):
         raise ValueError(f"no base unit '{unit}'")
     facts: dict[str, Any] = {
@@ -162,7 +161,7 @@ def quantity(
         "help": help,
         "low": low,
         "high": high,
-        "above": above,
+        "above": None,
         "cpp": _CPP.get(unit, "double"),
     }
     return _field(default, **facts | more)

@@ -12,14 +12,12 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.paths import stamp
 from retrompi.spec.channels import NO_PATH, Library, Row
@@ -30,90 +28,17 @@ from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import OneSided
 from retrompi.spec.overrides import parse_sets
-from retrompi.spec.platform import SOURCE_KINDS, Platform
+from retrompi.spec.param import Param
+from retrompi.spec.platform import Platform
+from retrompi.spec.values import Setting, Values
 
 if TYPE_CHECKING:
     from retrompi.spec.calibrated_range import Range
 
-__all__ = ["Param", "RuntimeModel", "Setting", "StartStep", "Values", "fit_tables", "model_values",
+__all__ = ["Param", "RuntimeModel", "StartStep", "fit_tables", "model_values",
            "parse_sets", "resolve"]  # fmt: skip
 
-_STRING_UNITS = ("choice", "str")
 T = TypeVar("T")
-
-
-class Param:
-    """One parameter of a runtime, declared as a class attribute of a `RuntimeModel`.
-
-    ``default`` is a text with its unit (``"16 KiB"``), a plain number for units ``1``, ``count`` and
-    ``probability``, or one of ``choices`` for a parameter that is a word (unit ``choice``). ``source`` says where
-    the number comes from and begins ``paper: doc: code: fit: assumed:``. ``low`` and ``high`` are the sourced range
-    a fit may move in. Raises ValueError when the declaration is wrong, so a bad model fails where it is imported.
-    """
-
-    def __init__(
-        self,
-        default: str | float,
-        unit: str,
-        help: str,
-        *,
-        source: str,
-        low: str | float | None = None,
-        high: str | float | None = None,
-        choices: Sequence[str] | None = None,
-    ) -> None:
-        self.name = ""
-        self.default = str(default)
-        self.help = help
-        self.source = source
-        self.choices = tuple(choices) if choices else None
-        self.unit = "choice" if self.choices else unit
-        if not help.strip():
-            raise ValueError(f"Param({default!r}): the help is empty")
-        if not source.startswith(SOURCE_KINDS) or not source.partition(":")[2].strip():
-            raise ValueError(f"Param({default!r}): the source '{source}' must begin {' '.join(SOURCE_KINDS)}")
-        if self.choices is None and (unit in _STRING_UNITS or not units.check_unit(unit)):
-            problem = "needs choices" if unit in _STRING_UNITS else f"valid: {', '.join(units.UNITS)}, choice"
-            raise ValueError(f"Param({default!r}): the unit '{unit}' {problem}")
-        try:
-            self.low = None if low is None else float(self.parse(str(low)))
-            self.high = None if high is None else float(self.parse(str(high)))
-            value = self.parse(self.default)
-        except UsageError as error:
-            raise ValueError(f"Param({default!r}): {error}") from None
-        if not self.inside(value):
-            raise ValueError(f"Param({default!r}): the default lies outside {self.range_text}")
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def parse(self, text: str) -> float | str:
-        """``text`` as this parameter's value: a float in its base unit, or one of its choices."""
-        if self.choices is None:
-            return units.parse(text, self.unit)
-        if text not in self.choices:
-            raise UsageError(f"'{text}' is no choice{nearest(text, self.choices)}", code="unknown-name")
-        return text
-
-    def inside(self, value: float | str) -> bool:
-        """Whether ``value`` (base unit) lies in ``low``..``high``; a hair of slack allows for rounded texts."""
-        if isinstance(value, str):
-            return True
-        slack = 1e-9 * max(abs(value), abs(self.low or 0), abs(self.high or 0))
-        return (self.low is None or value >= self.low - slack) and (self.high is None or value <= self.high + slack)
-
-    @property
-    def fitted(self) -> bool:
-        """Whether the value comes from the model's fit.toml."""
-        return self.source.startswith("fit:")
-
-    @property
-    def range_text(self) -> str:
-        """``range 5 us..30 us``, or an empty text without a range."""
-        if self.low is None and self.high is None:
-            return ""
-        low, high = (("?" if v is None else units.format_quantity(v, self.unit)) for v in (self.low, self.high))
-        return f"range {low}..{high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,110 +235,6 @@ class RuntimeModel:
         return [], ""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A parameter's value in force and where it came from."""
-
-    value: float | str
-    text: str
-    source: str
-    overridden: bool = False
-
-
-class Values(Mapping[str, "float | str"]):
-    """Resolved parameters: ``p.packet`` or ``p["packet"]`` is a float in its base unit, or a word.
-
-    Every read is noted with the part of the runtime that is compiled (`reading`), so that an override that a run does not use can be
-    refused with the reason. Iterating over names, `settings` and `as_dict` are not reads.
-    """
-
-    __slots__ = ("_params", "_part", "_read", "_settings", "model")
-
-    def __init__(self, model: str, params: Mapping[str, Param], settings: Mapping[str, Setting]) -> None:
-        self.model = model
-        self._params = dict(params)
-        self._settings = dict(settings)
-        self._read: dict[str, set[str]] = {}
-        self._part = ""
-
-    def __getitem__(self, name: str) -> float | str:
-        setting = self._settings[name]
-        self._read.setdefault(name, set()).add(self._part)
-        return setting.value
-
-    @contextmanager
-    def reading(self, part: str) -> Iterator[None]:
-        """Notes what is read meanwhile as read for a ``part`` of the runtime."""
-        before, self._part = self._part, part
-        try:
-            yield
-        finally:
-            self._part = before
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self[name]
-        except KeyError:
-            tail = nearest(name, self._settings)
-            raise AttributeError(f"model '{self.model}' has no parameter '{name}'{tail}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._settings)
-
-    def __len__(self) -> int:
-        return len(self._settings)
-
-    @property
-    def settings(self) -> Mapping[str, Setting]:
-        """Name -> value, text, source, overridden."""
-        return self._settings
-
-    def as_dict(self) -> dict[str, float | str]:
-        """Name -> value, without noting a read."""
-        return {k: s.value for k, s in self._settings.items()}
-
-    def read(self) -> set[str]:
-        """The names that have been read."""
-        return set(self._read)
-
-    def readers(self, name: str) -> set[str]:
-        """The parts of the runtime that have read a parameter."""
-        return set(self._read.get(name, ()))
-
-    def unread(self) -> list[str]:
-        """The names nobody has read yet, in declaration order."""
-        return [k for k in self._settings if k not in self._read]
-
-    def overridden(self) -> list[str]:
-        """The names that the user has set, in declaration order."""
-        return [k for k, s in self._settings.items() if s.overridden]
-
-    def fresh(self, choices: Mapping[str, str] | None = None) -> Values:
-        """The same values, nothing read yet, with other ``choices`` of parameters that are words."""
-        other = {k: Setting(v, v, "assumed: tried", True) for k, v in (choices or {}).items()}
-        return Values(self.model, self._params, {**self._settings, **other})
-
-    def describe(self) -> list[dict[str, Any]]:
-        """Rows name, value, text, unit, source, help, low, high, choices, overridden for cards and tables."""
-        return [
-            {
-                "name": name,
-                "value": setting.value,
-                "text": setting.text,
-                "unit": self._params[name].unit,
-                "source": setting.source,
-                "help": self._params[name].help,
-                "low": self._params[name].low,
-                "high": self._params[name].high,
-                "choices": self._params[name].choices,
-                "overridden": setting.overridden,
-            }
-            for name, setting in self._settings.items()
-        ]
-
-
 def fit_tables(folder: Path) -> dict[str, dict[str, Any]]:
     """``fit.toml`` of a model folder: model name -> its tables values, bounds, residuals, meta; {} without a file."""
     file = folder / "fit.toml"
@@ -469,9 +290,7 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
     return found
 
 
-def resolve(
-    model: type[RuntimeModel] | str, platform: Platform | str, sets: Mapping[str, str] | Sequence[str] = ()
-) -> tuple[Values, Platform]:
+def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | Sequence[str] = ()) -> tuple[Values, Platform]:
     """Defaults, then fit, then overrides: the values in force of a model, and the platform with its overrides.
 
     Keys of ``sets``: ``<param>`` or ``<model>.<param>``, ``coll.<operation>`` or ``<model>.coll.<operation>`` for the algorithm of a
@@ -479,10 +298,6 @@ def resolve(
     an unknown key or a wrong unit.
     An override may leave the sourced range (that is what a what-if is for), never the unit.
     """
-    from retrompi.spec import registry  # the registry imports this module
-
-    cls = registry.model(model) if isinstance(model, str) else model
-    room = registry.platform(platform) if isinstance(platform, str) else platform
     for_model: dict[str, str] = {}
     for_platform: dict[str, str] = {}
     for key, text in parse_sets(sets).items():

@@ -15,7 +15,7 @@ from retrompi.spec.link import Link
 from retrompi.spec.media import Medium
 
 if TYPE_CHECKING:
-    from retrompi.spec.compile import Calls
+    from retrompi.spec.calls import Calls
     from retrompi.spec.layout import Layout
 
 __all__ = ["used", "why_not", "work_of"]
@@ -25,7 +25,7 @@ _NONE_HERE = "this run has none"
 _ABSENT: Mapping[Use, str] = {
     Use.COMPUTE: _NONE_IN_TRACE,
     Use.KERNELS: _NONE_IN_TRACE,
-    Use.TCP_LOSS: "nothing fails in this run (--failure)",
+    Use.TCP_LOSS: "nothing fails in this run (--fail)",
     Use.IP: "no socket of this run reaches another machine",
     Use.WIRE: "no message of this run leaves its machine",
     Use.CARRY: "a quantum of this run's machines does not outlive a wait (quantum_carry is 0)",

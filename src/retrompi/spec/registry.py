@@ -13,24 +13,22 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.spec import model as of_model
 from retrompi.spec import platform_file
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.platform import Platform
+from retrompi.spec.values import Values
 
-if TYPE_CHECKING:
-    from retrompi.studies.design import Study
-    from retrompi.studies.scenario import Scenario
-
-__all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "scenario",
-           "scenario_names", "scenarios", "studies", "study", "study_names"]  # fmt: skip
+__all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "resolve",
+           "toml_file", "toml_files"]  # fmt: skip
 
 _LOADING = threading.Lock()
 
@@ -227,30 +225,30 @@ def model(name_or_path: str) -> type[RuntimeModel]:
     return found[wanted]
 
 
-def _toml_files(folder: Path) -> dict[str, Path]:
+def toml_files(folder: Path) -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.toml")) if not file.name.endswith(".fit.toml")}
 
 
 def _users_platforms() -> dict[str, Path]:
     """Name -> file of the user's own platforms, without those whose name the package has."""
-    ours = _toml_files(paths.platforms_dir())
+    ours = toml_files(paths.platforms_dir())
     place = paths.user_platforms_dir()
-    return {n: f for n, f in _toml_files(place).items() if n not in ours} if place.is_dir() else {}
+    return {n: f for n, f in toml_files(place).items() if n not in ours} if place.is_dir() else {}
 
 
 def _platform_files() -> dict[str, Path]:
-    return {**_toml_files(paths.platforms_dir()), **_users_platforms()}
+    return {**toml_files(paths.platforms_dir()), **_users_platforms()}
 
 
-def _toml(kind: str, files: dict[str, Path], name_or_path: str) -> Path:
+def toml_file(kind: str, files: dict[str, Path], name_or_path: str) -> Path:
     if name_or_path in files:
         return files[name_or_path]
     if _is_path(name_or_path):
         path = Path(name_or_path)
         if not path.is_file():
-            raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file", code="unknown-platform")
+            raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file", code=f"unknown-{kind}")
         return path
-    raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}", code="unknown-platform")
+    raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}", code=f"unknown-{kind}")
 
 
 def platform_names() -> list[str]:
@@ -260,7 +258,7 @@ def platform_names() -> list[str]:
 
 def platforms() -> dict[str, Platform]:
     """Every platform by name, the package's first; one of the user's own that cannot be read is left out (`broken`)."""
-    found = {name: platform_file.load(file) for name, file in _toml_files(paths.platforms_dir()).items()}
+    found = {name: platform_file.load(file) for name, file in toml_files(paths.platforms_dir()).items()}
     for name, file in _users_platforms().items():
         with suppress(RetrompiError):
             found[name] = platform_file.load(file)
@@ -277,40 +275,13 @@ def platform(name_or_path: str) -> Platform:
             file = place() / f"{name_or_path}.toml"
             if not name_or_path.endswith(".fit") and file.is_file():
                 return platform_file.load(file)
-    return platform_file.load(_toml("platform", _platform_files(), name_or_path))
+    return platform_file.load(toml_file("platform", _platform_files(), name_or_path))
 
 
-def scenario_names() -> list[str]:
-    """The names of `scenarios`, without reading the files."""
-    return list(_toml_files(paths.scenarios_dir()))
-
-
-def scenarios() -> dict[str, Scenario]:
-    """Every scenario by name."""
-    from retrompi.studies import scenario as _scenario
-
-    return {name: _scenario.load(file) for name, file in _toml_files(paths.scenarios_dir()).items()}
-
-
-def scenario(name_or_path: str) -> Scenario:
-    """A scenario by name or by the path of a TOML file."""
-    from retrompi.studies import scenario as _scenario
-
-    return _scenario.load(_toml("scenario", _toml_files(paths.scenarios_dir()), name_or_path))
-
-
-def study_names() -> list[str]:
-    """The names of `studies`, without reading the files."""
-    return list(_toml_files(paths.scenarios_dir() / "studies"))
-
-
-def studies() -> dict[str, Study]:
-    """Every ready study by name."""
-    return {name: study(name) for name in study_names()}
-
-
-def study(name_or_path: str) -> Study:
-    """A ready study by name or by the path of a TOML file."""
-    from retrompi.studies import design
-
-    return design.load(_toml("study", _toml_files(paths.scenarios_dir() / "studies"), name_or_path))
+def resolve(
+    model_or_name: type[RuntimeModel] | str, platform_or_name: Platform | str, sets: Mapping[str, str] | Sequence[str] = ()
+) -> tuple[Values, Platform]:
+    """`retrompi.spec.model.resolve` of names."""
+    cls = model(model_or_name) if isinstance(model_or_name, str) else model_or_name
+    room = platform(platform_or_name) if isinstance(platform_or_name, str) else platform_or_name
+    return of_model.resolve(cls, room, sets)

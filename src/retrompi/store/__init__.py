@@ -11,7 +11,6 @@ Signatures:
     open_store(location: str | Path | None = None, *, write: bool = True) -> Store
     Store.find_run(spec or identity) -> int | None
     Store.add_run(spec, result, *, points=(), ranks=(), anatomy=()) -> int     one transaction
-    Store.add_points(run_id, rows) / add_anatomy(run_id, rows, size_B=None) / add_ranks(run_id, rows)
     Store.points(run_id) / anatomy(run_id) / ranks(run_id) -> list[dict]
     Store.run(run_id) -> dict;  Store.runs(model=, platform=, mode=, kind=, limit=) -> list[dict]
     Store.add_verdicts(paper, verdicts, run_ids=()) -> int;  Store.verdicts(paper=None, batch=None) -> list[dict]

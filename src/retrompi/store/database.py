@@ -280,18 +280,16 @@ class Store(Studies):
         ranks: Iterable[Mapping[str, Any]] = (),
         anatomy: Iterable[Mapping[str, Any]] = (),
         size_B: int | None = None,
-        once: bool = False,
     ) -> int:
         """Store one run and what hangs on it in one transaction; returns its id.
 
-        With ``once`` an identical run that is there by then is left as it is and its id returned.
         ``result`` is the engine's Result or a mapping with the same names; what has no column of its own (marks,
         waits, start-up steps) is kept in ``facts``. ``size_B`` is the message size of ``anatomy``.
         """
-        return self.keep(Kept.of(spec, result, points, ranks, anatomy, size_B), once=once)
+        return self.keep(Kept.of(spec, result, points, ranks, anatomy, size_B))
 
     def keep(self, kept: Kept, *, once: bool = False) -> int:
-        """`add_run` of what was collected elsewhere."""
+        """`add_run` of what was collected elsewhere; with ``once`` an identical run that is there by then is left, and its id returned."""
         row = {**kept.row, "created": datetime.now(UTC)}
         with self._connect(write=True) as connection:
             if once:
@@ -347,21 +345,6 @@ class Store(Studies):
             return [_readable(r) for r in reversed(connection.execute(query).mappings().all())]
 
     # -- what hangs on a run ---------------------------------------------------------------------------------------
-
-    def add_points(self, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows size_B, time_us, bandwidth_MBps, repetitions."""
-        with self._connect(write=True) as connection:
-            _insert(connection, Point, run_id, rows)
-
-    def add_ranks(self, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows rank, host, time_s, mpi_s, compute_s, cpu_s, sent, received, bytes_sent, bytes_received."""
-        with self._connect(write=True) as connection:
-            _insert(connection, RankTime, run_id, rows)
-
-    def add_anatomy(self, run_id: int, rows: Iterable[Mapping[str, Any]], size_B: int | None = None) -> None:
-        """Rows stage, process, seconds and, when known, ps; kept in the order given."""
-        with self._connect(write=True) as connection:
-            _insert(connection, Anatomy, run_id, numbered(rows, size_B))
 
     def points(self, run_id: int) -> Rows:
         """Rows size_B, time_us, bandwidth_MBps, repetitions, in the order they were simulated."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import kernels
 from retrompi.spec.question import Benchmark, Question, Replay, canonical_hash
+from retrompi.store.closure import modules
 from retrompi.traces import generate
 
 __all__ = ["RunSpec", "code_version", "specification"]
@@ -19,25 +20,28 @@ __all__ = ["RunSpec", "code_version", "specification"]
 
 @lru_cache(maxsize=1)
 def code_version() -> str:
-    """``<version>+<8 hex digits>`` over the code that can change a result: the engine, its callers, the traces.
+    """``<version>+<8 hex digits>`` over the code that can change a result: the engine, and every module that a simulation imports.
 
-    The digits matter in a checkout, where the version stays and the engine does not.
+    The digits matter in a checkout, where the version stays and the code does not.
     """
-    from retrompi import __version__
+    import retrompi
 
-    here = Path(__file__).resolve().parents[1]
-    files = [*sorted((here / "base").glob("*.py")), *sorted((here / "spec").glob("*.py")), *sorted((here / "sim").glob("*.py")),
-             *sorted((here / "traces").glob("*.py"))]
+    files = modules(Path(retrompi.__file__).parent)
     try:
-        spec = importlib.util.find_spec("retrompi._engine")
+        engine = importlib.util.find_spec("retrompi._engine")
     except (ImportError, ValueError):
-        spec = None
-    if spec is not None and spec.origin:
-        files.append(Path(spec.origin))
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return f"{__version__}+{digest.hexdigest()[:8]}"
+        engine = None
+    if engine is not None and engine.origin:
+        files["retrompi._engine"] = Path(engine.origin)
+    return f"{retrompi.__version__}+{digest(files)[:8]}"
+
+
+def digest(files: Mapping[str, Path]) -> str:
+    """SHA-256 of modules (name -> file): of their names and of what is in them."""
+    found = hashlib.sha256()
+    for name, file in files.items():
+        found.update(name.encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from retrompi.spec.question import Benchmark, Message, Question, Replay, Starts
 from retrompi.store.identity import RunSpec, specification
 
 if TYPE_CHECKING:
-    from retrompi.sim.simulate import Result
+    from retrompi.sim.result import Result
     from retrompi.store.database import Store
 
 __all__ = ["Found", "Record", "answer", "facts_of", "prepare_samples"]

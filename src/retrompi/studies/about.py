@@ -92,7 +92,7 @@ def sources(keys: Sequence[str], runs: Sequence[Row]) -> list[dict[str, str]]:
 
 def outside_of_runs(runs: Sequence[Row], curves: Mapping[int, Sequence[Row]]) -> dict[str, list[str]]:
     """Model -> what of the runs lies outside its calibrated range, in a few words each; models with nothing outside are left out."""
-    from retrompi.spec.calibrated_range import outside
+    from retrompi.spec.outside_range import outside
 
     asked: dict[tuple[str, str, tuple[str, ...]], tuple[Row, set[int], set[int]]] = {}
     for r in runs:

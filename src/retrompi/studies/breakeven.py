@@ -92,22 +92,30 @@ class BreakEven:
         return counted(r for p in self.points for r in (p.a, p.b))
 
 
+@dataclass(frozen=True)
+class Rules:
+    """How the search is done: ``scan`` points are looked at first; ``tolerance`` is the relative width of an interval that is narrow
+    enough (whole numbers end as neighbours where that is wider); readings within ``tie`` of each other (relative) are a tie."""
+
+    more_is_better: bool = False
+    scan: int = SCAN
+    tolerance: float = 0.01
+    tie: float = 0.0
+
+
 def break_even(
     evaluate: Callable[[Sequence[float]], Sequence[tuple[Reading, Reading]]],
     scale: Scale,
     low: float,
     high: float,
-    *,
-    more_is_better: bool = False,
-    scan: int = SCAN,
-    tolerance: float = 0.01,
-    tie: float = 0.0,
+    rules: Rules | None = None,
 ) -> BreakEven:
-    """Every change of who is ahead from ``low`` to ``high``.
+    """Every change of who is ahead from ``low`` to ``high``. ``evaluate`` gives A and B at many values.
 
-    ``evaluate`` gives A and B at many values. ``scan`` points are looked at first; ``tolerance`` is the relative width of an interval that
-    is narrow enough (whole numbers end as neighbours where that is wider); readings within ``tie`` of each other (relative) are a tie.
+    Raises UsageError for an empty range and for rules that make no sense.
     """
+    rules = rules or Rules()
+    more_is_better, scan, tolerance, tie = rules.more_is_better, rules.scan, rules.tolerance, rules.tie
     if not low < high:
         raise UsageError(
             f"{scale.key}: the range is empty; write the smaller value first, e.g. {scale.text(high)}..{scale.text(low)}", code="bad-range"

@@ -13,8 +13,7 @@ from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import LARGEST_SEED
 from retrompi.sim.simulate import SimulationEnded
-from retrompi.spec import cross_traffic as network
-from retrompi.spec import registry, topology
+from retrompi.spec import cross_traffic, registry, topology
 from retrompi.spec.collectives import PREFIX, doors
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
@@ -231,7 +230,7 @@ def about(scenario: Scenario, key: str) -> About:
     if (operation := PREFIX + key.rpartition(PREFIX)[2]) in doors():
         return About("", tuple(doors()[operation].choices or ()), "", None)
     if _owner(key) and concerns(key, scenario.model):
-        from retrompi.spec.model import resolve
+        from retrompi.spec.registry import resolve
 
         values, _ = resolve(scenario.model, scenario.platform, scenario.sets)
         row = next((r for r in values.describe() if r["name"] == key.rpartition(".")[2]), None)
@@ -311,9 +310,9 @@ class Room:
         if key == "kills":
             return lambda text: self._any(lambda room: _check_kills(text, room))
         if key == "traffic" and not self.changed:  # else the points will tell
-            return lambda text: self._any(lambda room: network.traffic(listed(text), room, ()))
+            return lambda text: self._any(lambda room: cross_traffic.traffic(listed(text), room, ()))
         if key == "failures" and not self.changed:
-            return lambda text: self._any(lambda room: network.failures(listed(text), room))
+            return lambda text: self._any(lambda room: cross_traffic.failures(listed(text), room))
         if key in ("seed", "hosts", *LISTS) or key.startswith("trace."):
             return lambda text: apply(self.scenario, {key: text})
         if key.startswith("platform."):

@@ -29,7 +29,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim import worker
 from retrompi.store.identity import code_version
 from retrompi.studies.case import ERROR, Done, Job, evaluate
-from retrompi.studies.pool import processors
+from retrompi.studies.worker_pool import processors
 
 if TYPE_CHECKING:
     from distributed import Client, Future

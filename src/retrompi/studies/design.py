@@ -7,12 +7,17 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
-from retrompi.studies import case
+from retrompi.spec.overrides import parse_sets
+from retrompi.spec.registry import toml_file, toml_files
+from retrompi.studies import case, catalogue
+from retrompi.studies.applies import Applies
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 from retrompi.studies.scenario import Scenario, from_data, line_of
 
@@ -47,6 +52,10 @@ class Study:
     path: Path | None = None
     text: str = field(default="", repr=False, compare=False)
 
+    def called(self, name: str) -> Study:
+        """The same under another name, unless ``name`` is empty."""
+        return replace(self, name=check_name(name)) if name else self
+
     @property
     def axes(self) -> tuple[Axis, ...]:
         """Every axis, in the order given."""
@@ -79,6 +88,14 @@ class Study:
             facts |= {"samples": 0, "seed": 1}
         facts |= {"scenario": self.base.hash, "outcome": self.base.outcome, "order": [[a.key for a in g] for g in self.groups]}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def applies(self) -> Applies:
+        """Which of the study's overrides the runs of its points use."""
+        found = Applies()
+        for values in _values(self):
+            found.count(_scenario(self, values))
+        return found
 
     def fail(self, message: str, key: str = "", code: str | None = None) -> RetrompiError:
         """The error that names the study's file and the line of ``key``, where there is one."""
@@ -172,8 +189,6 @@ _NOWHERE = Scenario("", "", "", "", "", "", "")
 
 
 def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> Scenario:
-    from retrompi.spec import registry
-
     if "base" in data:
         given = data["base"]
         if not isinstance(given, dict):
@@ -186,7 +201,7 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
         raise fail("'scenario' is a name or a path", "scenario", code="bad-value")
     beside = file.parent / which if file is not None else None
     try:
-        base = registry.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
+        base = catalogue.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
     except UsageError as error:
         raise fail(str(error), "scenario", code=error.code) from None
     return base if file is None else replace(base, path=file)  # a trace.file is beside the study
@@ -239,14 +254,10 @@ def from_command(
     *,
     sample: str = "",
     seed: int = 1,
-    name: str = "",
-    metric: str = "",
 ) -> Study:
-    """A study of a command line: ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
-    from retrompi.spec import registry
-    from retrompi.spec.model import parse_sets
-
-    base = replace(registry.scenario(scenario), path=Path.cwd() / "study")
+    """A study of a command line, called like its scenario (but see `Study.called`):
+    ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
+    base = replace(catalogue.scenario(scenario), path=Path.cwd() / "study")
     pairs = list(vary.items()) if isinstance(vary, Mapping) else [_pair("--vary", item) for item in vary]
     together = [[_pair("--zip", part) for part in item.split(";")] for item in zip_]
     sampling, samples = _sampling(sample)
@@ -256,8 +267,7 @@ def from_command(
 
     groups = _groups([*([p] for p in pairs), *together], sampling, fail)
     fixed = {case.proper(k): v for k, v in parse_sets(set_ if isinstance(set_, Mapping) else list(set_)).items()}
-    named = check_name(name) if name else base.name
-    return Study(named, base, groups, fixed, base.title, metric=metric, sampling=sampling, samples=samples, seed=seed)
+    return Study(base.name, base, groups, fixed, base.title, sampling=sampling, samples=samples, seed=seed)
 
 
 def _pair(option: str, item: str) -> tuple[str, Text]:
@@ -340,6 +350,8 @@ def check(study: Study, limit: int = LIMIT) -> None:
             room.check(key, [text])
         except RetrompiError as error:
             raise study.fail(_about(key, str(error)), key, code=error.code) from None
+    for key, line in study.applies.nowhere().items():
+        raise study.fail(line, key, code="idle-override")
 
 
 def _telling(values: Sequence[str]) -> Sequence[str]:
@@ -359,9 +371,23 @@ def _values_of(study: Study, key: str) -> Sequence[str]:
 
 
 def each(study: Study) -> Iterator[Point]:
-    """Every point in turn; the last axis varies fastest. Points that a key of another model would tell apart are one."""
-    for position, values in enumerate(_samples(study) if study.sampling == "lhs" else _grid(study)):
-        yield Point(position, values, _scenario(study, values))
+    """Every point in turn; the last axis varies fastest. Points that a key of another model would tell apart are one.
+
+    A point is without the overrides that its run does not use (`Study.applies`).
+    """
+    nowhere = study.applies.nowhere().keys()
+    for position, values in enumerate(_values(study)):
+        scenario = _scenario(study, values)
+        # What no point uses stays: `check` refuses it.
+        idle = study.applies.of(scenario).keys() - nowhere
+        if idle:
+            scenario = replace(scenario, sets={k: v for k, v in scenario.sets.items() if k not in idle})
+            values = {k: ABSENT if k in idle else v for k, v in values.items()}
+        yield Point(position, values, scenario)
+
+
+def _values(study: Study) -> Iterator[dict[str, str]]:
+    return _samples(study) if study.sampling == "lhs" else _grid(study)
 
 
 def points(study: Study) -> list[Point]:
@@ -437,3 +463,18 @@ def _samples(study: Study) -> Iterator[dict[str, str]]:
 
 def _at(share: float, group: Sequence[Axis]) -> int:
     return min(int(share * len(group[0])), len(group[0]) - 1)
+
+
+def study_names() -> list[str]:
+    """The names of `studies`, without reading the files."""
+    return list(toml_files(paths.scenarios_dir() / "studies"))
+
+
+def studies() -> dict[str, Study]:
+    """Every ready study by name."""
+    return {name: study(name) for name in study_names()}
+
+
+def study(name_or_path: str) -> Study:
+    """A ready study by name or by the path of a TOML file."""
+    return load(toml_file("study", toml_files(paths.scenarios_dir() / "studies"), name_or_path))

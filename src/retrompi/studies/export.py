@@ -15,7 +15,7 @@ from typing import Any
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.results import axes_of
-from retrompi.studies.stored import Stored
+from retrompi.studies.stored_study import Stored
 from retrompi.studies.view import Axis, axis_of
 
 __all__ = ["FORMATS", "columns", "metadata", "table", "text", "write"]

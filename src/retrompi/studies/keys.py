@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
-from retrompi.sim.resolved import place
-from retrompi.spec import registry
+from retrompi.sim.resolved import Resolved, place
+from retrompi.spec.calls import ANYTHING
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
+from retrompi.spec.platform import Quantity
 from retrompi.studies import axes, case, tornado
 from retrompi.studies.scenario import trace_of
 from retrompi.traces.calls import calls_of
@@ -68,7 +69,7 @@ def number(scenario: Scenario, key: str) -> Key:
 
 
 def _alike(scenario: Scenario, name: str) -> None:
-    from retrompi.spec.model import resolve
+    from retrompi.spec.registry import resolve
 
     _, room = resolve(scenario.model, scenario.platform, scenario.sets)
     short = name.rpartition(".")[2]
@@ -85,17 +86,17 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     and link. A range that is all that a probability can be
     is nobody's estimate and no factor.
     """
-    from retrompi.spec.model import resolve
-
-    cls = registry.model(scenario.model)
-    values, room = resolve(cls, registry.platform(scenario.platform), scenario.sets)
-    placement = place(room, scenario.mode, ranks_of(scenario))
-    used = compile_runtime(cls, values, Layout(room, placement), calls_of(trace_of(scenario), failures=bool(scenario.failures))).used
+    asked = Resolved.of(scenario.question())
+    cls, values, room, placement = asked.model, asked.values, asked.room, asked.placement
+    calls = ANYTHING if scenario.start else calls_of(asked.trace, asked.question)
+    used = compile_runtime(cls, values, Layout(room, placement), calls).used
     found = []
     for row in values.describe():
         if row["low"] is not None and row["high"] is not None and f"{cls.name.partition(':')[0]}.{row['name']}" in used:
             name = f"{cls.name.partition(':')[0]}.{row['name']}"
-            found.append(_factor(name, row["unit"], row["low"], row["high"], row["value"], cls.params()[row["name"]].source, scenario))
+            source = cls.params()[row["name"]].source
+            numbers = Quantity(row["value"], row["unit"], row["text"], source, row["help"], row["low"], row["high"])
+            found.append(_factor(name, numbers, scenario))
     hosts = [room.hosts[i].name for i in sorted(set(placement))]
     ranged = {p: q for p, q in room.quantities.items() if q.low is not None and q.high is not None and f"platform.{p}" in used}
     for short in dict.fromkeys(p.rpartition(".")[2] for p in ranged if p.rpartition(".")[0] in hosts):
@@ -104,8 +105,8 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
         if len(own) == len(hosts) and len({(q.value, q.low, q.high) for q in own.values()}) == 1:
             own = {"host": first}
         for host, q in own.items():
-            found.append(_factor(f"platform.{host}.{short}", q.unit, q.low, q.high, q.value, q.source, scenario))
-    found += [_factor(f"platform.{p}", q.unit, q.low, q.high, q.value, q.source, scenario) for p, q in ranged.items()
+            found.append(_factor(f"platform.{host}.{short}", q, scenario))
+    found += [_factor(f"platform.{p}", q, scenario) for p, q in ranged.items()
               if p.startswith("link.")]  # fmt: skip
     return [f for f in found if f.axis.span is not None and f.ends[0] != f.ends[1] and not _anything(f.axis.span)]
 
@@ -114,13 +115,11 @@ def _anything(span: axes.Span) -> bool:
     return span.base == "probability" and (span.low, span.high) == (0.0, 1.0)
 
 
-def _factor(
-    name: str, unit: str, low: float | None, high: float | None, value: float | str, source: str, scenario: Scenario
-) -> tornado.Factor:
-    assert low is not None
-    assert high is not None
-    span = axes.Span(low, high, units.canonical(unit), _spelling(unit, (low, high)))
-    return tornado.Factor(axes.Axis(name, (), span), case.whole(name, scenario.model), units.format_quantity(value, unit), source)
+def _factor(name: str, q: Quantity, scenario: Scenario) -> tornado.Factor:
+    assert q.low is not None
+    assert q.high is not None
+    span = axes.Span(q.low, q.high, units.canonical(q.unit), _spelling(q.unit, (q.low, q.high)))
+    return tornado.Factor(axes.Axis(name, (), span), case.whole(name, scenario.model), units.format_quantity(q.value, q.unit), q.source)
 
 
 def _spelling(unit: str, ends: Sequence[float]) -> str:

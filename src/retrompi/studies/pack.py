@@ -23,7 +23,7 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
 from retrompi.studies.axes import split
-from retrompi.studies.stored import Stored
+from retrompi.studies.stored_study import Stored
 
 __all__ = ["FORMAT", "MANIFEST", "ROWS", "named", "pack", "reference_rows", "rewritten"]
 

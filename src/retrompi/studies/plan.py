@@ -42,7 +42,7 @@ class Outside:
 
     def add(self, scenario: Scenario) -> None:
         """Counts a point."""
-        from retrompi.spec.calibrated_range import outside
+        from retrompi.spec.outside_range import outside
 
         args = scenario.args
         sizes = args.get("sizes") or ([args["size"]] if "size" in args else [])

@@ -92,6 +92,8 @@ class StudyRun:
     """The first few reasons of points that are no runs."""
     outside: str = ""
     """What lies outside the models' calibrated range, in one line."""
+    applies: list[str] = field(default_factory=list)
+    """The overrides that only some of the points use, a line each."""
 
     @property
     def errors(self) -> int:
@@ -135,7 +137,7 @@ class _Run:
         self.study = study
         self.fresh = fresh
         self.report = report
-        self.told = StudyRun(study_id, design.count(study))
+        self.told = StudyRun(study_id, design.count(study), applies=study.applies.lines())
         self.waiting: dict[str, list[Point]] = {}
         self.names: dict[int, str] = {}
         self.pending: list[tuple[str, Done]] = []
@@ -304,6 +306,6 @@ def _workers(executor: Executor | None, jobs: int) -> AbstractContextManager[Exe
         return nullcontext(executor)
     if jobs == 1:
         return Here()
-    from retrompi.studies.pool import Pool
+    from retrompi.studies.worker_pool import Pool
 
     return Pool(jobs)

@@ -148,7 +148,7 @@ def _told(error: Exception) -> Any:
         line = " ".join(str(error).split())
     else:
         log.error("a callback of the studio failed", exc_info=error)
-        line = f"internal error: {type(error).__name__}; the terminal of 'retrompi studio' has more"
+        line = f"internal error: {type(error).__name__}; see the terminal of 'retrompi studio' for details"
     set_props("studio-notice", {"children": parts.notices([line]).children})
     return no_update
 

@@ -1,4 +1,4 @@
-"""The parts of a model's card and of a machine room's: numbers by source, variants, the start of a job, what judges it."""
+"""The parts of a model's card and of a platform's: numbers by source, variants, the start of a job, what judges it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from dash import dcc, html
+from dash import html
 
 from retrompi.base.units import format_time
-from retrompi.render.figures import name_of
 from retrompi.studio import parts
 from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side
-from retrompi.studio.pieces import Part, cell, cited, facts, named, number_rows, source, table, verdict, worded
+from retrompi.studio.pieces import Part, Value, cited, facts, named, number_rows, source, table, verdict, worded
 
 __all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "side_tables", "start", "variants", "wire"]
 
@@ -24,8 +23,8 @@ def filters(page: str, source: str, words: str, example: str) -> Any:
     """What picks among a card's numbers: the kind of source, and words; ``PAGE-source`` and ``PAGE-text``."""
     offered = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {told}", "value": k} for k, told in KINDS.items())]
     return parts.controls(
-        parts.field("Source", dcc.Dropdown(offered, source, id=f"{page}-source", clearable=False), wide=True),
-        parts.field("Words", dcc.Input(words, id=f"{page}-text", type="search", debounce=0.4, maxLength=80, placeholder=example)),
+        parts.menu("Source", f"{page}-source", offered, source, wide=True),
+        parts.entry("Words", f"{page}-text", words, type="search", debounce=0.4, maxLength=80, placeholder=example),
     )
 
 
@@ -34,46 +33,28 @@ def kinds(found: Counter[str], chosen: str = "") -> html.Div:
     total = sum(found.values()) or 1
     bar = [html.Span(className=f"share kind-{k}", style={"flexGrow": n}, title=f"{n} {k}") for k in KINDS if (n := found[k])]
     words = [
-        html.Li(
-            [
-                html.Span(k, className=f"kind kind-{k}"),
-                html.B(f" {found[k]} "),
-                html.Span(f"({found[k] / total:.0%}) {KINDS[k]}", className="soft"),
-            ],
-            className="chosen" if k == chosen else None,
-        )
-        for k in KINDS
-        if found[k]
-    ]
+        html.Li([html.Span(k, className=f"kind kind-{k}"), html.B(f" {found[k]} "),
+                 html.Span(f"({found[k] / total:.0%}) {KINDS[k]}", className="soft")], className="chosen" if k == chosen else None)
+        for k in KINDS if found[k]
+    ]  # fmt: skip
     return html.Div([html.Div(bar, className="shares", **{"aria-hidden": "true"}), html.Ul(words, className="kinds")])
 
 
 def parameters(some: Sequence[Number], what: str = "parameter") -> Part:
     """The table of numbers; a line where no number fits the filter."""
     if not some:
-        return html.P(f"No {what} fits this filter.", className="soft")
-    head = (what, *_HEAD[1:])
-    return table(head, number_rows(some, head))
+        return html.P(f"No {what} matches this filter.", className="soft")
+    return table((what, *_HEAD[1:]), number_rows(some))
 
 
 def variants(some: Sequence[Difference], base: str) -> list[Part]:
     """What each variant changes of the model of its folder."""
     out: list[Part] = []
     for d in some:
-        rows = [
-            html.Tr(
-                [
-                    cell("parameter", html.Code(name)),
-                    cell(f"in {base}", before or "—", css="v"),
-                    cell("here", here or "—", css="v"),
-                    cell("source here", where),
-                ]
-            )
-            for name, before, here, where in d.changed
-        ]
+        rows = [[html.Code(name), Value(before or "—"), Value(here or "—"), where] for name, before, here, where in d.changed]
         told: list[Part] = [html.P(d.note)]
         if d.code:
-            told.append(html.P(f"Beside its numbers, another mechanism: {', '.join(d.code)}."))
+            told.append(html.P(f"In addition to its parameters, another mechanism: {', '.join(d.code)}."))
         if rows:
             told.append(table(("parameter", f"in {base}", "here", "source here"), rows))
         elif not d.code:
@@ -87,22 +68,14 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
 def start(told: Mapping[str, Any], where: str) -> list[Part]:
     """The steps of a job's start, what they leave, and how often it fails."""
     steps = told.get("steps", ())
-    refused = [html.P([html.B("No job there: "), told["refused"]], className="notice")] if told.get("refused") else []
+    refused = [html.P([html.B("Cannot run there: "), told["refused"]], className="notice")] if told.get("refused") else []
     if not steps:
-        return [*refused, html.P("Nothing has to be done." if not refused else "", className="soft")]
+        return [*refused, html.P("No steps are needed." if not refused else "", className="soft")]
     rows = [
-        html.Tr(
-            [
-                cell("step", str(s["step"])),
-                cell("by hand", "by hand" if s["manual"] else ""),
-                cell("windows", worded(s["windows"] or None), css="v"),
-                cell("daemons", worded(s["daemons"] or None), css="v"),
-                cell("takes", format_time(s["seconds"]) if s["seconds"] else "", css="v"),
-                cell("note", str(s["note"])),
-            ]
-        )
+        [str(s["step"]), "by hand" if s["manual"] else "", Value(worded(s["windows"] or None)), Value(worded(s["daemons"] or None)),
+         Value(format_time(s["seconds"]) if s["seconds"] else ""), str(s["note"])]
         for s in steps
-    ]
+    ]  # fmt: skip
     line = (
         f"{told['ranks']} ranks on the {told['hosts']} machines of {where}: {told['manual_steps_per_job']} steps by hand, "
         f"{told['windows']} windows, "
@@ -113,48 +86,33 @@ def start(told: Mapping[str, Any], where: str) -> list[Part]:
 
 def collectives(rows: Sequence[Mapping[str, Any]]) -> html.Div:
     """Which algorithm each collective operation uses, when, and where that is from."""
-    head = ("collective", "algorithm", "when", "source")
-    return table(
-        head, [html.Tr([cell(h, str(r[k])) for h, k in zip(head, ("operation", "algorithm", "when", "source"), strict=True)]) for r in rows]
-    )
+    keys = ("operation", "algorithm", "when", "source")
+    return table(("collective", *keys[1:]), [[str(r[k]) for k in keys] for r in rows])
 
 
 def fit(told: Mapping[str, Any] | None) -> list[Part]:
     """The fit in force: its values with their identifiability, and the residuals against the statements it saw."""
     if told is None:
-        return [html.P("None: every number above is as its source says.", className="soft")]
+        return [html.P("None: every value above is as given by its source.", className="soft")]
     seed = f", seed {told['seed']}" if "seed" in told else ""
     out: list[Part] = [
         html.P(f"Fit of {told['of']}: {told.get('date', '?')}, code {told.get('version', '?')}{seed}. {told.get('note', '')}")
     ]
     if told["values"]:
-        rows = [
-            html.Tr(
-                [
-                    cell("parameter", html.Code(v["name"])),
-                    cell("value", str(v["value"]), css="v"),
-                    cell("range", " – ".join(map(str, v["range"])) if v["range"] else "", css="v"),
-                    cell("identifiability", str(v["identifiability"])),
-                ]
-            )
+        rows: list[list[Part]] = [
+            [html.Code(v["name"]), Value(str(v["value"])), Value(" – ".join(map(str, v["range"])) if v["range"] else ""),
+             str(v["identifiability"])]
             for v in told["values"]
-        ]
+        ]  # fmt: skip
         out.append(table(("parameter", "value", "range", "identifiability"), rows))
     if told["residuals"]:
         rows = [
-            html.Tr(
-                [
-                    cell(
-                        "statement", html.A(r["claim"], href=f"/scorecard?{urlencode({'q': r['claim']})}"), html.Br(), html.Small(r["says"])
-                    ),
-                    cell("simulated", f"{worded(r['observed'])} {r['unit']}", css="v"),
-                    cell("read as", f"{worded(r['low'])} – {worded(r['high'])}", css="v"),
-                    cell("from the middle", f"{r['half_ranges']:+.2f} half ranges", css="v"),
-                ]
-            )
+            [[html.A(r["claim"], href=f"/scorecard?{urlencode({'q': r['claim']})}"), html.Br(), html.Small(r["says"])],
+             Value(f"{worded(r['observed'])} {r['unit']}"), Value(f"{worded(r['low'])} – {worded(r['high'])}"),
+             Value(f"{r['half_ranges']:+.2f} half ranges")]
             for r in told["residuals"]
-        ]
-        out.append(table(("statement", "simulated", "read as", "from the middle"), rows))
+        ]  # fmt: skip
+        out.append(table(("statement", "simulated", "read as", "from the midpoint"), rows))
     return out
 
 
@@ -170,16 +128,11 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
         passed = sum(r["verdict"] == "pass" for r in mine)
         told.append(f"{words}: {passed} of {len(mine)} pass" if mine else f"{words}: {every} not judged in this store yet" if every else "")
     items = [
-        html.Tr(
-            [
-                cell("statement", html.A(r["id"], href=f"/scorecard?{urlencode({'q': r['id']})}")),
-                cell("verdict", verdict(r["verdict"] if r["verdict"] in ("pass", "fail") else "unjudged")),
-                cell("group", {"calibrate": "fitted", "validate": "held out"}.get(r["use"], str(r["use"]))),
-                cell("what it says", str(r["says"])),
-            ]
-        )
+        [html.A(r["id"], href=f"/scorecard?{urlencode({'q': r['id']})}"),
+         verdict(r["verdict"] if r["verdict"] in ("pass", "fail") else "unjudged"),
+         {"calibrate": "fitted", "validate": "held out"}.get(r["use"], str(r["use"])), str(r["says"])]
         for r in rows
-    ]
+    ]  # fmt: skip
     line = "; ".join(t for t in told if t)
     return [
         html.P(f"{line}." if line else ""),
@@ -189,21 +142,11 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
 
 def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> list[Part]:
     """The machines, those that are alike once, and the placements that have a name."""
-    rows = [
-        html.Tr(
-            [
-                cell(
-                    "machine",
-                    g.title,
-                    html.Br() if len(g.names) > 1 else "",
-                    html.Small(", ".join(g.names), className="soft") if len(g.names) > 1 else "",
-                ),
-                cell("operating system", g.os),
-                cell("byte order", f"{g.byte_order} endian"),
-            ]
-        )
+    rows: list[list[Part]] = [
+        [[g.title, html.Br(), html.Small(", ".join(g.names), className="soft")] if len(g.names) > 1 else g.title, g.os,
+         f"{g.byte_order} endian"]
         for g in groups
-    ]
+    ]  # fmt: skip
     out: list[Part] = [table(("machine", "operating system", "byte order"), rows)]
     if placements:
         out.append(facts([(f"placement {p['name']}", ", ".join(p["ranks"])) for p in placements]))
@@ -223,13 +166,8 @@ def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[N
         head = ("quantity", *((g.title for g in groups) if not single else ("value",)), "range", "source")
         rows = []
         for s in mine:
-            values = [cell(h, c.value, css="v") for h, c in zip(head[1:], s.cells, strict=False)]
             spans = [html.Div(span) for span in dict.fromkeys(c.span for c in s.cells if c.span)]
-            rows.append(
-                html.Tr(
-                    [cell("quantity", *named(s.key, s.help)), *values, cell("range", *spans, css="v"), cell("source", *_said(s, groups))]
-                )
-            )
+            rows.append([named(s.key, s.help), *(Value(c.value) for c in s.cells), Value(spans), _said(s, groups)])
         out.append(table(head, rows))
     return out
 
@@ -255,7 +193,7 @@ def wire(some: Sequence[Number], link: str, loops: Sequence[Number]) -> list[Par
     if loops:
         out += [
             html.H3("Rinf1 loops"),
-            html.P("What the arithmetic loops of the paper's Rinf1 benchmark cost.", className="soft"),
+            html.P("Cost of the arithmetic loops of the paper's Rinf1 benchmark.", className="soft"),
             html.Details([html.Summary(f"{len(loops)} numbers"), parameters(loops, "quantity")]),
         ]
     return out
@@ -268,12 +206,7 @@ def stands_for(card: Mapping[str, Any]) -> list[Part]:
         out += [html.P(card["stands_for"]), *cited(card["stands_for_rows"])]
     told = card["calibrated"]
     if told is None:
-        out.append(html.P("It states no calibrated range; every use of it is a use outside of one.", className="soft"))
+        out.append(html.P("No calibrated range is specified; every use is outside one.", className="soft"))
     else:
-        out.append(html.P(f"Calibrated for {told['text']} ({told['source']}); a use outside of it prints a warning."))
+        out.append(html.P(f"Calibrated for {told['text']} ({told['source']}); use outside this range prints a warning."))
     return out
-
-
-def titled(name: str) -> str:
-    """A model's name as a reader knows it."""
-    return name_of(name)

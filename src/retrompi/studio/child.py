@@ -39,9 +39,10 @@ def _limit(memory_B: int) -> None:
 def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Does one job and says on ``line`` how far it is and what came out."""
     from retrompi.sim import worker
-    from retrompi.studies.forking import Forking
+    from retrompi.sim.processes import end_with_parent
+    from retrompi.studies.pool_worker import Forking
 
-    worker.end_with_parent(os.getppid())
+    end_with_parent(os.getppid())
     os.setpgid(0, 0)  # what it starts is ended with it; Ctrl-C at the terminal is for the studio
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -68,7 +69,7 @@ def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., 
         import traceback
 
         traceback.print_exc()
-        said = _failed(f"internal error: {type(error).__name__}; the terminal of 'retrompi studio' has more")
+        said = _failed(f"internal error: {type(error).__name__}; see the terminal of 'retrompi studio' for details")
     line.send_bytes(said)
     os._exit(0)
 

@@ -128,9 +128,9 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
         if isinstance(error, HTTPException):
             return _said(error.code or 500, error.name.lower())
         if request.path.startswith(_ASSETS):  # what Dash says of a file that it does not serve
-            return _said(404, "there is no such file")
+            return _said(404, "no such file")
         log.error("a request of the studio failed", exc_info=error)
-        return _said(500, "internal error; the terminal of 'retrompi studio' has more")
+        return _said(500, "internal error; see the terminal of 'retrompi studio' for details")
 
 
 def _keeping(response: Response) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import secrets
 import signal
 import sys
@@ -27,6 +26,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from retrompi.base.errors import EngineError, UsageError
+from retrompi.sim.processes import how_ended, kill_group
 from retrompi.studio import child
 from retrompi.studio.limits import Limits
 
@@ -118,8 +118,15 @@ class Jobs:
     # -- what pages ask ------------------------------------------------------------------------------------------------
 
     def submit(
-        self, session: str, title: str, function: Callable[..., Any], *args: Any, slot: str = "", seconds: float | None = None,
-        memory_B: int | None = None, question: str = "",
+        self,
+        session: str,
+        title: str,
+        function: Callable[..., Any],
+        *args: Any,
+        slot: str = "",
+        seconds: float | None = None,
+        memory_B: int | None = None,
+        question: str = "",
     ) -> str:
         """The id of a new job. A job of the same session in the same ``slot`` is cancelled: it has been asked for again, otherwise.
 
@@ -193,11 +200,6 @@ class Jobs:
                 self._end(job, "cancelled")
                 self._ring()
 
-    def of_session(self, session: str) -> list[JobState]:
-        """Every job of a session that is still known, the newest first."""
-        with self._changed:
-            return [self._state(j) for j in reversed(self._jobs.values()) if j.session == session]
-
     def warm(self) -> None:
         """Starts the server process now, so that the first job need not wait for it."""
         from multiprocessing import forkserver
@@ -221,7 +223,7 @@ class Jobs:
     def _mine(self, job_id: str, session: str) -> _Job:
         job = self._jobs.get(job_id)
         if job is None or not secrets.compare_digest(job.session.encode(), session.encode()):
-            raise UsageError("no such job: it is over long since, or not yours", code="gone")
+            raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
         if session in self._kept:
             self._kept.move_to_end(session)
         return job
@@ -280,9 +282,7 @@ class Jobs:
                 if not queue:
                     del self._waiting[job.session]
         if job.process is not None:
-            pid = job.process.pid
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
+            kill_group(job.process.pid)
             job.process.kill()
             job.process.join(5)
             with suppress(ValueError):  # a killed process that the machine has not ended yet
@@ -374,5 +374,4 @@ def _last_words(code: int | None) -> str:
         return str(EngineError("the job's process says nothing any more"))
     if code == -signal.SIGXCPU:
         return "took more processor time than reading an upload may"
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return f"the job's process died ({how}): too little memory, or a defect of ours"
+    return f"the job's process died ({how_ended(code)}): too little memory, or a defect of ours"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from retrompi.sim.worker import processors
+from retrompi.sim.processes import processors
 
 __all__ = ["Limits"]
 

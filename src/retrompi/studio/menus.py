@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from retrompi.spec import registry
 
-__all__ = ["models", "platforms"]
+__all__ = ["models", "modes", "platforms"]
 
 Options = list[dict[str, str]]
 
@@ -17,3 +17,8 @@ def models() -> Options:
 def platforms() -> Options:
     """Every platform."""
     return [{"value": name, "label": f"{room.title} ({name})"} for name, room in registry.platforms().items()]
+
+
+def modes(shared: str, distributed: str) -> Options:
+    """The two placements that every platform has, with what each means."""
+    return [{"value": "shared", "label": f"shared: {shared}"}, {"value": "distributed", "label": f"distributed: {distributed}"}]

@@ -11,10 +11,10 @@ from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.sim import simulate
 from retrompi.sim.resolved import place
 from retrompi.spec import registry
-from retrompi.spec.calibrated_range import outside
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
+from retrompi.spec.outside_range import outside
 from retrompi.spec.question import Message, Question
 from retrompi.studio import scene, words
 from retrompi.traces.calls import PINGPONG

@@ -11,6 +11,7 @@ from flask import g
 
 from retrompi.base.csv_safe import safe_cell
 from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes
 from retrompi.studio.jobs import JobState
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "controls", "copyable", "csv_text", "enlarged", "field", "group", "job_bar", "job_line", "notices",
-           "overrides_field", "register_job", "session", "table", "text", "texts"]  # fmt: skip
+__all__ = ["GRAPH", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "group", "job_bar", "job_line", "menu", "notices",
+           "outputs", "overrides_field", "register_job", "session", "table", "text", "texts", "upload_row", "uploaded_line"]  # fmt: skip
 
 GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 """The ``config`` of every dcc.Graph."""
@@ -64,13 +65,39 @@ def field(label: str, control: Component, help: str = "", *, wide: bool = False)
     return html.Div([html.Label(label, htmlFor=target), control, *below], className="field wide" if wide else "field")
 
 
+def menu(label: str, control_id: str, options: Sequence[Any], value: Any, help: str = "", *, wide: bool = False, **more: Any) -> Component:
+    """A menu under its label, which always has a value unless ``more`` says otherwise; ``more`` goes to Dash's Dropdown."""
+    return field(label, dcc.Dropdown(options, value, id=control_id, **{"clearable": False, **more}), help, wide=wide)
+
+
+def entry(label: str, control_id: str, value: Any, help: str = "", *, wide: bool = False, **more: Any) -> Component:
+    """A text entry under its label; ``more`` goes to Dash's Input."""
+    return field(label, dcc.Input(id=control_id, value=value, **{"type": "text", "debounce": True, **more}), help, wide=wide)
+
+
 def overrides_field(control_id: str, value: str, more: str = "") -> Component:
-    """A text entry for parameters other than they are; ``more`` is added to its line of help."""
-    entry = dcc.Input(
-        id=control_id, type="text", value=value, debounce=True, maxLength=500, placeholder="packet=16KiB, platform.host.quantum=20ms",
-        style={"width": "100%"},
-    )  # fmt: skip
-    return field("What if", entry, f"parameters other than they are, KEY=VALUE, separated by commas{more}", wide=True)
+    """A text entry for overrides; ``more`` is added to its line of help."""
+    return entry("What if", control_id, value, f"overrides KEY=VALUE, separated by commas{more}", wide=True, maxLength=500,
+                 placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"})  # fmt: skip
+
+
+def upload_row(page: str, label: str, most_B: int, words: str, advice: str = "") -> list[Component]:
+    """A button that uploads a file (PAGE-upload), what it takes, and the place for what became of it (PAGE-upload-said)."""
+    button = dcc.Upload(html.Button(label, type="button", className="quiet"), id=f"{page}-upload", multiple=False, max_size=most_B)
+    told = f"{words}; at most {format_bytes(most_B)}. It stays on the machine of this studio and is removed with your session."
+    data = {"data-most": str(most_B), **({"data-advice": advice} if advice else {})}
+    return [html.Div([button, html.Span(told, className="soft")], className="upload-row", **data),
+            html.Div(id=f"{page}-upload-said", role="status", **{"aria-live": "polite"})]  # fmt: skip
+
+
+def uploaded_line(label: str, size_B: int) -> Component:
+    """What is said of an upload that is there."""
+    return html.P(f"{label}, {format_bytes(size_B)}, is uploaded.", className="soft")
+
+
+def outputs(*names: str) -> list[Output]:
+    """``"page-figure.figure"`` as Dash's Output("page-figure", "figure"), for each of them."""
+    return [Output(*name.rsplit(".", 1)) for name in names]
 
 
 def group(label: str, control: Component, help: str = "") -> Component:
@@ -137,7 +164,7 @@ def copyable(text: str, *, id: str) -> Component:
 def job_line(state: JobState) -> str:
     """How a job is, in a line."""
     if state.status == "queued":
-        return f"{state.title}: waiting; {state.ahead} before it" if state.ahead else f"{state.title}: about to begin"
+        return f"{state.title}: waiting; {state.ahead} before it" if state.ahead else f"{state.title}: about to start"
     if state.status == "running":
         part = f"{state.done} of {state.total}" if state.total else "running"
         return f"{state.title}: {part}{', ' + state.what if state.what else ''} ({state.seconds:.0f} s)"
@@ -202,12 +229,12 @@ def register_job(
         by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
         changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs})
         # Dash drops the answer to a question when another request was sent after it, a tick's or a view's too: so every request tells of
-        # the job that was begun last. What it asks may be about to begin, in another thread: then it waits for it.
+        # the job that was begun last. What it asks may be about to start, in another thread: then it waits for it.
         job = None if changed else room.jobs.newest(session(), slot, question, PATIENCE_S)
         if job is None:
             set_props("studio-notice", {"children": []})
             if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # which begin nothing
-                raise UsageError("no such job: it is over long since, or not yours", code="gone")
+                raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
             wanted = begin(*values[:asked])
             if wanted is not None:
                 title, function, args = wanted

@@ -10,7 +10,7 @@ from retrompi.sim import simulate
 from retrompi.sim.diagnosis import lines
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import Request
-from retrompi.spec.calibrated_range import outside_of_trace
+from retrompi.spec.outside_range import outside_of_trace
 from retrompi.spec.question import Question, Replay
 from retrompi.studio.message import sets_of
 from retrompi.studio.programs import load
@@ -27,7 +27,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     report(0, 3, "reading the trace")
     trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
 
-    from retrompi.render import timeline as drawn
+    from retrompi.render import timeline_page
 
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     sets = sets_of(asked["set"])
@@ -59,12 +59,12 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     if result.timeline is not None:
         t = result.timeline.thinned(DRAWN, DRAWN, ARROWS)
         out["notes"] = t.notes()
-        figures = {"gantt": drawn.gantt(t)}
+        figures = {"gantt": timeline_page.gantt(t)}
         # The page's letters are larger than the report's: the legend stands further down.
         plot = figures["gantt"].layout.height - 184
         figures["gantt"].update_layout(height=plot + 250, margin_b=216, legend_y=-72 / plot, title_text="", margin_t=20)
         if t.traffic:
-            figures |= {what: drawn.matrix_figure(t, what) for what in ("bytes", "messages")}
+            figures |= {what: timeline_page.matrix_figure(t, what) for what in ("bytes", "messages")}
         out["figures"] = {k: json.loads(f.to_json()) for k, f in figures.items()}
         out["sums"] = sums(result.timeline)
     return out
@@ -72,7 +72,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
 def sums(t: Any) -> list[dict[str, Any]]:
     """Of each process: its share of the run in each kind of state."""
-    from retrompi.render.timeline import order
+    from retrompi.render.timeline_page import order
     from retrompi.sim.timeline.kinds import KINDS
 
     rows = []

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dash import html
 
 from retrompi.studio.numbers import KINDS, Number
 
-__all__ = ["Part", "cell", "cited", "counted", "facts", "named", "number_rows", "source", "span_css", "table", "verdict", "worded"]
+__all__ = ["Part", "Value", "cell", "cited", "counted", "facts", "named", "number_rows", "source", "span_css", "table", "verdict", "worded"]
 
 Part = Any
 """A Dash component, a text, a number, or a list of them."""
@@ -38,13 +39,25 @@ def cell(label: str, *parts: Part, css: str = "") -> html.Td:
     return html.Td([] if empty else html.Div(list(parts)), className=css or None, **given)
 
 
-def table(head: Sequence[str], rows: Iterable[Part], css: str = "stack", caption: str = "") -> html.Div:
-    """A table of ready rows; on a phone a "stack" shows each row as a card."""
+@dataclass(frozen=True)
+class Value:
+    """A cell's content that is a number or a range: it stands in one line, or as ``css`` says."""
+
+    shown: Part
+    css: str = "v"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Part]], css: str = "stack", caption: str = "") -> html.Div:
+    """A table of rows of cells, a list where there are several parts in one; on a phone a "stack" shows each row as a card."""
+
+    def of(label: str, content: Part) -> html.Td:
+        shown, kind = (content.shown, content.css) if isinstance(content, Value) else (content, "")
+        return cell(label, *(shown if isinstance(shown, list) else [shown]), css=kind)
+
     words = [html.Caption(caption)] if caption else []
-    return html.Div(
-        html.Table([*words, html.Thead(html.Tr([html.Th(h, scope="col") for h in head])), html.Tbody(list(rows))], className=css),
-        className="scroll",
-    )
+    names = html.Thead(html.Tr([html.Th(h, scope="col") for h in head]))
+    body = html.Tbody([html.Tr([of(h, c) for h, c in zip(head, row, strict=True)]) for row in rows])
+    return html.Div(html.Table([*words, names, body], className=css), className="scroll")
 
 
 def facts(pairs: Iterable[tuple[str, Part]]) -> html.Dl:
@@ -63,17 +76,11 @@ def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
     """What the rows of the reference that a number cites say, folded."""
     if not rows:
         return []
-    told = [
-        html.Li(
-            [
-                html.B(r["id"]),
-                f" {r['text']} ",
-                html.Span(f"({r['where']}{', ' + r['use'] if r['use'] else ''})", className="soft"),
-                *([html.Span(r["note"], className="contradiction")] if r["note"] else []),
-            ]
-        )
-        for r in rows
-    ]
+    told = []
+    for r in rows:
+        where = html.Span(f"({r['where']}{', ' + r['use'] if r['use'] else ''})", className="soft")
+        note = [html.Span(r["note"], className="contradiction")] if r["note"] else []
+        told.append(html.Li([html.B(r["id"]), f" {r['text']} ", where, *note]))
     return [html.Details([html.Summary(", ".join(r["id"] for r in rows)), html.Ul(told)], className="cited")]
 
 
@@ -92,16 +99,6 @@ def span_css(span: str) -> str:
     return "" if "|" in span else "v"
 
 
-def number_rows(some: Iterable[Number], head: Sequence[str]) -> list[html.Tr]:
-    """Rows of name and meaning, value, range, source under the four words of ``head``."""
-    return [
-        html.Tr(
-            [
-                cell(head[0], *named(n.name, n.help)),
-                cell(head[1], n.value, css="v"),
-                cell(head[2], n.span, css=span_css(n.span)),
-                cell(head[3], *source(n)),
-            ]
-        )
-        for n in some
-    ]
+def number_rows(some: Iterable[Number]) -> list[list[Part]]:
+    """Rows of name and meaning, value, range, source."""
+    return [[named(n.name, n.help), Value(n.value), Value(n.span, span_css(n.span)), source(n)] for n in some]

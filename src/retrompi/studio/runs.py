@@ -113,7 +113,7 @@ def curves(
     outside (what of the question lies outside the calibrated range); marks and verdicts: what papers state and how the curves meet it;
     overlays: run (0 of an upload), name, about, rows; read: what each uploaded curve is; problems: lines.
     """
-    from retrompi.spec.calibrated_range import outside
+    from retrompi.spec.outside_range import outside
 
     made: list[dict[str, Any]] = []
     over: list[dict[str, Any]] = []
@@ -218,7 +218,7 @@ def what_if(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """base: the curve as the model is; changed: with overrides (None without any); outside: what lies outside the calibrated range."""
-    from retrompi.spec.calibrated_range import outside
+    from retrompi.spec.outside_range import outside
 
     report(0, 1 + bool(sets), "as it was")
     changed = None

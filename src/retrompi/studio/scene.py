@@ -123,7 +123,7 @@ def _until_passed_on(transits: Sequence[PacketTransit]) -> dict[int, int]:
             for i, total in zip(arrived, accumulate(transits[i].bytes for i in arrived), strict=True):
                 k = bisect_left(ends, total)
                 if k < len(ends):
-                    out[i] = on[process][k].put
+                    out[i] = on[process][k].copy_in_begin
     return out
 
 

@@ -77,7 +77,13 @@ class Studio:
     """
 
     def __init__(
-        self, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, store: str | None = None, names: Iterable[str] = (),
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        store: str | None = None,
+        names: Iterable[str] = (),
         limits: Limits | None = None,
     ) -> None:
         if not is_loopback(host) and token is None:

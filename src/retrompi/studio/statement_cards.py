@@ -17,9 +17,9 @@ from retrompi.studio.statements import GROUPS, KINDS, Place, Statement
 __all__ = ["card", "links", "matrix", "read_as", "tallies"]
 
 _MEANING = {
-    "calibrate": "what calibration was allowed to see",
-    "validate": "judged only, never seen by a fit",
-    "exclude": "contradicted inside the paper; shown, never judged",
+    "calibrate": "may be used by calibration",
+    "validate": "held out, never used by a fit",
+    "exclude": "contradicted within the paper; shown, never judged",
     "context": "configuration and definitions",
 }
 
@@ -53,7 +53,7 @@ def _distance(v: Verdict) -> str:
     if v.residual is None:
         return ""
     unit = f" {v.unit}" if v.unit else ""
-    return "inside what is read" if v.residual == 0 else f"{v.residual:+.3g}{unit} outside what is read"
+    return "within the accepted range" if v.residual == 0 else f"{v.residual:+.3g}{unit} outside the accepted range"
 
 
 def curve_query(place: Place) -> str:
@@ -100,7 +100,7 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         ("distance", _distance(v)),
         ("how judged", how_of(s.how)),
         ("reading", v.reading),
-        ("what was found", v.note),
+        ("finding", v.note),
         ("the paper's own", html.Span(v.contradiction, className="contradiction") if v.contradiction else ""),
         ("why", mechanisms),
         ("judged", made),

@@ -20,7 +20,7 @@ __all__ = ["GROUPS", "KINDS", "VERDICTS", "Choice", "Place", "Statement", "chose
 VERDICTS = {"pass": "pass", "fail": "fail", "unjudged": "not judged"}
 GROUPS = {"calibrate": "fitted", "validate": "held out", "exclude": "excluded", "context": "context"}
 """Use of a claim -> the word on the page; fitted and held-out statements are never counted together."""
-KINDS = {"quant": "number", "knee": "place of a bend", "trend": "trend", "order": "order", "qual": "in words"}
+KINDS = {"quant": "number", "knee": "position of a knee", "trend": "trend", "order": "order", "qual": "in words"}
 ANATOMY_MODES = ("shared", "distributed")
 NOT_YET = "not judged in this store yet"
 _REFERENCE = "reference: "

@@ -12,7 +12,7 @@ from retrompi.render.figures import name_of
 from retrompi.render.html import ranges
 from retrompi.studies.table import Table
 from retrompi.studio import parts
-from retrompi.studio.pieces import Part, cell, counted, facts, table
+from retrompi.studio.pieces import Part, Value, counted, facts, table
 from retrompi.studio.studying import Listed, Shown
 
 __all__ = ["listing", "shown", "unrun"]
@@ -26,36 +26,24 @@ def listing(some: Sequence[Listed]) -> Part:
     if not some:
         return html.P("There are no studies.", className="soft")
     rows = [
-        html.Tr(
-            [
-                cell(
-                    "study",
-                    html.Button(s.name, id={"type": "studies-pick", "name": s.key}, className="link", type="button"),
-                    html.Small(f" {s.id}" if s.id is not None else " ready", className="soft"),
-                ),
-                cell("title", s.title),
-                cell("points", s.state if s.done else f"{s.points}, {s.state}", css="v"),
-                cell("axes", ", ".join(s.axes)),
-                cell("made", s.created[:16].replace("T", " ")),
-            ]
-        )
+        [[html.Button(s.name, id={"type": "studies-pick", "name": s.key}, className="link", type="button"),
+          html.Small(f" {s.id}" if s.id is not None else " ready", className="soft")],
+         s.title, Value(s.state if s.done else f"{s.points}, {s.state}"), ", ".join(s.axes), s.created[:16].replace("T", " ")]
         for s in some
-    ]
+    ]  # fmt: skip
     return table(_HEAD, rows)
 
 
 def unrun(s: Listed) -> list[Part]:
     """A ready study that nothing of has been run."""
-    line = f"Nothing of it has been run: {s.points} points, over {', '.join(s.axes)}."
+    line = f"Not run yet: {s.points} points, over {', '.join(s.axes)}."
     return [html.H2(s.title or s.name), *([html.P(s.question, className="lead")] if s.question else []), html.P(line)]
 
 
 def _table(t: Table) -> list[Part]:
     head = (*t.heads, *t.columns)
-    rows = []
-    for left, right in t.rows[:_MOST_ROWS]:
-        cells = [cell(h, name_of(x) if h == "model" else x) for h, x in zip(t.heads, left, strict=True)]
-        rows.append(html.Tr([*cells, *(cell(c, x, css="n") for c, x in zip(t.columns, right, strict=True))]))
+    rows = [[*(name_of(x) if h == "model" else x for h, x in zip(t.heads, left, strict=True)), *(Value(x, "n") for x in right)]
+            for left, right in t.rows[:_MOST_ROWS]]  # fmt: skip
     more = [html.P(f"{len(t.rows) - _MOST_ROWS} more rows.", className="soft")] if len(t.rows) > _MOST_ROWS else []
     told = ", ".join(x for x in (t.title, f"{t.across} across" if t.across else "") if x)
     return [table(head, rows, "grid", told), *more]
@@ -66,14 +54,7 @@ def _failures(found: Shown) -> list[Part]:
         return []
     head = ("point", *found.axes, "outcome", "reason")
     rows = [
-        html.Tr(
-            [
-                cell("point", str(f.position), css="n"),
-                *(cell(a, f.values[a]) for a in found.axes),
-                cell("outcome", html.Span(f.outcome, className="verdict fail")),
-                cell("reason", f.reason),
-            ]
-        )
+        [Value(str(f.position), "n"), *(f.values[a] for a in found.axes), html.Span(f.outcome, className="verdict fail"), f.reason]
         for f in found.failures[:_MOST_ROWS]
     ]
     return [html.H3("Points without a result"), table(head, rows)]
@@ -88,7 +69,7 @@ def _definition(definition: Mapping[str, Any]) -> list[Part]:
     pairs += [(f"{k} (fixed)", str(v)) for k, v in definition.get("set", {}).items()]
     shown = {k: v for k, v in definition.items() if k != "folder"}
     text = json.dumps(shown, indent=1, ensure_ascii=False)
-    return [facts(pairs), html.Details([html.Summary("The whole definition"), html.Pre(text, className="scroll", tabIndex=0)])]
+    return [facts(pairs), html.Details([html.Summary("Complete definition"), html.Pre(text, className="scroll", tabIndex=0)])]
 
 
 def _provenance(found: Shown) -> list[Part]:
@@ -100,8 +81,7 @@ def _provenance(found: Shown) -> list[Part]:
     out: list[Part] = [facts(pairs)]
     if a.sources:
         head = ("varied", "of", "when not overridden", "source")
-        rows = [html.Tr([cell(n, str(s[k])) for n, k in zip(head, ("key", "of", "value", "source"), strict=True)]) for s in a.sources]
-        out.append(table(head, rows))
+        out.append(table(head, [[str(s[k]) for k in ("key", "of", "value", "source")] for s in a.sources]))
     return out
 
 

@@ -7,7 +7,7 @@ files are refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
@@ -62,10 +62,10 @@ class Listed:
 
 def listed(store: Store | None) -> list[Listed]:
     """The stored studies, newest first, then the ready ones that have not been run; without a store those alone."""
-    from retrompi.spec import registry
+    from retrompi.studies import design
     from retrompi.studies.design import count, from_definition
 
-    ready = registry.studies()
+    ready = design.studies()
     hashes = {s.hash for s in ready.values()}
     out: list[Listed] = []
     seen = set()
@@ -102,11 +102,11 @@ def listed(store: Store | None) -> list[Listed]:
 
 def found(store: Store, which: str) -> Study:
     """A ready study by its name or one of the store by its number, made again of its definition; UsageError when there is none."""
-    from retrompi.spec import registry
+    from retrompi.studies import design
     from retrompi.studies.design import from_definition
 
-    if which in registry.study_names():
-        return registry.study(which)
+    if which in design.study_names():
+        return design.study(which)
     return from_definition(store.study(which)["definition"])
 
 
@@ -116,10 +116,10 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
     Raises UsageError in one line for what is no study, has more than `MOST_POINTS` points or would open a file.
     """
     from retrompi.spec import registry
-    from retrompi.studies import case, design
+    from retrompi.studies import case, catalogue, design
 
-    if scenario not in registry.scenario_names():
-        raise UsageError(f"no scenario '{scenario}'{nearest(scenario, registry.scenario_names())}", code="unknown-scenario")
+    if scenario not in catalogue.scenario_names():
+        raise UsageError(f"no scenario '{scenario}'{nearest(scenario, catalogue.scenario_names())}", code="unknown-scenario")
     given = [(key.strip(), values.strip()) for key, values in vary if key.strip() or values.strip()]
     if not given:
         raise UsageError("nothing varies: give a key and its values, e.g. wmpi.packet and 8KiB..32KiB:x2", code="nothing-varies")
@@ -131,7 +131,7 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
             )
         if case.proper(key) == "trace.file":
             raise UsageError("trace.file is a file of the server: vary it with 'retrompi sweep'")
-    study = design.from_command(scenario, dict(given), metric=metric.strip())
+    study = replace(design.from_command(scenario, dict(given)), metric=metric.strip())
     for axis in study.axes:
         if axis.key in _NO_PATHS:
             valid = registry.model_names() if axis.key == "model" else registry.platform_names()
@@ -165,17 +165,6 @@ def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh:
     }
 
 
-def pace(done: int, total: int, seconds: float) -> str:
-    """``8 of 27 points, 3.1 a second, about 6 s left``."""
-    told = f"{done} of {total} points"
-    if not done or seconds <= 0:
-        return told
-    speed = done / seconds
-    rate = f"{speed:.1f} a second" if speed >= 1 else f"{60 * speed:.0f} a minute"
-    left = (total - done) / speed
-    return f"{told}, {rate}, about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left" if done < total else f"{told}, {rate}"
-
-
 @dataclass(frozen=True)
 class Shown:
     """A stored study as the page draws it: what `retrompi study show` prints and its page draws."""
@@ -199,14 +188,14 @@ class Shown:
 
 def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
     """A study of the store by number or name, by the same code as ``retrompi study show``; UsageError in one line when it cannot be."""
-    from retrompi.render.study import figures
+    from retrompi.render.study_page import figures
     from retrompi.render.sweep_figures import choose
-    from retrompi.studies import stored
+    from retrompi.studies import stored_study
     from retrompi.studies.about import about
     from retrompi.studies.table import tables
     from retrompi.studies.view import failures, without_effect
 
-    kept = stored.read(store, which)
+    kept = stored_study.read(store, which)
     v = kept.view(metric or None)
     for k in (*by, *panel, *([x] if x not in ("", "size") else [])):
         v.axis(k)

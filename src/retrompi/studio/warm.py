@@ -11,7 +11,7 @@ from retrompi.base.errors import RetrompiError
 from retrompi.sim import simulate  # noqa: F401
 from retrompi.spec import registry
 from retrompi.store import code_version, database, migrate, open_store  # noqa: F401
-from retrompi.studies import case, forking  # noqa: F401
+from retrompi.studies import pool_worker
 from retrompi.traces import generate
 
 
@@ -27,7 +27,7 @@ def _once() -> None:
     with tempfile.TemporaryDirectory(prefix="retrompi-warm-") as folder:
         store = Path(folder) / "warm.db"
         open_store(store)
-        worker.adopt(forking.Forking())
+        worker.adopt(pool_worker.Forking())
         message.travel(lambda *_: None, [{"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size": "1 KiB", "set": ""}], "there")
         runs.curves(lambda *_: None, (str(store), str(store)), [("wmpi", "nt-pair", "shared")], [0, 1024], [])
     worker.adopt(None)

@@ -18,17 +18,17 @@ STAGE_WORDS = {
     "event": "signalling another process through a kernel object",
     "switch": "switching the processor to another process",
     "tick": "waiting for the next tick of the clock",
-    "quantum": "ready to run, but another process burns its quantum by spinning",
+    "quantum": "ready to run, but another process spins until its quantum ends",
     "queueing": "ready, but the processor or the device is busy with other work",
-    "poll": "noticing by a poll what has already come",
+    "poll": "detecting an earlier arrival by polling",
     "stack": "TCP/IP in the kernel",
     "interrupt": "interrupted by the kernel",
-    "nic": "moving a frame over the network card's bus",
+    "nic": "transferring a frame over the network card's bus",
     "wire": "on the cable",
     "ack": "waiting for an acknowledgement or its timer",
     "compute": "the program's own computation",
     "lock": "the library's lock",
-    "line": "a cache line on its way from another core",
+    "line": "transferring a cache line from another core",
     "wait": "waiting",
 }
 _MEDIUM = {
@@ -36,7 +36,7 @@ _MEDIUM = {
     "ring": "a packet slot",
     "stream": "the TCP socket",
     "datagram": "the UDP socket",
-    "dma": "the memory of the card's packets",
+    "dma": "the card's packet buffer",
 }
 _NETWORK_PACKET = {
     "segment": "a TCP segment",
@@ -112,17 +112,17 @@ class Speaker:
         match link.stage:
             case "copy" if found:
                 if found[0].channel < 0:
-                    return f"{name} copies {packet} straight out of the sender's memory"
+                    return f"{name} copies {packet} directly from the sender's memory"
                 return f"{name} copies {packet} {'into' if into else 'out of'} {channel}"
             case "library" if found:
-                return f"{name} runs the library's code to {'send' if into else 'take in'} {packet}"
+                return f"{name} runs the library's code to {'send' if into else 'receive'} {packet}"
             case "library":
                 forwards = not name.startswith("rank")
-                return f"{name} {'decides where the packet goes' if forwards else 'runs the library: its part of the send or receive call'}"
+                return f"{name} {'routes the packet' if forwards else 'runs its part of the send or receive call in the library'}"
             case "syscall" if found:
-                return f"{name} calls the system {'to hand over' if into else 'to fetch'} {packet}"
+                return f"{name} calls the system {'to write' if into else 'to read'} {packet}"
             case "nic":
-                return f"{name} itself moves {packet or 'the data'} to the network card"
+                return f"{name} writes {packet or 'the data'} to the network card by programmed I/O"
             case "event":
                 return f"{name} signals the other process through a kernel object"
             case "switch":
@@ -130,13 +130,13 @@ class Speaker:
             case "quantum":
                 return f"{name} is ready, but another process spins until its quantum ends"
             case "queueing":
-                return f"{name} is ready, but the processor is busy with others"
+                return f"{name} is ready, but the processor is busy with other work"
             case "tick":
-                return f"{name} sleeps until a tick of the clock"
+                return f"{name} sleeps until the next clock tick"
             case "interrupt":
-                return f"{name} is interrupted by the kernel's work"
+                return f"{name} is interrupted by the kernel"
             case "poll":
-                return f"{name} notices by a poll what has come"
+                return f"{name} detects the arrival by polling"
             case "line":
                 return f"{name} waits for a cache line of another core"
             case "lock":
@@ -148,7 +148,7 @@ class Speaker:
         what = _NETWORK_PACKET.get(packet.kind, "a frame") if packet else "a frame"
         match link.stage:
             case "stack":
-                return f"TCP/IP on {link.who} works on {what}"
+                return f"TCP/IP on {link.who} processes {what}"
             case "copy":
                 return f"the system of {link.who} copies {what}"
             case "nic":
@@ -157,12 +157,12 @@ class Speaker:
                 return f"{what} is on the wire"
             case "ack":
                 retry = "retry timer" if "retr" in link.who else "delayed acknowledgement's timer"
-                return f"nothing moves until the {retry} ends"
+                return f"nothing is sent until the {retry} expires"
             case "queueing":
                 busy = "the network card" if packet and packet.kind == "transfer" else "the kernel or the card"
-                return f"{what} waits on {link.who}: {busy} is busy with what came before"
+                return f"{what} waits on {link.who}: {busy} is busy with earlier work"
             case "tick":
-                return "nothing happens until the next tick of the clock"
+                return "nothing happens until the next clock tick"
         return f"{link.who}: {STAGE_WORDS[link.stage]}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from retrompi.spec.compile import Calls
+from retrompi.spec.calls import Calls
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace

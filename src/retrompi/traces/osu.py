@@ -6,7 +6,10 @@ warm-up, carries the mark ``warm-up``, which no row begins with.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
@@ -53,18 +56,32 @@ def bandwidth(sizes: Iterable[int] = LATENCY_SIZES[1:], window: int = 64, reps: 
     return _trace("osu-bandwidth", ranks)
 
 
-def overlap(size: int, messages: int = MESSAGES, tests: int = 1000, compute_ns: float = 300.0, flops: float = 2.33e9, ranks: int = 2,
-            reps: int = 1) -> Trace:  # fmt: skip
+@dataclass(frozen=True)
+class Overlap:
     """The modified NetMPI test: ranks 0 and 1 exchange ``messages`` messages each way without waiting, compute between calls of
     MPI_Testall, and wait for what is left after ``tests`` of them.
 
     ``compute_ns`` nanoseconds of computation on a host of ``flops`` operations a second. More ``ranks`` only open connections:
     each of the others sends one empty message to rank 0, which is not timed.
     """
-    if min(messages, tests, reps) < 1 or ranks < 2:
+
+    size: int
+    messages: int = MESSAGES
+    tests: int = 1000
+    compute_ns: float = 300.0
+    flops: float = 2.33e9
+    ranks: int = 2
+    reps: int = 1
+
+
+def overlap(size: int, **options: Any) -> Trace:
+    """The trace of an `Overlap`; ``options`` are its fields."""
+    o = Overlap(size, **options)
+    if min(o.messages, o.tests, o.reps) < 1 or o.ranks < 2:
         raise UsageError("overlap needs at least 1 message, 1 test, 1 repetition and 2 ranks", code="out-of-range")
     _sizes([size])
-    work = f"compute {compute_ns * 1e-9 * flops!r}\n"
+    messages, tests, ranks, reps = o.messages, o.tests, o.ranks, o.reps
+    work = f"compute {o.compute_ns * 1e-9 * o.flops!r}\n"
     lines = [["0 init\n"], ["1 init\n"], *([f"{r} init\n{r} send 0 7 0 6\n"] for r in range(2, ranks))]
     lines[0] += [f"0 recv {r} 7 0 6\n" for r in range(2, ranks)]
     for me, other in ((0, 1), (1, 0)):
@@ -76,6 +93,10 @@ def overlap(size: int, messages: int = MESSAGES, tests: int = 1000, compute_ns: 
             lines[me].append(f"# mark size {size} reps {reps}\n")
         lines[me].append(step * reps)
     return _trace("overlap", lines)
+
+
+overlap.__signature__ = inspect.signature(Overlap)  # type: ignore[attr-defined]
+"""What `retrompi.traces.generate.Generator` tells of its arguments."""
 
 
 def _sizes(sizes: Iterable[int]) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ _LINES = re.compile(r"(\d+)-(\d+)")
 def _labels(section: str) -> tuple[str, str]:
     first, dots, last = section.partition("..")
     if not dots or not first or not last:
-        raise UsageError(f"no section '{section}'; write FIRST-LAST (lines of rank 0) or LABEL..LABEL (its marks)", code="bad-syntax")
+        raise UsageError(f"no section '{section}'; write FIRST-LAST (lines of rank 0) or LABEL..LABEL (its marks)", code="no-section")
     return first, last
 
 

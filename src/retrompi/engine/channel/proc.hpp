@@ -32,27 +32,27 @@ struct Message {
   int64_t bytes = 0;
   bool rendezvous = false, sync = false;
   bool direct = false;                   // the receiver copies out of the sender's buffer
-  bool seen = false;                     // the receiver knows the envelope
+  bool envelope_known = false;           // the receiver knows the envelope
   Request* sreq = nullptr;               // the sender's request, until it is complete
   Request* rreq = nullptr;               // the receive that matched
   int64_t arrived = 0;                   // payload that has reached the receiving process
-  int64_t stashed = 0;                   // of it, what waits in the library's own memory for a receive
+  int64_t unexpected_bytes = 0;          // of it, what waits in the library's own memory for a receive
   bool ack_sent = false, acked = false;  // a synchronous send's match: told by the receiver, heard by the sender
-  bool settled = false;                  // the sender has nothing more to do with it
+  bool send_complete = false;            // the sender has nothing more to do with it
   bool sent_all = false, delivered = false;
-  bool lost = false;    // a part of it, and nobody sends it again
-  uint32_t line = 0;    // of the call that sent it, in its sender's trace
-  Ps at = 0;            // when that was
-  Ps kept_at = 0;       // when the library began to keep it for a receive
-  int64_t number = -1;  // in the timeline
-  struct Held {
+  bool lost = false;        // a part of it, and nobody sends it again
+  uint32_t line = 0;        // of the call that sent it, in its sender's trace
+  Ps at = 0;                // when that was
+  Ps unexpected_since = 0;  // when the library began to keep it for a receive
+  int64_t number = -1;      // in the timeline
+  struct PoolPacket {
     Chan* chan;
     int32_t buffer;
     int32_t transit;  // in the message path
     int64_t bytes;
   };
-  std::vector<Held> held;  // packets left in the shared pool because no receive is posted
-  Queued<Message> queued;  // while no receive has matched it
+  std::vector<PoolPacket> in_pool;  // packets left in the shared pool because no receive is posted
+  Queued<Message> queued;           // while no receive has matched it
   [[nodiscard]] int32_t envelope_source() const { return src; }
 };
 
@@ -199,7 +199,7 @@ class Chan {
   /// Deals with one token in the receiving process (or, for acknowledgements and timers, in the sending one).
   virtual Task pull(Token t) = 0;
   /// Copies out and frees a packet that was left in the pool.
-  virtual Task fetch(Message&, Message::Held) { co_return; }
+  virtual Task fetch(Message&, Message::PoolPacket) { co_return; }
   /// Whether it tells by itself when a message has left the sender's hands; else that is when `push` returns.
   [[nodiscard]] virtual bool tells_sent() const { return false; }
   /// What a sender may have to wait for, if anything.

@@ -71,7 +71,7 @@ class SharedChan final : public ChanOf<Spec> {
     Entry e = queue_.front();
     queue_.pop_front();
     if (stays_in_pool(e.p)) {
-      e.p.m->held.push_back({this, e.buffer, e.p.transit, e.p.bytes});
+      e.p.m->in_pool.push_back({this, e.buffer, e.p.transit, e.p.bytes});
       e.p.held = true;
       co_await to.thread.run(to.host.scaled(spec.recv_cpu), Stage::Library);
     } else {
@@ -99,7 +99,7 @@ class SharedChan final : public ChanOf<Spec> {
     for (const Entry& e : queue_) out.push_back({e.p.m, 1, e.at});
   }
 
-  Task fetch(Message& m, Message::Held held) override {
+  Task fetch(Message& m, Message::PoolPacket held) override {
     Packet p{.m = &m, .bytes = held.bytes, .transit = held.transit};
     co_await copy_out(p, held.buffer);
   }

@@ -1,190 +1,68 @@
-// What each action of a trace does (docs/trace-format.md); requests are filed as SMPI's replay files them.
+// What each action of a trace does (docs/trace-format.md).
 #include "mpi/rank.hpp"
 
 namespace retrompi {
 
-double Job::kernel_seconds(size_t host, const Action& a) const {
-  const auto& x = a.get<action::Kernel>();
-  const std::string& name = trace.labels[static_cast<size_t>(x.label)];
-  for (const KernelRow& k : kernels_)
-    if (k.n == x.length && k.name == name && host < k.seconds.size()) return k.seconds[host];
-  throw ConfigError("nobody has said what kernel '" + name + "' takes at length " + std::to_string(x.length));
-}
-
-Task Rank::main() {
-  const ActionList& mine = job_.trace.ranks[static_cast<size_t>(id)];
-  for (place_ = mine.begin(); place_ != mine.end(); ++place_) {
-    const Action& a = *place_;
-    now_at = &a;
-    const Ps before = world.loop.now;
-    if (common.timeline) common.timeline->begin_call(id, before);
-    if (a.op == Op::Mark)
-      job_.marks.push_back({id, a.get<action::Mark>().label, world.loop.now});
-    else if (a.op != Op::Init && a.op != Op::CommFree)  // freeing is local: MPI lets what is under way end, and nobody has to agree
-      co_await step(a);
-    ++common.count.done[static_cast<size_t>(a.op)];
-    if (common.timeline) common.timeline->end_call(id, a, world.loop.now);
-    if (common.profile) common.profile->ended(id, a, before, world.loop.now);
-    const Ps used = world.loop.now - before;
-    if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
-      compute += used;
-    else
-      mpi += used;
-  }
-  // A trace may end without finalize; MPI must still see its sends through (MPI 1.1, 7.5).
-  co_await until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
-  now_at = nullptr;
-  finished = true;
-  end = world.loop.now;
-  if (++job_.finished == static_cast<int32_t>(job_.ranks.size())) job_.over();
-  // The library of the time goes on answering until the job is over (MPI_Finalize waits for everybody).
-  while (true) {
-    if (!inbox.empty())
-      co_await absorb();
-    else
-      co_await thread.wait({.kind = WaitPolicy::Block});
-  }
-}
-
-/// What an action does; marks and what takes no time are not for here.
-Task Rank::step(const Action& a) {
-  switch (a.op) {
-    case Op::Finalize:
-      return until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
-    case Op::Compute:
-      return use(a.get<action::Compute>().flops);
-    case Op::Kernel:
-      return busy(a.get<action::Kernel>().times * job_.kernel_seconds(host_index, a));
-    case Op::Sleep:
-      within_horizon(a.get<action::Sleep>().seconds);
-      return nap(to_ps(a.get<action::Sleep>().seconds));
-    case Op::Wait:
-    case Op::Waitall:
-    case Op::Waitany:
-    case Op::Waitsome:
-    case Op::Test:
-    case Op::Testall:
-    case Op::Testany:
-    case Op::Testsome:
-    case Op::Startall:
-    case Op::Start:
-    case Op::RequestFree:
-      return completion(a);
-    case Op::Barrier:
-    case Op::Bcast:
-    case Op::Reduce:
-    case Op::Allreduce:
-    case Op::Scan:
-    case Op::Exscan:
-    case Op::ReduceScatter:
-    case Op::Alltoall:
-    case Op::Alltoallv:
-    case Op::Gather:
-    case Op::Gatherv:
-    case Op::Allgather:
-    case Op::Allgatherv:
-    case Op::Scatter:
-    case Op::Scatterv:
-    case Op::Alltoallw:
-    case Op::ReduceScatterBlock:
-    case Op::NeighborAllgather:
-    case Op::NeighborAllgatherv:
-    case Op::NeighborAlltoall:
-    case Op::NeighborAlltoallv:
-    case Op::NeighborAlltoallw:
-      return collective(a);
-    case Op::CommNew:
-      return new_communicator(a);
-    case Op::Put:
-    case Op::Get:
-    case Op::Accumulate:
-    case Op::GetAccumulate:
-    case Op::FetchOp:
-    case Op::CompareSwap:
-    case Op::Fence:
-    case Op::Flush:
-    case Op::FlushLocal:
-    case Op::Lock:
-    case Op::LockAll:
-    case Op::Unlock:
-    case Op::UnlockAll:
-    case Op::WinPost:
-    case Op::WinStart:
-    case Op::WinComplete:
-    case Op::WinWait:
-    case Op::WinNew:
-    case Op::WinFree:
-      return one_sided(a);
-    case Op::Probe:
-    case Op::Iprobe:
-      return probe(a);
-    default:
-      return point_to_point(a);
-  }
-  return {};
-}
-
-Task Rank::nap(Ps ps) { co_await thread.sleep(ps); }
-
-Task Rank::use(double flops) { return busy(flops * common.compute_scale / host.spec.flops); }
-
-Task Rank::busy(double seconds) {
-  // Cut into parts, because the neighbours on the memory bus may stretch each of them.
-  double left = seconds;
-  while (left > 0) {
-    within_horizon(left);
-    const double part = std::min(left, 1e5);
-    left -= part;
-    co_await thread.run(to_ps(part), Stage::Compute, common.memory_share);
-  }
-}
-
-void Rank::within_horizon(double seconds) const {
-  constexpr double kHorizon = 4e6;  // seconds: with room for waiting and stretching, what picoseconds in 64 bits can count
-  if (to_s(world.loop.now) + seconds < kHorizon) return;
-  throw ConfigError(job_.trace.where(static_cast<size_t>(id), *now_at) + ": " + op_name(now_at->op) +
-                    ": the simulated time would pass 4e6 s, the longest that can be counted");
-}
-
-action::Envelope Rank::asked(const Action& a) const {
-  const bool recorded = a.matched() && !job_.free_wildcards;
+action::Envelope wanted(const Job& job, const Action& a) {
+  const bool recorded = a.matched() && !job.free_wildcards;
   if (const auto* both = a.get_if<action::SendReceive>()) return recorded ? both->matched : action::Envelope{both->source, both->receive_tag};
   const auto& x = a.get<action::PointToPoint>();
   return recorded ? x.matched : action::Envelope{x.peer, x.tag};
 }
 
-Task Rank::blocking_send(const Action& a) {
-  Request& r = make(Request::Send);
+namespace {
+
+/// ConfigError for a duration that cannot be counted.
+void within_horizon(const Rank& rank, double seconds) {
+  constexpr double kHorizon = 4e6;  // seconds: with room for waiting and stretching, what picoseconds in 64 bits can count
+  if (to_s(rank.world.loop.now) + seconds < kHorizon) return;
+  rank.fail(*rank.now_at, "the simulated time would pass 4e6 s, the longest that can be counted");
+}
+
+Task busy(Rank& rank, double seconds) {
+  // Cut into parts, because the neighbours on the memory bus may stretch each of them.
+  double left = seconds;
+  while (left > 0) {
+    within_horizon(rank, left);
+    const double part = std::min(left, 1e5);
+    left -= part;
+    co_await rank.thread.run(to_ps(part), Stage::Compute, rank.common.memory_share);
+  }
+}
+
+Task nap(Rank& rank, Ps ps) { co_await rank.thread.sleep(ps); }
+
+Task blocking_send(Rank& rank, const Action& a) {
+  Request& r = rank.job.new_request(Request::Send);
   const auto& x = a.get<action::PointToPoint>();
-  co_await isend(x.peer, x.tag, program_context(a.comm), x.bytes, a.op, r);
-  co_await wait(r);
-  drop(r);
+  co_await rank.sender.isend(x.peer, x.tag, program_context(a.comm), x.bytes, a.op, r);
+  co_await rank.wait(r);
+  rank.job.free_request(r);
 }
 
-Task Rank::blocking_receive(const Action& a) {
-  Request& r = make(Request::Recv);
-  const action::Envelope from = asked(a);
-  co_await irecv(from.source, from.tag, program_context(a.comm), a.get<action::PointToPoint>().bytes, r);
-  co_await wait(r);
-  drop(r);
+Task blocking_receive(Rank& rank, const Action& a) {
+  Request& r = rank.job.new_request(Request::Recv);
+  const action::Envelope from = wanted(rank.job, a);
+  co_await rank.receiver.irecv(from.source, from.tag, program_context(a.comm), a.get<action::PointToPoint>().bytes, r);
+  co_await rank.wait(r);
+  rank.job.free_request(r);
 }
 
-Task Rank::send_and_receive(const Action& a) {
+Task send_and_receive(Rank& rank, const Action& a) {
   const int32_t ctx = program_context(a.comm);
-  Request& in = make(Request::Recv);
-  Request& out_r = make(Request::Send);
-  const action::Envelope from = asked(a);
+  Request& in = rank.job.new_request(Request::Recv);
+  Request& out_r = rank.job.new_request(Request::Send);
+  const action::Envelope from = wanted(rank.job, a);
   const auto& x = a.get<action::SendReceive>();
-  co_await irecv(from.source, from.tag, ctx, x.receive_bytes, in);
-  co_await isend(x.destination, x.send_tag, ctx, x.bytes, Op::Isend, out_r);
-  co_await wait(out_r);
-  co_await wait(in);
-  drop(in);
-  drop(out_r);
+  co_await rank.receiver.irecv(from.source, from.tag, ctx, x.receive_bytes, in);
+  co_await rank.sender.isend(x.destination, x.send_tag, ctx, x.bytes, Op::Isend, out_r);
+  co_await rank.wait(out_r);
+  co_await rank.wait(in);
+  rank.job.free_request(in);
+  rank.job.free_request(out_r);
 }
 
-Task Rank::point_to_point(const Action& a) {
-  if (a.op == Op::Sendrecv) return send_and_receive(a);
+Task point_to_point(Rank& rank, const Action& a) {
   const int32_t ctx = program_context(a.comm);
   const auto& x = a.get<action::PointToPoint>();
   switch (a.op) {
@@ -192,33 +70,33 @@ Task Rank::point_to_point(const Action& a) {
     case Op::Ssend:
     case Op::Bsend:
     case Op::Rsend:
-      return blocking_send(a);
+      return blocking_send(rank, a);
     case Op::Isend:
     case Op::Issend:
     case Op::Ibsend:
     case Op::Irsend: {
-      Request& r = make(Request::Send);
+      Request& r = rank.job.new_request(Request::Send);
       r.peer = x.peer;
       r.tag = x.tag;
-      file(r, a.request);
-      return isend(x.peer, x.tag, ctx, x.bytes, a.op, r);
+      rank.requests.file(r, a.request);
+      return rank.sender.isend(x.peer, x.tag, ctx, x.bytes, a.op, r);
     }
     case Op::Recv:
-      return blocking_receive(a);
+      return blocking_receive(rank, a);
     case Op::Irecv: {
-      Request& r = make(Request::Recv);
+      Request& r = rank.job.new_request(Request::Recv);
       r.peer = x.peer;
       r.tag = x.tag;
-      file(r, a.request);
-      const action::Envelope from = asked(a);
-      return irecv(from.source, from.tag, ctx, x.bytes, r);
+      rank.requests.file(r, a.request);
+      const action::Envelope from = wanted(rank.job, a);
+      return rank.receiver.irecv(from.source, from.tag, ctx, x.bytes, r);
     }
     case Op::SendInit:
     case Op::SsendInit:
     case Op::BsendInit:
     case Op::RsendInit:
     case Op::RecvInit: {
-      Request& r = make(a.op == Op::RecvInit ? Request::Recv : Request::Send);
+      Request& r = rank.job.new_request(a.op == Op::RecvInit ? Request::Recv : Request::Send);
       r.peer = x.peer;
       r.tag = x.tag;
       r.ctx = ctx;
@@ -227,30 +105,73 @@ Task Rank::point_to_point(const Action& a) {
       r.persistent = true;
       r.active = false;
       r.done = true;
-      file(r, a.request);
+      rank.requests.file(r, a.request);
       break;
     }
     default:
-      bad(a, "not simulated");
+      rank.fail(a, "not simulated");
   }
   return {};
 }
 
-Task Rank::probe(const Action& a) {
+Task probe(Rank& rank, const Action& a) {
   Request want;
-  const action::Envelope from = asked(a);
+  const action::Envelope from = wanted(rank.job, a);
   want.peer = from.source;
   want.tag = from.tag;
   want.ctx = program_context(a.comm);
-  auto there = [this, &want] { return std::any_of(unexpected_.begin(), unexpected_.end(), [&](const Message* m) { return fits(want, *m); }); };
-  co_await library_call(spec_.test_cpu);
+  auto there = [&queue = rank.receiver.unexpected(), &want] {
+    return std::any_of(queue.begin(), queue.end(), [&](const Message* m) { return matches(want, *m); });
+  };
+  co_await rank.library_call(rank.spec.test_cpu);
   // One that found a message waits for it; one that found none, or of which nobody knows, is a look.
   if (a.op == Op::Probe || (a.told() && a.done())) {
-    if (a.op == Op::Iprobe) co_await progress();
-    co_await until(there, spec_.recv_wait, true);
+    if (a.op == Op::Iprobe) co_await rank.progress();
+    co_await rank.until(there, rank.spec.recv_wait, true);
   } else {
-    co_await progress();
+    co_await rank.progress();
   }
+}
+
+}  // namespace
+
+Task compute(Rank& rank, double flops) { return busy(rank, flops * rank.common.compute_scale / rank.host.spec.flops); }
+
+Task execute(Rank& rank, const Action& a) {
+  switch (a.kind()) {
+    case ActionKind::Compute:
+      return compute(rank, a.get<action::Compute>().flops);
+    case ActionKind::Kernel: {
+      const auto& x = a.get<action::Kernel>();
+      return busy(rank, x.times * rank.job.kernel_seconds(rank.host_index, x));
+    }
+    case ActionKind::Sleep: {
+      const double seconds = a.get<action::Sleep>().seconds;
+      within_horizon(rank, seconds);
+      return nap(rank, to_ps(seconds));
+    }
+    case ActionKind::OneRequest:
+    case ActionKind::SeveralRequests:
+      return rank.requests.execute(a);
+    case ActionKind::Collective:
+      return rank.collectives.execute(a);
+    case ActionKind::NewComm:
+      return make_communicator(rank, a);
+    case ActionKind::NewWindow:
+    case ActionKind::Rma:
+    case ActionKind::WindowSync:
+      return rank.one_sided.execute(a);
+    case ActionKind::SendReceive:
+      return send_and_receive(rank, a);
+    case ActionKind::PointToPoint:
+      return a.op == Op::Probe || a.op == Op::Iprobe ? probe(rank, a) : point_to_point(rank, a);
+    case ActionKind::None:  // freeing a communicator is local: MPI lets what is under way end, and nobody has to agree
+      if (a.op == Op::Finalize) return rank.finish_pending();
+      break;
+    case ActionKind::Mark:
+      break;
+  }
+  return {};
 }
 
 }  // namespace retrompi

@@ -1,12 +1,12 @@
-// What a rank that does not go on waits for: for the diagnosis of a deadlock.
+// What a rank that does not go on waits for: for the analysis of a deadlock.
 #include "mpi/rank.hpp"
 
 namespace retrompi {
 
-std::vector<Awaited> Rank::awaits() const {
+std::vector<Awaited> awaits(const Rank& rank) {
   std::vector<Awaited> out;
-  if (!now_at || thread.dead()) return out;
-  const Action& a = *now_at;
+  if (!rank.now_at || rank.thread.dead()) return out;
+  const Action& a = *rank.now_at;
   auto add = [&out](const Request& r) {
     if (r.done) return;
     const bool send = r.kind == Request::Send;
@@ -15,23 +15,23 @@ std::vector<Awaited> Rank::awaits() const {
     if (r.kind == Request::Send || r.kind == Request::Recv)
       out.push_back({r.peer, own ? Awaited::Collective : send ? Awaited::Receiver : Awaited::Message, own ? 0 : r.tag, comm, send ? r.bytes : 0});
   };
-  auto add_collective = [&](const Running& c) {
+  auto add_collective = [&](const CollectiveRun& c) {
     for (size_t i = c.passed; i < c.open.size(); ++i) {
       // Of several, only the one that a step waits for holds the algorithm up.
-      if (c.held && c.steps.step().kind == coll::Step::Wait && c.open[i].slot != c.steps.step().slot) continue;
+      if (c.blocked && c.steps.step().kind == coll::Step::Wait && c.open[i].slot != c.steps.step().slot) continue;
       add(*c.open[i].r);
     }
   };
   auto add_filed = [&](const Request& r) {
     if (r.kind == Request::Collective) {
-      for (const auto& c : running_)
+      for (const auto& c : rank.collectives.running())
         if (c->request == &r) add_collective(*c);
     } else if (!r.persistent || r.active) {
       add(r);
     }
   };
-  if (lock_of_) {
-    out.push_back({lock_of_->id, Awaited::Lock, 0, a.comm, 0});
+  if (const Rank* owner = rank.one_sided.waits_to_lock()) {
+    out.push_back({owner->id, Awaited::Lock, 0, a.comm, 0});
     return out;
   }
   switch (a.op) {
@@ -39,40 +39,40 @@ std::vector<Awaited> Rank::awaits() const {
     case Op::Waitany:
     case Op::Waitsome:
       if (const auto& x = a.get<action::SeveralRequests>(); x.list >= 0) {
-        const auto& list = job_.trace.vec[static_cast<size_t>(x.list)];
+        const auto& list = rank.job.vector(x.list);
         const bool chosen = a.op != Op::Waitall && a.told();  // the recorded ones
         const auto from = list.begin() + (chosen ? x.count : 0), to = from + (chosen ? x.completed : x.count);
-        for (const Filed& f : store_)
+        for (const RequestTable::Filed& f : rank.requests.filed())
           if (f.r && std::find(from, to, int64_t{f.req}) != to) add_filed(*f.r);
       } else {
-        for (const Filed& f : store_)
+        for (const RequestTable::Filed& f : rank.requests.filed())
           if (f.r) add_filed(*f.r);
       }
       break;
     case Op::Probe:
     case Op::Iprobe: {
-      const action::Envelope from = asked(a);
+      const action::Envelope from = wanted(rank.job, a);
       out.push_back({from.source, Awaited::Message, from.tag, a.comm, 0});
       break;
     }
     case Op::Finalize:
-      for (const auto& c : running_) add_collective(*c);
-      for (const Filed& f : store_)
+      for (const auto& c : rank.collectives.running()) add_collective(*c);
+      for (const RequestTable::Filed& f : rank.requests.filed())
         if (f.r && f.r->kind == Request::Send) add_filed(*f.r);
       break;
     default:
-      if (awaited_ && awaited_->kind == Request::Collective) {
-        add_filed(*awaited_);
-      } else if (awaited_) {
+      if (rank.awaited && rank.awaited->kind == Request::Collective) {
+        add_filed(*rank.awaited);
+      } else if (rank.awaited) {
         // A sendrecv waits for its send first; if the other half is open as well it is the same call that holds it.
-        add(*awaited_);
-      } else if (!blocking_.open.empty()) {
-        add(*blocking_.open.back().r);  // in the middle of a send: there is no room on its way
+        add(*rank.awaited);
+      } else if (!rank.collectives.blocking().open.empty()) {
+        add(*rank.collectives.blocking().open.back().r);  // in the middle of a send: there is no room on its way
       } else if (a.op >= Op::Send && a.op <= Op::Irsend) {
         const auto& x = a.get<action::PointToPoint>();
         out.push_back({x.peer, Awaited::Receiver, x.tag, a.comm, x.bytes});
       }
-      if (a.op == Op::Sendrecv && awaited_ && awaited_->kind == Request::Send) {
+      if (a.op == Op::Sendrecv && rank.awaited && rank.awaited->kind == Request::Send) {
         const auto& x = a.get<action::SendReceive>();
         out.push_back({x.source, Awaited::Message, x.receive_tag, a.comm, 0});
       }
@@ -80,13 +80,13 @@ std::vector<Awaited> Rank::awaits() const {
   return out;
 }
 
-std::string Rank::waits_for() const {
-  if (!now_at) return "nothing";
+std::string waits_for(const Rank& rank) {
+  if (!rank.now_at) return "nothing";
   std::string s;
-  for (const Awaited& w : awaits()) {
+  for (const Awaited& w : awaits(rank)) {
     const std::string who = w.rank == ANY_SOURCE ? "any source" : "rank " + std::to_string(w.rank);
     const std::string tag = w.tag == ANY_TAG ? "any tag" : "tag " + std::to_string(w.tag);
-    const std::string comm = w.comm == 0 ? "" : ", communicator " + std::to_string(job_.trace.comms[static_cast<size_t>(w.comm)].id);
+    const std::string comm = w.comm == 0 ? "" : ", communicator " + std::to_string(rank.job.comm(w.comm).id);
     std::string what;
     switch (w.what) {
       case Awaited::Message:
@@ -96,7 +96,7 @@ std::string Rank::waits_for() const {
         what = who + " to take a message of " + std::to_string(w.bytes) + " B, " + tag + comm;
         break;
       case Awaited::Collective:
-        what = "the other ranks in " + std::string(op_name(now_at->op)) + comm + ": " + who;
+        what = "the other ranks in " + std::string(op_name(rank.now_at->op)) + comm + ": " + who;
         break;
       case Awaited::Lock:
         what = "the lock on the window of " + who;
@@ -105,7 +105,7 @@ std::string Rank::waits_for() const {
     if (s.find(what) == std::string::npos) s += (s.empty() ? "" : "; ") + what;
   }
   if (!s.empty()) return s;
-  return now_at->op == Op::Finalize ? "its sends to be taken" : std::string("the other ranks in ") + op_name(now_at->op);
+  return rank.now_at->op == Op::Finalize ? "its sends to be taken" : std::string("the other ranks in ") + op_name(rank.now_at->op);
 }
 
 }  // namespace retrompi

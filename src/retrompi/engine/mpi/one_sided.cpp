@@ -1,124 +1,119 @@
-// One-sided operations: the origin's processor moves the data; the target takes no part. A put is over for the origin when the
-// data have left, for everybody when they have arrived (flush, fence).
+#include "mpi/one_sided.hpp"
+
 #include "mpi/rank.hpp"
 
 namespace retrompi {
 
-void Rank::bad(const Action& a, const std::string& why) const {
-  throw ConfigError(job_.trace.where(static_cast<size_t>(id), a) + ": " + op_name(a.op) + ": " + why);
-}
-
-const RmaSpec& Rank::rma(int32_t target) const {
-  const bool same = near(target);
-  const RmaSpec& s = same ? job_.rma_same : job_.rma_remote;
+const RmaSpec& OneSided::rma(int32_t target) const {
+  const bool same = rank_.near(target);
+  const RmaSpec& s = same ? rank_.job.rma_same : rank_.job.rma_remote;
   if (!s.there) {
-    const std::string at = now_at ? job_.trace.where(static_cast<size_t>(id), *now_at) + ": " + op_name(now_at->op) + ": " : "";
+    const std::string at =
+        rank_.now_at ? rank_.job.trace.where(static_cast<size_t>(rank_.id), *rank_.now_at) + ": " + op_name(rank_.now_at->op) + ": " : "";
     throw ConfigError(at + "this runtime has no one-sided operations between ranks of " + (same ? "one host" : "two hosts"));
   }
   return s;
 }
 
-void Rank::on_put_done() {
-  assert(puts_open_ > 0);
-  --puts_open_;
-  thread.signal();
-}
-
-void Rank::on_get_done() {
-  get_open_ = false;
-  thread.signal();
-}
-
 /// What a put and a get have in common: the call is counted, and on one host the origin copies the data at once.
-Task Rank::origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved) {
-  co_await thread.run(host.scaled(s.cpu), Stage::Library);
-  ++common.count.messages;
-  common.count.bytes += bytes;
-  ++common.count.delivered;
-  common.count.delivered_bytes += bytes;
+Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved) {
+  co_await rank_.thread.run(rank_.host.scaled(s.cpu), Stage::Library);
+  ++rank_.common.count.messages;
+  rank_.common.count.bytes += bytes;
+  ++rank_.common.count.delivered;
+  rank_.common.count.delivered_bytes += bytes;
   ++calls;
   moved += bytes;
-  if (common.timeline) common.timeline->moved(id, other, bytes);
-  if (near(other)) co_await thread.run(s.latency + plain_copy(bytes), Stage::Copy);
+  if (rank_.common.timeline) rank_.common.timeline->moved(rank_.id, other, bytes);
+  if (rank_.near(other)) co_await rank_.thread.run(s.latency + rank_.plain_copy(bytes), Stage::Copy);
 }
 
-Task Rank::put(int32_t target, int64_t bytes) {
+Task OneSided::put(int32_t target, int64_t bytes) {
   const RmaSpec& s = rma(target);
-  co_await origin(s, target, bytes, sends, bytes_sent);
-  if (near(target)) co_return;
+  co_await origin(s, target, bytes, rank_.sends, rank_.bytes_sent);
+  if (rank_.near(target)) co_return;
   ++puts_open_;
-  co_await thread.run(s.latency, Stage::Nic);
-  const size_t there = job_.ranks[static_cast<size_t>(target)]->host_index;
-  const Ps left = world.net->burst(common, host_index, there, std::max<int64_t>(bytes, 1), s.put_rate, s.piece, delivery<&Rank::on_put_done>(*this));
-  co_await thread.run(left - world.loop.now, Stage::Nic);
+  co_await rank_.thread.run(s.latency, Stage::Nic);
+  const size_t there = rank_.job.rank(target).host_index;
+  const Ps left = rank_.world.net->burst(rank_.common, rank_.host_index, there, std::max<int64_t>(bytes, 1), s.put_rate, s.piece,
+                                         delivery<&OneSided::put_arrived>(*this));
+  co_await rank_.thread.run(left - rank_.world.loop.now, Stage::Nic);
 }
 
-void Rank::on_requested_get_done(size_t slot) {
-  open_gets_[slot]->done = true;
-  open_gets_[slot] = nullptr;
-  --gets_open_;
-  thread.signal();
+void OneSided::put_arrived() {
+  RETROMPI_ASSERT(puts_open_ > 0);
+  --puts_open_;
+  rank_.thread.signal();
 }
 
-/// `later`: the request that is complete when the data have come; without one the caller waits for them.
-Task Rank::get(int32_t target, int64_t bytes, Request* later) {
+void OneSided::get_arrived() {
+  RETROMPI_ASSERT(get_open_);
+  get_open_ = false;
+  rank_.thread.signal();
+}
+
+void OneSided::requested_get_arrived(uint64_t number) {
+  const auto get = gets_open_.find(number);
+  RETROMPI_ASSERT(get != gets_open_.end());
+  get->second->done = true;
+  gets_open_.erase(get);
+  rank_.thread.signal();
+}
+
+Task OneSided::get(int32_t target, int64_t bytes, Request* later) {
   const RmaSpec& s = rma(target);
-  co_await origin(s, target, bytes, receives, bytes_received);
-  if (near(target)) {
+  co_await origin(s, target, bytes, rank_.receives, rank_.bytes_received);
+  if (rank_.near(target)) {
     if (later) later->done = true;
     co_return;
   }
-  co_await thread.run(s.latency, Stage::Nic);
+  co_await rank_.thread.run(s.latency, Stage::Nic);
   // The target's memory answers without its processor; the data come back over the same wires.
-  const size_t there = job_.ranks[static_cast<size_t>(target)]->host_index;
+  const size_t there = rank_.job.rank(target).host_index;
   const int64_t moved = std::max<int64_t>(bytes, 1);
   if (later) {
-    ++gets_open_;
-    const auto slot = static_cast<size_t>(std::find(open_gets_.begin(), open_gets_.end(), nullptr) - open_gets_.begin());
-    if (slot == open_gets_.size()) open_gets_.push_back(nullptr);
-    open_gets_[slot] = later;
-    world.net->burst(common, there, host_index, moved, s.get_rate, s.piece, delivery<&Rank::on_requested_get_done>(*this, slot));
+    const uint64_t number = ++gets_;
+    gets_open_.emplace(number, later);
+    rank_.world.net->burst(rank_.common, there, rank_.host_index, moved, s.get_rate, s.piece,
+                           delivery<&OneSided::requested_get_arrived>(*this, number));
     co_return;
   }
   get_open_ = true;
-  world.net->burst(common, there, host_index, moved, s.get_rate, s.piece, delivery<&Rank::on_get_done>(*this));
-  co_await until([this] { return !get_open_; }, spec_.recv_wait, false);
+  rank_.world.net->burst(rank_.common, there, rank_.host_index, moved, s.get_rate, s.piece, delivery<&OneSided::get_arrived>(*this));
+  co_await rank_.until([this] { return !get_open_; }, rank_.spec.recv_wait, false);
 }
 
-Task Rank::flush() {
-  co_await until([this] { return puts_open_ == 0 && gets_open_ == 0; }, spec_.send_wait, true);
+Task OneSided::flush() {
+  co_await rank_.until([this] { return puts_open_ == 0 && gets_open_.empty(); }, rank_.spec.send_wait, true);
 }
 
-Task Rank::one_sided(const Action& a) {
-  const auto* x = a.get_if<action::Rma>();
-  if (x == nullptr) {
-    co_await window(a);
-    co_return;
-  }
-  if (x->target == PROC_NULL) {
-    if (a.request == 0) co_return;
-    Request& none = make(Request::OneSided);
-    none.done = true;
-    file(none, a.request);
-    co_return;
-  }
+Task OneSided::execute(const Action& a) {
+  if (const auto* x = a.get_if<action::Rma>()) return access(a, *x);
+  if (const auto* x = a.get_if<action::WindowSync>()) return synchronise(a, *x);
+  return make_or_free(a);
+}
+
+Task OneSided::access(const Action& a, const action::Rma& x) {
   Request* later = nullptr;
-  if (a.nonblocking()) {
-    later = &make(Request::OneSided);
-    file(*later, a.request);
+  if (a.request != 0 && (a.nonblocking() || x.target == PROC_NULL)) {
+    later = &rank_.job.new_request(Request::OneSided);
+    rank_.requests.file(*later, a.request);
+  }
+  if (x.target == PROC_NULL) {
+    if (later) later->done = true;
+    co_return;
   }
   switch (a.op) {
     case Op::Put:
-      co_await put(x->target, x->bytes);
+      co_await put(x.target, x.bytes);
       break;
     case Op::Get:
-      co_await get(x->target, x->bytes, later);
-      later = nullptr;
-      break;
+      co_await get(x.target, x.bytes, later);
+      co_return;
     default:  // Accumulate, GetAccumulate, FetchOp, CompareSwap
       // Read, combine, write back: the data cross twice, and what was read is what the fetching ones return.
-      co_await get(x->target, x->bytes);
-      co_await put(x->target, x->bytes);
+      co_await get(x.target, x.bytes);
+      co_await put(x.target, x.bytes);
   }
   if (later) later->done = true;  // the data have left, and the caller's buffer is free
 }
@@ -128,35 +123,35 @@ constexpr int32_t kPost = 1, kComplete = 2;  // tags in a window's context
 constexpr int64_t kWord = 8;                 // a lock is a word in the target's memory
 }  // namespace
 
-Task Rank::to_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag) {
+Task OneSided::send_to_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag) {
   std::vector<Request*> sent;
   for (const int64_t r : ranks) {
-    sent.push_back(&make(Request::Send));
-    co_await isend(static_cast<int32_t>(r), tag, ctx, 0, Op::Isend, *sent.back());
+    sent.push_back(&rank_.job.new_request(Request::Send));
+    co_await rank_.sender.isend(static_cast<int32_t>(r), tag, ctx, 0, Op::Isend, *sent.back());
   }
   for (Request* r : sent) {
-    co_await wait(*r);
-    drop(*r);
+    co_await rank_.wait(*r);
+    rank_.job.free_request(*r);
   }
 }
 
-Task Rank::from_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag) {
+Task OneSided::receive_from_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag) {
   std::vector<Request*> posted;
   for (const int64_t r : ranks) {
-    posted.push_back(&make(Request::Recv));
-    co_await irecv(static_cast<int32_t>(r), tag, ctx, 0, *posted.back());
+    posted.push_back(&rank_.job.new_request(Request::Recv));
+    co_await rank_.receiver.irecv(static_cast<int32_t>(r), tag, ctx, 0, *posted.back());
   }
   for (Request* r : posted) {
-    co_await wait(*r);
-    drop(*r);
+    co_await rank_.wait(*r);
+    rank_.job.free_request(*r);
   }
 }
 
 // A word is read and changed in one; if it does not allow the lock, the origin looks again when somebody has let go.
-Task Rank::lock(int32_t window, Rank& target, bool exclusive) {
+Task OneSided::lock(int32_t window, Rank& target, bool exclusive) {
   while (true) {
     co_await get(target.id, kWord);
-    Epoch& e = target.windows_[window];
+    Epoch& e = target.one_sided.windows_[window];
     if (!e.exclusive && (!exclusive || e.shared == 0)) {
       if (exclusive)
         e.exclusive = true;
@@ -164,17 +159,17 @@ Task Rank::lock(int32_t window, Rank& target, bool exclusive) {
         ++e.shared;
       break;
     }
-    e.wanted.push_back(this);
+    e.wanted.push_back(&rank_);
     lock_of_ = &target;
-    co_await until([this, &e] { return std::find(e.wanted.begin(), e.wanted.end(), this) == e.wanted.end(); }, spec_.recv_wait, true);
+    co_await rank_.until([this, &e] { return std::find(e.wanted.begin(), e.wanted.end(), &rank_) == e.wanted.end(); }, rank_.spec.recv_wait, true);
     lock_of_ = nullptr;
   }
 }
 
-Task Rank::unlock(int32_t window, Rank& target, bool exclusive) {
+Task OneSided::unlock(int32_t window, Rank& target, bool exclusive) {
   co_await put(target.id, kWord);
   co_await flush();
-  Epoch& e = target.windows_[window];
+  Epoch& e = target.one_sided.windows_[window];
   if (exclusive)
     e.exclusive = false;
   else
@@ -185,32 +180,39 @@ Task Rank::unlock(int32_t window, Rank& target, bool exclusive) {
   for (Rank* r : wanted) r->thread.signal();
 }
 
-Task Rank::make_or_free_window(const Action& a) {
+Task OneSided::make_or_free(const Action& a) {
   if (a.op == Op::WinNew) {
     // Everybody learns where everybody's memory lies (code: MPICH2, src/mpid/ch3/src/ch3u_rma_ops.c: three addresses each), in a context
     // of its own.
     constexpr int64_t kAddresses = 24;
-    co_await internal(a.comm, Op::Allgather, kAddresses);
-    co_await follow(coll::agree_on_context(own_args(a.comm)), a.comm);
+    co_await rank_.collectives.internal(a.comm, Op::Allgather, kAddresses);
+    co_await rank_.collectives.follow(coll::agree_on_context(rank_.collectives.own_args(a.comm)), a.comm);
     co_return;
   }
   co_await flush();
-  co_await barrier(a.comm);
+  co_await rank_.collectives.barrier(a.comm);
   windows_.erase(a.get<action::NewWindow>().window);
 }
 
-Task Rank::window(const Action& a) {
-  if (a.kind() == ActionKind::NewWindow) {
-    co_await make_or_free_window(a);
-    co_return;
+bool OneSided::holds_lock(int32_t window, int32_t target) const {
+  const auto it = windows_.find(window);
+  return it != windows_.end() && it->second.locked.contains(target);
+}
+
+Task OneSided::lock_all(const Action& a, const action::WindowSync& x) {
+  const Collectives::Member& m = rank_.collectives.member(a.comm);
+  if (a.op == Op::UnlockAll) co_await flush();
+  for (int32_t r = 0; r < m.group->n; ++r) {
+    Rank& target = rank_.job.rank(m.group->of_world(r));
+    if (a.op == Op::LockAll)
+      co_await lock(x.window, target, false);
+    else
+      co_await unlock(x.window, target, false);
   }
-  const auto& x = a.get<action::WindowSync>();
+}
+
+Task OneSided::synchronise(const Action& a, const action::WindowSync& x) {
   const int32_t win = x.window, ctx = window_context(win);
-  auto rank = [this](int32_t r) -> Rank& { return *job_.ranks[static_cast<size_t>(r)]; };
-  auto group = [this, &x] {
-    const auto& list = job_.trace.vec[static_cast<size_t>(x.ranks)];
-    return std::vector<int64_t>(list.begin(), list.end());
-  };
   Epoch& mine = windows_[win];
   switch (a.op) {
     case Op::Flush:
@@ -219,49 +221,40 @@ Task Rank::window(const Action& a) {
       break;
     case Op::Fence:  // own operations first, then everybody's
       co_await flush();
-      co_await barrier(a.comm);
+      co_await rank_.collectives.barrier(a.comm);
       break;
     case Op::Lock:
       mine.locked[x.target] = x.exclusive;
-      co_await lock(win, rank(x.target), x.exclusive);
+      co_await lock(win, rank_.job.rank(x.target), x.exclusive);
       break;
     case Op::Unlock: {
       co_await flush();
       const auto held = mine.locked.find(x.target);
-      if (held == mine.locked.end()) bad(a, "rank " + std::to_string(id) + " holds no lock on rank " + std::to_string(x.target));
+      if (held == mine.locked.end()) rank_.fail(a, "rank " + std::to_string(rank_.id) + " holds no lock on rank " + std::to_string(x.target));
       const bool exclusive = held->second;
       mine.locked.erase(held);
-      co_await unlock(win, rank(x.target), exclusive);
+      co_await unlock(win, rank_.job.rank(x.target), exclusive);
       break;
     }
     case Op::LockAll:
-    case Op::UnlockAll: {
-      const Member& m = member(a.comm);
-      if (a.op == Op::UnlockAll) co_await flush();
-      for (int32_t r = 0; r < m.group->n; ++r) {
-        Rank& target = rank(m.group->of_world(r));
-        if (a.op == Op::LockAll)
-          co_await lock(win, target, false);
-        else
-          co_await unlock(win, target, false);
-      }
+    case Op::UnlockAll:
+      co_await lock_all(a, x);
       break;
-    }
     // A window is exposed and done with by empty messages (code: MPICH2, src/mpid/ch3/src/ch3u_rma_sync.c).
     case Op::WinPost:
-      mine.exposed_to = group();
-      co_await to_each(mine.exposed_to, ctx, kPost);
+      mine.exposed_to = rank_.job.vector(x.ranks);
+      co_await send_to_each(mine.exposed_to, ctx, kPost);
       break;
     case Op::WinStart:
-      mine.access_to = group();
-      co_await from_each(mine.access_to, ctx, kPost);
+      mine.access_to = rank_.job.vector(x.ranks);
+      co_await receive_from_each(mine.access_to, ctx, kPost);
       break;
     case Op::WinComplete:
       co_await flush();
-      co_await to_each(mine.access_to, ctx, kComplete);
+      co_await send_to_each(mine.access_to, ctx, kComplete);
       break;
     default:  // WinWait
-      co_await from_each(mine.exposed_to, ctx, kComplete);
+      co_await receive_from_each(mine.exposed_to, ctx, kComplete);
   }
 }
 

@@ -1,26 +1,26 @@
-// Requests: waiting, testing, starting, freeing. A request is known by its identity (`req=`) or, where the trace has none, by its key, as
-// SMPI's replay files them. What a trace says of an outcome is followed: the recorded one completes, and the rank waits for it if need be.
+#include "mpi/requests.hpp"
+
 #include "mpi/rank.hpp"
 
 namespace retrompi {
 
-void Rank::file(Request& r, int32_t req) {
+void RequestTable::file(Request& r, int32_t req) {
   if (r.kind == Request::Send)
-    r.src = id, r.dst = r.peer;
+    r.src = rank_.id, r.dst = r.peer;
   else
-    r.src = r.peer, r.dst = id;
-  store_.push_back({r.src, r.dst, r.tag, req, &r});
+    r.src = r.peer, r.dst = rank_.id;
+  filed_.push_back({r.src, r.dst, r.tag, req, &r});
 }
 
-Request* Rank::filed(const Action& a, bool& marker) {
+Request* RequestTable::find(const Action& a, bool& marker) {
   marker = false;
-  if (a.request > 0) return store_[listed(a, a.request)].r;
+  if (a.request > 0) return filed_[index_of(a, a.request)].r;
   const auto& x = a.get<action::OneRequest>();
-  for (size_t i = 0; i < store_.size(); ++i) {
-    Filed& f = store_[i];
+  for (size_t i = 0; i < filed_.size(); ++i) {
+    Filed& f = filed_[i];
     if (f.src != x.source || f.dst != x.destination || f.tag != x.tag) continue;
     if (!f.r) {  // completed by a test: this is the wait that belongs to it
-      store_.erase(store_.begin() + static_cast<std::ptrdiff_t>(i));
+      filed_.erase(filed_.begin() + static_cast<std::ptrdiff_t>(i));
       marker = true;
       return nullptr;
     }
@@ -30,101 +30,104 @@ Request* Rank::filed(const Action& a, bool& marker) {
   return nullptr;
 }
 
-size_t Rank::place(const Request& r) const {
+size_t RequestTable::index_of(const Request& r) const {
   size_t i = 0;
-  while (store_[i].r != &r) ++i;
+  while (filed_[i].r != &r) {
+    ++i;
+    RETROMPI_ASSERT(i < filed_.size());
+  }
   return i;
 }
 
 /// Where the request of this identity is filed; most often the one after the last that was asked for.
-size_t Rank::listed(const Action& a, int64_t req, size_t hint) const {
-  for (size_t k = 0; k < store_.size(); ++k) {
-    const size_t i = hint + k < store_.size() ? hint + k : hint + k - store_.size();
-    if (store_[i].req == req) return i;
+size_t RequestTable::index_of(const Action& a, int64_t req, size_t hint) const {
+  for (size_t k = 0; k < filed_.size(); ++k) {
+    const size_t i = hint + k < filed_.size() ? hint + k : hint + k - filed_.size();
+    if (filed_[i].req == req) return i;
   }
-  bad(a, "request " + std::to_string(req) + " is not outstanding on rank " + std::to_string(id));
+  rank_.fail(a, "request " + std::to_string(req) + " is not outstanding on rank " + std::to_string(rank_.id));
 }
 
-void Rank::settle(size_t i) {
-  Request* r = store_[i].r;
+void RequestTable::retire(size_t i) {
+  Request* r = filed_[i].r;
   if (r && r->persistent) {
     r->active = false;
     return;
   }
-  if (r) drop(*r);
-  store_.erase(store_.begin() + static_cast<std::ptrdiff_t>(i));
+  if (r) rank_.job.free_request(*r);
+  filed_.erase(filed_.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
-/// Settles the requests that are complete, or the first of them only.
-void Rank::settle_complete(bool one) {
-  for (size_t i = 0; i < store_.size();) {
-    const Request* r = store_[i].r;
+/// Retires the requests that are complete, or the first of them only.
+void RequestTable::retire_complete(bool one) {
+  for (size_t i = 0; i < filed_.size();) {
+    const Request* r = filed_[i].r;
     if (!r || !r->active || !r->done) {
       ++i;
       continue;
     }
     const bool stays = r->persistent;
-    settle(i);
+    retire(i);
     if (one) return;
     if (stays) ++i;
   }
 }
 
 /// A persistent request; what is filed keeps the wildcards that a recorded match replaces.
-Task Rank::start(size_t i, std::optional<action::Envelope> matched) {
-  const Filed& f = store_[i];
+Task RequestTable::start(size_t i, std::optional<action::Envelope> matched) {
+  const Filed& f = filed_[i];
   Request& r = *f.r;
   r.active = true;
-  if (r.kind == Request::Send) return isend(f.dst, f.tag, r.ctx, r.bytes, r.mode, r);
-  const action::Envelope from = matched && !job_.free_wildcards ? *matched : action::Envelope{f.src, f.tag};
-  return irecv(from.source, from.tag, r.ctx, r.bytes, r);
+  if (r.kind == Request::Send) return rank_.sender.isend(f.dst, f.tag, r.ctx, r.bytes, r.mode, r);
+  const action::Envelope from = matched && !rank_.job.free_wildcards ? *matched : action::Envelope{f.src, f.tag};
+  return rank_.receiver.irecv(from.source, from.tag, r.ctx, r.bytes, r);
 }
 
-Task Rank::wait_for(const Action& a) {
+Task RequestTable::wait_for(const Action& a) {
   bool marker = false;
-  Request* r = filed(a, marker);
+  Request* r = find(a, marker);
   if (!r) {
     // As in SMPI's replay: a key without a request was completed earlier, unless the rank never filed any request.
-    if (!marker && store_.empty()) bad(a, "no request is outstanding on rank " + std::to_string(id));
+    if (!marker && filed_.empty()) rank_.fail(a, "no request is outstanding on rank " + std::to_string(rank_.id));
     co_return;
   }
   if (r->persistent && !r->active) co_return;  // MPI 1.1, 3.9: returns at once
-  co_await wait(*r);
-  settle(place(*r));
+  co_await rank_.wait(*r);
+  retire(index_of(*r));
 }
 
-Task Rank::test(const Action& a) {
+Task RequestTable::test(const Action& a) {
   bool marker = false;
-  Request* r = filed(a, marker);
+  Request* r = find(a, marker);
   const auto& x = a.get<action::OneRequest>();
-  if (marker) store_.push_back({x.source, x.destination, x.tag, 0, nullptr});
-  co_await library_call(spec_.test_cpu);
-  co_await progress();
+  if (marker) filed_.push_back({x.source, x.destination, x.tag, 0, nullptr});
+  co_await rank_.library_call(rank_.spec.test_cpu);
+  co_await rank_.progress();
   if (!r) co_return;
   if (a.told()) {
     if (!a.done()) co_return;
-    if (!r->persistent || r->active) co_await wait(*r);
+    if (!r->persistent || r->active) co_await rank_.wait(*r);
   }
   if (!r->done) co_return;
-  const size_t i = place(*r);
+  const size_t i = index_of(*r);
   if (a.request == 0 && !r->persistent) {
-    store_[i].r = nullptr;
-    drop(*r);
+    filed_[i].r = nullptr;
+    rank_.job.free_request(*r);
   } else {
-    settle(i);
+    retire(i);
   }
 }
 
 /// The line names its requests, and which of them it completed (Waitall: all of them).
-Task Rank::completion_of_listed(const Action& a) {
+Task RequestTable::complete_listed(const Action& a) {
   const auto& x = a.get<action::SeveralRequests>();
-  const auto& list = job_.trace.vec[static_cast<size_t>(x.list)];
+  const auto& list = rank_.job.vector(x.list);
   const std::span<const int64_t> all(list.data(), static_cast<size_t>(x.count));
   std::span<const int64_t> done(list.data() + x.count, static_cast<size_t>(x.completed));
   const bool looks = a.op == Op::Testall || a.op == Op::Testany || a.op == Op::Testsome;
   if (looks) {
-    co_await library_call(spec_.test_cpu);
-    co_await progress();
+    co_await rank_.library_call(rank_.spec.test_cpu);
+    co_await rank_.progress();
   }
   auto active = [](const Request& r) { return !r.persistent || r.active; };
   std::vector<int64_t> found;
@@ -134,10 +137,10 @@ Task Rank::completion_of_listed(const Action& a) {
     // Nobody says how it ended: whatever is complete now.
     std::vector<Request*> rs;
     size_t at = 0;
-    for (const int64_t req : all) rs.push_back(store_[at = listed(a, req, at)].r);
+    for (const int64_t req : all) rs.push_back(filed_[at = index_of(a, req, at)].r);
     auto complete = [&active](const Request* r) { return active(*r) && r->done; };
     if (!looks && std::any_of(rs.begin(), rs.end(), [&active](const Request* r) { return active(*r); }))
-      co_await until([&] { return std::any_of(rs.begin(), rs.end(), complete); }, spec_.recv_wait, true);
+      co_await rank_.until([&] { return std::any_of(rs.begin(), rs.end(), complete); }, rank_.spec.recv_wait, true);
     const bool one = a.op == Op::Waitany || a.op == Op::Testany;
     if (a.op != Op::Testall || std::all_of(rs.begin(), rs.end(), [](const Request* r) { return r->done; }))
       for (size_t i = 0; i < rs.size() && !(one && !found.empty()); ++i)
@@ -145,77 +148,81 @@ Task Rank::completion_of_listed(const Action& a) {
     done = found;
   }
   size_t at = 0;
-  std::vector<size_t> settled;
+  std::vector<size_t> complete_at;
   for (const int64_t req : done) {
-    at = listed(a, req, at);
-    Request& r = *store_[at].r;
+    at = index_of(a, req, at);
+    Request& r = *filed_[at].r;
     if (!active(r)) continue;
-    co_await wait(r);
+    co_await rank_.wait(r);
     if (r.persistent) {
       r.active = false;
     } else {
-      drop(r);
-      settled.push_back(at);
+      rank_.job.free_request(r);
+      complete_at.push_back(at);
     }
   }
-  if (settled.empty()) co_return;
-  std::sort(settled.begin(), settled.end());
-  size_t next = 0, to = settled.front();
-  for (size_t i = to; i < store_.size(); ++i) {
-    if (next < settled.size() && settled[next] == i)
+  take_out(std::move(complete_at));
+}
+
+void RequestTable::take_out(std::vector<size_t> indices) {
+  if (indices.empty()) return;
+  std::sort(indices.begin(), indices.end());
+  size_t next = 0, to = indices.front();
+  for (size_t i = to; i < filed_.size(); ++i) {
+    if (next < indices.size() && indices[next] == i)
       ++next;
     else
-      store_[to++] = store_[i];
+      filed_[to++] = filed_[i];
   }
-  store_.resize(to);
+  filed_.resize(to);
 }
 
 /// The line names no request: it is about every one that is outstanding.
-Task Rank::completion_of_all(const Action& a) {
+Task RequestTable::complete_all(const Action& a) {
   switch (a.op) {
     case Op::Waitall:
-      for (size_t i = 0; i < store_.size(); ++i)
-        if (store_[i].r && (!store_[i].r->persistent || store_[i].r->active)) co_await wait(*store_[i].r);
-      for (size_t i = store_.size(); i-- > 0;) settle(i);
+      for (size_t i = 0; i < filed_.size(); ++i)
+        if (filed_[i].r && (!filed_[i].r->persistent || filed_[i].r->active)) co_await rank_.wait(*filed_[i].r);
+      for (size_t i = filed_.size(); i-- > 0;) retire(i);
       break;
     case Op::Waitany:
     case Op::Waitsome: {
-      auto ready = [this] { return std::any_of(store_.begin(), store_.end(), [](const Filed& f) { return f.r && f.r->active && f.r->done; }); };
-      const bool any = std::any_of(store_.begin(), store_.end(), [](const Filed& f) { return f.r && f.r->active; });
+      auto ready = [this] { return std::any_of(filed_.begin(), filed_.end(), [](const Filed& f) { return f.r && f.r->active && f.r->done; }); };
+      const bool any = std::any_of(filed_.begin(), filed_.end(), [](const Filed& f) { return f.r && f.r->active; });
       if (!any) break;  // MPI 1.1, 3.7.5: no active request, returns at once
-      co_await until(ready, spec_.recv_wait, true);
-      settle_complete(a.op == Op::Waitany);
+      co_await rank_.until(ready, rank_.spec.recv_wait, true);
+      retire_complete(a.op == Op::Waitany);
       break;
     }
     default: {  // Testall, Testany, Testsome
-      co_await library_call(spec_.test_cpu);
-      co_await progress();
+      co_await rank_.library_call(rank_.spec.test_cpu);
+      co_await rank_.progress();
       if (a.told()) {
         if (!a.done()) break;
         if (a.op == Op::Testall)
-          for (size_t i = 0; i < store_.size(); ++i)
-            if (store_[i].r && store_[i].r->active) co_await wait(*store_[i].r);
+          for (size_t i = 0; i < filed_.size(); ++i)
+            if (filed_[i].r && filed_[i].r->active) co_await rank_.wait(*filed_[i].r);
       }
       auto open = [](const Filed& f) { return f.r && f.r->active && !f.r->done; };
-      if (a.op == Op::Testall && std::any_of(store_.begin(), store_.end(), open)) break;
-      settle_complete(a.op == Op::Testany);
+      if (a.op == Op::Testall && std::any_of(filed_.begin(), filed_.end(), open)) break;
+      retire_complete(a.op == Op::Testany);
     }
   }
 }
 
-Task Rank::start_listed(const Action& a) {
+Task RequestTable::start_listed(const Action& a) {
   const auto& x = a.get<action::SeveralRequests>();
   if (x.list < 0) {
-    for (size_t i = 0; i < store_.size(); ++i)
-      if (store_[i].r && store_[i].r->persistent && !store_[i].r->active) co_await start(i, {});
+    for (size_t i = 0; i < filed_.size(); ++i)
+      if (filed_[i].r && filed_[i].r->persistent && !filed_[i].r->active) co_await start(i, {});
     co_return;
   }
-  const auto& list = job_.trace.vec[static_cast<size_t>(x.list)];
+  const auto& list = rank_.job.vector(x.list);
   size_t at = 0;
   for (int64_t k = 0; k < x.count; ++k) {
     const int64_t req = list[static_cast<size_t>(k)];
-    at = listed(a, req, at);
-    if (!store_[at].r->persistent) bad(a, "request " + std::to_string(req) + " is not persistent");
+    at = index_of(a, req, at);
+    if (!filed_[at].r->persistent) rank_.fail(a, "request " + std::to_string(req) + " is not persistent");
     std::optional<action::Envelope> matched;
     if (a.matched())
       for (int64_t j = 0; j < x.completed; ++j) {
@@ -227,20 +234,18 @@ Task Rank::start_listed(const Action& a) {
 }
 
 /// MPI lets an active one complete; it is gone for the program at once.
-Task Rank::release(const Action& a) {
+void RequestTable::release(const Action& a) {
   bool marker = false;
-  Request* r = filed(a, marker);
-  if (!r) bad(a, "no request of this key");
-  const size_t i = place(*r);
-  store_.erase(store_.begin() + static_cast<std::ptrdiff_t>(i));
+  Request* r = find(a, marker);
+  if (!r) rank_.fail(a, "no request of this key");
+  filed_.erase(filed_.begin() + static_cast<std::ptrdiff_t>(index_of(*r)));
   if (r->done || !r->active)
-    drop(*r);
+    rank_.job.free_request(*r);
   else
     r->detached = true;
-  co_return;
 }
 
-Task Rank::completion(const Action& a) {
+Task RequestTable::execute(const Action& a) {
   switch (a.op) {
     case Op::Wait:
       return wait_for(a);
@@ -249,17 +254,18 @@ Task Rank::completion(const Action& a) {
     case Op::Startall:
       return start_listed(a);
     case Op::RequestFree:
-      return release(a);
+      release(a);
+      return {};
     case Op::Start: {
       bool marker = false;
-      Request* r = filed(a, marker);
-      if (!r || !r->persistent) bad(a, "no persistent request of this key");
+      Request* r = find(a, marker);
+      if (!r || !r->persistent) rank_.fail(a, "no persistent request of this key");
       std::optional<action::Envelope> matched;
       if (a.matched()) matched = a.get<action::OneRequest>().matched;
-      return start(place(*r), matched);
+      return start(index_of(*r), matched);
     }
     default:
-      return a.get<action::SeveralRequests>().list >= 0 ? completion_of_listed(a) : completion_of_all(a);
+      return a.get<action::SeveralRequests>().list >= 0 ? complete_listed(a) : complete_all(a);
   }
 }
 

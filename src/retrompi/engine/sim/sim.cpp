@@ -1,8 +1,7 @@
 #include "sim/sim.hpp"
 
-#include <cstdio>
-
 #include "sim/builder.hpp"
+#include "sim/killer.hpp"
 #include "trace/words.hpp"
 
 namespace retrompi {
@@ -43,53 +42,6 @@ void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& 
   }
 }
 
-/// Ends processes at their times; remembers which deaths have happened.
-class Killer {
- public:
-  Killer(const SimConfig& c, World& w) : w_(w) {
-    const bool all_there = std::all_of(c.further.begin(), c.further.end(), [](const JobConfig& j) { return j.start == 0; });
-    for (const auto& [name, at] : c.kills) {
-      if (all_there && !find(name)) throw ConfigError("there is no process '" + name + "' to kill");
-      victims_.push_back({this, name, at, 0, false});
-    }
-    for (Victim& v : victims_) w_.loop.schedule(v.at, callback<&Victim::on_kill>(v));
-  }
-  /// Who of a job was killed.
-  [[nodiscard]] std::string told(uint32_t job) const {
-    std::string s;
-    for (const Victim& v : victims_)
-      if (v.dead && v.job == job) {
-        char at[32];
-        std::snprintf(at, sizeof at, "%g", to_s(v.at));
-        s += (s.empty() ? "killed: " : ", ") + v.name + " at " + at + " s";
-      }
-    return s;
-  }
-
- private:
-  struct Victim {
-    Killer* killer;
-    std::string name;
-    Ps at;
-    uint32_t job;
-    bool dead;
-    void on_kill() {
-      Proc* proc = killer->find(name);
-      if (!proc || proc->thread.dead()) return;
-      job = proc->common.number;
-      dead = true;
-      proc->thread.kill();
-    }
-  };
-  /// The newest of that name: a background job has had several.
-  [[nodiscard]] Proc* find(const std::string& name) const {
-    const auto p = std::find_if(w_.procs.rbegin(), w_.procs.rend(), [&name](const auto& q) { return q->thread.name() == name; });
-    return p == w_.procs.rend() ? nullptr : p->get();
-  }
-  World& w_;
-  std::deque<Victim> victims_;
-};
-
 /// All jobs of a simulation, from the start of the first to the end of the last.
 class Simulation {
  public:
@@ -124,7 +76,7 @@ class Simulation {
         again = false;
         stuck = w_.wire->run([this] { return std::any_of(w_.hosts.begin(), w_.hosts.end(), [](const auto& h) { return h->could_act(); }); });
       } catch (const Abort& a) {
-        Part& p = parts_[w_.loop.owner - 1];
+        Part& p = part_of(w_.loop.owner, a);
         close(p, "aborted", &a);
         finish(p);
         again = !w_.loop.stopped;
@@ -149,6 +101,12 @@ class Simulation {
     bool over = false;        // `result` is complete
   };
   Part& first() { return parts_.front(); }
+  /// The part whose event ended in an Abort; its number is the loop's owner, 0 nobody's.
+  Part& part_of(uint32_t owner, const Abort& a) {
+    RETROMPI_ASSERT(owner > 0 && owner <= parts_.size());
+    if (owner == 0) throw std::logic_error("an abort that belongs to no job: " + a.reason);
+    return parts_[owner - 1];
+  }
   void add(const JobConfig& c, const Trace& t) {
     parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, 0, false, t.ranks.empty()});
   }
@@ -336,7 +294,7 @@ class Simulation {
       r.ranks.push_back(
           {k->id, k->host.spec.name, rank_end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
       if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead())
-        r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
+        r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), waits_for(*k)});
     }
     if (!p.c.background) r.time = time;
     if (&p == &first()) close_first();

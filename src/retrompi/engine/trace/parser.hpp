@@ -9,6 +9,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "trace/parser_state.hpp"
 #include "trace/trace.hpp"
 #include "trace/words.hpp"
 
@@ -21,8 +22,6 @@ constexpr std::array<int8_t, 60> TYPE_SIZE = {
     8, 1,  2, 4,  8,  8, 16, 32, 8, 8,  8,  16, 16, 8,  8,  8, 16, 16, 4, 4,  // 20 INT64_T .. 39 REAL4
     8, 16, 8, 16, 16, 4, 2,  4,  8, 16, 32, -1, -1, -1, -1, 0, 0,  1,  8, 8   // 40 REAL8 .. 59 COUNT
 };
-constexpr int TYPE_BYTE = 6;
-constexpr int TYPE_DOUBLE = 0;
 constexpr int64_t MAX_BYTES = int64_t{1} << 48;  // of one message: far above any machine, far below overflow of a sum
 constexpr int32_t MAX_RANKS = 1 << 20;
 
@@ -53,100 +52,6 @@ inline bool to_int(std::string_view s, int32_t &value) {
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
   return error == std::errc{} && end == s.data() + s.size();
 }
-
-// --- the extension ---------------------------------------------------------------------------------------------------------
-
-enum class Key : uint8_t { Comm, Req, Reqs, Done, Flag, From, Mtag, Stag, Rtag, Win, Dims, Periods, In, Out };
-constexpr size_t KEYS = static_cast<size_t>(Key::Out) + 1;
-constexpr uint32_t bit(Key k) { return uint32_t{1} << static_cast<uint32_t>(k); }
-
-// The KEY=VALUE of a line, as they stand there.
-struct Attributes {
-  uint32_t mask = 0;
-  std::array<std::string_view, KEYS> value;
-  bool has(Key k) const { return (mask & bit(k)) != 0; }
-  std::string_view operator[](Key k) const { return value[static_cast<size_t>(k)]; }
-};
-
-// A communicator as one rank has it.
-struct Membership {
-  int32_t index = 0;          // in Trace::comms
-  int32_t me = 0;             // rank in the communicator (Inter: in its own group)
-  uint8_t side = 0;           // Inter: 1 for a member of Comm::remote
-  bool told = false;          // that its calls differ from the other members'
-  uint32_t line = 0;          // where it was made
-  uint32_t freed = 0;         // and freed, 0 not
-  uint32_t calls = 0;         // collectives so far
-  int32_t in = -1, out = -1;  // neighbours, -1: no topology
-};
-
-struct Window {
-  Membership *members = nullptr;  // whose
-  uint32_t line = 0, freed = 0;
-};
-
-// A request that a call returned.
-struct Pending {
-  uint32_t index = 0;  // the action that a recorded match is put on
-  uint32_t line = 0;
-  uint32_t order = 0;  // of being started
-  int32_t source = 0, tag = 0;
-  const Membership *comm = nullptr;
-  bool receive = false, persistent = false, active = false;
-  bool doubtful = false;  // perhaps complete: a test that does not say
-  bool wild = false;      // counted in Extension::wild
-};
-
-// What only ranks with lines of the extension have.
-struct Extension {
-  std::unordered_map<int32_t, Membership> comms;  // by id, world apart; their addresses are stable
-  std::unordered_map<int32_t, Window> windows;
-  std::unordered_map<int32_t, Pending> requests;
-  std::vector<Action> held;
-  uint32_t wild = 0;  // open receives that wait for their match to be told
-  uint32_t order = 1;
-  uint32_t all_complete = 0;                // requests started before are complete: a waitall without reqs=
-  uint32_t doubtful = 0;                    // started before: perhaps complete, a test or waitany without done= did not say
-  std::string_view group;                   // of the last Win_post or Win_start
-  int32_t group_index = -1, group_win = 0;  // in Trace::vec; of which window
-};
-
-struct RankState {
-  int32_t default_type = TYPE_BYTE;
-  bool init = false;
-  bool finalize = false;
-  uint32_t last_line = 0;
-  const Source *source = nullptr;
-  Membership world;
-  std::unique_ptr<Extension> more;
-};
-
-// A collective as the first member to reach it calls it.
-struct Call {
-  static constexpr int32_t NO_ROOT = INT32_MIN;
-  uint32_t line;
-  int32_t rank;
-  int32_t root;   // NO_ROOT: has none, or not known yet
-  uint16_t kind;  // operation, blocking or not, how a communicator is made
-};
-
-// What the parser keeps beside Trace::comms[i].
-struct CommInfo {
-  std::string text[2];  // GROUP as first written; Inter: of either side
-  bool known[2] = {false, false};
-  int32_t parent[2] = {-1, -1};  // one for all but intercomm_create
-  CommHow how = CommHow::Split;
-  int32_t rank = 0;
-  uint32_t line = 0;
-  uint32_t defined = 0;            // by so many members
-  std::vector<Call> calls;         // the sequence of collectives
-  std::vector<int32_t> sorted[2];  // the group (Inter: and the other), made when asked for
-};
-
-// A piece of a GROUP: first, first + step, ...
-struct Run {
-  int32_t first, step, count;
-};
 
 class Parser {
  public:

@@ -2,7 +2,7 @@
 
     found = fit(sizes_B, times_s)                    # segments, thresholds, their uncertainty
     sample = sample_of(found)                        # send, transit, recv, gap, port, both for every size
-    write_model(folder, name="mine", samples={"same": sample}, ...)
+    ModelFiles(name="mine", samples={"same": sample}, ...).write(folder)
 
 The model itself (`model.FittedModel`) needs nothing of this but its folder.
 """
@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from retrompi.measure.fit.parts import Parts, sample_of
     from retrompi.measure.fit.segments import Fit, Residual, Segment, Threshold, fit
-    from retrompi.measure.fit.write import check_name, default_folder, write_model, write_room
+    from retrompi.measure.fit.write import ModelFiles, PlatformFile, check_name, default_folder
     from retrompi.sim.fitted import KINDS, NEVER, FittedModel, sizes_seen
 
-__all__ = ["KINDS", "NEVER", "Fit", "FittedModel", "Parts", "Residual", "Segment", "Threshold", "check_name", "default_folder", "fit",
-           "sample_of", "sizes_seen", "write_model", "write_room"]  # fmt: skip
+__all__ = ["KINDS", "NEVER", "Fit", "FittedModel", "ModelFiles", "Parts", "PlatformFile", "Residual", "Segment", "Threshold", "check_name",
+           "default_folder", "fit", "sample_of", "sizes_seen"]  # fmt: skip
 
 _WHERE = {
     **dict.fromkeys(("KINDS", "NEVER", "FittedModel", "sizes_seen"), "retrompi.sim.fitted"),
     **dict.fromkeys(("Parts", "sample_of"), "retrompi.measure.fit.parts"),
     **dict.fromkeys(("Fit", "Residual", "Segment", "Threshold", "fit"), "retrompi.measure.fit.segments"),
-    **dict.fromkeys(("check_name", "default_folder", "write_model", "write_room"), "retrompi.measure.fit.write"),
+    **dict.fromkeys(("ModelFiles", "PlatformFile", "check_name", "default_folder"), "retrompi.measure.fit.write"),
 }
 
 

@@ -14,7 +14,7 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.curves.series import Measured
 from retrompi.measure.fit.parts import OVERHEAD, Parts, sample_of
 from retrompi.measure.fit.segments import LEVEL, Fit, Residual, fit
-from retrompi.measure.fit.write import Limit, check_name, default_folder, write_model, write_room
+from retrompi.measure.fit.write import Limit, ModelFiles, PlatformFile, check_name, default_folder
 from retrompi.measure.launch.stats import rank_quantile
 from retrompi.sim.fitted import NEVER
 from retrompi.spec import registry
@@ -199,21 +199,19 @@ def make(
             if shared
             else ("1", "assumed: a rank each; nothing of one host was measured")
         )
-        write_room(
-            room_file,
+        PlatformFile(
             name=where,
             title=f"Two hosts for the fitted curve {name}",
             summary="a room that stands for nothing: what was measured is all in the model's curve",
             years=_years(curves),
             known={"cores": cores},
             by=by,
-        )
+        ).write(room_file)
     else:
         where = registry.platform(platform).name
     first = curves[0].measured.provenance
     tool = f"{first.tool} {first.version}".strip()
-    write_model(
-        target,
+    ModelFiles(
         name=name,
         samples={c.kind: sample_of(c.fit, c.parts) for c in curves},
         title=f"Curve of {first.file}",
@@ -236,7 +234,7 @@ def make(
         extra={f"{c.kind}-held-out": {f"{r.size} B": r.row() for r in c.held} for c in curves if c.held},
         by=by,
         note=_note(curves),
-    )
+    ).write(target)
     return Made(name, target, where, room_file, {c.kind: c for c in curves})
 
 

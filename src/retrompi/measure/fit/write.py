@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from retrompi.spec.collectives import Choice, Making
     from retrompi.spec.model import RuntimeModel
 
-__all__ = ["check_name", "write_model", "write_room"]
+__all__ = ["ModelFiles", "PlatformFile", "check_name", "default_folder"]
 
 Limit = tuple[float | None, str] | tuple[float, str, float, float]
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -98,34 +98,6 @@ def _params(eager: Mapping[str, Limit], test: tuple[float, str]) -> list[_Param]
     return [*found, _Param("test_cost", cost, "s", "a call that looks for a message and finds none", test[1], low, high)]
 
 
-def _module(
-    name: str,
-    words: Mapping[str, str],
-    doc: str,
-    params: Sequence[_Param],
-    known: str,
-    collectives: Sequence[Choice] | type[RuntimeModel] | None,
-    communicators: Making | None,
-) -> str:
-    table, also = "", ""
-    if isinstance(collectives, type):
-        also = "from retrompi.spec import registry\n"
-        table = "".join(f"    {what} = registry.model({collectives.name!r}).{what}\n" for what in ("collectives", "communicators"))
-    elif collectives is not None:
-        also = f"from retrompi.spec.collectives import Choice{', Making' if communicators else ''}\n"
-        table = "    collectives = (\n" + "".join(f"        {_choice(c)},\n" for c in collectives) + "    )\n"
-        if communicators is not None:
-            c = communicators
-            table += f"    communicators = Making({c.context_bytes!r}, {c.gathers!r}, {_source(c.source)!r})\n"
-    texts = "".join(f"    {key} = {text!r}\n" for key, text in words.items())
-    return (
-        f'"""{doc.replace(chr(92), "/").replace(chr(34) * 3, chr(39) * 3)}"""\n\n{also}from retrompi.spec.calibrated_range import Range\n'
-        f"from retrompi.sim.fitted import FittedModel\nfrom retrompi.spec.model import Param\n\n\n"
-        f"class Fitted(FittedModel):\n    name = {name!r}\n"
-        f"{texts}    calibrated = {known}\n{table}" + "".join(f"    {p.line()}\n" for p in params)
-    )
-
-
 def _work_text(by: str, work: Mapping[str, tuple[Mapping[int, float], str]]) -> str:
     lines = [f"# what collectives do beside their messages: written by `{by}`; picoseconds, bytes", ",".join(WORK_COLUMNS)]
     for what, (sizes, _) in work.items():
@@ -135,160 +107,187 @@ def _work_text(by: str, work: Mapping[str, tuple[Mapping[int, float], str]]) -> 
     return "\n".join(lines) + "\n"
 
 
-def write_model(
-    folder: Path,
-    *,
-    name: str,
-    samples: Mapping[str, Sample],
-    title: str,
-    version: str,
-    years: str,
-    summary: str,
-    platform: str,
-    source: str,
-    ranks: tuple[int, int] = (2, 2),
-    eager: Mapping[str, Limit] | None = None,
-    test: tuple[float, str] = (1e-7, "assumed: a hundred instructions or two"),
-    seen: Mapping[str, Sequence[int]] | None = None,
-    held_out: Mapping[str, Sequence[int]] | None = None,
-    fits: Mapping[str, Fit] | None = None,
-    sources: Mapping[str, str] | None = None,
-    collectives: Sequence[Choice] | type[RuntimeModel] | None = None,
-    communicators: Making | None = None,
-    meta: Mapping[str, Any] | None = None,
-    extra: Mapping[str, Mapping[str, Any]] | None = None,
-    work: Mapping[str, tuple[Mapping[int, float], str]] | None = None,
-    by: str = "retrompi fit",
-    note: str = "",
-) -> Path:
-    """Writes ``folder``: ``__init__.py``, ``curve.csv``, ``fit.toml``, and returns it.
+@dataclass(frozen=True, kw_only=True)
+class ModelFiles:
+    """What the folder of a fitted model is written from.
 
-    ``samples``: pair kind (`model.KINDS`) -> sample, used exactly as it is. ``eager``: "same", "remote" -> (bytes from which a message
-    asks first or None, where that is from[, least, most]); ``test``: (seconds, source); ``source`` (``fit: ...``) stands behind the
-    calibrated range, ``sources`` says for each column of the curve where it is from. ``seen`` and ``held_out``: pair kind -> sizes in
-    bytes. ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``communicators``: beside a
+    ``samples``: pair kind (`retrompi.sim.fitted.KINDS`) -> sample, used exactly as it is. ``eager``: "same", "remote" -> (bytes from
+    which a message asks first or None, where that is from[, least, most]); ``test``: (seconds, source); ``source`` (``fit: ...``) stands
+    behind the calibrated range, ``sources`` says for each column of the curve where it is from. ``seen`` and ``held_out``: pair kind ->
+    sizes in bytes. ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``communicators``: beside a
     table, how communicators are made. ``meta`` and ``extra`` go into ``fit.toml`` as rows of ``[NAME.meta]`` and as tables
-    ``[NAME.TABLE]`` of their own. ``work``: what collectives do beside their messages (`model.work_names`) -> ({bytes: seconds},
-    source), into ``work.csv``. Raises UsageError for an unknown pair kind or work, InputError when it cannot write.
+    ``[NAME.TABLE]`` of their own. ``work``: what collectives do beside their messages (`retrompi.sim.fitted.work_names`) -> ({bytes:
+    seconds}, source), into ``work.csv``.
     """
-    for kind in samples:
-        if kind not in KINDS:
-            raise UsageError(f"no pair kind '{kind}'{nearest(kind, KINDS)}", code="unknown-name")
-    if not samples:
-        raise UsageError("a model needs the curve of one pair kind at least")
-    for text in (sources or {}).values():
-        _source(text)
-    fits, seen = fits or {}, seen or {}
-    all_sizes = [s for sizes in seen.values() for s in sizes] or [p.size for s in samples.values() for p in s.there]
-    known = (f"Range(sizes=({units.format_bytes(min(all_sizes))!r}, {units.format_bytes(max(all_sizes))!r}), ranks={ranks!r}, "
-             f"platforms=({platform!r},), source={_source(source)!r})")  # fmt: skip
-    words = {"title": title, "version": version, "years": years, "summary": summary}
-    params = _params(eager or {}, test)
-    fitted = [p for p in params if p.source.startswith("fit:")]
-    today = datetime.date.today().isoformat()
-    doc = f"{summary}. Written by `{by}` on {today}; the points are in curve.csv, what is known of them in fit.toml."
-    tables: dict[str, Mapping[str, Any]] = {
-        "values": {p.name: p.text for p in fitted},
-        "bounds": {p.name: [p.low, p.high] for p in fitted},
-        "meta": {
-            "date": today,
-            "version": retrompi.__version__,
-            "by": by,
-            "note": note,
-            "platform": platform,
-            "sizes_seen": {k: sorted(s) for k, s in seen.items()},
-            "sizes_held_out": {k: sorted(s) for k, s in (held_out or {}).items()},
-            "identifiability": {p.name: p.source for p in fitted},
-            "connect_ps": {k: s.connect for k, s in samples.items()},
-            "sources": dict(sources or {}),
-            **(meta or {}),
-        },
-    }
-    for kind, fit in fits.items():
-        tables[f"{kind}-segments"] = {f"from {s.low} B": s.row() for s in fit.segments}
-        tables[f"{kind}-thresholds"] = {f"{t.size} B": t.row() for t in fit.thresholds}
-        tables[f"{kind}-residuals"] = {f"{r.size} B": r.row() for r in fit.residuals}
-        tables[f"{kind}-choice"] = fit.choice()
-    if work:
-        tables["work"] = {what: _source(text) for what, (_, text) in work.items()}
-    tables |= dict(extra or {})
-    lines = [f"# {name}: written by `{by}`; times in picoseconds, sizes in bytes", ",".join(COLUMNS)]
-    for kind, sample in samples.items():
-        for way, points in (("there", sample.there), ("back", () if sample.back == sample.there else sample.back)):
-            lines += [",".join(str(v) for v in (kind, way, *asdict(p).values())) for p in points]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "curve.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        (folder / "work.csv").unlink(missing_ok=True)
-        if work:
-            (folder / "work.csv").write_text(_work_text(by, work), encoding="utf-8")
-        (folder / "fit.toml").write_text(toml_text.tables(by, {name: tables}), encoding="utf-8")
-        (folder / "__init__.py").write_text(_module(name, words, doc, params, known, collectives, communicators), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the model: {error.strerror}", folder, code="unwritable-file") from None
-    registry.forget(folder)
-    return folder
+
+    name: str
+    samples: Mapping[str, Sample]
+    title: str
+    version: str
+    years: str
+    summary: str
+    platform: str
+    source: str
+    ranks: tuple[int, int] = (2, 2)
+    eager: Mapping[str, Limit] | None = None
+    test: tuple[float, str] = (1e-7, "assumed: a hundred instructions or two")
+    seen: Mapping[str, Sequence[int]] | None = None
+    held_out: Mapping[str, Sequence[int]] | None = None
+    fits: Mapping[str, Fit] | None = None
+    sources: Mapping[str, str] | None = None
+    collectives: Sequence[Choice] | type[RuntimeModel] | None = None
+    communicators: Making | None = None
+    meta: Mapping[str, Any] | None = None
+    extra: Mapping[str, Mapping[str, Any]] | None = None
+    work: Mapping[str, tuple[Mapping[int, float], str]] | None = None
+    by: str = "retrompi fit"
+    note: str = ""
+
+    def write(self, folder: Path) -> Path:
+        """Writes ``__init__.py``, ``curve.csv``, ``fit.toml`` and, with ``work``, ``work.csv`` into ``folder``, and returns it.
+
+        Raises UsageError for an unknown pair kind or work, InputError when it cannot write.
+        """
+        for kind in self.samples:
+            if kind not in KINDS:
+                raise UsageError(f"no pair kind '{kind}'{nearest(kind, KINDS)}", code="unknown-name")
+        if not self.samples:
+            raise UsageError("a model needs the curve of one pair kind at least")
+        for text in (self.sources or {}).values():
+            _source(text)
+        fits, seen = self.fits or {}, self.seen or {}
+        all_sizes = [s for sizes in seen.values() for s in sizes] or [p.size for s in self.samples.values() for p in s.there]
+        known = (f"Range(sizes=({units.format_bytes(min(all_sizes))!r}, {units.format_bytes(max(all_sizes))!r}), ranks={self.ranks!r}, "
+                 f"platforms=({self.platform!r},), source={_source(self.source)!r})")  # fmt: skip
+        params = _params(self.eager or {}, self.test)
+        fitted = [p for p in params if p.source.startswith("fit:")]
+        today = datetime.date.today().isoformat()
+        doc = f"{self.summary}. Written by `{self.by}` on {today}; the points are in curve.csv, what is known of them in fit.toml."
+        tables: dict[str, Mapping[str, Any]] = {
+            "values": {p.name: p.text for p in fitted},
+            "bounds": {p.name: [p.low, p.high] for p in fitted},
+            "meta": {
+                "date": today,
+                "version": retrompi.__version__,
+                "by": self.by,
+                "note": self.note,
+                "platform": self.platform,
+                "sizes_seen": {k: sorted(s) for k, s in seen.items()},
+                "sizes_held_out": {k: sorted(s) for k, s in (self.held_out or {}).items()},
+                "identifiability": {p.name: p.source for p in fitted},
+                "connect_ps": {k: s.connect for k, s in self.samples.items()},
+                "sources": dict(self.sources or {}),
+                **(self.meta or {}),
+            },
+        }
+        for kind, fit in fits.items():
+            tables[f"{kind}-segments"] = {f"from {s.low} B": s.row() for s in fit.segments}
+            tables[f"{kind}-thresholds"] = {f"{t.size} B": t.row() for t in fit.thresholds}
+            tables[f"{kind}-residuals"] = {f"{r.size} B": r.row() for r in fit.residuals}
+            tables[f"{kind}-choice"] = fit.choice()
+        if self.work:
+            tables["work"] = {what: _source(text) for what, (_, text) in self.work.items()}
+        tables |= dict(self.extra or {})
+        lines = [f"# {self.name}: written by `{self.by}`; times in picoseconds, sizes in bytes", ",".join(COLUMNS)]
+        for kind, sample in self.samples.items():
+            for way, points in (("there", sample.there), ("back", () if sample.back == sample.there else sample.back)):
+                lines += [",".join(str(v) for v in (kind, way, *asdict(p).values())) for p in points]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "curve.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            (folder / "work.csv").unlink(missing_ok=True)
+            if self.work:
+                (folder / "work.csv").write_text(_work_text(self.by, self.work), encoding="utf-8")
+            (folder / "fit.toml").write_text(toml_text.tables(self.by, {self.name: tables}), encoding="utf-8")
+            (folder / "__init__.py").write_text(self._module(doc, params, known), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write the model: {error.strerror}", folder, code="unwritable-file") from None
+        registry.forget(folder)
+        return folder
+
+    def _module(self, doc: str, params: Sequence[_Param], known: str) -> str:
+        words = {"title": self.title, "version": self.version, "years": self.years, "summary": self.summary}
+        table, also = "", ""
+        if isinstance(self.collectives, type):
+            also = "from retrompi.spec import registry\n"
+            table = "".join(f"    {what} = registry.model({self.collectives.name!r}).{what}\n" for what in ("collectives", "communicators"))
+        elif self.collectives is not None:
+            also = f"from retrompi.spec.collectives import Choice{', Making' if self.communicators else ''}\n"
+            table = "    collectives = (\n" + "".join(f"        {_choice(c)},\n" for c in self.collectives) + "    )\n"
+            if self.communicators is not None:
+                c = self.communicators
+                table += f"    communicators = Making({c.context_bytes!r}, {c.gathers!r}, {_source(c.source)!r})\n"
+        texts = "".join(f"    {key} = {text!r}\n" for key, text in words.items())
+        return (
+            f'"""{doc.replace(chr(92), "/").replace(chr(34) * 3, chr(39) * 3)}"""\n\n{also}'
+            "from retrompi.spec.calibrated_range import Range\n"
+            f"from retrompi.sim.fitted import FittedModel\nfrom retrompi.spec.model import Param\n\n\n"
+            f"class Fitted(FittedModel):\n    name = {self.name!r}\n"
+            f"{texts}    calibrated = {known}\n{table}" + "".join(f"    {p.line()}\n" for p in params)
+        )
 
 
 _ASSUMED = "assumed: no part of a fitted curve, which has it inside its times"
 
 
-def write_room(
-    file: Path,
-    *,
-    name: str,
-    title: str,
-    summary: str,
-    years: str,
-    hosts: int = 2,
-    known: Mapping[str, tuple[str, str]] | None = None,
-    os: str = "Linux",
-    by: str = "retrompi fit",
-) -> Path:
-    """Writes a platform of ``hosts`` equal hosts on a switch that stands for nothing: everything is in the fitted curve.
+@dataclass(frozen=True, kw_only=True)
+class PlatformFile:
+    """A platform of ``hosts`` equal hosts on a switch that stands for nothing: everything is in the fitted curve.
 
     ``known``: key of a host (``cores``, ``flops``, ...) -> (text with its unit, source); every other number says that it is assumed.
     """
-    of_host = quantities(Host)
-    given = {k: (f.plain, _ASSUMED) for k, f in of_host.items()} | {
-        "cores": (
-            of_host["cores"].plain,
-            "assumed: a rank each; what shares a host was not measured unless the model has a curve of one host",
-        ),
-        "flops": (
-            of_host["flops"].plain,
-            "assumed: amounts of computation are counted at 1e9 a second of the recording machine, as trace record does",
-        ),
-        "speed": (of_host["speed"].plain, "assumed: the reference machine of its model"),
-        **(known or {}),
-    }
 
-    def line(key: str, text: str, source: str) -> str:
-        number = float(text) if re.fullmatch(r"[\d.]+", text) else text
-        plain = int(number) if isinstance(number, float) and number == int(number) else number
-        return f"{key} = {{ value = {toml_text.value(plain)}, source = {toml_text.quoted(_source(source))} }}"
+    name: str
+    title: str
+    summary: str
+    years: str
+    hosts: int = 2
+    known: Mapping[str, tuple[str, str]] | None = None
+    os: str = "Linux"
+    by: str = "retrompi fit"
 
-    lines = [
-        f"# Written by `{by}`.",
-        *(f"{k} = {toml_text.quoted(v)}" for k, v in (("name", name), ("title", title), ("years", years), ("summary", summary))),
-    ]
-    lines += [
-        "",
-        "[[host]]",
-        'name = "h1"',
-        f"os = {toml_text.quoted(os)}",
-        'byte_order = "little"',
-        *(line(k, *v) for k, v in given.items()),
-    ]
-    for h in range(2, hosts + 1):
-        lines += ["", "[[host]]", f'name = "h{h}"', 'like = "h1"']
-    lines += ["", "[link]", 'kind = "switch"', *(line(k, f.plain, _ASSUMED) for k, f in quantities(Link).items() if f.plain)]
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the platform: {error.strerror}", file, code="unwritable-file") from None
-    return file
+    def write(self, file: Path) -> Path:
+        """Writes it as TOML and returns ``file``. Raises InputError when it cannot be written."""
+        of_host = quantities(Host)
+        given = {k: (f.plain, _ASSUMED) for k, f in of_host.items()} | {
+            "cores": (
+                of_host["cores"].plain,
+                "assumed: a rank each; what shares a host was not measured unless the model has a curve of one host",
+            ),
+            "flops": (
+                of_host["flops"].plain,
+                "assumed: amounts of computation are counted at 1e9 a second of the recording machine, as trace record does",
+            ),
+            "speed": (of_host["speed"].plain, "assumed: the reference machine of its model"),
+            **(self.known or {}),
+        }
+
+        def line(key: str, text: str, source: str) -> str:
+            number = float(text) if re.fullmatch(r"[\d.]+", text) else text
+            plain = int(number) if isinstance(number, float) and number == int(number) else number
+            return f"{key} = {{ value = {toml_text.value(plain)}, source = {toml_text.quoted(_source(source))} }}"
+
+        lines = [
+            f"# Written by `{self.by}`.",
+            *(f"{k} = {toml_text.quoted(getattr(self, k))}" for k in ("name", "title", "years", "summary")),
+        ]
+        lines += [
+            "",
+            "[[host]]",
+            'name = "h1"',
+            f"os = {toml_text.quoted(self.os)}",
+            'byte_order = "little"',
+            *(line(k, *v) for k, v in given.items()),
+        ]
+        for h in range(2, self.hosts + 1):
+            lines += ["", "[[host]]", f'name = "h{h}"', 'like = "h1"']
+        lines += ["", "[link]", 'kind = "switch"', *(line(k, f.plain, _ASSUMED) for k, f in quantities(Link).items() if f.plain)]
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write the platform: {error.strerror}", file, code="unwritable-file") from None
+        return file
 
 
 def default_folder(name: str) -> Path:

@@ -25,7 +25,7 @@ from retrompi.store.identity import specification
 from retrompi.store.lookup import Record, answer
 
 if TYPE_CHECKING:
-    from retrompi.sim.simulate import Result
+    from retrompi.sim.result import Result
     from retrompi.store.database import Store
 
 __all__ = ["Recorded", "execute", "recorded", "trace_digest"]
@@ -160,7 +160,7 @@ def execute(store: Store, request: Request) -> Execution:
 
 
 def _outside(request: Request, model: str, platform: str, read: Any) -> list[str]:
-    from retrompi.spec.calibrated_range import outside_of_trace
+    from retrompi.spec.outside_range import outside_of_trace
 
     lines = outside_of_trace(model, platform, read, sets=request.sets)
     return [f"outside the calibrated range of {model}: {'; '.join(lines)}"] if lines else []

@@ -10,7 +10,7 @@ from retrompi.base.errors import UsageError
 from retrompi.sim import fidelity, simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.samples import Samples
-from retrompi.spec.compile import ANYTHING
+from retrompi.spec.calls import ANYTHING
 from retrompi.spec.media import NO_LIMIT
 from retrompi.spec.question import Question, Replay, Starts
 from retrompi.store.lookup import samples_in

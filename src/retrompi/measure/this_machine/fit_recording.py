@@ -176,8 +176,7 @@ def write(found: Found, folder: Path, room: Path) -> None:
         size = k.limit.size
         text = f"{FIT}: bisection on what a send does while its receiver is away, {k.limit.agree} of {k.limit.trials} the same"
         eager[kind] = (size, text, k.limit.low, k.limit.high) if size is not None else (None, "assumed: no send waited up to 4 MiB")
-    curve_fit.write_model(
-        folder,
+    curve_fit.ModelFiles(
         name=folder.name,
         samples={kind: k.sample for kind, k in found.kinds.items()},
         title=f"{facts['mpi']} on this machine",
@@ -203,7 +202,7 @@ def write(found: Found, folder: Path, room: Path) -> None:
                                     for r in k.rows() if not r["seen"]} for kind, k in found.kinds.items()},
         by=BY,
         note="" if family == "mpich" else "collectives: MPICH 1's, since nothing of this library was read",
-    )  # fmt: skip
+    ).write(folder)  # fmt: skip
     _write_room(found, room)
 
 
@@ -248,8 +247,7 @@ def _write_room(found: Found, file: Path) -> None:
     if "line" in costs:
         measured["line_bus"] = f"{costs['line'] * 1e9:.1f} ns"
     known |= {k: (v, FIT) for k, v in measured.items()}
-    curve_fit.write_room(
-        file,
+    curve_fit.PlatformFile(
         name=file.stem,
         title=f"This machine: {facts['cpu']}, {facts['cores']} cores",
         summary=f"measured by '{BY}': {facts['cpu']}, {facts['system']}, {facts['mpi']}",
@@ -258,7 +256,7 @@ def _write_room(found: Found, file: Path) -> None:
         known=known,
         os=facts["system"],
         by=BY,
-    )
+    ).write(file)
     values = {f"host.{k}": v for k, v in measured.items()}
     beside = file.with_name(f"{file.stem}.fit.toml")
     beside.write_text(toml_text.tables(BY, {"fit": {"values": values}}), encoding="utf-8")

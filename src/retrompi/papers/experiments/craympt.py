@@ -11,7 +11,8 @@ from retrompi.sim.resolved import place
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import resolve
+from retrompi.spec.registry import resolve
+from retrompi.studies import catalogue
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -39,10 +40,10 @@ def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str,
     from fnmatch import fnmatch
 
     facts: dict[str, Any] = {}
-    for name in registry.scenarios():
+    for name in catalogue.scenarios():
         if not fnmatch(name, FITTED):
             continue
-        scenario = registry.scenario(name)
+        scenario = catalogue.scenario(name)
         mine = _read_by(scenario, sets)
         rows = simulate.benchmark(scenario.question().with_(overrides=mine))
         facts[name] = {"peak": max(r["bandwidth_MBps"] for r in rows) * 1e6}

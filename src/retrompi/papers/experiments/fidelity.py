@@ -21,7 +21,7 @@ REPETITIONS = 20
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of rows of `retrompi.sim.fidelity.spread`: how far curve and loggp are off the mechanism at most (a share), the spreads, the rows."""
+    """Of rows of `retrompi.store.rungs.spread`: how far curve and loggp are off the mechanism at most (a share), the spreads, the rows."""
 
     def distance(rung: str) -> float:
         return max(abs(float(r[f"{rung}_us"]) / float(r["mechanism_us"]) - 1) for r in rows)

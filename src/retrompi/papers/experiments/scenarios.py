@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from retrompi.papers.experiments import Done, Job
-from retrompi.spec import registry
 from retrompi.store.lookup import answer
+from retrompi.studies import catalogue
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -23,7 +23,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     def one(name: str) -> Done:
         from retrompi.traces import generate
 
-        scenario = registry.scenario(name)
+        scenario = catalogue.scenario(name)
         if plan.fidelity != "mechanism":
             scenario = replace(scenario, fidelity=plan.fidelity)
         got = answer(store, scenario.question(), fresh=fresh)
@@ -39,4 +39,4 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         return Done(f"scenarios.{name}", facts, (got.run_id,), int(not got.found))
 
     wanted = plan.options("scenarios").get("names", ())
-    return [Job(name, partial(one, name)) for name in registry.scenarios() if any(fnmatch(name, w) for w in wanted)]
+    return [Job(name, partial(one, name)) for name in catalogue.scenarios() if any(fnmatch(name, w) for w in wanted)]

@@ -46,7 +46,7 @@ PAGE = Page(
     path="/anatomy",
     title="Anatomy",
     order=20,
-    help="One message on its way through processes and channels, and where its time goes.",
+    help="The path of one message through processes and channels, and where its time is spent.",
     controls=(
         *_controls("anatomy", "", _FIRST),
         Control("anatomy-view", "value", "view", "one", choice(("one", "two"), "view")),
@@ -56,54 +56,27 @@ PAGE = Page(
 )
 
 
+_VIEWS = [{"label": "one message", "value": "one"}, {"label": "two side by side", "value": "two"}]
+_WAYS = [{"label": "there (rank 0 to rank 1)", "value": "there"}, {"label": "back", "value": "back"}]
+
+
 def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> Component:
     """The controls of one message."""
     written = str(values[f"{key}size"])
     size = size_of(written)
-    dropdown = {"clearable": False}
-    return html.Fieldset(
-        [
-            html.Legend(legend),
-            parts.controls(
-                parts.field("Runtime", dcc.Dropdown(menus.models(), values[f"{key}model"], id=f"{prefix}-model", **dropdown)),
-                parts.field("Platform", dcc.Dropdown(menus.platforms(), values[f"{key}platform"], id=f"{prefix}-platform", **dropdown)),
-                parts.field(
-                    "The two ranks",
-                    dcc.Dropdown(
-                        [
-                            {"label": "shared: on one host", "value": "shared"},
-                            {"label": "distributed: on two hosts", "value": "distributed"},
-                        ],
-                        values[f"{key}mode"],
-                        id=f"{prefix}-mode",
-                        **dropdown,
-                    ),
-                ),
-                parts.field(
-                    "Size",
-                    html.Div(
-                        [
-                            dcc.Input(id=f"{prefix}-size", type="text", value=written, debounce=True, size="10"),
-                            dcc.Slider(
-                                0,
-                                25,
-                                1,
-                                value=0 if size < 1 else min(25, round(size).bit_length()),
-                                marks=_MARKS,
-                                included=False,
-                                id=f"{prefix}-slider",
-                                updatemode="mouseup",
-                                allow_direct_input=False,
-                            ),
-                        ]
-                    ),
-                    "a size with its unit, or the slider: powers of two",
-                ),
-                parts.overrides_field(f"{prefix}-set", values[f"{key}set"], "; the names stand in the table below"),
-            ),
-        ],
-        className="message-controls",
+    slider = dcc.Slider(
+        0, 25, 1, value=0 if size < 1 else min(25, round(size).bit_length()), marks=_MARKS, included=False, id=f"{prefix}-slider",
+        updatemode="mouseup", allow_direct_input=False,
+    )  # fmt: skip
+    typed = dcc.Input(id=f"{prefix}-size", type="text", value=written, debounce=True, size="10")
+    fields = parts.controls(
+        parts.menu("Runtime", f"{prefix}-model", menus.models(), values[f"{key}model"]),
+        parts.menu("Platform", f"{prefix}-platform", menus.platforms(), values[f"{key}platform"]),
+        parts.menu("Placement", f"{prefix}-mode", menus.modes("both ranks on one host", "on two hosts"), values[f"{key}mode"]),
+        parts.field("Size", html.Div([typed, slider]), "a size with its unit, or use the slider for powers of two"),
+        parts.overrides_field(f"{prefix}-set", values[f"{key}set"], "; see the names in the table below"),
     )
+    return html.Fieldset([html.Legend(legend), fields], className="message-controls")
 
 
 def layout(query: Query, room: Room) -> Component:
@@ -114,24 +87,8 @@ def layout(query: Query, room: Room) -> Component:
         [
             parts.notices(wrong),
             parts.controls(
-                parts.field(
-                    "Show",
-                    dcc.RadioItems(
-                        [{"label": "one message", "value": "one"}, {"label": "two beside each other", "value": "two"}],
-                        values["view"],
-                        id="anatomy-view",
-                        inline=True,
-                    ),
-                ),
-                parts.field(
-                    "Way",
-                    dcc.RadioItems(
-                        [{"label": "there (rank 0 to rank 1)", "value": "there"}, {"label": "back", "value": "back"}],
-                        values["way"],
-                        id="anatomy-way",
-                        inline=True,
-                    ),
-                ),
+                parts.field("Show", dcc.RadioItems(_VIEWS, values["view"], id="anatomy-view", inline=True)),
+                parts.field("Direction", dcc.RadioItems(_WAYS, values["way"], id="anatomy-way", inline=True)),
             ),
             html.Div(
                 [
@@ -147,7 +104,7 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(id="anatomy-player", className="player"),
             dcc.Store(id="anatomy-scenes"),
             dcc.Store(id="anatomy-drawn"),
-            html.H2("Where the time goes"),
+            html.H2("Where the time is spent"),
             dcc.Graph(id="anatomy-stages", config=parts.GRAPH, style={"height": "22rem"}),
             html.Div(id="anatomy-tables"),
         ]
@@ -161,6 +118,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     """Stacked bars, one a message: microseconds by stage, in the colours of the moving picture."""
     import plotly.graph_objects as go
 
+    from retrompi.render.figures import hatched as hatched_bar
     from retrompi.render.figures import layout as common
     from retrompi.studio.scene import STAGES
     from retrompi.studio.words import STAGE_WORDS, time_of
@@ -175,27 +133,11 @@ def figure(shown: list[dict[str, Any]]) -> Any:
         if any(values):
             totals = [sum(ps for _, ps in m["bars"]) for m in arrived]
             told = [[time_of(v), f"{100 * v / t:.1f}", STAGE_WORDS[stage]] for v, t in zip(values, totals, strict=True)]
-            out.add_trace(
-                go.Bar(
-                    y=names,
-                    x=[v / scale for v in values],
-                    name=stage,
-                    orientation="h",
-                    customdata=told,
-                    marker={
-                        "color": colour,
-                        "line": {"color": "white", "width": 1},
-                        "pattern": {
-                            "shape": "/" if hatched else "",
-                            "fgcolor": "white",
-                            "fillmode": "overlay",
-                            "size": 7,
-                            "solidity": 0.35,
-                        },
-                    },
-                    hovertemplate=f"<b>{stage}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
-                )
-            )
+            out.add_trace(go.Bar(
+                y=names, x=[v / scale for v in values], name=stage, orientation="h", customdata=told,
+                marker={"color": colour, "line": {"color": "white", "width": 1}, "pattern": hatched_bar("/" if hatched else "", 0.35)},
+                hovertemplate=f"<b>{stage}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
+            ))  # fmt: skip
     common(out, "")
     # From the bottom of the figure, with the room that its lines take: on a phone they are many.
     legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "traceorder": "normal"}
@@ -218,12 +160,12 @@ def _said(shown: list[dict[str, Any]]) -> Component:
         else:
             there, back = m["legs"]
             half = f"A PingPong reports half a round trip, {time_of((there + back) // 2)}"
-            same = "there and back take the same" if there == back else f"there {time_of(there)}, back {time_of(back)}"
+            same = "both directions take the same" if there == back else f"forward {time_of(there)}, back {time_of(back)}"
             lines.append(
                 html.P([html.B(name), f": {time_of(m['scene']['total'])} {'there' if m['way'] == 0 else 'back'}. {half} ({same})."])
             )
         if m["outside"]:
-            lines.append(html.P(f"Outside of what the model was calibrated for: {'; '.join(m['outside'])}.", className="soft"))
+            lines.append(html.P(f"Outside the model's calibrated range: {'; '.join(m['outside'])}.", className="soft"))
     return html.Div(lines)
 
 
@@ -244,34 +186,15 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
         block: list[Component] = [html.H2(f"{'AB'[i]}: {m['title']}" if len(shown) > 1 else "Hop by hop")]
         if "hops" in m:
             total = sum(h["took"] for h in m["hops"])
-            end = {
-                "where": "",
-                "what": "the receive call returns: all of the above",
-                "stage": "",
-                "times": None,
-                "took": total,
-                "begin": total,
-            }
-            caption = (
-                f"What the message waits for or does at each moment; the times sum to {time_of(total)} exactly ({total:,} ps)".replace(
-                    ",", " "
-                )
-            )
+            end = {"where": "", "what": "the receive call returns: sum of the above", "stage": "", "times": None,
+                   "took": total, "begin": total}  # fmt: skip
+            exact = f"{total:,}".replace(",", " ")
+            caption = f"What the message does or waits for at each moment; the times add up to {time_of(total)} exactly ({exact} ps)"
             block.append(html.Div(parts.table([*m["hops"], end], told, id=f"anatomy-hops-{'ab'[i]}", caption=caption), className="hops"))
-        block.append(
-            html.Details(
-                [
-                    html.Summary("The mechanism's parameters and where their values come from"),
-                    parts.table(
-                        m["parameters"],
-                        [("name", "parameter"), ("text", "value"), ("help", "what it is"), ("source", "source")],
-                        id=f"anatomy-parameters-{'ab'[i]}",
-                    ),
-                ],
-                open=len(shown) == 1,
-                className="parameters",
-            )
-        )
+        heads = [("name", "parameter"), ("text", "value"), ("help", "what it is"), ("source", "source")]
+        listed = parts.table(m["parameters"], heads, id=f"anatomy-parameters-{'ab'[i]}")
+        words = html.Summary("The mechanism's parameters and where their values come from")
+        block.append(html.Details([words, listed], open=len(shown) == 1, className="parameters"))
         blocks.append(html.Div(block))
     return html.Div(blocks, className="pair")
 
@@ -295,31 +218,15 @@ def register(app: Dash, room: Room) -> None:
         return [m["scene"] for m in shown if "scene" in m], figure(shown), _said(shown), _tables(shown)
 
     parts.register_job(
-        app,
-        room,
-        "anatomy",
-        [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)],
-        begin,
-        [
-            Output("anatomy-scenes", "data"),
-            Output("anatomy-stages", "figure"),
-            Output("anatomy-said", "children"),
-            Output("anatomy-tables", "children"),
-        ],
-        show,
-    )
-    app.clientside_callback(
-        ClientsideFunction("retrompi_anatomy", "draw"), Output("anatomy-drawn", "data"), Input("anatomy-scenes", "data")
-    )
-    app.clientside_callback(
-        ClientsideFunction("retrompi_anatomy", "second"), Output("anatomy-second", "style"), Input("anatomy-view", "value")
-    )
+        app, room, "anatomy", [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)], begin,
+        parts.outputs("anatomy-scenes.data", "anatomy-stages.figure", "anatomy-said.children", "anatomy-tables.children"), show,
+    )  # fmt: skip
+
+    def in_browser(function: str, *wires: Any, **more: Any) -> None:
+        app.clientside_callback(ClientsideFunction("retrompi_anatomy", function), *wires, **more)
+
+    in_browser("draw", Output("anatomy-drawn", "data"), Input("anatomy-scenes", "data"))
+    in_browser("second", Output("anatomy-second", "style"), Input("anatomy-view", "value"))
     for prefix in ("anatomy", "anatomy-b"):
-        app.clientside_callback(
-            ClientsideFunction("retrompi_anatomy", "size"),
-            Output(f"{prefix}-slider", "value"),
-            Output(f"{prefix}-size", "value"),
-            Input(f"{prefix}-slider", "value"),
-            Input(f"{prefix}-size", "value"),
-            prevent_initial_call=True,
-        )
+        ends = [f"{prefix}-slider", f"{prefix}-size"]
+        in_browser("size", *(Output(i, "value") for i in ends), *(Input(i, "value") for i in ends), prevent_initial_call=True)

@@ -45,7 +45,7 @@ PAGE = Page(
     path="/curves",
     title="Curves",
     order=10,
-    help="One-way time and bandwidth against message size: runtimes, what the papers state, stored runs and measured curves over them.",
+    help="One-way time and bandwidth over message size: runtimes, published statements, stored runs and measured curves.",
     controls=(
         Control("curves-models", "value", "model", ["wmpi", "winmpich", "hpvm"], choice(registry.model_names, "model")),
         Control("curves-platform", "value", "platform", "nt-pair", choice(_platforms, "platform")),
@@ -79,10 +79,10 @@ def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
 def layout(query: Query, room: Room) -> Component:
     """The controls as the query says; the figure, the statements and the numbers below."""
     values, wrong = read(PAGE.controls, query)
-    platforms = [{"value": OWN, "label": "each runtime's own (where it was calibrated)"}, *menus.platforms()]
+    platforms = [{"value": OWN, "label": "each runtime's own (on which it was calibrated)"}, *menus.platforms()]
     stored = _choices(room, parts.session())
     if len(there := _there(values["run"], stored)) < len(values["run"]):
-        wrong.append("a measured curve of this link was uploaded in another browser, or has been removed; upload it again")
+        wrong.append("a measured curve of this link was uploaded in another browser session, or has been removed; upload it again")
         values["run"] = there
     known = {o["value"] for o in stored}
     stored += [{"value": name, "label": name} for name in values["run"] if name not in known]
@@ -90,36 +90,20 @@ def layout(query: Query, room: Room) -> Component:
         [
             parts.notices(wrong),
             parts.controls(
-                parts.field("Runtimes", dcc.Dropdown(menus.models(), values["model"], multi=True, id="curves-models")),
-                parts.field("Platform", dcc.Dropdown(platforms, values["platform"], clearable=False, id="curves-platform")),
-                parts.field("Modes", dcc.Dropdown(_mode_options(values["platform"], values["mode"]), values["mode"], multi=True,
-                                                  id="curves-modes"), "where the two ranks run"),
-                parts.field(
-                    "Stored runs and measured curves over them",
-                    dcc.Dropdown(stored, values["run"], multi=True, id="curves-overlays",
-                                 placeholder="none" if stored else "none in the store"),
-                ),
+                parts.menu("Runtimes", "curves-models", menus.models(), values["model"], multi=True, clearable=True),
+                parts.menu("Platform", "curves-platform", platforms, values["platform"]),
+                parts.menu("Modes", "curves-modes", _mode_options(values["platform"], values["mode"]), values["mode"],
+                           "where the two ranks run", multi=True, clearable=True),
+                parts.menu("Overlay stored runs and measured curves", "curves-overlays", stored, values["run"], multi=True,
+                           clearable=True, placeholder="none" if stored else "none in the store"),
                 parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="curves-series", inline=True)),
                 parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="curves-y", inline=True)),
                 parts.group("Published statements", dcc.Checklist([{"value": "1", "label": "show"}], values["published"],
                                                                   id="curves-published", inline=True)),
-                parts.field("Message sizes", dcc.Input(id="curves-sizes", type="text", value=values["sizes"], debounce=True,
-                            placeholder="0 B to 4 MiB, doubling"), "e.g. 0,1KiB..1MiB:x2"),
+                parts.entry("Message sizes", "curves-sizes", values["sizes"], "e.g. 0,1KiB..1MiB:x2", placeholder="0 B to 4 MiB, doubling"),
             ),
-            html.Div(
-                [
-                    dcc.Upload(html.Button("Upload a measured curve", type="button", className="quiet"), id="curves-upload", multiple=False,
-                               max_size=room.limits.upload_B),
-                    html.Span(
-                        "a table (CSV: a size and a time or a bandwidth a row), or what NetPIPE, OSU, IMB, mpptest or mpi4py printed; at "
-                        f"most {format_bytes(room.limits.upload_B)}. It stays on the machine of this studio and is removed with your "
-                        "session.",
-                        className="soft",
-                    ),
-                ],
-                className="upload-row", **{"data-most": str(room.limits.upload_B)},
-            ),
-            html.Div(id="curves-upload-said", role="status", **{"aria-live": "polite"}),
+            *parts.upload_row("curves", "Upload a measured curve", room.limits.upload_B, "a CSV table (a size and a time or bandwidth per "
+                              "row), or output of NetPIPE, OSU, IMB, mpptest or mpi4py"),
             parts.job_bar("curves"),
             html.Div(id="curves-problems"),
             dcc.Graph(id="curves-figure", config=parts.GRAPH, className="plot"),
@@ -146,8 +130,7 @@ def register(app: Dash, room: Room) -> None:
     kept = of_room(room)
 
     @app.callback(
-        Output("curves-overlays", "options"), Output("curves-overlays", "value"), Output("curves-upload-said", "children"),
-        Output("curves-upload", "contents"),
+        *parts.outputs("curves-overlays.options", "curves-overlays.value", "curves-upload-said.children", "curves-upload.contents"),
         Input("curves-upload", "contents"), State("curves-upload", "filename"), State("curves-overlays", "value"),
         prevent_initial_call=True,
     )  # fmt: skip
@@ -159,7 +142,7 @@ def register(app: Dash, room: Room) -> None:
             upload = kept.add(parts.session(), filename, contents, "curve")
         except UsageError as error:
             return no_update, no_update, parts.notices([str(error)]), None
-        said = html.P(f"{upload.label}, {format_bytes(upload.bytes)}, is uploaded.", className="soft")
+        said = parts.uploaded_line(upload.label, upload.bytes)
         options = _choices(room, parts.session())
         return options, [*_there(before, options), f"{UPLOAD}{upload.id}"], said, None
 
@@ -179,7 +162,7 @@ def register(app: Dash, room: Room) -> None:
         wanted = [(m, _where(m, platform), mode) for m in models for mode in chosen]
         if len(wanted) + len(overlays) > MOST_CURVES:
             raise UsageError(
-                f"{len(wanted) + len(overlays)} curves are too many for one figure; take {MOST_CURVES} at most", code="too-many"
+                f"{len(wanted) + len(overlays)} curves are too many for one figure; choose at most {MOST_CURVES}", code="too-many"
             )
         # An upload that is gone is a line of the answer: the other curves are drawn all the same.
         files: dict[str, tuple[str, str]] = {}
@@ -202,7 +185,7 @@ def register(app: Dash, room: Room) -> None:
             if c["outcome"] != "completed":
                 lines.append(c["detail"])
             if c["outside"]:
-                lines.append(f"{c['model']} is outside of its calibrated range: {'; '.join(c['outside'])}")
+                lines.append(f"{c['model']} is outside its calibrated range: {'; '.join(c['outside'])}")
         figure = drawing.curves_figure(answer, series, y, bool(published))
         told = html.Div([parts.notices(lines), *(html.P(line, className="soft") for line in answer["read"])])
         return figure, told, _statements(answer) if published else None, _numbers(answer, series)
@@ -211,8 +194,7 @@ def register(app: Dash, room: Room) -> None:
         app, room, "curves",
         [Input(f"curves-{name}", "value") for name in ("models", "platform", "modes", "overlays", "sizes")],
         begin,
-        [Output("curves-figure", "figure"), Output("curves-problems", "children"), Output("curves-statements", "children"),
-         Output("curves-numbers", "children")],
+        parts.outputs("curves-figure.figure", "curves-problems.children", "curves-statements.children", "curves-numbers.children"),
         show,
         views=[Input("curves-series", "value"), Input("curves-y", "value"), Input("curves-published", "value")],
     )  # fmt: skip
@@ -223,7 +205,7 @@ def register(app: Dash, room: Room) -> None:
     def download(_clicks: int, job: Any) -> Any:
         answer = room.jobs.state(parts.text(job), parts.session()).result
         if answer is None:
-            raise UsageError("there are no numbers yet")
+            raise UsageError("there are no results yet")
         rows = [
             {"curve": name, "size_B": r["size_B"], "time_us": r["time_us"], "bandwidth_MBps": r["bandwidth_MBps"],
              "repetitions": r.get("repetitions")}

@@ -36,7 +36,7 @@ PAGE = Page(
     path="/labs",
     title="Labs",
     order=80,
-    help="Labs to learn by: predict, measure, compare. Every student has numbers of their own.",
+    help="Teaching labs: predict, measure, compare. The parameters differ from student to student.",
     controls=(Control("labs-lab", "value", "lab", "", _lab), Control("labs-student", "value", "student", "", text(MOST_ID))),
 )
 
@@ -116,7 +116,7 @@ def _text(found: Lab, student: str) -> list[Part]:
         who = f"The numbers of {_student.shown_id(student)[:MOST_ID]}."
     else:
         values = _student.draw(found, "nobody")
-        who = "Give your id above: these are nobody's numbers, and yours are other ones."
+        who = "Enter your id above to see your own parameters; those shown are an example."
     written = _words.rendered(found, values, "you")
     views = commands(written)
     look = [html.H2("The same in the studio"), html.Ul([html.Li(html.A(what, href=address)) for what, address in views], id="labs-views")]
@@ -127,7 +127,7 @@ def _text(found: Lab, student: str) -> list[Part]:
         facts(
             [("goals", html.Ul(goals)), ("time", f"{found.minutes} minutes, {found.points:g} points"), ("needs", ", ".join(found.needs))]
         ),
-        html.P("Start it in a folder of your own; checking, hints and the report are commands there:"),
+        html.P("Start it in a new folder; checking, hints and the report are commands to run there:"),
         parts.copyable(begin, id="labs-start"),
         dcc.Markdown(_under(written), className="lab-text", link_target=None),
         *(look if views else []),
@@ -164,9 +164,9 @@ def layout(query: Query, room: Room) -> Component:
         [
             parts.notices(lines),
             parts.controls(
-                parts.field("Lab", dcc.Dropdown(known, values["lab"], id="labs-lab", clearable=False)),
-                parts.field("Student's id", dcc.Input(values["student"], id="labs-student", debounce=0.6, maxLength=MOST_ID,
-                                                      placeholder="the one that your teacher knows", autoComplete="off")),
+                parts.menu("Lab", "labs-lab", known, values["lab"]),
+                parts.entry("Student's id", "labs-student", values["student"], debounce=0.6, maxLength=MOST_ID,
+                            placeholder="the id you use for your teacher", autoComplete="off"),
             ),
             html.Div(_shown(values["lab"], values["student"]), id="labs-shown"),
         ]

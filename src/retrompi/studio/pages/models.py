@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from dash import Dash, Input, Output, dcc, html, no_update
+from dash import Dash, Input, Output, html, no_update
 
 from retrompi.base.errors import RetrompiError
 from retrompi.spec import registry
@@ -23,7 +23,7 @@ PAGE = Page(
     path="/models",
     title="Models",
     order=50,
-    help="What each runtime's model assumes: every number with its unit, its range and the kind of source it comes from.",
+    help="The assumptions of each runtime model: every parameter with its unit, its range and its kind of source.",
     controls=(
         Control("models-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
         Control("models-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
@@ -49,33 +49,20 @@ def _dossier(model: str, room: Room) -> dict[str, Any]:
 def _head(card: dict[str, Any]) -> list[Part]:
     asked = urlencode({"model": card["name"]}, safe=":")
     base = card["variant_of"]
-    origin = {"retrompi": "shipped with retrompi", "user": "your own"}.get(card["origin"], "your own")
+    origin = "shipped with retrompi" if card["origin"] == "retrompi" else "your own"
+    of = [html.A(base, href=f"/models?{urlencode({'model': base}, safe=':')}"), f": {card['variant_note']}"] if base else ""
+    look = [html.A("its curves", href=f"/curves?{asked}"), " ", html.A("a message's anatomy", href=f"/anatomy?{asked}")]
     return [
         html.H2([f"{card['title']} ", html.Code(card["name"])]),
         html.P(card["summary"], className="lead"),
-        facts(
-            [
-                ("version", f"{card['version']} ({card['years']})"),
-                (
-                    "variant of",
-                    [html.A(base, href=f"/models?{urlencode({'model': base}, safe=':')}"), f": {card['variant_note']}"] if base else "",
-                ),
-                ("this model", f"{origin}, {card['hash'][:12]}"),
-                (
-                    "look",
-                    html.Span(
-                        [html.A("its curves", href=f"/curves?{asked}"), " ", html.A("a message's anatomy", href=f"/anatomy?{asked}")],
-                        className="links",
-                    ),
-                ),
-            ]
-        ),
+        facts([("version", f"{card['version']} ({card['years']})"), ("variant of", of), ("this model", f"{origin}, {card['hash'][:12]}"),
+               ("look", html.Span(look, className="links"))]),
         *card_parts.stands_for(card),
-    ]
+    ]  # fmt: skip
 
 
 def _own_platform(card: dict[str, Any]) -> str:
-    """The machine room that a model was calibrated in, else the first of all."""
+    """The platform that a model was calibrated on, else the first of all."""
     known = [p for p in (card["calibrated"] or {}).get("platforms", ()) if p in registry.platform_names()]
     return known[0] if known else "nt-pair"
 
@@ -93,15 +80,15 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
     differ = numbers.differences(cls)
     return [
         html.H2("Variants and rival hypotheses", id="variants"),
-        *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P("There are none.", className="soft")]),
+        *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P("None.", className="soft")]),
         html.H2("How a job is started", id="start"),
         *card_parts.start(numbers.starts(card["name"], room), room),
         html.H2("Collectives", id="collectives"),
-        html.P("The first row that fits counts.", className="soft"),
+        html.P("The first matching row is used.", className="soft"),
         html.Details([html.Summary(f"{len(card['collectives'])} rows"), card_parts.collectives(card["collectives"])]),
         html.H2("Fit", id="fit"),
         *card_parts.fit(card["fit"]),
-        html.H2("What judges it", id="judged"),
+        html.H2("Statements that judge it", id="judged"),
         *card_parts.judged(card["judged"]),
     ]
 
@@ -116,8 +103,8 @@ def layout(query: Query, room: Room) -> Component:
         [
             html.Div(parts.notices(lines)),
             parts.controls(
-                parts.field("Model", dcc.Dropdown(menus.models(), values["model"], id="models-model", clearable=False), wide=True),
-                parts.field("Machine room of the start", dcc.Dropdown(rooms, values["platform"], id="models-platform", clearable=False)),
+                parts.menu("Model", "models-model", menus.models(), values["model"], wide=True),
+                parts.menu("Platform of the start", "models-platform", rooms, values["platform"]),
             ),
             html.Div(_head(card), id="models-head"),
             html.H2("Numbers", id="numbers"),
@@ -132,12 +119,9 @@ def register(app: Dash, room: Room) -> None:
     """Another model, another filter."""
 
     @app.callback(
-        Output("models-head", "children"),
-        Output("models-rest", "children"),
-        Input("models-model", "value"),
-        Input("models-platform", "value"),
-        prevent_initial_call=True,
-    )
+        *parts.outputs("models-head.children", "models-rest.children"),
+        Input("models-model", "value"), Input("models-platform", "value"), prevent_initial_call=True,
+    )  # fmt: skip
     def other(model: str, platform: str | None) -> Any:
         if model not in registry.model_names() or (platform and platform not in registry.platform_names()):
             return no_update, no_update
@@ -146,11 +130,8 @@ def register(app: Dash, room: Room) -> None:
 
     @app.callback(
         Output("models-numbers", "children"),
-        Input("models-model", "value"),
-        Input("models-source", "value"),
-        Input("models-text", "value"),
-        prevent_initial_call=True,
-    )
+        Input("models-model", "value"), Input("models-source", "value"), Input("models-text", "value"), prevent_initial_call=True,
+    )  # fmt: skip
     def filtered(model: str, source: str | None, words: str | None) -> Any:
         if model not in registry.model_names():
             return no_update

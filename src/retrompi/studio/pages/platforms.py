@@ -1,4 +1,4 @@
-"""Machine rooms: machines, operating systems, memory levels and wires, every number with its source."""
+"""Platforms: machines, operating systems, memory levels and wires, every number with its source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = Page(
     path="/platforms",
     title="Platforms",
     order=60,
-    help="The machine rooms: their machines, operating systems, memories and wires, every number with where it comes from.",
+    help="The platforms: their machines, operating systems, memories and networks, with the source of every value.",
     controls=(
         Control("platforms-platform", "value", "platform", "nt-pair", choice(registry.platform_names, "platform")),
         Control("platforms-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
@@ -54,7 +54,7 @@ def _levels(platform: str) -> list[Part]:
     figure: go.Figure = memory_levels.figure(registry.platform(platform))
     return [
         html.H2("Memory", id="memory"),
-        html.P("What a copy of so many bytes gets of each level: the rates below, by the working set.", className="soft"),
+        html.P("The rate of a copy from each memory level, by the size of the working set.", className="soft"),
         dcc.Graph(figure=figure, id="platforms-memory", config=parts.GRAPH, className="plot"),
     ]
 
@@ -69,7 +69,7 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
     some = numbers.fitting(distinct, source, words)
     left = f"{len(some)} of {len(distinct)} numbers" if len(some) < len(distinct) else f"{len(distinct)} numbers"
     if not some:
-        return [card_parts.kinds(numbers.by_kind(distinct), source), html.P("No number fits this filter.", className="soft")]
+        return [card_parts.kinds(numbers.by_kind(distinct), source), html.P("No parameter matches this filter.", className="soft")]
     return [
         card_parts.kinds(numbers.by_kind(distinct), source),
         html.P(left, className="soft"),
@@ -87,17 +87,13 @@ def _card(platform: str) -> tuple[dict[str, Any], list[numbers.Group]]:
 
 
 def layout(query: Query, room: Room) -> Component:
-    """The card of one machine room, with filters on its numbers."""
+    """The card of one platform, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
     card, groups = _card(values["platform"])
     return html.Div(
         [
             html.Div(parts.notices(lines)),
-            parts.controls(
-                parts.field(
-                    "Platform", dcc.Dropdown(menus.platforms(), values["platform"], id="platforms-platform", clearable=False), wide=True
-                )
-            ),
+            parts.controls(parts.menu("Platform", "platforms-platform", menus.platforms(), values["platform"], wide=True)),
             html.Div(_head(card, groups), id="platforms-head"),
             html.Div(_levels(card["name"]), id="platforms-levels"),
             html.H2("Numbers", id="numbers"),
@@ -108,14 +104,12 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def register(app: Dash, room: Room) -> None:
-    """Another machine room, another filter."""
+    """Another platform, another filter."""
 
     @app.callback(
-        Output("platforms-head", "children"),
-        Output("platforms-levels", "children"),
-        Input("platforms-platform", "value"),
+        *parts.outputs("platforms-head.children", "platforms-levels.children"), Input("platforms-platform", "value"),
         prevent_initial_call=True,
-    )
+    )  # fmt: skip
     def other(platform: str) -> Any:
         if platform not in registry.platform_names():
             return no_update, no_update
@@ -123,11 +117,9 @@ def register(app: Dash, room: Room) -> None:
 
     @app.callback(
         Output("platforms-numbers", "children"),
-        Input("platforms-platform", "value"),
-        Input("platforms-source", "value"),
-        Input("platforms-text", "value"),
+        Input("platforms-platform", "value"), Input("platforms-source", "value"), Input("platforms-text", "value"),
         prevent_initial_call=True,
-    )
+    )  # fmt: skip
     def filtered(platform: str, source: str | None, words: str | None) -> Any:
         if platform not in registry.platform_names():
             return no_update

@@ -44,7 +44,7 @@ PAGE = Page(
     path="/replay",
     title="Replay",
     order=30,
-    help="A whole program on a runtime: timeline, communication matrix, the ranks' times, and how it ended.",
+    help="A complete program on a runtime: timeline, communication matrix, times of the ranks, and the outcome.",
     controls=(
         Control("replay-trace", "value", "trace", "made:broadcast", chosen),
         Control("replay-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
@@ -69,93 +69,40 @@ def layout(query: Query, room: Room) -> Component:
     values, wrong = read(PAGE.controls, query)
     known = options(room, parts.session())
     if values["trace"] not in {o["value"] for o in known}:
-        wrong.append("the trace of this link was uploaded in another browser, or has been removed; upload it again")
+        wrong.append("the trace of this link was uploaded in another browser session, or has been removed; upload it again")
         values["trace"] = "made:broadcast"
-    fixed = {"clearable": False}
     made = {} if values["trace"] in MADE else {"display": "none"}
+    ranks = parts.entry("Ranks", "replay-ranks", values["ranks"], f"2 to {MOST_RANKS}", type="number", min=2, max=MOST_RANKS, step=1)
+    size = parts.entry("Size", "replay-size", values["size"], "of each message, with its unit", size="10")
+    placements = menus.modes("all on one host", "one per host, round-robin")
+    figures = [
+        html.H2("What every process did"),
+        html.P("Drag to pan, scroll or pinch to zoom, double-click to reset. Hover over a bar for the call and its line in the "
+               "trace, or over either end of a line for the message.", className="soft"),
+        dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
+        html.H2("Communication matrix"),
+        html.Div([dcc.Graph(id=f"replay-{what}", config=parts.GRAPH, className="square") for what in ("bytes", "messages")],
+                 className="beside"),
+    ]  # fmt: skip
     return html.Div(
         [
             parts.notices(wrong),
             parts.controls(
-                parts.field("Trace", dcc.Dropdown(known, values["trace"], id="replay-trace", **fixed)),
-                parts.field("Runtime", dcc.Dropdown(menus.models(), values["model"], id="replay-model", **fixed)),
-                parts.field("Platform", dcc.Dropdown(menus.platforms(), values["platform"], id="replay-platform", **fixed)),
-                parts.field(
-                    "The ranks",
-                    dcc.Dropdown(
-                        [
-                            {"label": "shared: all on one host", "value": "shared"},
-                            {"label": "distributed: one a host, in turn", "value": "distributed"},
-                        ],
-                        values["mode"],
-                        id="replay-mode",
-                        **fixed,
-                    ),
-                ),
-                html.Div(
-                    [
-                        parts.field(
-                            "Ranks",
-                            dcc.Input(
-                                id="replay-ranks", type="number", min=2, max=MOST_RANKS, step=1, value=values["ranks"], debounce=True
-                            ),
-                            f"2 to {MOST_RANKS}",
-                        ),
-                        parts.field(
-                            "Size",
-                            dcc.Input(id="replay-size", type="text", value=values["size"], debounce=True, size="10"),
-                            "of each message, with its unit",
-                        ),
-                    ],
-                    id="replay-made",
-                    style=made,
-                ),
+                parts.menu("Trace", "replay-trace", known, values["trace"]),
+                parts.menu("Runtime", "replay-model", menus.models(), values["model"]),
+                parts.menu("Platform", "replay-platform", menus.platforms(), values["platform"]),
+                parts.menu("Placement", "replay-mode", placements, values["mode"]),
+                html.Div([ranks, size], id="replay-made", style=made),
                 parts.overrides_field("replay-set", values["set"]),
             ),
-            html.Div(
-                [
-                    dcc.Upload(
-                        html.Button("Upload a trace", type="button", className="quiet"),
-                        id="replay-upload",
-                        multiple=False,
-                        max_size=room.limits.upload_B,
-                    ),
-                    html.Span(
-                        f"a file of all ranks or an archive (tar, zip) of a file a rank, plain, gzip or zstd; at most "
-                        f"{format_bytes(room.limits.upload_B)}. It stays on the machine of this studio and is removed with your session.",
-                        className="soft",
-                    ),
-                ],
-                className="upload-row",
-                **{"data-most": str(room.limits.upload_B), "data-advice": ": pack it with zstd or gzip"},
-            ),
-            html.Div(id="replay-upload-said", role="status", **{"aria-live": "polite"}),
+            *parts.upload_row("replay", "Upload a trace", room.limits.upload_B, "one file for all ranks, or an archive (tar, zip) with "
+                              "one file per rank; plain, gzip or zstd", ": pack it with zstd or gzip"),
             parts.job_bar("replay"),
             html.Div(id="replay-said"),
-            html.Div(
-                [
-                    html.H2("What every process did"),
-                    html.P(
-                        "Drag to move, turn the wheel or pinch to zoom, double-click to see all. Point at a bar for the call and its line "
-                        "in the trace, at either end of a line for the message.",
-                        className="soft",
-                    ),
-                    dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
-                    html.H2("Who sends to whom"),
-                    html.Div(
-                        [
-                            dcc.Graph(id="replay-bytes", config=parts.GRAPH, className="square"),
-                            dcc.Graph(id="replay-messages", config=parts.GRAPH, className="square"),
-                        ],
-                        className="beside",
-                    ),
-                ],
-                id="replay-figures",
-                style={"display": "none"},
-            ),
+            html.Div(figures, id="replay-figures", style={"display": "none"}),
             html.Div(id="replay-tables"),
         ]
-    )
+    )  # fmt: skip
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
@@ -177,28 +124,16 @@ def _facts(r: Mapping[str, Any]) -> Component:
     )
     told: list[Component] = [head, parts.notices(r["cautions"])]
     if r["outside"]:
-        told.append(html.P(f"Outside of what the model was calibrated for: {'; '.join(r['outside'])}.", className="soft"))
+        told.append(html.P(f"Outside the model's calibrated range: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:
         told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
     if r["cycle"]:
         caption = "Each waits for the next one, the last for the first" if r["closed"] else "Each waits for the next one"
-        told.append(
-            parts.table(
-                r["cycle"],
-                [("process", "process"), ("action", "in"), ("file", "file"), ("line", "line"), ("waits_for", "waits for")],
-                caption=caption,
-                id="replay-cycle",
-            )
-        )
+        columns = [("process", "process"), ("action", "in"), ("file", "file"), ("line", "line"), ("waits_for", "waits for")]
+        told.append(parts.table(r["cycle"], columns, caption=caption, id="replay-cycle"))
     if r["waits"]:
-        told.append(
-            parts.table(
-                r["waits"],
-                [("rank", "rank"), ("file", "file"), ("line", "line"), ("action", "waits in"), ("on", "for")],
-                caption="Where every rank stood",
-                id="replay-waits",
-            )
-        )
+        columns = [("rank", "rank"), ("file", "file"), ("line", "line"), ("action", "waits in"), ("on", "for")]
+        told.append(parts.table(r["waits"], columns, caption="Position of every rank", id="replay-waits"))
     return html.Div(told)
 
 
@@ -206,45 +141,20 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
     def share(v: float) -> str:
         return f"{100 * v:.1f} %"
 
-    out: list[Component] = [
-        html.H2("Rank by rank"),
-        parts.table(
-            r["per_rank"],
-            [
-                ("rank", "rank"),
-                ("host", "host"),
-                ("time_s", "finished", seconds),
-                ("compute_s", "computing", seconds),
-                ("mpi_s", "in MPI", seconds),
-                ("cpu_s", "on the processor", seconds),
-                ("sent", "sent"),
-                ("bytes_sent", "bytes sent", format_bytes),
-                ("received", "received"),
-                ("bytes_received", "bytes received", format_bytes),
-            ],
-            id="replay-ranks-table",
-        ),
-    ]
+    ranks: list[Any] = [
+        ("rank", "rank"), ("host", "host"), ("time_s", "finished", seconds), ("compute_s", "computing", seconds),
+        ("mpi_s", "in MPI", seconds), ("cpu_s", "on the processor", seconds), ("sent", "sent"),
+        ("bytes_sent", "bytes sent", format_bytes), ("received", "received"),
+        ("bytes_received", "bytes received", format_bytes),
+    ]  # fmt: skip
+    out: list[Component] = [html.H2("Rank by rank"), parts.table(r["per_rank"], ranks, id="replay-ranks-table")]
     if r.get("sums"):
         kinds = [k for k in dict.fromkeys(k for row in r["sums"] for k in row) if k not in ("process", "host")]
-        out.append(
-            html.Details(
-                [
-                    html.Summary("Share of the run in each state"),
-                    parts.table(r["sums"], [("process", "process"), ("host", "host"), *((k, k, share) for k in kinds)], id="replay-sums"),
-                ],
-                open=len(r["sums"]) <= 24,
-            )
-        )
+        sums = parts.table(r["sums"], [("process", "process"), ("host", "host"), *((k, k, share) for k in kinds)], id="replay-sums")
+        out.append(html.Details([html.Summary("Fraction of the run in each state"), sums], open=len(r["sums"]) <= 24))
     if r["collectives"]:
-        out.append(
-            parts.table(
-                r["collectives"],
-                [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls of all members")],
-                caption="How the collectives were made",
-                id="replay-collectives",
-            )
-        )
+        columns = [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls by all members")]
+        out.append(parts.table(r["collectives"], columns, caption="Algorithms of the collectives", id="replay-collectives"))
     if r.get("notes"):
         out.append(html.P("Drawn from samples. " + " ".join(r["notes"]), className="soft", id="replay-sampled"))
     return html.Div(out)
@@ -255,14 +165,9 @@ def register(app: Dash, room: Room) -> None:
     of_room(room)
 
     @app.callback(
-        Output("replay-trace", "options"),
-        Output("replay-trace", "value"),
-        Output("replay-upload-said", "children"),
-        Output("replay-upload", "contents"),
-        Input("replay-upload", "contents"),
-        State("replay-upload", "filename"),
-        prevent_initial_call=True,
-    )
+        *parts.outputs("replay-trace.options", "replay-trace.value", "replay-upload-said.children", "replay-upload.contents"),
+        Input("replay-upload", "contents"), State("replay-upload", "filename"), prevent_initial_call=True,
+    )  # fmt: skip
     def uploaded(contents: Any, filename: Any) -> Any:
         if contents is None:
             return no_update, no_update, no_update, no_update
@@ -270,7 +175,7 @@ def register(app: Dash, room: Room) -> None:
             upload = room.uploads.add(parts.session(), filename, contents)
         except UsageError as error:
             return no_update, no_update, parts.notices([str(error)]), None
-        said = html.P(f"{upload.label}, {format_bytes(upload.bytes)}, is uploaded.", className="soft")
+        said = parts.uploaded_line(upload.label, upload.bytes)
         return options(room, parts.session()), f"upload:{upload.id}", said, None
 
     @app.callback(Output("replay-made", "style"), Input("replay-trace", "value"))
@@ -293,35 +198,16 @@ def register(app: Dash, room: Room) -> None:
         empty: dict[str, Any] = {"data": [], "layout": {}}
         bare = {k: {**f, "layout": {**f["layout"], "title": None}} if k == "gantt" else f for k, f in figures.items()}
         height = figures.get("gantt", {}).get("layout", {}).get("height", 300)
-        return (
-            _facts(r),
-            {} if figures else {"display": "none"},
-            bare.get("gantt", empty),
-            {"height": f"{height}px"},
-            bare.get("bytes", empty),
-            bare.get("messages", empty),
-            _rank_tables(r),
-        )
+        return (_facts(r), {} if figures else {"display": "none"}, bare.get("gantt", empty), {"height": f"{height}px"},
+                bare.get("bytes", empty), bare.get("messages", empty), _rank_tables(r))  # fmt: skip
 
     def failed(state: Any) -> Any:
         line = parts.notices([state.error]) if state.error else ""
         return line, {"display": "none"}, no_update, no_update, no_update, no_update, ""
 
     parts.register_job(
-        app,
-        room,
-        "replay",
-        [Input(c.id, c.property) for c in PAGE.controls],
-        begin,
-        [
-            Output("replay-said", "children"),
-            Output("replay-figures", "style"),
-            Output("replay-gantt", "figure"),
-            Output("replay-gantt", "style"),
-            Output("replay-bytes", "figure"),
-            Output("replay-messages", "figure"),
-            Output("replay-tables", "children"),
-        ],
-        show,
-        failed=failed,
-    )
+        app, room, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
+        parts.outputs("replay-said.children", "replay-figures.style", "replay-gantt.figure", "replay-gantt.style", "replay-bytes.figure",
+                      "replay-messages.figure", "replay-tables.children"),
+        show, failed=failed,
+    )  # fmt: skip

@@ -37,7 +37,7 @@ PAGE = Page(
     path="/scorecard",
     title="Scorecard",
     order=40,
-    help="Every published statement, judged against what is simulated; what a fit has seen and what was held out are counted apart.",
+    help="Every published statement, compared with the simulation; calibrated and held-out statements are counted separately.",
     controls=(*FILTERS, Control("scorecard-at", "data", "page", 1, number(1, 999, whole=True))),
 )
 
@@ -47,7 +47,7 @@ def _known(room: Room) -> tuple[list[Statement], str]:
     try:
         return stored(room.open_store()), ""
     except RetrompiError:
-        return statements([]), "The store cannot be read yet; judging makes one."
+        return statements([]), "There is no store yet; judging creates one."
 
 
 def _choice(values: Sequence[Any]) -> Choice:
@@ -61,7 +61,7 @@ def _list(found: Sequence[Statement], at: int) -> list[Part]:
     at = min(max(at, 1), pages)
     mine = found[(at - 1) * A_PAGE : at * A_PAGE]
     if not mine:
-        return [html.P("No statement fits these filters.", className="soft")]
+        return [html.P("No statement matches these filters.", className="soft")]
     first = (at - 1) * A_PAGE + 1
     line = (
         f"Statements {first} to {first + len(mine) - 1} of {len(found)}" if pages > 1 else f"{len(found)} statement{'s' * (len(found) > 1)}"
@@ -102,28 +102,17 @@ def layout(query: Query, room: Room) -> Component:
 
     titles = [(k, all_papers()[k].title if k in all_papers() else k) for k in papers()]
     fields = [
-        parts.field(
-            "Paper",
-            dcc.Dropdown(options("all papers", [(k, f"{k}: {t}") for k, t in titles]), want.paper, id="scorecard-paper", clearable=False),
-            wide=True,
-        ),
-        parts.field(
-            "Runtime or system",
-            dcc.Dropdown(options("all systems", [(s, s) for s in SYSTEMS]), want.system, id="scorecard-system", clearable=False),
-        ),
-        parts.field("Group", dcc.Dropdown(options("all groups", list(GROUPS.items())), want.group, id="scorecard-group", clearable=False)),
-        parts.field(
-            "Verdict", dcc.Dropdown(options("all verdicts", list(VERDICTS.items())), want.verdict, id="scorecard-verdict", clearable=False)
-        ),
-        parts.field(
-            "Words",
-            dcc.Input(want.text, id="scorecard-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. BF-SM-04 or startup"),
-        ),
+        parts.menu("Paper", "scorecard-paper", options("all papers", [(k, f"{k}: {t}") for k, t in titles]), want.paper, wide=True),
+        parts.menu("Runtime or system", "scorecard-system", options("all systems", [(s, s) for s in SYSTEMS]), want.system),
+        parts.menu("Group", "scorecard-group", options("all groups", list(GROUPS.items())), want.group),
+        parts.menu("Verdict", "scorecard-verdict", options("all verdicts", list(VERDICTS.items())), want.verdict),
+        parts.entry("Words", "scorecard-text", want.text, type="search", debounce=0.4, maxLength=80,
+                    placeholder="e.g. BF-SM-04 or startup"),
     ]
     judge = html.Div(
         [
-            html.Button("Judge", id="scorecard-judge", type="button", title="replay the chosen paper, or all of them, and judge anew"),
-            html.Small("Judges the chosen paper (or all) from the store; what is missing is simulated.", className="soft"),
+            html.Button("Judge", id="scorecard-judge", type="button", title="simulate the chosen paper, or all papers, and judge again"),
+            html.Small("Judges the chosen paper (or all papers); runs missing from the store are simulated.", className="soft"),
         ],
         className="action",
     )

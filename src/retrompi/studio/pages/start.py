@@ -23,7 +23,7 @@ def layout(query: Query, room: Room) -> Component:
         html.Li([html.H2(dcc.Link(page.title, href=page.path)), html.P(page.help)], className="card")
         for page in pages() if page.path != "/"
     ]  # fmt: skip
-    return html.Div([html.P("Change one number, predict what happens, and look."), html.Ul(cards, className="cards", id="start-cards")])
+    return html.Div([html.P("Change one parameter, predict what happens, and check."), html.Ul(cards, className="cards", id="start-cards")])
 
 
 def register(app: Dash, room: Room) -> None:

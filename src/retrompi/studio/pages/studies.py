@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.spec import registry
+from retrompi.studies import catalogue
 from retrompi.studio import parts, study_parts, studying
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part
@@ -28,7 +28,7 @@ SHOWN = (
     Control("studies-panel", "value", "panel", (), text(120)),
 )
 FORM = (
-    Control("studies-scenario", "value", "scenario", "bf-wmpi-shared", choice(registry.scenario_names, "scenario")),
+    Control("studies-scenario", "value", "scenario", "bf-wmpi-shared", choice(catalogue.scenario_names, "scenario")),
     Control("studies-key", "value", "key", "", text(120)),
     Control("studies-values", "value", "values", "", text(200)),
     Control("studies-key2", "value", "key2", "", text(120)),
@@ -38,7 +38,7 @@ PAGE = Page(
     path="/studies",
     title="Studies",
     order=70,
-    help="One scenario, many points: what changes when one thing does. Ready studies, those of the store, and small ones of your own.",
+    help="Parameter studies: one scenario, many points. Predefined studies, stored ones, and small ones of your own.",
     controls=(CHOSEN, *SHOWN, *FORM),
 )
 
@@ -108,54 +108,40 @@ def layout(query: Query, room: Room) -> Component:
     lines += [f"this study does not vary '{v[:60]}'" for k in ("by", "panel") for v in values[k] if v not in axes]
     # A study is named by its number once it has one: a link to a ready study keeps working when it has been run.
     which = next((s.key for s in some if which in (s.key, s.name)), "")
-    pick = [parts.field("Study", dcc.Dropdown(_options(some), which, id="studies-study", clearable=False), wide=True)]
+    pick = parts.menu("Study", "studies-study", _options(some), which, wide=True)
     views = [
-        parts.field(
-            "Metric",
-            dcc.Input(values["metric"], id="studies-metric", debounce=True, maxLength=60, placeholder="its own, or e.g. time@1MiB"),
-        ),
-        parts.field("Along", dcc.Dropdown(_axes(axes), values["x"] or None, id="studies-x", placeholder="as its axes call for")),
-        parts.field("Lines by", dcc.Dropdown(_axes(axes, False), [v for v in values["by"] if v in axes], id="studies-by", multi=True)),
-        parts.field(
-            "A figure for each", dcc.Dropdown(_axes(axes, False), [v for v in values["panel"] if v in axes], id="studies-panel", multi=True)
-        ),
-    ]
+        parts.entry("Metric", "studies-metric", values["metric"], maxLength=60, placeholder="its own, or e.g. time@1MiB"),
+        parts.menu("Along", "studies-x", _axes(axes), values["x"] or None, placeholder="chosen from the axes", clearable=True),
+        *(parts.menu(label, f"studies-{k}", _axes(axes, False), [v for v in values[k] if v in axes], multi=True, clearable=True)
+          for k, label in (("by", "Lines by"), ("panel", "One figure per"))),
+    ]  # fmt: skip
+    fields = [
+        parts.entry(label, f"studies-{k}", values[k], maxLength=most, placeholder=f"e.g. {example}")
+        for k, label, most, example in (
+            ("key", "Key", 120, "wmpi.packet"), ("values", "Values", 200, "8KiB..32KiB:x2"),
+            ("key2", "Second key (optional)", 120, "platform.host.quantum"), ("values2", "Its values", 200, "20ms,120ms"),
+        )
+    ]  # fmt: skip
     form = [values[k] for k in _FORM]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
-            parts.controls(*pick),
+            parts.controls(pick),
             html.Div(
                 [
                     html.Button("Run this study", id="studies-run", type="button"),
-                    html.Small(f"What is stored is found, the rest simulated; here up to {studying.MOST_POINTS} points.", className="soft"),
+                    html.Small(f"Stored runs are reused, the others simulated; at most {studying.MOST_POINTS} points.", className="soft"),
                 ],
                 className="action",
             ),
             parts.job_bar("studies"),
             dcc.Store(id="studies-ran"),
-            html.Details([html.Summary("How it is shown"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
+            html.Details([html.Summary("Display options"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
             html.Div(content, id="studies-shown"),
             html.H2("Vary something", id="vary"),
             parts.controls(
-                parts.field(
-                    "Scenario", dcc.Dropdown(registry.scenario_names(), values["scenario"], id="studies-scenario", clearable=False)
-                ),
-                parts.field(
-                    "Key", dcc.Input(values["key"], id="studies-key", debounce=True, maxLength=120, placeholder="e.g. wmpi.packet")
-                ),
-                parts.field(
-                    "Values",
-                    dcc.Input(values["values"], id="studies-values", debounce=True, maxLength=200, placeholder="e.g. 8KiB..32KiB:x2"),
-                ),
-                parts.field(
-                    "Second key (may be empty)",
-                    dcc.Input(values["key2"], id="studies-key2", debounce=True, maxLength=120, placeholder="e.g. platform.host.quantum"),
-                ),
-                parts.field(
-                    "Its values",
-                    dcc.Input(values["values2"], id="studies-values2", debounce=True, maxLength=200, placeholder="e.g. 20ms,120ms"),
-                ),
+                parts.menu("Scenario", "studies-scenario", catalogue.scenario_names(), values["scenario"]),
+                *fields,
             ),
             html.Div(
                 [html.Button("Run it", id="studies-vary", type="button"), html.Span(_form_line(form), id="studies-form", role="status")],
@@ -171,14 +157,10 @@ def register(app: Dash, room: Room) -> None:
     """Choosing, showing and running studies."""
 
     @app.callback(
-        Output("studies-study", "options"),
-        Output("studies-study", "value"),
-        Output("studies-list", "children"),
-        Input("studies-ran", "data"),
-        Input({"type": "studies-pick", "name": ALL}, "n_clicks"),
-        State("studies-study", "value"),
+        *parts.outputs("studies-study.options", "studies-study.value", "studies-list.children"),
+        Input("studies-ran", "data"), Input({"type": "studies-pick", "name": ALL}, "n_clicks"), State("studies-study", "value"),
         prevent_initial_call=True,
-    )
+    )  # fmt: skip
     def chosen(ran: Any, clicks: list[int | None], now: str | None) -> Any:
         some = _listed(room)
         if ctx.triggered_id == "studies-ran":
@@ -193,19 +175,10 @@ def register(app: Dash, room: Room) -> None:
         return no_update, str(ctx.triggered_id["name"]), no_update
 
     @app.callback(
-        Output("studies-shown", "children"),
-        Output("studies-x", "options"),
-        Output("studies-by", "options"),
-        Output("studies-panel", "options"),
-        Output("studies-metric", "value"),
-        Output("studies-x", "value"),
-        Output("studies-by", "value"),
-        Output("studies-panel", "value"),
-        Input("studies-study", "value"),
-        Input("studies-ran", "data"),
-        *(Input(c.id, c.property) for c in SHOWN),
-        prevent_initial_call=True,
-    )
+        *parts.outputs("studies-shown.children", "studies-x.options", "studies-by.options", "studies-panel.options", "studies-metric.value",
+                       "studies-x.value", "studies-by.value", "studies-panel.value"),
+        Input("studies-study", "value"), Input("studies-ran", "data"), *(Input(c.id, c.property) for c in SHOWN), prevent_initial_call=True,
+    )  # fmt: skip
     def view(which: str | None, _ran: Any, metric: Any, x: Any, by: Any, panel: Any) -> Any:
         if ctx.triggered_id == "studies-study":
             metric, x, by, panel = "", "", [], []
@@ -232,17 +205,11 @@ def register(app: Dash, room: Room) -> None:
         return f"study {study.name}", studying.run, (room.store, study.definition())
 
     parts.register_job(
-        app,
-        room,
-        "studies",
-        [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")],
-        begin,
-        [Output("studies-ran", "data")],
-        lambda result: result,
-        states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)],
-        resumes=True,
+        app, room, "studies", [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")], begin,
+        parts.outputs("studies-ran.data"), lambda result: result,
+        states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)], resumes=True,
         failed=lambda state: {"failed": state.id},
-    )
+    )  # fmt: skip
 
 
 def _texts(value: Any) -> list[str]:

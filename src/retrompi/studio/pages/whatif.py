@@ -11,7 +11,7 @@ from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import format_bytes
 from retrompi.spec import registry
-from retrompi.spec.model import resolve
+from retrompi.spec.registry import resolve
 from retrompi.studio import menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
@@ -34,7 +34,7 @@ PAGE = Page(
     path="/whatif",
     title="What if",
     order=15,
-    help="Change a number of the runtime or of its machines, and see the curve as it was and as it becomes.",
+    help="Change a parameter of the runtime or its platform, and compare the original curve with the changed one.",
     controls=(
         Control("whatif-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
         Control("whatif-platform", "value", "platform", "nt-pair", choice(registry.platform_names, "platform")),
@@ -69,9 +69,9 @@ def layout(query: Query, room: Room) -> Component:
         [
             html.Div(parts.notices([*wrong, *refused]), id="whatif-wrong"),
             parts.controls(
-                parts.field("Runtime", dcc.Dropdown(menus.models(), model, clearable=False, id="whatif-model")),
-                parts.field("Platform", dcc.Dropdown(menus.platforms(), platform, clearable=False, id="whatif-platform")),
-                parts.field("Mode", dcc.Dropdown(_modes(platform, mode), mode, clearable=False, id="whatif-mode")),
+                parts.menu("Runtime", "whatif-model", menus.models(), model),
+                parts.menu("Platform", "whatif-platform", menus.platforms(), platform),
+                parts.menu("Mode", "whatif-mode", _modes(platform, mode), mode),
                 parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="whatif-series", inline=True)),
                 parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="whatif-y", inline=True)),
             ),
@@ -80,8 +80,8 @@ def layout(query: Query, room: Room) -> Component:
                     html.Div(
                         [
                             html.Div([html.H2("Parameters"), html.Button("As it was", id="whatif-reset", className="quiet", type="button",
-                                      title="every parameter back to the model's own value")], className="page-head"),
-                            parts.field("Find", dcc.Input(id="whatif-find", type="search", placeholder="name or words", value="")),
+                                      title="reset every parameter to the model's value")], className="page-head"),
+                            parts.field("Find", dcc.Input(id="whatif-find", type="search", placeholder="name or text", value="")),
                             html.Div(_groups(known, sets), id="whatif-parameters"),
                         ],
                         className="whatif-parameters",
@@ -89,7 +89,7 @@ def layout(query: Query, room: Room) -> Component:
                     html.Div(
                         [
                             figure,
-                            html.H2("The same on the command line"),
+                            html.H2("Equivalent command"),
                             parts.copyable(_command(model, platform, mode, known, sets), id="whatif-command"),
                             html.Div([html.Button("Keep in store", id="whatif-keep", className="quiet", type="button"),
                                       html.Span("", id="whatif-keep-line", role="status")], className="job"),
@@ -202,8 +202,8 @@ def register(app: Dash, room: Room) -> None:
                             Input("whatif-find", "value"), Input("whatif-parameters", "children"))  # fmt: skip
 
     @app.callback(
-        Output("whatif-parameters", "children"), Output("whatif-slots", "data"), Output("whatif-mode", "options"),
-        Output("whatif-mode", "value"), Output("whatif-wrong", "children"),
+        *parts.outputs("whatif-parameters.children", "whatif-slots.data", "whatif-mode.options", "whatif-mode.value",
+                       "whatif-wrong.children"),
         Output("whatif-sets", "data", allow_duplicate=True), Output("whatif-question", "data", allow_duplicate=True),
         Input("whatif-model", "value"), Input("whatif-platform", "value"), Input("whatif-mode", "value"), Input("whatif-reset", "n_clicks"),
         State("whatif-sets", "data"), prevent_initial_call=True,
@@ -238,8 +238,7 @@ def register(app: Dash, room: Room) -> None:
 
     parts.register_job(
         app, room, "whatif", [Input("whatif-question", "data")], begin,
-        [Output("whatif-figure", "figure"), Output("whatif-outcome", "children"), Output("whatif-numbers", "children"),
-         Output("whatif-command", "children")],
+        parts.outputs("whatif-figure.figure", "whatif-outcome.children", "whatif-numbers.children", "whatif-command.children"),
         show, views=[Input("whatif-series", "value"), Input("whatif-y", "value")],
     )  # fmt: skip
 
@@ -253,7 +252,7 @@ def register(app: Dash, room: Room) -> None:
         job = room.jobs.submit(parts.session(), "keeping a run", runs.keep, room.places, *_asked(question))
         state = room.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
         if state.status != "done":
-            return state.error or "it is being simulated for the store; 'retrompi runs list' will have it"
+            return state.error or "it is being simulated for the store; 'retrompi runs list' will show it"
         return f"run {state.result['run']} of the store" + (" (it was there already)" if state.result["there"] else "")
 
 
@@ -287,11 +286,11 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
         if run is not None and run["outcome"] != "completed":
             out.append(html.P([html.Strong(f"{name}: {run['outcome']}. "), run["detail"]], className="notice ended"))
     if changed is None:
-        out.append(html.P("Nothing is changed yet.", className="soft"))
+        out.append(html.P("Nothing has been changed yet.", className="soft"))
     elif changed["rows"] == base["rows"] and changed["outcome"] == base["outcome"]:
-        out.append(html.P("The two curves are the same: what was changed plays no part in this configuration.", className="notice"))
+        out.append(html.P("The two curves are identical: the changes have no effect in this configuration.", className="notice"))
     if changed is not None and answer["outside"]:
-        out.append(html.P(f"Outside of the model's calibrated range: {'; '.join(answer['outside'])}.", className="soft"))
+        out.append(html.P(f"Outside the model's calibrated range: {'; '.join(answer['outside'])}.", className="soft"))
     stored = [f"{name}: run {run['run']} of the store" for name, run in (("as it was", base), ("changed", changed)) if run and run["run"]]
     return [*out, html.P("; ".join(stored), className="soft")] if stored else out
 

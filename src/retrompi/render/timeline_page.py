@@ -254,9 +254,7 @@ def matrix_figure(t: Timeline, what: str) -> go.Figure:
     cells, block = matrix(t, what)
     names = [f"{i * block}" if block == 1 else f"{i * block}–{min(t.ranks, (i + 1) * block) - 1}" for i in range(len(cells))]
     say = format_bytes if what == "bytes" else _messages
-    text = [
-        [f"rank {a} → rank {b}<br>{say(v)}" for b, v in zip(names, row, strict=True)] for a, row in zip(names, cells, strict=True)
-    ]
+    text = [[f"rank {a} → rank {b}<br>{say(v)}" for b, v in zip(names, row, strict=True)] for a, row in zip(names, cells, strict=True)]
     figure = go.Figure(go.Heatmap(
         z=[[v if v > 0 else None for v in row] for row in cells], x=names, y=names, colorscale="Cividis", reversescale=True, hovertext=text,
         hoverinfo="text", zmin=0, zmax=max(max(row) for row in cells) or 1, xgap=1, ygap=1,
@@ -318,7 +316,7 @@ def section(full: Timeline, name: str = "timeline") -> tuple[str, dict[str, go.F
     figures = {f"{name}-gantt": gantt(t)}
     height = figures[f"{name}-gantt"].layout.height
     html = f'{said}{hint}<div class="gantt" id="{name}-gantt" style="height:{height}px" role="img" aria-label="Timeline"></div>'
-    html += f"<details open><summary>Share of the run in each state</summary>{_sums(t)}</details>"
+    html += f"<details open><summary>Fraction of the run in each state</summary>{_sums(t)}</details>"
     if t.traffic:
         figures |= {f"{name}-{what}": matrix_figure(t, what) for what in ("messages", "bytes")}
         block = -(-t.ranks // _CELLS)

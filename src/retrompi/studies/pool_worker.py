@@ -1,7 +1,7 @@
 """A worker process of the pool: it does jobs one after the other.
 
-``python -m retrompi.studies.forking FD PARENT`` speaks over a socket: a greeting first, then (ticket, Done) for each (ticket, begun, Job).
-It ends with its parent, or when the other end is closed; a simulation ends with its worker, however that ends.
+``python -m retrompi.studies.pool_worker FD PARENT`` speaks over a socket: a greeting first, then (ticket, Done) for each
+(ticket, begun, Job). It ends with its parent, or when the other end is closed; a simulation ends with its worker, however that ends.
 
 A simulation of no great length is done in this process: a fork of it costs more than a PingPong. Should that end the process, the job
 is begun again, and then (as all long ones, and those on SimGrid's wire, which allows one simulation a process) in a fork, whose
@@ -24,6 +24,7 @@ from typing import Any
 
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import worker
+from retrompi.sim.processes import end_with_parent, last_words
 
 __all__ = ["HELLO", "Forking"]
 
@@ -66,7 +67,7 @@ class Forking:
                 break
         os.lseek(self._errors, 0, os.SEEK_SET)
         said = os.read(self._errors, _CHUNK)
-        raise EngineError(f"the simulation died: {worker.last_words(status, said)}")
+        raise EngineError(f"the simulation died: {last_words(os.waitstatus_to_exitcode(status), said)}")
 
     def _inside(self, config: dict[str, Any], traces: Sequence[Any]) -> dict[str, Any]:
         from retrompi import _engine
@@ -124,7 +125,7 @@ def _scratch() -> int:
 
 def serve(descriptor: int, parent: int) -> None:
     """Does jobs until the other end is closed."""
-    worker.end_with_parent(parent)
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asked
     asker = Connection(descriptor)
     from retrompi.sim import simulate  # noqa: F401  what every job needs is there before the first fork

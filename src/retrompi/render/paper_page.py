@@ -129,7 +129,7 @@ def _card(card: Card) -> str:
         fitted = [[escape(f[k]) for k in ("what", "name", "text")] for f in card.fit]
         fit = "<h3>Fit: bounds, residuals, identifiability</h3>" + table(("what", "name", ""), fitted)
     variants = "".join(f"<li><b>{escape(n)}</b>: {escape(note)}</li>" for n, note in card.variants)
-    others = f"<h3>Variants and rival hypotheses that can be run</h3><ul>{variants}</ul>" if variants else ""
+    others = f"<h3>Variants and rival hypotheses</h3><ul>{variants}</ul>" if variants else ""
     return (
         f"<details><summary>{escape(card.title)} ({escape(card.version)}, {escape(card.years)})</summary>"
         f"<p>{escape(card.summary)}</p>{table(head, rows)}{fit}{others}</details>"
@@ -172,7 +172,7 @@ _OWN = ("anatomy-", "fidelity-")
 
 def _captioned(figure: go.Figure, name: str, caption: str, lacking: Sequence[str]) -> str:
     text = f'<p class="soft">{escape(caption)}</p>' if caption else ""
-    text += f'<p class="defect">Nothing was simulated for: {escape(", ".join(lacking))}</p>' if lacking else ""
+    text += f'<p class="defect">No simulation for: {escape(", ".join(lacking))}</p>' if lacking else ""
     return figure_html(figure, name).replace("</figcaption>", f"</figcaption>{text}", 1)
 
 
@@ -210,7 +210,7 @@ def measured_table(found: Sequence[StoredCurve]) -> str:
         return ""
     told = [row_of(m) for m in found]
     rows = [[escape(str(v)) for v in r.values()] for r in told]
-    note = "<p>Drawn in black and grey. They were measured elsewhere than what is published or simulated here, and judge neither.</p>"
+    note = "<p>Drawn in black and grey. Measured on other systems than those published or simulated here; not used for judging.</p>"
     return note + table(tuple(told[0]), rows)
 
 
@@ -244,7 +244,7 @@ def page(
     """
     paper = study.paper
     readings = table(
-        ("the paper's words", "how they are read"),
+        ("the paper's words", "interpretation"),
         ((escape(k), escape(v)) for k, v in READINGS.items()),
     )
     stacks = "".join(figure_html(f, n) for n, f in figures.items() if n.startswith("anatomy-"))
@@ -261,15 +261,15 @@ def page(
         ("measured", "Measured curves", measured_table(study.measured)),
         ("tables", "Tables: published and simulated", _exhibits(study, figures)),
         ("why", "Why", f'<div class="why">{whys}</div>' if whys else ""),
-        ("anatomy", "Where the time of one message goes", f'<div class="figures">{stacks}</div>' if stacks else ""),
+        ("anatomy", "Where the time of one message is spent", f'<div class="figures">{stacks}</div>' if stacks else ""),
         (
             "verdicts",
-            "What was published, and what comes out",
-            _verdict_tables(study.verdicts) + f"<details><summary>How the paper's words are read</summary>{readings}</details>",
+            "Published statements and simulated results",
+            _verdict_tables(study.verdicts) + f"<details><summary>Interpretation of the paper's wording</summary>{readings}</details>",
         ),
         ("systems", "Claims by system and kind", _index(study)),
         ("start", "Starting a job", _startup(study)),
-        ("fidelity", "The fidelity ladder", ladder),
+        ("fidelity", "Levels of fidelity", ladder),
         ("models", "The models and the machines", models),
     )
     shown = [part for part in sections if part[2]]
@@ -277,9 +277,9 @@ def page(
     above = f'<a href="{escape(home)}">All papers</a> ' if home else ""
     body = "".join(f'<h2 id="{name}">{title}</h2>{html}' for name, title, html in shown)
     runtimes = ", ".join(name_of(m) for m in paper.models)
-    marked = " Stars, bands and dashed lines are what the paper's text states; its plotted figures are lost, and no point of theirs is"
+    marked = " Stars, bands and dashed lines show what the paper's text states; its plotted figures are lost, and no point of them is"
     marked = f"{marked} invented here." if study.points else ""
-    rung = "" if paper.fidelity == "mechanism" else f" Simulated at the rung {paper.fidelity} of the fidelity ladder, not the mechanism."
+    rung = "" if paper.fidelity == "mechanism" else f" Simulated at fidelity level {paper.fidelity}, not with the mechanism."
     told = " · ".join(t for t in (footer, f"drawn from runs {ranges(study.runs)} of the store" if study.runs else "") if t)
     return document(
         paper.title,

@@ -19,7 +19,7 @@ from retrompi.papers.paper import all_papers
 from retrompi.render.figures import curve_figure, name_of
 from retrompi.render.html import document, save, table
 from retrompi.render.overlay import Mark, marks
-from retrompi.render.page import drawing, figure_html, measured_table
+from retrompi.render.paper_page import drawing, figure_html, measured_table
 from retrompi.render.stored_curves import add
 
 __all__ = ["Simulated", "figures", "published", "write"]

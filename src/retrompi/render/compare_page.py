@@ -20,7 +20,7 @@ from retrompi.measure.compare import Comparison, Row, Split, Verdict
 from retrompi.measure.compare.comparison import FIT
 from retrompi.render.figures import AXIS, faint, hatched, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, percent, save, table
-from retrompi.render.page import drawing, figure_html
+from retrompi.render.paper_page import drawing, figure_html
 
 __all__ = ["LOOKS", "NAMES", "figures", "pair_name", "places", "share", "steps", "write"]
 
@@ -150,10 +150,10 @@ def _curve_figure(c: Comparison) -> go.Figure:
     _curves(figure, c)
     _errors(figure, c)
     if any(r.use for r in c.rows):
-        for name, symbol in (("seen by the fit", "circle"), ("held out", "circle-open")):
+        for name, symbol in (("used by the fit", "circle"), ("held out", "circle-open")):
             figure.add_trace(go.Scatter(x=[None], y=[None], mode="markers", name=name,
                                         marker={"symbol": symbol, "size": 9, "color": "#444444"}), row=1, col=1)  # fmt: skip
-    layout(figure, "Time of a part, and the error of it" if is_curve(c.rows) else "Time, and the error of it")
+    layout(figure, "Time of one part, and its error" if is_curve(c.rows) else "Time and its error")
     if is_curve(c.rows):
         sizes = [float(r.size_B or 0) for r in c.rows]
         figure.update_xaxes(**size_axis(sizes, 0))
@@ -180,14 +180,14 @@ def _distribution_figure(c: Comparison) -> go.Figure | None:
                 x=x, y=y, mode="lines+markers", name=f"{pair_name(*pair)}{', ' + use if use else ''}",
                 line={"shape": "hv", "color": colour, "width": 2, "dash": dash if use != FIT else "solid"},
                 marker={"symbol": symbol if use in (FIT, "") else f"{symbol}-open", "size": 7},
-                hovertemplate="%{y:.0f} % of the rows are off by at most %{x:.2f} %<extra></extra>",
+                hovertemplate="%{y:.0f} % of the rows have an error of at most %{x:.2f} %<extra></extra>",
             ))  # fmt: skip
     if not figure.data:
         return None
     layout(figure, "Distribution of the errors")
     for level in (50, 95):
         figure.add_hline(y=level, line={"color": "#777", "width": 1, "dash": "dash"})
-    figure.update_xaxes(**AXIS, title={"text": "size of the error, %"}, rangemode="tozero")
+    figure.update_xaxes(**AXIS, title={"text": "absolute error, %"}, rangemode="tozero")
     figure.update_yaxes(**AXIS, title={"text": "rows that are no worse, %"}, range=[0, 103], tickvals=[0, 25, 50, 75, 95])
     return figure
 
@@ -205,7 +205,7 @@ def _split_figure(c: Comparison) -> go.Figure | None:
         ))  # fmt: skip
     if not figure.data:
         return None
-    layout(figure, "Where the difference comes from")
+    layout(figure, "Origin of the difference")
     figure.update_layout(barmode="group", margin={"l": 10})
     figure.update_xaxes(**{**AXIS, **_ZERO}, title={"text": "difference, % of the time of all ranks"})
     figure.update_yaxes(autorange="reversed", automargin=True)
@@ -338,11 +338,13 @@ def page(c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str
     title = f"{Path(c.program).name}: {', '.join(NAMES[b] for b in c.executions)}"
     links = " ".join(f'<a href="#{n}">{n.capitalize()}</a>' for n in ("curves", "sections", "calls", "provenance"))
     noise = c.noise()
-    floor = "" if noise is None else f" Half of the native band is {100 * noise:.1f} % of its median: differences below that say nothing."
+    floor = (
+        "" if noise is None else f" Half of the native band is {100 * noise:.1f} % of its median: smaller differences are not significant."
+    )
     fitted = ""
     if c.seen.fitted:
-        fitted = f" The fit of {escape(c.seen.model)} saw {len(c.seen.sizes)} sizes of single messages; they are marked."
-    other = "".join(f'<div>{figure_html(f, n)}</div>' for n, f in drawn.items() if n != "curves")
+        fitted = f" The fit of {escape(c.seen.model)} used {len(c.seen.sizes)} sizes of single messages; they are marked."
+    other = "".join(f"<div>{figure_html(f, n)}</div>" for n, f in drawn.items() if n != "curves")
     told = " · ".join(t for t in (footer, "drawn from runs " + ", ".join(str(e.run_id) for e in c.executions.values())
                                   if all(e.run_id is not None for e in c.executions.values()) else "") if t)  # fmt: skip
     return document(

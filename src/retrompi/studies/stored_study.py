@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
+from retrompi.studies import design
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -49,12 +50,11 @@ class Stored:
 
 
 def _row(store: Store, study: int | str) -> Row:
-    from retrompi.spec import registry
 
     try:
         return store.study(study)
     except UsageError:
-        if study in registry.study_names():
+        if study in design.study_names():
             raise UsageError(f"the ready study '{study}' has not been run yet: retrompi study run {study}", code="not-run-yet") from None
         raise
 

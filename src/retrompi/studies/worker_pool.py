@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import IO, Any
 
 from retrompi.base.errors import EngineError
-from retrompi.sim.worker import processors
+from retrompi.sim.processes import kill_group, last_words, processors
 from retrompi.studies.case import ERROR, Done, Job
-from retrompi.studies.forking import HELLO
+from retrompi.studies.pool_worker import HELLO
 
 __all__ = ["TRIES", "Pool", "processors"]
 
-MODULE = "retrompi.studies.forking"
+MODULE = "retrompi.studies.pool_worker"
 """What a worker runs."""
 TRIES = 3
 """How often a job is begun whose worker is lost."""
@@ -186,12 +184,9 @@ def _end(worker: _Worker) -> str:
     """Ends a worker and its simulation at once; how it ended by itself, in words."""
     worker.line.close()
     own = worker.process.poll()
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(worker.process.pid, signal.SIGKILL)
+    kill_group(worker.process.pid)
     code = worker.process.wait()
     code = code if own is None else own
     with worker.errors:
         worker.errors.seek(0)
-        said = [line for line in worker.errors.read().decode(errors="replace").splitlines() if line.strip()]
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return f"{how}; last words: {said[-1].strip()}" if said else how
+        return last_words(code, worker.errors.read())

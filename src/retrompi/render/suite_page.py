@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from retrompi.measure.compare.suite import Judged, row_of, totals, warnings_of
-from retrompi.render.comparison import LOOKS, NAMES, pair_name, share
+from retrompi.render.compare_page import LOOKS, NAMES, pair_name, share
 from retrompi.render.figures import AXIS, layout
 from retrompi.render.html import Content, boxes, document, save, table
-from retrompi.render.page import drawing, figure_html
+from retrompi.render.paper_page import drawing, figure_html
 
 __all__ = ["figure", "page", "write"]
 
@@ -47,7 +47,7 @@ def figure(done: Sequence[Judged], bound: float | None, backend: str, reference:
     # One program that is off by far must not press all others against the axis: its line then leaves the figure.
     most = 100 * max([2 * (bound or 0), *(2.5 * r["median"] for r in rows)], default=1)
     top = min(most, 105 * max([bound or 0, *(r["p95"] for r in rows)], default=1))
-    out.update_xaxes(title={"text": "size of the error, %"}, range=[0, top or 1], **AXIS)
+    out.update_xaxes(title={"text": "absolute error, %"}, range=[0, top or 1], **AXIS)
     out.update_yaxes(autorange="reversed", automargin=True)
     out.update_layout(margin={"l": 10}, barmode="overlay")
     return out
@@ -58,8 +58,21 @@ def _size(value: float | None) -> str:
 
 
 def _table(done: Sequence[Judged]) -> str:
-    head = ("program", "group", "pair", "n", "median", "95th", "worst", "bias", "whole program", "noise",
-            "in the noise", "most from", "runs")
+    head = (
+        "program",
+        "group",
+        "pair",
+        "n",
+        "median",
+        "95th",
+        "worst",
+        "bias",
+        "whole program",
+        "noise",
+        "in the noise",
+        "most from",
+        "runs",
+    )
     lines: list[list[Content]] = []
     for j in done:
         for r in row_of(j):

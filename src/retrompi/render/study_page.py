@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs
 
 from retrompi.render.figures import name_of
 from retrompi.render.html import Content, boxes, document, ranges, save, table
-from retrompi.render.page import drawing, figure_html
+from retrompi.render.paper_page import drawing, figure_html
 from retrompi.render.sweep_figures import Plan, choose, draw
 from retrompi.studies.about import About
 from retrompi.studies.table import Table, tables
@@ -65,8 +65,12 @@ def _failures(v: View) -> str:
         return ""
     head = ("point", *(a.key for a in v.axes), "outcome", "reason")
     rows: list[list[Content]] = [
-        [(str(f.position), "n"), *(escape(f.values[a.key]) for a in v.axes), f'<span class="fail">{escape(f.outcome)}</span>',
-         escape(f.reason)]
+        [
+            (str(f.position), "n"),
+            *(escape(f.values[a.key]) for a in v.axes),
+            f'<span class="fail">{escape(f.outcome)}</span>',
+            escape(f.reason),
+        ]
         for f in found[:_MOST_ROWS]
     ]
     more = f'<p class="soft">{len(found) - _MOST_ROWS:,} more.</p>' if len(found) > _MOST_ROWS else ""
@@ -90,7 +94,7 @@ def _definition(definition: Mapping[str, Any]) -> str:
     text = json.dumps(definition, indent=1, ensure_ascii=False)
     return (
         table(("key", "values"), rows)
-        + f"<details><summary>The whole definition</summary><div class='scroll'><pre><small>{escape(text)}</small></pre></div></details>"
+        + f"<details><summary>Complete definition</summary><div class='scroll'><pre><small>{escape(text)}</small></pre></div></details>"
     )
 
 
@@ -107,7 +111,7 @@ def _provenance(about: About) -> str:
     if about.sources:
         names = ("varied", "of", "when not overridden", "source")
         rows = [[escape(s[k]) for k in ("key", "of", "value", "source")] for s in about.sources]
-        out += "<h3>What is varied, and where its usual value is from</h3>" + table(names, rows)
+        out += "<h3>Varied parameters, and the sources of their default values</h3>" + table(names, rows)
     return out
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.spec import registry
-from retrompi.studies import case, metrics
-from retrompi.studies.run import runs_of
+from retrompi.studies import case, catalogue, metrics
+from retrompi.studies.run import Asked, runs_of
 from retrompi.studies.scenario import Scenario
 
 if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.run import Executor, Report
 
-__all__ = ["Row", "program", "resolved", "rows"]
+__all__ = ["Candidates", "Row", "program", "resolved", "rows"]
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
@@ -57,10 +57,10 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
     """
     from retrompi.traces import generate
 
-    if text in registry.scenario_names() or text.endswith(".toml"):
+    if text in catalogue.scenario_names() or text.endswith(".toml"):
         if arguments:
             raise UsageError(f"a scenario takes no arguments; change it with --set, e.g. --set {arguments[0]}", code="unused-option")
-        found = registry.scenario(text)
+        found = catalogue.scenario(text)
         given = {"platform": platform, "mode": mode, "trace.np": None if np is None or found.trace is None else str(np)}
         return case.apply(found, {k: v for k, v in given.items() if v is not None})
     if platform is None:
@@ -74,7 +74,7 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
         return _generated(text, arguments, words, np)
     path = Path(text)
     if not path.exists():
-        known_names = [*registry.scenario_names(), *generate.GENERATORS]
+        known_names = [*catalogue.scenario_names(), *generate.GENERATORS]
         raise UsageError(f"no scenario, generator or trace '{text}'{nearest(text, known_names)}", code="unknown-scenario")
     if arguments:
         raise UsageError("a trace takes no arguments", code="unused-option")
@@ -102,42 +102,52 @@ def _generated(name: str, arguments: Sequence[str], words: Mapping[str, Any], np
     return made
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """The program of ``base`` on each of ``models`` (on each of ``platforms``; none: its own), with the metrics that are ``wanted``."""
+
+    base: Scenario
+    models: Sequence[str]
+    platforms: Sequence[str] = ()
+    wanted: Sequence[metrics.Metric] = ()
+
+    def each(self) -> list[tuple[str, str, Scenario]]:
+        """(model, platform, scenario) of each."""
+        pairs = [(m, p) for p in (self.platforms or [self.base.platform]) for m in self.models]
+        return [(m, p, case.apply(self.base, {"model": m, "platform": p})) for m, p in pairs]
+
+
 def rows(
-    store: Store, base: Scenario, models: Sequence[str], platforms: Sequence[str] = (), *, wanted: Sequence[metrics.Metric] = (),
-    executor: Executor | None = None, fresh: bool = False, report: Report | None = None,
-) -> list[Row]:  # fmt: skip
-    """The program of ``base`` on each of ``models`` (on each of ``platforms``), the fastest first, then those that did not complete.
+    store: Store, candidates: Candidates, *, executor: Executor | None = None, fresh: bool = False, report: Report | None = None
+) -> list[Row]:
+    """What became of each candidate, the fastest first, then those that did not complete.
 
     Raises UsageError for a name that does not exist, or a metric that the program cannot have; a runtime that cannot run it is a row with
     its reason.
     """
-    for name in models:
+    for name in candidates.models:
         registry.model(name)
-    for name in platforms:
+    for name in candidates.platforms:
         registry.platform(name)
-    if len(set(models)) < len(models):
+    if len(set(candidates.models)) < len(candidates.models):
         raise UsageError("a runtime is named twice", code="duplicate-name")
-    for metric in wanted:
-        metric.check(base)
-    pairs = [(m, p) for p in (platforms or [base.platform]) for m in models]
-    made = [case.apply(base, {"model": m, "platform": p}) for m, p in pairs]
-    found = runs_of(store, made, executor=executor, fresh=fresh, report=report)
-    told = [_row(store, m, p, r.outcome, r.reason, r.run_id, r.found, wanted) for (m, p), r in zip(pairs, found, strict=True)]
+    for metric in candidates.wanted:
+        metric.check(candidates.base)
+    each = candidates.each()
+    found = runs_of(store, [scenario for _, _, scenario in each], executor=executor, fresh=fresh, report=report)
+    told = [_row(store, (m, p), r, candidates.wanted) for (m, p, _), r in zip(each, found, strict=True)]
     return _ranked(told)
 
 
-def _row(
-    store: Store, model: str, platform: str, outcome: str, reason: str, run_id: int | None, found: bool, wanted: Sequence[metrics.Metric]
-) -> Row:
-    if run_id is None or outcome != "completed":
-        return Row(model, platform, outcome, reason, run_id, found, values={m.name: None for m in wanted})
-    run, points, ranks = store.run(run_id), store.points(run_id), store.ranks(run_id)
+def _row(store: Store, where: tuple[str, str], ran: Asked, wanted: Sequence[metrics.Metric]) -> Row:
+    about = (*where, ran.outcome, ran.reason, ran.run_id, ran.found)
+    if ran.run_id is None or ran.outcome != "completed":
+        return Row(*about, values={m.name: None for m in wanted})
+    run, points, ranks = store.run(ran.run_id), store.points(ran.run_id), store.ranks(ran.run_id)
     total = sum(r["time_s"] for r in ranks)
     shares = [sum(r[k] for r in ranks) / total if total > 0 else None for k in ("mpi_s", "compute_s")]
     values = {m.name: m.of(run, points, ranks) for m in wanted}
-    return Row(
-        model, platform, outcome, reason, run_id, found, run["time_s"], None, shares[0], shares[1], run["messages"], run["packets"], values
-    )
+    return Row(*about, run["time_s"], None, shares[0], shares[1], run["messages"], run["packets"], values)
 
 
 def _ranked(told: Sequence[Row]) -> list[Row]:
@@ -146,15 +156,13 @@ def _ranked(told: Sequence[Row]) -> list[Row]:
     return sorted(out, key=lambda r: (r.time_s is None, r.time_s or 0.0))
 
 
-def resolved(base: Scenario, models: Sequence[str], platforms: Sequence[str]) -> list[Scenario]:
-    """The scenarios of the models that can be resolved, to be looked up in their calibrated ranges."""
+def resolved(candidates: Candidates) -> list[Scenario]:
+    """The scenarios of the candidates that can be resolved, to be looked up in their calibrated ranges."""
     out = []
-    for p in platforms or [base.platform]:
-        for m in models:
-            made = case.apply(base, {"model": m, "platform": p})
-            try:
-                case.identity(made)
-            except RetrompiError:
-                continue
-            out.append(made)
+    for _, _, made in candidates.each():
+        try:
+            case.identity(made)
+        except RetrompiError:
+            continue
+        out.append(made)
     return out

@@ -1,0 +1,77 @@
+// Collectives of a rank: what an action asks for, and the steps of the algorithm that it follows (engine/coll/ has the algorithms). A
+// blocking call follows them to the end; a non-blocking one as far as it can without waiting, and further whenever the rank is in the library.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "mpi/coll.hpp"
+#include "mpi/job.hpp"
+
+namespace retrompi {
+
+/// A collective under way: the steps of its algorithm and the requests that they have started.
+struct CollectiveRun {
+  coll::Steps steps;
+  const Group* group = nullptr;
+  int32_t tag = 0;
+  bool blocked = false;  // at a step that waits
+  size_t passed = 0;     // WaitAll: of `open`, how many are done
+  struct Open {
+    int32_t slot;
+    Request* r;
+  };
+  std::vector<Open> open;
+  Request* request = nullptr;   // non-blocking: the program's
+  double flops = 0;             // after it
+  std::vector<int64_t> counts;  // non-blocking: what Args::out and in name
+};
+
+class Collectives {
+ public:
+  struct Member {  // this rank in a communicator
+    const Group* group = nullptr;
+    int32_t me = 0;
+    int32_t tag = 0;  // of the last collective
+    int32_t next_tag() { return tag = (tag + 1) & 0x3fffffff; }
+  };
+  explicit Collectives(Rank& rank) : rank_(rank) {}
+  /// A collective of the program.
+  Task execute(const Action& a);
+  /// Steps of the library's own, to the end.
+  Task follow(coll::Steps steps, int32_t comm);
+  /// A collective of the library's own.
+  Task internal(int32_t comm, Op op, int64_t bytes);
+  Task barrier(int32_t comm) { return internal(comm, Op::Barrier, 0); }
+  /// What every collective of this rank in a communicator is called with.
+  [[nodiscard]] coll::Args own_args(int32_t comm);
+  [[nodiscard]] Member& member(int32_t comm);
+
+  /// No non-blocking collective is under way.
+  [[nodiscard]] bool idle() const { return running_.empty(); }
+  [[nodiscard]] bool can_advance() const;
+  /// Goes on with all non-blocking collectives that can.
+  Task advance_all();
+
+  [[nodiscard]] const CollectiveRun& blocking() const { return blocking_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<CollectiveRun>>& running() const { return running_; }
+
+ private:
+  Task start(const Action& a);
+  /// Goes on with a collective until it ends; `blocking` false: until it has to wait.
+  Task advance(CollectiveRun& c, bool blocking);
+  [[nodiscard]] bool can_go_on(const CollectiveRun& c) const;
+  [[nodiscard]] coll::Args args(const Action& a);
+  [[nodiscard]] coll::Steps steps(const Action& a, coll::Args args) const;
+
+  Rank& rank_;
+  Member world_;
+  std::unordered_map<int32_t, Member> members_;
+  CollectiveRun blocking_;                                // there is one at a time
+  std::vector<std::unique_ptr<CollectiveRun>> running_;   // non-blocking, in the order of their calls
+  std::vector<std::unique_ptr<CollectiveRun>> finished_;  // for use again
+  bool advancing_ = false;
+  int32_t copied_out_ = 0;  // receivers that have copied out of this rank's shared buffer of a broadcast
+};
+
+}  // namespace retrompi

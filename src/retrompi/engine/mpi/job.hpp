@@ -1,0 +1,82 @@
+// One MPI job in a world: its ranks, its trace, its communicators and its pools of messages and requests.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "channel/proc.hpp"
+#include "mpi/coll.hpp"
+#include "mpi/request.hpp"
+#include "trace/trace.hpp"
+
+namespace retrompi {
+
+class Rank;
+
+struct MarkTime {
+  int32_t rank, label;
+  Ps time;
+};
+
+/// What a named piece of computation takes: ``seconds[host]`` at one vector length.
+struct KernelRow {
+  std::string name;
+  int64_t n;
+  std::vector<double> seconds;
+};
+
+/// A communicator as the engine uses it: one for all its members; of an intercommunicator one for each side.
+struct Group {
+  int32_t comm = 0;            // index in Trace::comms
+  int32_t n = 0, remote = 0;   // members, those of the other side
+  bool low = true;             // of two sides the first
+  std::vector<int32_t> world;  // rank -> rank of the world, the other side's after the own; empty: the same
+  std::vector<int32_t> host;   // rank -> host index
+  [[nodiscard]] int32_t of_world(int32_t rank) const { return rank < 0 || world.empty() ? rank : world[static_cast<size_t>(rank)]; }
+};
+
+class Job : public Common {
+ public:
+  Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) { pool_locks.resize(w.hosts.size()); }
+  World& world;
+  std::string suffix;  // of the names of its processes: " of NAME" beside another job
+  Callback over;       // called when its last rank has finished
+  const Trace& trace;
+  RmaSpec rma_same, rma_remote;
+  coll::Table collectives;
+  bool free_wildcards = false;  // receives from any source match whatever comes, not what is recorded
+  std::vector<Rank*> ranks;
+  std::vector<MarkTime> marks;
+  int32_t finished = 0;
+
+  [[nodiscard]] Rank& rank(int32_t r) const {
+    RETROMPI_ASSERT(r >= 0 && static_cast<size_t>(r) < ranks.size());
+    return *ranks[static_cast<size_t>(r)];
+  }
+  [[nodiscard]] const std::vector<int64_t>& vector(int32_t index) const {
+    RETROMPI_ASSERT(index >= 0 && static_cast<size_t>(index) < trace.vec.size());
+    return trace.vec[static_cast<size_t>(index)];
+  }
+  [[nodiscard]] const Comm& comm(int32_t index) const { return trace.comms[static_cast<size_t>(index)]; }
+  [[nodiscard]] const Group& group(int32_t comm, bool low = true);
+  /// Seconds of one repetition of a Kernel action on a host; ConfigError when nobody has said.
+  [[nodiscard]] double kernel_seconds(size_t host, const action::Kernel& kernel) const;
+
+  Message& new_message();
+  Request& new_request(Request::Kind kind);
+  void free_message(Message& m) { free_messages_.push_back(&m); }
+  void free_request(Request& r) { free_requests_.push_back(&r); }
+  /// Also those that are free.
+  [[nodiscard]] const std::deque<Message>& messages() const { return messages_; }
+
+ private:
+  const std::vector<KernelRow>& kernels_;
+  std::vector<std::unique_ptr<Group>> groups_;  // as they are used
+  std::deque<Message> messages_;
+  std::deque<Request> requests_;
+  std::vector<Message*> free_messages_;
+  std::vector<Request*> free_requests_;
+};
+
+}  // namespace retrompi

@@ -1,0 +1,59 @@
+// One-sided operations: the origin's processor moves the data; the target takes no part. A put is over for the origin when the
+// data have left, for everybody when they have arrived (flush, fence).
+#pragma once
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "mpi/request.hpp"
+
+namespace retrompi {
+
+class Rank;
+
+class OneSided {
+ public:
+  explicit OneSided(Rank& rank) : rank_(rank) {}
+  /// Any call on a window.
+  Task execute(const Action& a);
+  Task put(int32_t target, int64_t bytes);
+  /// Waits until all own operations have arrived.
+  Task flush();
+  /// Whose memory this rank waits to lock; null: nobody's.
+  [[nodiscard]] const Rank* waits_to_lock() const { return lock_of_; }
+  [[nodiscard]] bool holds_lock(int32_t window, int32_t target) const;
+
+ private:
+  Task access(const Action& a, const action::Rma& x);
+  /// `later`: the request that is complete when the data have come; without one the caller waits for them.
+  Task get(int32_t target, int64_t bytes, Request* later = nullptr);
+  Task origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved);
+  Task make_or_free(const Action& a);
+  Task synchronise(const Action& a, const action::WindowSync& x);
+  Task lock(int32_t window, Rank& target, bool exclusive);
+  Task unlock(int32_t window, Rank& target, bool exclusive);
+  Task lock_all(const Action& a, const action::WindowSync& x);
+  Task send_to_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag);
+  Task receive_from_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag);
+  [[nodiscard]] const RmaSpec& rma(int32_t target) const;
+  void put_arrived();
+  void get_arrived();
+  void requested_get_arrived(uint64_t number);
+
+  struct Epoch {                                 // of this rank in a window
+    std::vector<int64_t> exposed_to, access_to;  // world ranks
+    std::unordered_map<int32_t, bool> locked;    // whose memory this rank has locked: exclusively
+    int32_t shared = 0;                          // locks on this rank's memory, held by others or itself
+    bool exclusive = false;
+    std::vector<Rank*> wanted;  // who waits for such a lock
+  };
+  Rank& rank_;
+  int32_t puts_open_ = 0;
+  bool get_open_ = false;
+  uint64_t gets_ = 0;                                 // that returned a request, numbered from 1
+  std::unordered_map<uint64_t, Request*> gets_open_;  // by number
+  std::unordered_map<int32_t, Epoch> windows_;
+  const Rank* lock_of_ = nullptr;
+};
+
+}  // namespace retrompi

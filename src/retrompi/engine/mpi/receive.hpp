@@ -1,0 +1,41 @@
+// The receiving side of a rank's messages: the posted and the unexpected queue, matching, and what a match sets off.
+#pragma once
+#include "mpi/matching.hpp"
+#include "mpi/request.hpp"
+
+namespace retrompi {
+
+class Rank;
+
+class ReceiveSide {
+ public:
+  explicit ReceiveSide(Rank& rank) : rank_(rank) {}
+  /// MPI_Irecv: takes a message out of the unexpected queue, or is posted.
+  Task irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& r);
+  /// An envelope has come: it matches a posted receive, or goes into the unexpected queue.
+  void arrive(Message& m);
+  /// A receive and a message have matched: what the protocol does next.
+  Task on_match(Message& m);
+  /// A packet with payload has been copied out of its channel.
+  Task on_data(Message& m, const Packet& p);
+  /// A message of the rank to itself: its data are in the library's buffer.
+  Task from_self(Message& m);
+  bool leave_in_pool(const Packet& p);
+  [[nodiscard]] const MatchQueue<Request>& posted() const { return posted_; }
+  [[nodiscard]] const MatchQueue<Message>& unexpected() const { return unexpected_; }
+
+ private:
+  Task take_unexpected(Message& m);  // what lies in the pool or in the library's buffer
+  Task copy_directly(Message& m);
+  void complete(Message& m);
+  void buffer_unexpected(Message& m, int64_t bytes);
+  [[nodiscard]] static bool too_long(const Message& m);  // for the receive that it has matched
+  [[noreturn]] static void truncated(const Message& m);
+
+  Rank& rank_;
+  MatchQueue<Request> posted_;
+  MatchQueue<Message> unexpected_;
+  int64_t unexpected_bytes_ = 0;
+};
+
+}  // namespace retrompi

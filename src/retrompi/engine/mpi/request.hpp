@@ -1,0 +1,54 @@
+// Requests, and what a runtime says of its ranks.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "channel/proc.hpp"
+#include "mpi/matching.hpp"
+#include "trace/trace.hpp"
+
+namespace retrompi {
+
+struct Request {
+  enum Kind : uint8_t { Send, Recv, Collective, OneSided } kind = Send;
+  int32_t peer = 0, tag = 0, ctx = 0;  // a receive's wildcards stay as asked for
+  int64_t bytes = 0;
+  Op mode = Op::Send;
+  uint32_t line = 0;  // of the call that began it
+  bool done = false, persistent = false, active = true, detached = false;
+  Message* m = nullptr;
+  int32_t src = 0, dst = 0;  // the key under which a trace files it
+  Queued<Request> queued;    // while it is posted
+  [[nodiscard]] int32_t envelope_source() const { return peer; }
+};
+
+/// Matching keeps communicators apart, in each the messages of collectives from the program's, and those of windows from all others.
+inline int32_t program_context(int32_t comm) { return 2 * comm; }
+inline int32_t collective_context(int32_t comm) { return 2 * comm + 1; }
+inline int32_t window_context(int32_t window) { return -1 - window; }
+
+/// Whether a receive takes a message.
+inline bool matches(const Request& receive, const Message& m) {
+  return receive.ctx == m.ctx && (receive.peer == m.src || receive.peer == ANY_SOURCE) && (receive.tag == m.tag || receive.tag == ANY_TAG);
+}
+
+/// Which protocol a message of a size range follows.
+struct ProtocolRow {
+  int64_t from = 0, to = 0;  // payload, from <= bytes < to
+  /// Direct: the receiver is told where the data lie and copies them itself.
+  enum Kind : uint8_t { Eager, Rendezvous, Direct } kind = Eager;
+};
+
+struct RankSpec {
+  std::vector<ProtocolRow> same, remote;
+  Ps send_cpu = 0, recv_cpu = 0, test_cpu = 0;  // one call of the library, on the reference host
+  // Between hosts of different byte order each end converts: so many picoseconds a byte, and so much for each buffer of it.
+  double convert_byte = 0;
+  int64_t convert_buffer = 0;
+  Ps convert_call = 0;
+  Ps lock = 0;         // its lock, taken and released in each
+  Ps direct_call = 0;  // the system's part of a direct copy beside a bare system call
+  WaitPolicy recv_wait, send_wait;
+};
+
+}  // namespace retrompi

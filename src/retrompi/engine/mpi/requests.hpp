@@ -1,0 +1,45 @@
+// The requests that a trace names. A request is known by its identity (`req=`) or, where the trace has none, by its key, as SMPI's replay
+// files them. What a trace says of an outcome is followed: the recorded one completes, and the rank waits for it if need be.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "mpi/request.hpp"
+
+namespace retrompi {
+
+class Rank;
+
+class RequestTable {
+ public:
+  struct Filed {
+    int32_t src, dst, tag;
+    int32_t req;  // its identity, 0: none
+    Request* r;   // null: completed by a test, its wait is a no-op
+  };
+  explicit RequestTable(Rank& rank) : rank_(rank) {}
+  void file(Request& r, int32_t req);
+  /// Wait*, Test*, Start*, RequestFree.
+  Task execute(const Action& a);
+  [[nodiscard]] const std::vector<Filed>& filed() const { return filed_; }
+
+ private:
+  Task wait_for(const Action& a);
+  Task test(const Action& a);
+  Task complete_listed(const Action& a);
+  Task complete_all(const Action& a);
+  Task start(size_t i, std::optional<action::Envelope> matched);
+  Task start_listed(const Action& a);
+  void release(const Action& a);
+  [[nodiscard]] Request* find(const Action& a, bool& marker);
+  [[nodiscard]] size_t index_of(const Request& r) const;
+  [[nodiscard]] size_t index_of(const Action& a, int64_t req, size_t hint = 0) const;
+  void retire(size_t i);  // a filed request is complete: take it out, or make it inactive
+  void retire_complete(bool one);
+  void take_out(std::vector<size_t> indices);
+
+  Rank& rank_;
+  std::vector<Filed> filed_;
+};
+
+}  // namespace retrompi

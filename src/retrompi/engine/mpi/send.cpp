@@ -1,0 +1,139 @@
+#include "mpi/send.hpp"
+
+#include "mpi/rank.hpp"
+
+namespace retrompi {
+
+Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, Request& r) {
+  r.kind = Request::Send;
+  r.peer = dst;
+  r.tag = tag;
+  r.ctx = ctx;
+  r.bytes = bytes;
+  r.mode = mode;
+  r.done = false;
+  r.m = nullptr;
+  if (dst == PROC_NULL) {
+    r.done = true;
+    return {};
+  }
+  Message& m = rank_.job.new_message();
+  m.src = rank_.id;
+  m.dst = dst;
+  m.tag = tag;
+  m.ctx = ctx;
+  m.bytes = bytes;
+  m.sync = mode == Op::Ssend || mode == Op::Issend || mode == Op::SsendInit;
+  m.sreq = &r;
+  r.m = &m;
+  m.line = r.line = rank_.now_at ? rank_.now_at->line : 0;
+  m.at = rank_.world.loop.now;
+  // What windows send is the library's own, as what collectives send.
+  if (rank_.common.timeline)
+    m.number = rank_.common.timeline->sent({rank_.id, dst, tag, ctx < 0 ? collective_context(0) : ctx, bytes, m.line, m.at, -1, false, {}});
+  ++rank_.common.count.messages;
+  rank_.common.count.bytes += bytes;
+  if (ctx % 2 == 0) rank_.common.count.own_bytes += bytes;  // program_context
+  ++rank_.sends;
+  rank_.bytes_sent += bytes;
+  ++open_;
+  const bool buffered = mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit;
+  if (buffered || dst == rank_.id || rank_.spec.lock > 0 || rank_.spec.send_cpu > 0) return isend_with_work(m, buffered);
+  return depart(m);
+}
+
+Task SendSide::isend_with_work(Message& m, bool buffered) {
+  co_await rank_.library_call(rank_.spec.send_cpu);
+  if (buffered) {
+    // MPI 1.1, 3.4: a buffered send is complete once the user's data is in the attached buffer.
+    co_await rank_.thread.run(rank_.plain_copy(m.bytes), Stage::Copy);
+    m.sreq->done = true;
+    m.sreq->m = nullptr;
+    m.sreq = nullptr;
+  }
+  if (m.dst == rank_.id)
+    co_await to_self(m);
+  else
+    co_await depart(m);
+}
+
+Task SendSide::depart(Message& m) {
+  const auto kind = protocol(m.dst, m.bytes);
+  m.rendezvous = kind != ProtocolRow::Eager;
+  m.direct = kind == ProtocolRow::Direct;
+  if (!m.rendezvous) return push_data(m);
+  return rank_.post(*rank_.out[static_cast<size_t>(m.dst)],
+                    {.m = &m, .from = rank_.id, .to = m.dst, .kind = Packet::Rts, .first = true, .last = true});
+}
+
+Task SendSide::push_data(Message& m) {
+  const auto to = static_cast<size_t>(m.dst);
+  Chan& c = m.rendezvous && rank_.bulk[to] ? *rank_.bulk[to] : *rank_.out[to];
+  const int64_t packet = c.packet_of(m);
+  if (m.bytes <= packet && rank_.conversion(m.dst, m.bytes) == 0)
+    return rank_.post(c, {.m = &m, .bytes = m.bytes, .from = rank_.id, .to = m.dst, .kind = Packet::Data, .first = true, .last = true});
+  return push_packets(m, c, packet);
+}
+
+Task SendSide::push_packets(Message& m, Chan& c, int64_t packet) {
+  int64_t left = m.bytes;
+  bool first = true;
+  do {
+    const int64_t n = std::min(left, packet);
+    co_await rank_.thread.run(rank_.conversion(m.dst, n), Stage::Library);
+    left -= n;
+    Packet p{.m = &m, .bytes = n, .from = rank_.id, .to = m.dst, .kind = Packet::Data, .first = first, .last = left == 0};
+    first = false;
+    co_await rank_.post(c, p);
+  } while (left > 0);
+}
+
+Task SendSide::push_bulk(Message& m) {
+  // One message at a time goes through a pair's copy buffer; those that may go meanwhile wait for their turn.
+  Bulk& b = bulk_[m.dst];
+  b.waiting.push_back(&m);
+  if (b.active) co_return;
+  b.active = true;
+  while (!b.waiting.empty()) {
+    Message& next = *b.waiting.front();
+    b.waiting.pop_front();
+    co_await push_data(next);
+  }
+  b.active = false;
+}
+
+Task SendSide::to_self(Message& m) {
+  co_await rank_.library_call(rank_.spec.recv_cpu);
+  m.sent_all = true;
+  co_await rank_.receiver.from_self(m);
+}
+
+void SendSide::sent(Message& m) {
+  m.sent_all = true;
+  try_complete(m);
+}
+
+void SendSide::try_complete(Message& m) {
+  if (m.send_complete || !m.sent_all || (m.sync && !m.rendezvous && !m.acked)) return;
+  m.send_complete = true;
+  --open_;
+  if (m.sreq) {
+    m.sreq->done = true;
+    m.sreq->m = nullptr;
+    if (m.sreq->detached) rank_.job.free_request(*m.sreq);
+    m.sreq = nullptr;
+  }
+  if (m.delivered) rank_.job.free_message(m);
+}
+
+ProtocolRow::Kind SendSide::protocol(int32_t dst, int64_t bytes) const {
+  const bool same = rank_.near(dst);
+  for (const ProtocolRow& row : same ? rank_.spec.same : rank_.spec.remote)
+    if (bytes >= row.from && bytes < row.to) return row.kind;
+  throw ConfigError("the model states no protocol for a message of " + std::to_string(bytes) + " B between " +
+                    (same ? "ranks of one host" : "hosts"));
+}
+
+Task SendSide::cleared(Message& m) { return rank_.bulk[static_cast<size_t>(m.dst)] ? push_bulk(m) : push_data(m); }
+
+}  // namespace retrompi

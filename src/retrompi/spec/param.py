@@ -1,0 +1,87 @@
+"""A parameter as a runtime model declares it: default, unit, help, source, and the sourced range that a fit may move in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrompi.base import units
+from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.platform import SOURCE_KINDS
+
+__all__ = ["Param"]
+
+_STRING_UNITS = ("choice", "str")
+
+
+@dataclass(eq=False)
+class Param:
+    """One parameter of a runtime, declared as a class attribute of a `RuntimeModel`.
+
+    ``default`` is a text with its unit (``"16 KiB"``), a plain number for units ``1``, ``count`` and
+    ``probability``, or one of ``choices`` for a parameter that is a word (unit ``choice``). ``source`` says where
+    the number comes from and begins ``paper: doc: code: fit: assumed:``. ``low`` and ``high`` are the sourced range
+    a fit may move in. Raises ValueError when the declaration is wrong, so a bad model fails where it is imported.
+    """
+
+    default: Any
+    unit: str
+    help: str
+    source: str = field(kw_only=True)
+    low: Any = field(default=None, kw_only=True)
+    """Declared as a text, then a float in the base unit; so is ``high``."""
+    high: Any = field(default=None, kw_only=True)
+    choices: Sequence[str] | None = field(default=None, kw_only=True)
+    name: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        self.default = str(self.default)
+        self.choices = tuple(self.choices) if self.choices else None
+        declared, self.unit = self.unit, "choice" if self.choices else self.unit
+        where = f"Param({self.default!r})"
+        if not self.help.strip():
+            raise ValueError(f"{where}: the help is empty")
+        if not self.source.startswith(SOURCE_KINDS) or not self.source.partition(":")[2].strip():
+            raise ValueError(f"{where}: the source '{self.source}' must begin {' '.join(SOURCE_KINDS)}")
+        if self.choices is None and (declared in _STRING_UNITS or not units.check_unit(declared)):
+            problem = "needs choices" if declared in _STRING_UNITS else f"valid: {', '.join(units.UNITS)}, choice"
+            raise ValueError(f"{where}: the unit '{declared}' {problem}")
+        try:
+            self.low, self.high = (None if v is None else float(self.parse(str(v))) for v in (self.low, self.high))
+            value = self.parse(self.default)
+        except UsageError as error:
+            raise ValueError(f"{where}: {error}") from None
+        if not self.inside(value):
+            raise ValueError(f"{where}: the default lies outside {self.range_text}")
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def parse(self, text: str) -> float | str:
+        """``text`` as this parameter's value: a float in its base unit, or one of its choices."""
+        if self.choices is None:
+            return units.parse(text, self.unit)
+        if text not in self.choices:
+            raise UsageError(f"'{text}' is no choice{nearest(text, self.choices)}", code="unknown-name")
+        return text
+
+    def inside(self, value: float | str) -> bool:
+        """Whether ``value`` (base unit) lies in ``low``..``high``; a hair of slack allows for rounded texts."""
+        if isinstance(value, str):
+            return True
+        slack = 1e-9 * max(abs(value), abs(self.low or 0), abs(self.high or 0))
+        return (self.low is None or value >= self.low - slack) and (self.high is None or value <= self.high + slack)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the value comes from the model's fit.toml."""
+        return self.source.startswith("fit:")
+
+    @property
+    def range_text(self) -> str:
+        """``range 5 us..30 us``, or an empty text without a range."""
+        if self.low is None and self.high is None:
+            return ""
+        low, high = (("?" if v is None else units.format_quantity(v, self.unit)) for v in (self.low, self.high))
+        return f"range {low}..{high}"
