@@ -33,11 +33,11 @@ from retrompi.measure.launch import (
     Execution,
     Machine,
     backend_model,
-    backend_native,
     build,
     executions,
     machine_load,
     mpi_job,
+    mpiexec,
     profile,
     stats,
 )
@@ -175,7 +175,7 @@ def test_the_recorders_profile_is_that_of_the_replay_of_the_trace_it_recorded(
     folder.mkdir()
     monkeypatch.setenv("RETROMPI_PROFILE_DIR", str(folder))
     smpi = family == "smpi"
-    words = built.command if smpi else backend_native.command_line(build.find_mpiexec(family), ranks, built.command, ranks)
+    words = built.command if smpi else mpiexec.command_line(mpiexec.find_mpiexec(family), ranks, built.command, ranks)
     done = record.record(list(words), tmp_path / "trace", use_smpi=smpi, ranks=ranks if smpi else None)
     assert done.exit_code == 0
     seen = profile.calls(profile.read(folder))
@@ -253,7 +253,7 @@ def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatc
             build.build(str(SECTIONS), family)
     for family, package in (("mpich", "mpich"), ("openmpi", "openmpi-bin")):
         with refused(launch.BackendError, f"missing-tool | {package}"):
-            build.find_mpiexec(family)
+            mpiexec.find_mpiexec(family)
 
 
 def test_what_cannot_run_is_refused_in_a_line(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_binary_is_run_by_the_mpi_that_it_links() -> None:
 def test_ranks_are_bound_where_they_fit() -> None:
     hydra, orte = Launcher("/usr/bin/mpiexec.hydra", "hydra"), Launcher("/usr/bin/orterun", "openmpi")
     for launcher, option in ((hydra, "-bind-to"), (orte, "--bind-to")):
-        fits, half, over = (backend_native.command_line(launcher, n, ["./a"], 2, 4) for n in (2, 3, 5))
+        fits, half, over = (mpiexec.command_line(launcher, n, ["./a"], 2, 4) for n in (2, 3, 5))
         assert fits[fits.index(option) + 1] == "core"
         assert half[half.index(option) + 1] == "hwthread"
         assert over[over.index(option) + 1] == "none"
@@ -331,7 +331,7 @@ def test_a_measurement_has_every_repetition_and_the_programs_sections(family: st
     )
     assert done.completed, done.detail
     assert told == ["profile", "warm-up 1", "repetition 1", "repetition 2", "repetition 3"]
-    assert done.mpi.startswith(build.TITLES[family])
+    assert done.mpi.startswith(mpiexec.TITLES[family])
     assert done.output == "sum 1\n"
     assert len(done.samples_s) == 3
     assert {k: len(v) for k, v in done.sections.items()} == {"0": 3, "8": 3, "1000": 3, "100000": 3}

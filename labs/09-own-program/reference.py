@@ -216,11 +216,12 @@ def _read(file: Path) -> Trace:
 
 def _recorded(source: Path, ranks: int, work: Path) -> Trace:
     """The trace of the program in ``source``, compiled and run here: under SMPI, or natively where only an MPI is."""
-    from retrompi.measure.launch import backend_native, build
+    from retrompi.measure.launch.build import default_family
+    from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
     from retrompi.measure.record.library import find_compiler
     from retrompi.measure.record.run import record
 
-    family = "smpi" if shutil.which("smpicc") else build.default_family()
+    family = "smpi" if shutil.which("smpicc") else default_family()
     if family is None:
         raise InputError("neither smpicc nor mpicc is installed (apt-get install libsimgrid-dev, or mpich): not tried", source)
     compiler = "smpicc" if family == "smpi" else "mpicc"
@@ -240,7 +241,7 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
 
     command = [str(program)]
     if family != "smpi":
-        command = backend_native.command_line(build.find_mpiexec(family), ranks, command, len(mpi_job.cores()))
+        command = command_line(find_mpiexec(family), ranks, command, len(mpi_job.cores()))
     done = record(command, out, use_smpi=family == "smpi", ranks=ranks if family == "smpi" else None, runner=run)
     if done.exit_code:
         said = f"the program failed: {done.failed}"

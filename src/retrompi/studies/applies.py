@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim.resolved import place
-from retrompi.spec.compile import Calls, compile_runtime, unused, unused_by_start
+from retrompi.spec.calls import Calls
+from retrompi.spec.compile import compile_runtime, unused, unused_by_start
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import resolve
+from retrompi.spec.registry import resolve
 from retrompi.studies.scenario import Scenario, trace_of
 from retrompi.traces.calls import calls_of
 
