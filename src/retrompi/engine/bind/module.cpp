@@ -47,16 +47,21 @@ class Reader {
     std::string valid;
     for (const auto& [word, meaning] : words) {
       if (given == word) return void(v = meaning);
-      valid += (valid.empty() ? "" : ", ") + std::string(word);
+      if (!valid.empty()) valid += ", ";
+      valid += word;
     }
-    throw ConfigError(where_ + ": " + k + ": '" + given + "'; valid: " + valid);
+    std::string message = where_;
+    message.append(": ").append(k).append(": '").append(given).append("'; valid: ").append(valid);
+    throw ConfigError(message);
   }
   template <class T>
   void value(const char* k, T& v) {
     v = get(k).cast<T>();
   }
   void require(bool held, const char* k, const char* bounds) const {
-    if (!held) throw ConfigError(where_ + ": " + k + " must be " + bounds);
+    if (held) return;
+    std::string message = where_;
+    throw ConfigError(message.append(": ").append(k).append(" must be ").append(bounds));
   }
 
  private:
