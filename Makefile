@@ -16,7 +16,7 @@ atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
 test: setup unit apt-mpi apt-postgres apt-chromium
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 25
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations 25
 
 # The engine's C++ unit tests, with assertions of invariants on; built incrementally in build/unit.
 unit: apt apt-gtest

@@ -58,7 +58,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
 
     base = the_scenario(scenario, given.sets)
     if not given.a and not given.b:
-        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
+        raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     sides = [case.apply(base, parse_sets(list(given))) for given in (given.a, given.b)]
     for side in sides:
         case.identity(side)
@@ -69,7 +69,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     refuse_idle(*sides, *ends)
     known = [case.identity(end) for end in ends]
     if known[::2] == known[1::2]:  # what was given is what the scenario has: a tie all the way, dearly found
-        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
+        raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     for end in ends:
         wanted = metric_for(given.metric, "latency" if scale.key in ("trace.size", "trace.sizes") else "time", end)
     warnings = outside_lines(ends)
@@ -182,7 +182,7 @@ def _print(found: BreakEven, metric: Metric, scenario: Scenario, names: Sequence
     if not found.crossings:
         click.echo(_all_the_way(found))
     step = _step(found.scale, low.x, high.x, found.scanned)
-    click.echo(f"two crossings within {step} of each other may have been missed (--scan)")
+    click.echo(f"crossings closer than {step} may have been missed (--scan)")
     click.echo(count_line(found.counts))
 
 

@@ -66,21 +66,21 @@ def command(model: str, given: CalibrateOptions, here: ThisMachine, output: Stor
         wrong = next((k for k, v in others.items() if v), None)
         if wrong:
             raise UsageError(
-                f"{wrong} is of the historical models; 'calibrate this-machine' takes {', '.join(here.given())} and --dry-run",
+                f"{wrong} applies to the historical models; 'calibrate this-machine' takes {', '.join(here.given())} and --dry-run",
                 code="unused-option",
             )
         calibrate_here(here, output, dry_run=given.dry_run)
         return
     wrong = next((k for k, v in here.given().items() if v), None)
     if wrong:
-        raise UsageError(f"{wrong} goes with 'calibrate this-machine', not with '{model}'", code="unused-option")
+        raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
     cls = registry.model(model)
     if given.nas or given.replication:
         if given.nas and given.replication:
-            raise UsageError("--nas and --replication are two fits; name one", code="conflicting-options")
+            raise UsageError("--nas and --replication are different fits; give one", code="conflicting-options")
         if given.evaluations is not None:
             raise UsageError(
-                "--evaluations is of the model's own fit; those of a study end when they have met the published times", code="unused-option"
+                "--evaluations applies to the model's own fit only", code="unused-option"
             )
         _study(given, output)
         return

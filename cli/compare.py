@@ -52,16 +52,16 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     if given.models is not None:
         refused = [name for name, value in _OF_BACKENDS.items() if ctx.get_parameter_source(value) == ParameterSource.COMMANDLINE]
         if refused:
-            raise UsageError(f"{refused[0]} is of backends, --models of runtimes; give one of them", code="conflicting-options")
+            raise UsageError(f"{refused[0]} applies to backends, --models to runtimes; give only one of them", code="conflicting-options")
         np = given.ranks if ctx.get_parameter_source("ranks") == ParameterSource.COMMANDLINE else None
         run_runtimes(ctx, program, arguments, np, given, output)
         return
     if given.platforms or given.metrics or given.jobs:
-        raise UsageError("--platforms, --metric and --jobs are of --models, which compares runtimes", code="unused-option")
+        raise UsageError("--platforms, --metric and --jobs apply only with --models", code="unused-option")
     if sum((program is not None, bool(given.runs), given.suite)) != 1:
         raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite", code="missing-option")
     if given.only and not given.suite:
-        raise UsageError("--only chooses programs of --suite", code="unused-option")
+        raise UsageError("--only applies only with --suite", code="unused-option")
     bounds = compare.parse_within(given.within) if given.within is not None else {}
     names = ("model", "platform", "mode", "mpi", "repetitions", "trace_from", "sets", "fidelity", "seed")
     how: dict[str, Any] = {**{name: getattr(given, name) for name in names}, "fresh": output.fresh}

@@ -35,9 +35,9 @@ def run_runtimes(
     if text is None:
         raise UsageError("give the program: a scenario, a trace or a generator", code="missing-option")
     if len(models) < 2 and len(platforms) < 2:
-        raise UsageError("a comparison needs two runtimes at least: --models wmpi,winmpich", code="missing-option")
+        raise UsageError("a comparison needs at least two runtimes: --models wmpi,winmpich", code="missing-option")
     if given.platform is not None and platforms:
-        raise UsageError("-p and --platforms exclude each other", code="conflicting-options")
+        raise UsageError("-p and --platforms are mutually exclusive", code="conflicting-options")
     for name in models:
         registry.model(name)
     first = platforms[0] if platforms else given.platform

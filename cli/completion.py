@@ -30,5 +30,5 @@ def command(ctx: click.Context, shell: str | None) -> None:
     chosen = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(chosen) if chosen in SHELLS else None
     if kind is None:
-        raise UsageError(f"$SHELL says '{chosen}'; name one of {', '.join(SHELLS)}: retrompi completion bash", code="missing-option")
+        raise UsageError(f"$SHELL is '{chosen}'; name one of {', '.join(SHELLS)}: retrompi completion bash", code="missing-option")
     click.echo(kind(ctx.find_root().command, {}, "retrompi", "_RETROMPI_COMPLETE").source())

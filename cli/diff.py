@@ -49,7 +49,7 @@ def command(ctx: click.Context, first: int, second: int, output: StoreOutput) ->
     else:
         _print(found, first, second)
     for line in found.unknown:
-        click.echo(f"warning: {line}: its numbers cannot be compared", err=True)
+        click.echo(f"warning: {line}: it cannot be compared", err=True)
     if found.results:
         ctx.exit(1)
 
@@ -77,9 +77,9 @@ def _print(found: Differences, first: int, second: int) -> None:
             if told:
                 click.echo(f"  {r['what']}: {'; '.join(dict.fromkeys(told))}")
     for model, count in found.only.items():
-        click.echo(f"{count} parameters are of {model} alone")
+        click.echo(f"{count} parameters belong to {model} only")
     if found.parts_at is not None:
-        click.echo(f"the curves part at {format_bytes(found.parts_at)}")
+        click.echo(f"the curves differ from {format_bytes(found.parts_at)}")
 
 
 def _ratio(value: Any) -> str:

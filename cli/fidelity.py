@@ -61,7 +61,7 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
     asked = Resolved.of(Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed))
     if given.trace is not None:
         if given.sizes is not None:
-            raise UsageError("--sizes is of the PingPong; a trace has its own", code="unused-option")
+            raise UsageError("--sizes applies to the PingPong, not to a trace", code="unused-option")
         read = traces.read(given.trace)
         warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=given.sets), model)
         row = spread_of_trace(output.open(), asked.changed(workload=Replay(read, given.trace)), fresh=output.fresh)

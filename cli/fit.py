@@ -106,9 +106,9 @@ def command(curve: str, reading: Reading, given: FitOptions, output: StoreOutput
     from retrompi.spec import registry
 
     if given.remote is not None and given.pair == "remote":
-        raise UsageError("--remote goes with --pair same: the curve itself is said to be the remote one", code="unused-option")
+        raise UsageError("--remote requires --pair same; with --pair remote the curve is the remote one", code="unused-option")
     if given.remote_streams and given.remote is None:
-        raise UsageError("--remote-stream needs --remote; streams of the curve itself are given by --stream", code="missing-option")
+        raise UsageError("--remote-stream requires --remote; for streams of the curve itself use --stream", code="missing-option")
     pinned = [int(units.parse(t, "B")) for t in given.thresholds]
     left_out = [int(units.parse(t, "B")) for t in given.without]
     limit = None if given.eager_below is None else int(units.parse(given.eager_below, "B"))
@@ -144,7 +144,7 @@ def _streams(file: str) -> list[Measured]:
 
     found = [s for s in read_all(file) if s.what in ("bw", "bibw", "mbw_mr")]
     if not found:
-        raise UsageError(f"{file} holds no stream (bw, bibw, mbw_mr)")
+        raise UsageError(f"{file} contains no bandwidth stream (bw, bibw, mbw_mr)")
     return found
 
 
@@ -162,14 +162,14 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
     for c in curves:
         if c.fit.noise > POOR:
             click.echo(
-                f"warning: {c.kind}: what the segments leave is {c.fit.noise:.0%} of a time: more sizes would tell more segments, "
-                "and --segments, --threshold or --leave-out state what is known",
+                f"warning: {c.kind}: the residual noise is {c.fit.noise:.0%} of a time: measuring more sizes would resolve more segments, "
+                "or state what is known with --segments, --threshold or --leave-out",
                 err=True,
             )
         for r in far_off(c):
             click.echo(
                 f"warning: {c.kind}: {format_bytes(r.size)} took {format_time(r.measured_s)}, more than twice its neighbours: "
-                f"a stall, or measured wrong (--leave-out {r.size}B fits without it)",
+                f"a stall or a measurement error (--leave-out {r.size}B excludes it)",
                 err=True,
             )
 
@@ -199,12 +199,12 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
     click.echo("")
     for c in curves:
         others = ", ".join(f"{k}: {v:.1f}" for k, v in sorted(c.fit.criterion.items(), key=lambda kv: kv[1])[:3])
-        click.echo(f"{c.kind}: {len(c.fit.segments)} segments have the least criterion ({others}); noise of a time {c.fit.noise:.2%}")
+        click.echo(f"{c.kind}: {len(c.fit.segments)} segments minimise the criterion ({others}); noise of a time {c.fit.noise:.2%}")
         for what, errors in told[c.kind].items():
             if errors:
                 shown = ", ".join(f"{k} {errors[v]:.2%}" for k, v in (("median", "median"), ("95th percentile", "p95"), ("worst", "worst")))
                 click.echo(f"{c.kind}: errors at sizes {what.replace('_', ' ')}: {shown}, mean {errors['mean']:+.2%}")
-        click.echo(f"{c.kind}: messages ask first from {limit_text(c.eager)} on ({c.eager[1]})")
+        click.echo(f"{c.kind}: rendezvous from {limit_text(c.eager)} on ({c.eager[1]})")
         for part, source in c.parts.described().items():
             click.echo(f"{c.kind}: {part}: {source}")
     model = made.name if given.out is None else str(made.folder)

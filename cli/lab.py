@@ -242,7 +242,7 @@ def hint_lab(words: tuple[str, ...], again: bool, output: Output) -> None:
     from retrompi.labs import grade, student, text
 
     if len(words) > 2:
-        raise UsageError(f"{len(words)} words; a hint is asked for by TASK, or by LAB and TASK")
+        raise UsageError(f"{len(words)} words; give TASK, or LAB and TASK")
     task = words[-1]
     where = student.find(words[0] if len(words) == 2 and words[0] != "." else None)
     state = student.read_state(where)

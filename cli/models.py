@@ -88,7 +88,7 @@ def warn_of_broken() -> None:
     from retrompi.spec import registry
 
     for name, error in registry.broken().items():
-        click.echo(f"warning: '{name}' is left out: {error}", err=True)
+        click.echo(f"warning: '{name}' is ignored: {error}", err=True)
 
 
 def range_of(row: dict[str, Any]) -> str:
@@ -119,7 +119,7 @@ def print_rows_cited(cited: Sequence[Any]) -> None:
     """The rows of the reference that a card's numbers name: what each says, where it is printed, and its caveat."""
     if not cited:
         return
-    click.echo("\nwhat these rows say")
+    click.echo("\nthe claims cited above")
     for c in cited:
         click.echo(f"  {c.id}  {c.text}")
         click.echo(f"      in: {c.where}" + (f" [{c.use}]" if c.use else ""))
@@ -140,7 +140,7 @@ def _of_curve(part: str, row: Mapping[str, Any]) -> str:
 def _print_fit(card: dict[str, Any]) -> None:
     fit = card["fit"]
     if fit is None:
-        click.echo("\nfit: none; every number above is as its source says")
+        click.echo("\nfit: none; every value above is as given by its source")
         return
     searched = f", seed {fit['seed']}, {fit['evaluations']} evaluations" if "seed" in fit else ""
     by = f" by {fit['by']}" if "by" in fit else ""
@@ -163,9 +163,9 @@ def _print_fit(card: dict[str, Any]) -> None:
 def _print_range(card: dict[str, Any]) -> None:
     told = card["calibrated"]
     if told is None:
-        click.echo("\ncalibrated range: the model states none; every use of it prints a warning")
+        click.echo("\ncalibrated range: none specified; every use prints a warning")
         return
-    click.echo(f"\ncalibrated range: {told['text']} ({told['source']}); a use outside of it prints a warning")
+    click.echo(f"\ncalibrated range: {told['text']} ({told['source']}); use outside this range prints a warning")
     for c in told["rows"]:
         click.echo(f"  {c['id']}  {c['text']}\n      in: {c['where']}")
 
@@ -232,7 +232,7 @@ def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: 
     click.echo("")
     shown = [{**row, "range": range_of(row), "text": as_text(row["text"])} for row in rows]
     print_table(shown, CARD, empty="no parameters")
-    click.echo("\ncollectives: the first row that fits counts (docs/collectives.md; --set coll.OPERATION=ALGORITHM puts another there)")
+    click.echo("\ncollectives: the first matching row is used (docs/collectives.md; --set coll.OPERATION=ALGORITHM replaces it)")
     print_table(card["collectives"], COLLECTIVES, empty="none")
     print_rows_cited(references([{"rows": card["stands_for_rows"]}, *rows]))
     _print_fit(card)

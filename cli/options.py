@@ -254,7 +254,7 @@ def some_time(name: str, text: str) -> float:
     """The seconds that ``name`` gives a run; UsageError where that is none."""
     seconds = parse(text, "s")
     if seconds <= 0:
-        raise UsageError(f"{name} '{text}' leaves no time; it must be more than zero", code="out-of-range")
+        raise UsageError(f"{name} '{text}' must be greater than zero", code="out-of-range")
     return seconds
 
 

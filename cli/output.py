@@ -147,7 +147,7 @@ class Output:
 
     def __post_init__(self) -> None:
         if self.as_json and self.as_csv:
-            raise UsageError("--json and --csv exclude each other", code="conflicting-options")
+            raise UsageError("--json and --csv are mutually exclusive", code="conflicting-options")
 
     @property
     def text(self) -> bool:

@@ -138,7 +138,7 @@ def _check(ctx: click.Context, backend: str) -> None:
     for name, read in _ONLY.items():
         if backend not in read and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             option = next(p.opts[-1] for p in ctx.command.params if p.name == name)
-            raise UsageError(f"{option} means nothing to --backend {backend}; it is for {' and '.join(read)}", code="unused-option")
+            raise UsageError(f"{option} does not apply to --backend {backend}, only to {' and '.join(read)}", code="unused-option")
 
 
 def _why(store: Store, done: Any) -> list[str]:

@@ -57,7 +57,7 @@ def export_command(model: str, given: ExportOptions, output: StoreOutput) -> Non
     from retrompi.spec.question import Question, Starts
 
     if given.pairs is not None and not given.plain:
-        raise UsageError("--pairs is for --plain: the plug-in reads both kinds of pairs", code="unused-option")
+        raise UsageError("--pairs applies only with --plain: the plug-in reads both kinds of pairs", code="unused-option")
     asked = Question(model, given.platform, Starts(given.ranks), given.mode, given.sets, given.seed)
     facts = export(asked, given.ranks, output.open())
     if output.as_csv:

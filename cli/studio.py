@@ -65,10 +65,10 @@ def command(given: StudioOptions) -> None:
         try:
             click.echo(f"studio: {studio.entrance}")
             if not is_loopback(host):
-                click.echo("anyone who has the token may use it; what is sent is not encrypted", err=True)
-            click.echo("Ctrl-C ends it", err=True)
+                click.echo("anyone with the token can use it; the connection is not encrypted", err=True)
+            click.echo("press Ctrl-C to stop", err=True)
             studio.run(ready)
         except KeyboardInterrupt:
-            click.echo("the studio has ended", err=True)
+            click.echo("the studio has stopped", err=True)
         finally:
             studio.close()

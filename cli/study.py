@@ -64,7 +64,7 @@ def run_study(ctx: click.Context, study: str, packed: Packed, running: Running, 
         study_files.run_zip(ctx, Path(study), packed, running, output)
         return
     if packed.trust or packed.check:
-        raise UsageError(f"--{'trust' if packed.trust else 'check'} is for a packed study; '{study}' is no .zip", code="unused-option")
+        raise UsageError(f"--{'trust' if packed.trust else 'check'} applies only to a zip, not to '{study}'", code="unused-option")
     go(ctx, _loaded(study) if _is_file(study) else stored(output.open(), study), running, output)
 
 

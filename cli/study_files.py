@@ -66,7 +66,7 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
     from retrompi.studies import stored_study
 
     if (file is None) == output.text:
-        raise UsageError("say where to: -o FILE, or --csv or --json to print", code="missing-option")
+        raise UsageError("give -o FILE, or --csv or --json to print", code="missing-option")
     if file is not None and kind is None and Path(file).suffix.removeprefix(".").lower() not in out.FORMATS:
         raise UsageError(f"-o {file}: the ending names no known format; say --format csv, json or parquet", code="unknown-format")
     found = stored_study.read(output.open(write=False), study)
@@ -94,7 +94,7 @@ def pack(study: str, file: str, output: StoreOutput) -> None:
     from retrompi.studies import stored_study
 
     if not file.lower().endswith(".zip"):
-        raise UsageError(f"-o {file}: a packed study ends in .zip", code="unknown-format")
+        raise UsageError(f"-o {file}: the name of a packed study must end in .zip", code="unknown-format")
     for line in packing.pack(stored_study.read(output.open(write=False), study), Path(file)):
         click.echo(f"note: {line}", err=True)
     written([Path(file)], output)
@@ -136,8 +136,8 @@ def _remarks(package: Package) -> list[str]:
 
     out = []
     if package.models:
-        out.append(f"it has Python of its own: {', '.join(str(package.folder / 'models' / m) for m in package.models)}; "
-                   "running the study runs it")  # fmt: skip
+        out.append(f"it contains Python code: {', '.join(str(package.folder / 'models' / m) for m in package.models)}; "
+                   "running the study executes it")  # fmt: skip
     packed = str(package.manifest["code_version"])
     if packed != code_version():
         out.append(f"it was packed by retrompi {packed[:60]}; this is {code_version()}, so numbers may differ")
@@ -151,8 +151,8 @@ def opened(path: Path, trust: bool) -> Package:
     package = take_out(path)
     if package.models and not trust:
         folder = package.folder / "models"
-        raise UsageError(f"{path} has Python of its own, the model{'s' if len(package.models) > 1 else ''} {', '.join(package.models)} "
-                         f"in {folder}: look at it, then say --trust to run it", code="untrusted-code")  # fmt: skip
+        raise UsageError(f"{path} contains Python code, the model{'s' if len(package.models) > 1 else ''} {', '.join(package.models)} "
+                         f"in {folder}: read it, then run it with --trust", code="untrusted-code")  # fmt: skip
     return package
 
 
@@ -182,7 +182,7 @@ def _compared(ctx: click.Context, package: Package, store: Store, study_id: int,
     found = compare(package.rows, reference_rows(stored_study.read(store, study_id)))
     rows: list[dict[str, Any]] = [{"position": d.position, "what": d.what, "packed": d.packed, "here": d.here} for d in found]
     if not found and output.text:
-        click.echo(f"all {len(package.rows)} points are what they were")
+        click.echo(f"all {len(package.rows)} points are unchanged")
         return
     output.emit(rows, DIFFERENCES, empty="no differences")
     if found:

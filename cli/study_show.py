@@ -148,7 +148,7 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
     plans = [plan_of(kind, v, axes.x, axes.by, axes.panel)] if kind else choose(v, axes.x, axes.by, axes.panel)[:1]
     if not plans:
         raise UsageError(
-            "this study varies nothing and has no curve: there is nothing to draw; 'retrompi study show' has its number", code="no-figure"
+            "this study varies nothing and has no curve, so there is nothing to draw; see 'retrompi study show'", code="no-figure"
         )
     written(_drawn(v, plans[0], target, ending, dict(found.study)), output)
 

@@ -93,7 +93,7 @@ def _changed(study: Study, given: SweepOptions) -> Study:
     """A study of a file with other overrides."""
     for name, value in (("--vary", given.vary), ("--zip", given.zips), ("--sample", given.sample)):
         if value:
-            raise UsageError(f"{name} is for a scenario; the axes of the study '{study.name}' are in its file", code="unused-option")
+            raise UsageError(f"{name} applies to a scenario; the axes of the study '{study.name}' are in its file", code="unused-option")
     from retrompi.spec.model import parse_sets
     from retrompi.studies.case import proper
     from retrompi.studies.design import check_name
@@ -122,7 +122,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     except KeyboardInterrupt:
         study_id = store_.find_study(study.hash)
         done = len(store_.study_done(study_id)) if study_id is not None else 0
-        click.echo(f"{done} of {design.count(study)} points are stored; the same command goes on from there", err=True)
+        click.echo(f"{done} of {design.count(study)} points are stored; run the same command again to continue", err=True)
         raise
     if not output.text:
         from retrompi.studies.results import rows
@@ -132,7 +132,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     else:
         click.echo(summary(told))
     for line in told.reasons:
-        click.echo(f"warning: no run: {line}", err=True)
+        click.echo(f"warning: cannot be run: {line}", err=True)
     if told.outside:
         click.echo(f"warning: {told.outside}", err=True)
     note(f"study {told.study_id}: retrompi study show {told.study_id}")
@@ -174,6 +174,6 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
             about = "at least" if p.at_least else "about"
             click.echo(f"{about} {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
     for line in p.reasons:
-        click.echo(f"warning: no run: {line}", err=True)
+        click.echo(f"warning: cannot be run: {line}", err=True)
     if p.outside.points:
         click.echo(f"warning: {p.outside.line(p.points)}", err=True)

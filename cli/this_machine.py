@@ -77,7 +77,7 @@ def _recording(wanted: ThisMachine) -> Recording:
     if wanted.recorded is not None:
         clash = [name for name in ("--record", "--mpi", "--internode", "--quick") if wanted.given()[name]]
         if clash:
-            raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before", code="unused-option")
+            raise UsageError(f"{clash[0]} applies to measuring; --from fits an existing recording", code="unused-option")
         return recording.load(Path(wanted.recorded))
     from retrompi.measure.launch import BackendError
     from retrompi.measure.this_machine import internode, plan
@@ -85,7 +85,7 @@ def _recording(wanted: ThisMachine) -> Recording:
 
     if not wanted.internode and (wanted.rate or wanted.delay):
         raise UsageError(
-            f"{'--rate' if wanted.rate else '--delay'} is of the link between two hosts: add --internode", code="unused-option"
+            f"{'--rate' if wanted.rate else '--delay'} describes the link between two hosts: add --internode", code="unused-option"
         )
     link = internode.Link.parse(wanted.rate, wanted.delay) if wanted.internode else None
     if link is not None:

@@ -74,7 +74,7 @@ def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str
     from retrompi.convert.timelines import write
 
     if timeline is None:
-        raise UsageError("the job was never started: there is no timeline", code="no-timeline")
+        raise UsageError("the job did not start, so there is no timeline", code="no-timeline")
     for path in wanted.files:
         lost = write(timeline, path, told)
         click.echo(f"timeline written to {path}", err=True)

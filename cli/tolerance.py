@@ -92,15 +92,15 @@ def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None,
 
     if (add is None) == (change is None):
         raise UsageError(
-            "say which key goes: --add KEY (something is added to it) or --change KEY (it is multiplied or divided)", code="missing-option"
+            "give the key to change: --add KEY adds to its value, --change KEY multiplies or divides it", code="missing-option"
         )
     if up_to is not None and down_to is not None:
-        raise UsageError("--up-to and --down-to exclude each other: one key goes one way", code="conflicting-options")
+        raise UsageError("--up-to and --down-to are mutually exclusive", code="conflicting-options")
     if add is not None and down_to is not None:
-        raise UsageError("--add goes up; for a value that falls take --change KEY --down-to VALUE", code="bad-range")
+        raise UsageError("--add increases the key; to decrease it use --change KEY --down-to VALUE", code="bad-range")
     key = number(base, str(add or change))
     if key.value is None:
-        raise UsageError(f"'{key.name}' has no value in '{base.name}' to begin at; give one with --set {key.name}=VALUE", code="bad-range")
+        raise UsageError(f"'{key.name}' has no initial value in '{base.name}'; give one with --set {key.name}=VALUE", code="bad-range")
     limit_text = up_to if up_to is not None else down_to
     down = down_to is not None or (change is not None and up_to is None and canonical(key.unit) in _FALLING)
     texts = [key.text] if limit_text is None else [limit_text]
@@ -108,7 +108,7 @@ def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None,
     scale = type(scale)(scale.key, scale.unit, scale.spelling, scale.whole, False, 9)
     limit = values[0] if limit_text is not None else None
     if key.value <= 0 and (change is not None or limit is None):
-        raise UsageError(f"'{key.name}' is 0: take --add {key.name} and give the largest value with --up-to", code="bad-range")
+        raise UsageError(f"'{key.name}' is 0: use --add {key.name} with a largest value in --up-to", code="bad-range")
     if limit is None:
         limit = key.value / FARTHEST if down else key.value * FARTHEST
         if key.whole:

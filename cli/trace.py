@@ -166,7 +166,7 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
     if factor is not None and not 0 < factor < float("inf"):
         raise UsageError(f"--factor {factor} must be a finite number above zero", code="out-of-range")
     if given.section is not None and given.compute is None:
-        raise UsageError("--section says what --compute is the time of; give --compute as well", code="missing-option")
+        raise UsageError("--section limits --compute; give --compute as well", code="missing-option")
     new_path(out)
     read = traces.read(trace, undefined_source=given.undefined_source)
     if given.compute is not None:
@@ -177,7 +177,7 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
         else:
             now = float(read.info()["compute_flops"])
             if now <= 0:
-                raise UsageError(f"{trace} computes nothing")
+                raise UsageError(f"{trace} contains no computation")
             factor = seconds * flops[0] / now
     assert factor is not None
     traces.write(read.scaled(factor), out, shared=out.suffix in (".ti", ".gz", ".zst"))

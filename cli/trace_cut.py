@@ -66,7 +66,7 @@ def command(trace: str, out: Path, given: TraceCutOptions, output: Output) -> No
 
     new_path(out)
     if given.iterations is not None and (given.first is not None or given.last is not None):
-        raise UsageError("--iterations stands in place of --from and --to", code="conflicting-options")
+        raise UsageError("--iterations and --from/--to are mutually exclusive", code="conflicting-options")
     if given.iterations is None and given.first is None and given.last is None and given.ranks is None:
         raise UsageError("give --from, --to, --iterations or --ranks", code="missing-option")
     read = traces.read(trace, undefined_source=given.undefined_source)
@@ -88,10 +88,10 @@ def command(trace: str, out: Path, given: TraceCutOptions, output: Output) -> No
         read = piece.trace
         if piece.crossing:
             size = format_bytes(piece.crossing_bytes)
-            what = f"{piece.crossing} messages ({size}) cross the cut and are left out at both ends, the first {piece.places[0]}"
+            what = f"{piece.crossing} messages ({size}) cross the cut and are dropped at both ends, the first is {piece.places[0]}"
             click.echo(f"warning: {what}", err=True)
         if piece.guessed:
-            click.echo(f"warning: {piece.guessed} receives from any source do not say what they matched: guessed by their order", err=True)
+            click.echo(f"warning: {piece.guessed} receives from any source have no recorded match: matched by their order", err=True)
     traces.write(read, out, shared=out.suffix in (".ti", ".gz", ".zst"))
     row |= {"ranks": read.ranks, "actions": read.actions}
     output.emit([row], PIECE, keys=[*(c.key for c in PIECE), "ranges", "places", "guessed"] if output.as_json else None)

@@ -43,7 +43,7 @@ def command(traces_in: tuple[str, ...], in_time: bool, given: UndefinedSource, o
 
     *names, last = traces_in
     if len(names) < 2:
-        raise UsageError("give at least two traces and the name of the new one", code="out-of-range")
+        raise UsageError("give at least two traces and the name of the result", code="out-of-range")
     out = new_path(Path(last))
     whole = None if in_time else merge.rank_files(names, given.undefined_source)
     if whole is not None:

@@ -100,7 +100,7 @@ def _scale(given: RecordOptions) -> tuple[float, int]:
         each = parse(given.rate or "1 Gflop/s", "flop/s")
         least = round(parse(given.threshold, "s") * 1e9)
     if not 0 < each < float("inf") or least < 0:
-        raise UsageError("--rate must be above zero and --threshold not below it", code="out-of-range")
+        raise UsageError("--rate must be positive and --threshold not negative", code="out-of-range")
     return each, least
 
 

@@ -18,12 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from postgres import Server
 
 from retrompi.base import paths
 
 # Tests are collected before a fixture is set up, and the registry finds a user's own models: not here.
 os.environ["XDG_DATA_HOME"] = os.fspath(Path(__file__).resolve().parent / "no-such-folder")
+
+# A busy machine is no failure, and several tests run at once.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 # Who starts the tests in the background without job control has SIGINT ignored in all that they start; then no Ctrl-C could be tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -49,15 +54,26 @@ def _unit(nodeid: str) -> str:
     return name if file in APART else TOGETHER.get(file, file)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """``--dist loadfile`` deals out units instead of files."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Units(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _unit(nodeid)
+
+    return Units(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Under pytest-xdist the longest units begin, by the durations of a run before."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     with DURATIONS.open(newline="", encoding="utf-8") as handle:
         seconds = {row["unit"]: float(row["seconds"]) for row in csv.DictReader(handle)}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_unit(item.nodeid)))
     items.sort(key=lambda item: -seconds.get(_unit(item.nodeid), 0.0))
 
 

@@ -80,7 +80,8 @@ def test_a_platforms_card_quotes_its_sources(name: str) -> None:
 
 def test_the_printed_card(retrompi) -> None:  # type: ignore[no-untyped-def]
     told = retrompi("models", "show", "wmpi").out
-    for text in ("what these rows say", "in: baker-fox-long", "fit of wmpi", "half ranges from the middle", "calibrated range", "judged by",
+    for text in ("the claims cited above", "in: baker-fox-long", "fit of wmpi", "half ranges from the middle", "calibrated range",
+                 "judged by",
                  "variant wmpi:absorbed"):  # fmt: skip
         assert text in told
     room = retrompi("platforms", "show", "nt-pair").out

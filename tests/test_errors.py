@@ -32,7 +32,7 @@ def _codes(file: Path) -> Iterator[str]:
 
 
 def test_every_code_is_documented_and_every_documented_code_is_used() -> None:
-    used = {code for folder in ("src/retrompi", "cli", "models") for file in (ROOT / folder).rglob("*.py") for code in _codes(file)}
+    used = {code for folder in ("src/retrompi", "cli", "models", "labs") for file in (ROOT / folder).rglob("*.py") for code in _codes(file)}
     documented = re.findall(r"^\| `([\w-]+)` \| \S", (ROOT / "docs" / "errors.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(documented) == len(set(documented))
     assert sorted(documented) == sorted(used)

@@ -312,7 +312,7 @@ def test_fit_says_its_uncertainty_and_what_is_assumed(retrompi: Callable[..., Ou
     for words in (
         "intervals at 95%",
         "pinned",
-        "messages ask first from 64 KiB on",
+        "rendezvous from 64 KiB on",
         "assumed: 0.25 of the one-way time",
         "retrompi pingpong",
     ):
@@ -415,7 +415,7 @@ def test_a_curve_that_segments_do_not_describe_is_said_to_be_one(retrompi: Calla
     file.write_text(as_table([1e-6 * float(draw.lognormal(0, 1)) for _ in POWERS]))
     told = retrompi("fit", str(file))
     assert told.code == 0
-    assert "what the segments leave is" in told.err
+    assert "the residual noise is" in told.err
 
 
 def test_small_things() -> None:

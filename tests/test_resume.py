@@ -107,7 +107,7 @@ def test_ctrl_c(executor: str, number: int, tmp_path: Path, undisturbed: list[di
     assert out == ""
     kept = done(location)
     lines = [line for line in err.splitlines() if line]  # click ends the terminal's line with ^C first
-    assert lines == [f"{kept} of {POINTS} points are stored; the same command goes on from there", "error: interrupted"]
+    assert lines == [f"{kept} of {POINTS} points are stored; run the same command again to continue", "error: interrupted"]
     ended(left)
     assert resumed(location) == (POINTS - kept, kept)
     assert check_store(open_store(location), small()) == undisturbed

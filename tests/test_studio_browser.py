@@ -219,7 +219,7 @@ class TestSessions:
             told = [who.request.post("/_dash-update-component", data=body, headers=header).json() for who in (mine, theirs)]
             job = told[0]["response"]["scorecard-job"]["data"]
             assert job not in json.dumps(told[1]), "another session's same words read this one"
-            assert "not yours" in json.dumps(told[1])
+            assert "no such job" in json.dumps(told[1])
             cancel = body.replace('"scorecard-tick.n_intervals"', '"scorecard-cancel.n_clicks"')
             theirs.request.post("/_dash-update-component", data=cancel, headers={"Content-Type": "application/json"})
             mine.wait_for_timeout(700)

@@ -385,7 +385,7 @@ def test_ctrl_c_ends_it_with_everything_it_started(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert out == ""
-    assert err.strip().splitlines()[-1] == "the studio has ended"
+    assert err.strip().splitlines()[-1] == "the studio has stopped"
     assert TOKEN not in err
 
     def alone() -> bool:

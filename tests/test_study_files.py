@@ -385,7 +385,7 @@ def test_python_in_a_zip_runs_only_when_somebody_says_so(mine: Path, retrompi: C
     agrees(refused, "untrusted-code | --trust")
     assert list((tmp_path / "data").rglob("ran")) == []
     done = retrompi("study", "run", str(mine), "--check", "--trust", "-j", "1")
-    assert (done.code, done.out) == (0, "all 12 points are what they were\n"), done.err
+    assert (done.code, done.out) == (0, "all 12 points are unchanged\n"), done.err
     assert len(list((tmp_path / "data").rglob("ran"))) == 1
 
 

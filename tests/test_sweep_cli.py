@@ -82,7 +82,7 @@ def test_a_point_that_is_no_run_ends_with_1_and_others_are_results(retrompi: Cal
     told = retrompi("sweep", "bf-wmpi-shared", "--vary", "mode=shared,distributed", "--vary", "kills=daemon on server@1s", *made)
     assert told.code == 1
     assert "1 error" in told.out
-    assert re.search(r"^warning: no run: .*no process 'daemon on server'", told.err)
+    assert re.search(r"^warning: cannot be run: .*no process 'daemon on server'", told.err)
     # What a point does not use is said before anything runs, and the point runs without it; what no point uses is refused.
     mixed = ("--vary", 'mode="0,0","0,1"', "--set", "platform.workstation.cores=2")
     told = retrompi("sweep", "bf-wmpi-shared", *mixed, *made)
@@ -156,7 +156,7 @@ def test_an_interrupt_keeps_what_has_come_in_and_leaves_no_process(number: int, 
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     kept = open_store(path).runs()
-    assert f"{len(kept)} of 100000 points are stored; the same command goes on from there" in said
+    assert f"{len(kept)} of 100000 points are stored; run the same command again to continue" in said
     assert said.splitlines()[-1] == "error: interrupted"
     for pid in children:
         with pytest.raises(ProcessLookupError):

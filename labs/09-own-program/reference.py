@@ -202,15 +202,15 @@ def judged(trace: Trace, p: Parameters) -> str:
 def _read(file: Path) -> Trace:
     """A student's trace, if it is of a size that such a trace can have."""
     if file.stat().st_size > LARGEST_FILE:
-        raise InputError(f"has more than {LARGEST_FILE >> 20} MiB; a trace of this lab has some KiB", file)
+        raise InputError(f"has more than {LARGEST_FILE >> 20} MiB; a trace of this lab has some KiB", file, code="too-large")
     try:
         unpacked = zstandard.ZstdDecompressor().stream_reader(file.read_bytes(), read_across_frames=True).read(LARGEST_TRACE + 1)
     except zstandard.ZstdError:
-        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file) from None
+        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file, code="damaged-file") from None
     if len(unpacked) > LARGEST_TRACE:
-        raise InputError(f"unpacks to more than {LARGEST_TRACE >> 20} MiB; a trace of this lab has some KiB", file)
+        raise InputError(f"unpacks to more than {LARGEST_TRACE >> 20} MiB; a trace of this lab has some KiB", file, code="too-large")
     if unpacked[257:262] != b"ustar":  # a list of files would have files read that are none of the student's
-        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file)
+        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file, code="damaged-file")
     return traces.read(file)
 
 
@@ -223,7 +223,9 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
 
     family = "smpi" if shutil.which("smpicc") else default_family()
     if family is None:
-        raise InputError("neither smpicc nor mpicc is installed (apt-get install libsimgrid-dev, or mpich): not tried", source)
+        raise InputError(
+            "neither smpicc nor mpicc is installed (apt-get install libsimgrid-dev, or mpich): not tried", source, code="missing-tool"
+        )
     compiler = "smpicc" if family == "smpi" else "mpicc"
     wrapper = str(shutil.which("smpicc")) if family == "smpi" else find_compiler(family).path
     program = work / "exchange"
@@ -249,7 +251,7 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
             said = "it did not end by itself: a deadlock, or too long"
         raise InputError(f"{said}; try it with 'retrompi run'", source)
     if done.trace is None:
-        raise InputError("its trace cannot be read", source)
+        raise InputError("its trace cannot be read", source, code="unreadable-file")
     return done.trace  # type: ignore[no-any-return]
 
 

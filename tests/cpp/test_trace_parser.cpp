@@ -50,7 +50,7 @@ TEST(TraceParser, ASendReceiveHasTagsOfItsOwnBothWays) {
 
 TEST(TraceParser, CountsOfAVectorCollectiveStandInTheTrace) {
   const Trace t = read({"0 gatherv 1 1 2 0 6 6\n", "1 gatherv 2 1 2 0 6 6\n"});
-  const auto& gather = t.ranks[1][0].get<action::Collective>();
+  const auto gather = t.ranks[1][0].get<action::Collective>();  // a copy: the list hands out actions by value
   EXPECT_EQ(gather.root, 0);
   EXPECT_EQ(gather.bytes, 2);
   EXPECT_EQ(gather.receive_bytes, 3);

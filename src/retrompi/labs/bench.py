@@ -105,6 +105,7 @@ class Bench:
         question = Question(
             model, given.get("platform", "nt-pair"), workload, mode, given.get("sets") or {}, given.get("seed", 1),
             beside=Beside(failures=given.get("failures", ())),
+            idle_overrides=True,  # a lab states its machine once for all its runs, and not every run uses all of it
         )  # fmt: skip
         found: Found = self.once(question, lambda: answer(self.store, question))
         return found

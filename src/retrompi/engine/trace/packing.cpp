@@ -93,17 +93,22 @@ double take_amount(Input &in, LastAmount &last) {
 // ---------------------------------------------------------------- a block
 
 // rows, width of an entry's number, bytes of lines, bytes of amounts; the rows by column; entries; lines; amounts; requests
-std::string encode(std::span<const Action> packed) {
-  std::vector<FlatAction> actions;
-  actions.reserve(packed.size());
-  for (const Action &a : packed) actions.push_back(flatten(a));
+std::string encode(std::span<const Action> actions) {
   std::vector<Row> rows;
   std::array<uint16_t, 4 * ActionList::kBlock> table;  // open addressing; 0: free
   table.fill(0);
   std::vector<uint16_t> entries;
   entries.reserve(actions.size());
-  for (const FlatAction &a : actions) {
-    const Row row(a);
+  struct Own {
+    double amount;
+    int32_t request;
+  };
+  std::vector<Own> own;  // what does not repeat
+  own.reserve(actions.size());
+  for (const Action &a : actions) {
+    const FlatAction flat = flatten(a);
+    own.push_back({flat.amount, flat.request});
+    const Row row(flat);
     size_t slot = row.hash() % table.size();
     while (table[slot] != 0 && !(rows[table[slot] - 1U] == row)) slot = (slot + 1) % table.size();
     if (table[slot] == 0) {
@@ -115,7 +120,7 @@ std::string encode(std::span<const Action> packed) {
 
   std::string lines, amounts, requests;
   uint64_t last = 0, step = 0, run = 0;
-  for (const FlatAction &a : actions) {
+  for (const Action &a : actions) {
     const uint64_t d = a.line - last;
     last = a.line;
     if (run > 0 && d == step) {
@@ -131,9 +136,9 @@ std::string encode(std::span<const Action> packed) {
   uint64_t request = 0;
   for (size_t i = 0; i < actions.size(); ++i) {
     const Row &row = rows[entries[i]];
-    if (row.has & HAS_AMOUNT) put_amount(amounts, amount[entries[i]], actions[i].amount);
+    if (row.has & HAS_AMOUNT) put_amount(amounts, amount[entries[i]], own[i].amount);
     if (row.has & HAS_REQUEST) {
-      const auto r = static_cast<uint64_t>(actions[i].request);
+      const auto r = static_cast<uint64_t>(own[i].request);
       put_number(requests, zigzag(r - request));
       request = r;
     }
