@@ -47,26 +47,43 @@ HostSpec computer(const std::string& name) {
   return h;
 }
 
-HopSpec hop(Medium medium, const std::string& from, const std::string& to) {
-  HopSpec h;
-  h.medium = medium;
-  h.from = from;
-  h.to = to;
-  h.packet = medium == Medium::Pool ? 131072 : 4096;
+template <class Spec>
+Spec hop(const std::string& from = "rank", const std::string& to = "rank") {
+  Spec h;
+  h.between = {from, to};
+  h.packet = 4096;
   h.header = 32;
-  h.ws_message = 2;
-  h.send_cpu = h.recv_cpu = 5 * kMicrosecond;
-  h.event = 30 * kMicrosecond;
-  h.slots = 2;
-  h.pool = 1 << 20;
-  h.prefix = 32;
-  h.hold_unexpected = medium == Medium::Pool;
-  h.call = 50 * kMicrosecond;
-  h.connect = 1000 * kMicrosecond;
-  h.window = 2;
-  h.retries = 12;
-  h.timeout = 100'000 * kMicrosecond;
+  if constexpr (!std::is_same_v<Spec, CurveSpec>) {
+    h.ws_message = 2;
+    h.send_cpu = h.recv_cpu = 5 * kMicrosecond;
+    h.space_wait.what = WaitFor::Room;
+  }
+  if constexpr (std::is_base_of_v<SharedMemorySpec, Spec>) h.event = 30 * kMicrosecond;
+  if constexpr (std::is_same_v<Spec, RingSpec>) h.slots = 2;
+  if constexpr (std::is_same_v<Spec, PoolSpec>) {
+    h.packet = 131072;
+    h.pool = 1 << 20;
+    h.classes = {64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
+    h.prefix = 32;
+    h.hold_unexpected = true;
+  }
+  if constexpr (std::is_same_v<Spec, StreamSpec>) h.connect = 1000 * kMicrosecond;
+  if constexpr (requires { h.call; }) h.call = 50 * kMicrosecond;
+  if constexpr (std::is_same_v<Spec, DatagramSpec>) {
+    h.window = 2;
+    h.retries = 12;
+    h.timeout = 100'000 * kMicrosecond;
+  }
+  if constexpr (std::is_same_v<Spec, DmaSpec>) {
+    h.slots = 2;
+    h.piece = h.piece_min = 4096;
+    h.packet = 1 << 30;
+  }
   return h;
+}
+
+HopSpec hop(Medium medium) {
+  return medium == Medium::Pool ? HopSpec(hop<PoolSpec>()) : medium == Medium::Ring ? HopSpec(hop<RingSpec>()) : HopSpec(hop<StreamSpec>());
 }
 
 SimConfig room(size_t hosts, size_t ranks, std::vector<HopSpec> route, WaitPolicy::Kind waits) {
@@ -148,7 +165,7 @@ void one_host() {
     for (const auto wait : {WaitPolicy::Block, WaitPolicy::Spin, WaitPolicy::SpinYield})
       for (const bool anatomy : {false, true}) {
         const std::string what = "medium " + std::to_string(static_cast<int>(m)) + ", wait " + std::to_string(static_cast<int>(wait));
-        SimConfig c = room(1, 2, {hop(m, "rank", "rank")}, wait);
+        SimConfig c = room(1, 2, {hop(m)}, wait);
         c.anatomy = anatomy;
         c.anatomy_from = "anatomy";
         c.anatomy_to = "end";
@@ -161,7 +178,7 @@ void one_host() {
         expect(what + ", short buffer", c, cut, "aborted");
         c.limit_s = 0.01;
         expect(what + ", out of time", c, pair, "timeout");
-        expect(what + ", three ranks", room(1, 3, {hop(m, "rank", "rank")}, wait), three, "completed");
+        expect(what + ", three ranks", room(1, 3, {hop(m)}, wait), three, "completed");
       }
 }
 
@@ -171,7 +188,7 @@ void cores() {
   for (const int other : {0, 1, 4})
     for (const int64_t direct : {200'000L, 1L})
       for (const bool anatomy : {false, true}) {
-        HopSpec cells = hop(Medium::Ring, "rank", "rank"), bulk = cells;
+        RingSpec cells = hop<RingSpec>(), bulk = cells;
         cells.cores = cells.slots_of_sender = bulk.cores = bulk.one_message = true;
         cells.lines_in = cells.lines_out = 1;
         bulk.short_packet = 1024;
@@ -198,7 +215,7 @@ void cores() {
 }
 
 HopSpec curve() {
-  HopSpec h = hop(Medium::Curve, "rank", "rank");
+  CurveSpec h = hop<CurveSpec>();
   h.packet = 1 << 30;
   CurveSet set;
   set.classes = {0, 0};
@@ -208,6 +225,13 @@ HopSpec curve() {
   return h;
 }
 
+template <class Spec>
+void locked(const Trace& pair, Spec h) {
+  h.lock = h.until_taken = true;
+  h.pack = h.unpack = 1;
+  expect("lock and one buffer", room(1, 2, {h}, WaitKind::Block), pair, "completed");  // WaitPolicy::Block: gcc 12 fails in a template
+}
+
 /// One-sided operations, broadcasts by them and by reference, a lock around copies, deaths of processes.
 void others() {
   const std::string put = "Put 1 0 5000 6;Get 1 0 0 6;Accumulate 0 0 7 6;Win_flush_all;Win_fence", idle = "Win_fence";
@@ -215,9 +239,9 @@ void others() {
   for (const std::string kind : {"binomial", "put_tree", "by_reference"})
     for (const int cores : {1, 3})
       for (const auto wait : {WaitPolicy::Block, WaitPolicy::SpinYield}) {
-        SimConfig c = room(1, 3, {hop(Medium::Ring, "rank", "rank")}, wait);
+        SimConfig c = room(1, 3, {hop<RingSpec>()}, wait);
         c.hosts.front().cores = cores;
-        c.rma_same = {.there = true, .put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096};
+        c.rma_same = {{.put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096}, true};
         c.collectives.prefer(Op::Bcast, {coll::Row{.algorithm = coll::find(Op::Bcast, kind)}});
         c.collectives.copies_root = c.collectives.copies_leaf = 1;
         expect("broadcast " + kind, c, job({put + ";" + roots, idle + ";" + roots, "compute 1e5;" + idle + ";" + roots}), "completed");
@@ -231,25 +255,20 @@ void others() {
       }
   const Trace pair = job({exchange(0, kSizes), exchange(1, kSizes)});
   expect("curve", room(1, 2, {curve()}, WaitPolicy::Spin), pair, "completed");
-  for (const Medium m : {Medium::Ring, Medium::Pool}) {
-    HopSpec h = hop(m, "rank", "rank");
-    h.lock = h.until_taken = true;
-    h.pack = h.unpack = 1;
-    h.hold_unexpected = false;  // what waits for its receive would keep its sender
-    expect("lock and one buffer", room(1, 2, {h}, WaitPolicy::Block), pair, "completed");
-  }
+  locked(pair, hop<RingSpec>());
+  PoolSpec pool = hop<PoolSpec>();
+  pool.hold_unexpected = false;  // what waits for its receive would keep its sender
+  locked(pair, pool);
 }
 
 /// Every kind of link, one rail and several, with traffic of others and with things that go down and come back.
 void links(const Trace& pair) {
-  HopSpec card = hop(Medium::Dma, "rank", "rank");
-  card.piece = card.piece_min = 4096;
-  card.packet = 1 << 30;
+  const HopSpec card = hop<DmaSpec>();
   const std::vector<std::pair<std::string, std::vector<unsigned long>>> kinds = {
       {"cable", {}}, {"hub", {}}, {"switch", {}}, {"torus", {2, 2}}, {"fat-tree", {2, 2, 1, 2, 1, 2}}, {"wan", {0, 1, 0, 1}}};
   for (const auto& [kind, shape] : kinds)
     for (const int rails : {1, 2, 3})
-      for (const HopSpec& h : {hop(Medium::Stream, "rank", "rank"), card}) {
+      for (const HopSpec& h : {HopSpec(hop<StreamSpec>()), card}) {
         SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
         for (HostSpec& host : c.hosts) host.bus_rate = 20e6;
         c.link.kind = kind;
@@ -286,17 +305,17 @@ void links(const Trace& pair) {
 
 /// A link that is down again and again: what can send again comes to its end with every byte, or gives up; what cannot hangs.
 void losses(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vector<HopSpec>& daemons) {
-  HopSpec polled = hop(Medium::Stream, "rank", "rank"), credits = polled, card = hop(Medium::Dma, "rank", "rank");
+  StreamSpec polled = hop<StreamSpec>(), credits = polled;
+  const DmaSpec card = hop<DmaSpec>();
   polled.io = SocketIo::Nonblocking;
-  polled.packet = card.packet = 1 << 30;
+  polled.packet = 1 << 30;
   polled.first_read = 1024;
   credits.credits = 4;
   credits.nagle = true;
-  card.piece = card.piece_min = 4096;
-  HopSpec async = polled;
+  StreamSpec async = polled;
   async.io = SocketIo::Async;
   Rng rng(5);
-  for (const auto& route : {std::vector<HopSpec>{hop(Medium::Stream, "rank", "rank")}, {polled}, {async}, {credits}, {card}, proxies, daemons})
+  for (const auto& route : {std::vector<HopSpec>{hop<StreamSpec>()}, {polled}, {async}, {credits}, {card}, proxies, daemons})
     for (int k = 0; k < 12; ++k) {
       SimConfig c = room(2, 2, route, WaitPolicy::Block);
       c.anatomy = k == 0;
@@ -312,7 +331,7 @@ void losses(const Trace& pair, const std::vector<HopSpec>& proxies, const std::v
       if (k == 5) c.kills = {{"rank 1", to_ps(0.1)}};
       const SimResult r = simulate(c, pair);
       const bool whole = r.count.messages == r.count.delivered && r.count.bytes == r.count.delivered_bytes;
-      const bool may_end_badly = k % 4 == 3 || k == 5 || route.front().medium == Medium::Dma;
+      const bool may_end_badly = k % 4 == 3 || k == 5 || std::holds_alternative<DmaSpec>(route.front());
       if (r.outcome == "completed" ? whole : may_end_badly) continue;
       ++failures;
       std::fprintf(stderr, "engine_check: losses %d over %zu hops: %s (%s)\n", k, route.size(), r.outcome.c_str(), r.detail.c_str());
@@ -323,12 +342,12 @@ void losses(const Trace& pair, const std::vector<HopSpec>& proxies, const std::v
 void jobs(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vector<HopSpec>& daemons) {
   const Trace little = job({"send 1 0 100 6;compute 1e4;recv 1 0 5000 6", "recv 0 0 100 6;send 0 0 5000 6"});
   const Trace stuck = job({"recv 1 0 100 6", "recv 0 0 100 6"});
-  HopSpec pool = hop(Medium::Pool, "rank", "rank");
+  PoolSpec pool = hop<PoolSpec>();
   pool.pool = 100;
   pool.exhausted_aborts = true;
   for (int k = 0; k < 12; ++k) {
     SimConfig c = room(2, 2, k % 2 == 0 ? proxies : daemons, k % 3 == 0 ? WaitPolicy::Spin : WaitPolicy::Block);
-    c.same = {hop(Medium::Pool, "rank", "rank")};
+    c.same = {hop<PoolSpec>()};
     c.timeline.limit = 100;
     c.profile = true;
     std::vector<const Trace*> traces;
@@ -363,17 +382,15 @@ void jobs(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vec
 }
 
 void network(int which) {
-  HopSpec bad = hop(Medium::Datagram, "daemon@src", "daemon@dst");
+  DatagramSpec bad = hop<DatagramSpec>("daemon@src", "daemon@dst");
   bad.packet = 16384;
-  const std::vector<HopSpec> proxies = {hop(Medium::Ring, "rank", "proxy@src"), hop(Medium::Stream, "proxy@src", "proxy@dst"),
-                                        hop(Medium::Ring, "proxy@dst", "rank")};
+  const std::vector<HopSpec> proxies = {hop<RingSpec>("rank", "proxy@src"), hop<StreamSpec>("proxy@src", "proxy@dst"),
+                                        hop<RingSpec>("proxy@dst", "rank")};
   const Trace pair = job({"# mark anatomy;" + exchange(0, kSizes) + ";# mark end", exchange(1, kSizes)});
-  const auto daemons = [&bad] {
-    return std::vector<HopSpec>{hop(Medium::Stream, "rank", "daemon@src"), bad, hop(Medium::Stream, "daemon@dst", "rank")};
-  };
+  const auto daemons = [&bad] { return std::vector<HopSpec>{hop<StreamSpec>("rank", "daemon@src"), bad, hop<StreamSpec>("daemon@dst", "rank")}; };
   switch (which) {
     case 0:
-      expect("stream", room(2, 2, {hop(Medium::Stream, "rank", "rank")}, WaitPolicy::Spin), pair, "completed");
+      expect("stream", room(2, 2, {hop<StreamSpec>()}, WaitPolicy::Spin), pair, "completed");
       break;
     case 1:
       expect("proxies", room(2, 2, proxies, WaitPolicy::Block), pair, "completed");
@@ -385,7 +402,7 @@ void network(int which) {
       break;
     case 3:
     case 4: {
-      HopSpec h = hop(Medium::Stream, "rank", "rank");
+      StreamSpec h = hop<StreamSpec>();
       h.packet = 1 << 30;
       h.io = which == 3 ? SocketIo::Nonblocking : SocketIo::Async;
       h.first_read = 1024;
@@ -396,24 +413,22 @@ void network(int which) {
     }
     case 6:
     case 7: {
-      HopSpec h = hop(Medium::Dma, "rank", "rank");
-      h.packet = 1 << 30;
-      h.piece = h.piece_min = 4096;
+      DmaSpec h = hop<DmaSpec>();
       h.pieces = 8;
       h.pio_limit = 100;
       h.pin = h.pin_page = kMicrosecond;
       h.cpu_driven = which == 7;
       SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
-      c.mtu = 1500;
-      c.rma_remote = {.there = true, .put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096};
+      c.rma_remote = {{.put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096}, true};
       const std::string put = "Put 1 0 70000 6;Get 1 0 0 6;Accumulate 1 0 7 6;Put 1 0 70000 6;Win_fence;";
       expect("card", c, job({put + exchange(0, kSizes), "Win_fence;" + exchange(1, kSizes)}), "completed");
       break;
     }
     case 8: {
-      SimConfig c = room(2, 2, {hop(Medium::Stream, "rank", "rank")}, WaitPolicy::Spin);
-      c.remote.front().io = SocketIo::Async;
-      c.remote.front().first_read = 1024;
+      StreamSpec h = hop<StreamSpec>();
+      h.io = SocketIo::Async;
+      h.first_read = 1024;
+      SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
       c.kills = {{"rank 1", 20'000 * kMicrosecond}};
       expect("dead peer", c, job({exchange(0, kSizes), "compute 1e6;" + exchange(1, kSizes)}), "deadlock");
       break;

@@ -131,7 +131,7 @@ def test_used_by() -> None:
 
 def test_the_engine_has_every_field() -> None:
     text = cpp.header()
-    for cls in (Host, Link):
+    for cls in DECLARATIONS:
         for f in declared(cls).values():
             if f.cpp:
                 assert re.search(rf"^  \S.*\b{f.name}\b.*;  // {re.escape(f.help)}", text, re.MULTILINE), f"{cls.__name__}.{f.name}"

@@ -9,13 +9,13 @@ from retrompi import traces
 from retrompi.base.errors import InputError
 from retrompi.labs.bench import Bench, Curve, Line, most
 from retrompi.labs.student import Parameters, read_text
+from retrompi.models.wmpi import CLASSES
 from retrompi.spec import registry
 from retrompi.spec.model import resolve
 
 KIB = 1024
 ROOM = {"wmpi.pool": "15 MiB"}
 TWO = {"platform.host.cores": "2"}
-CLASSES = [64 * 4**k for k in range(8)]  # code:E-P4-03
 STEPS = ["the sender asks", "the receiver finds the matching receive", "the receiver answers", "the data travel", "MPI_Send returns"]
 
 TEXTS = {

@@ -5,9 +5,11 @@
 namespace retrompi::test {
 namespace {
 
+const std::vector<int64_t> kClasses{64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};  // p4's
+
 // Each buffer is of a class, 64 bytes to 1 MiB, behind a prefix of the allocator.
 TEST(SharedPoolTest, CutsBuffersOfSizeClasses) {
-  SharedPool pool(4 * 1024 + 4 * 32, 32);
+  SharedPool pool(4 * 1024 + 4 * 32, 32, kClasses);
   const Message m;
   EXPECT_GE(pool.take(1000, &m, 0), 0);  // 1024 + 32
   EXPECT_GE(pool.take(1024, &m, 0), 0);
@@ -18,7 +20,7 @@ TEST(SharedPoolTest, CutsBuffersOfSizeClasses) {
 
 // E-P4-03: memory once cut into small buffers is not available for large ones.
 TEST(SharedPoolTest, ABufferStaysInItsClass) {
-  SharedPool pool(1024, 0);
+  SharedPool pool(1024, 0, kClasses);
   const Message m;
   std::vector<int32_t> small;
   for (int i = 0; i < 4; ++i) small.push_back(pool.take(256, &m, 0));
@@ -30,7 +32,7 @@ TEST(SharedPoolTest, ABufferStaysInItsClass) {
 
 TEST(SharedPoolTest, LargerRequestsAreCutOutAsTheyAreAndGivenBack) {
   constexpr int64_t kMib = 1 << 20;
-  SharedPool pool(3 * kMib, 0);
+  SharedPool pool(3 * kMib, 0, kClasses);
   const Message m;
   const int32_t h = pool.take(2 * kMib + 1, &m, 0);
   ASSERT_GE(h, 0);
@@ -41,7 +43,7 @@ TEST(SharedPoolTest, LargerRequestsAreCutOutAsTheyAreAndGivenBack) {
 }
 
 TEST(SharedPoolTest, TellsWhatFillsIt) {
-  SharedPool pool(1024, 16);
+  SharedPool pool(1024, 16, kClasses);
   const Message m;
   const int32_t h = pool.take(60, &m, 5);
   std::vector<Occupant> used;
@@ -70,7 +72,7 @@ TEST(SharedMemoryDeathTest, WhatIsGivenBackWasTaken) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   SlotRing ring(1);
   EXPECT_DEATH(ring.give(), "free_ < slots_");
-  SharedPool pool(1024, 0);
+  SharedPool pool(1024, 0, kClasses);
   const Message m;
   const int32_t h = pool.take(64, &m, 0);
   pool.give(h);

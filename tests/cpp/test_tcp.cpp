@@ -11,7 +11,8 @@ constexpr int64_t kMss = 980;
 /// One direction of a connection, whose ends write down what they are told.
 class Direction : public Chan, public TcpConnection::User {
  public:
-  Direction(World& w, const HopSpec& s, Proc& a, Proc& b, const TcpConnection::Options& o) : Chan(w, s, a, b), tcp(*this, *this, o) {}
+  Direction(World& w, const MediumSpec& s, Proc& a, Proc& b, const TcpConnection::Options& o)
+      : Chan(w, s, Medium::Stream, a, b), tcp(*this, *this, o) {}
   Task push(Packet) override { co_return; }
   Task pull(Token) override { co_return; }
   void on_readable() override {
@@ -54,7 +55,7 @@ class Tcp : public testing::Test {
     w.wire->run([] { return false; });
   }
   static constexpr Ps us(int64_t n) { return n * kMicrosecond; }
-  HopSpec hop;
+  MediumSpec hop;
   World w;
   Common job;
   std::deque<Write> writes;

@@ -9,6 +9,7 @@ from retrompi.manual.commands import command_pages
 from retrompi.manual.experiments import scenario_pages, study_pages
 from retrompi.manual.files import file_pages
 from retrompi.manual.markdown import Page
+from retrompi.manual.media import media_page
 from retrompi.manual.models import model_pages
 from retrompi.manual.platforms import platform_pages
 from retrompi.manual.sources import source_pages
@@ -22,6 +23,7 @@ def pages() -> list[Page]:
     return [
         *command_pages(),
         *model_pages(),
+        media_page(),
         *platform_pages(),
         *scenario_pages(),
         *study_pages(),

@@ -271,7 +271,7 @@ def _message_path(got: Mapping[str, Any]) -> Any:
 
 def _processes(rows: Mapping[str, Any]) -> list[str]:
     """The names of a job's processes."""
-    roles = dict.fromkeys(h[end].partition("@")[0] for h in (*rows["same"], *rows["remote"]) for end in ("from", "to"))
+    roles = dict.fromkeys(end.partition("@")[0] for h in (*rows["same"], *rows["remote"]) for end in h["between"])
     names = [f"rank {r}" for r in range(len(rows["placement"]))]
     return names + [f"{role} on {h['name']}" for role in roles if role != "rank" for h in rows["hosts"]]
 

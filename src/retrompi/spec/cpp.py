@@ -7,7 +7,7 @@ is compiled on the user's machine, runs it there), so that it may import declara
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from retrompi.spec.fields import Field, declared
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
-from retrompi.spec.media import MEDIA, Checked, WaitPolicy
+from retrompi.spec.media import MEDIA, Broadcast, Checked, Medium, OneSided, WaitPolicy
 
 __all__ = ["header", "write"]
 
@@ -33,8 +33,14 @@ _READERS = {
 
 
 def _struct_name(cls: type) -> str:
-    """`Host` and `WaitPolicy` have behaviour in the engine, written by hand around the generated fields."""
-    return f"{cls.__name__}{'Fields' if cls in (Host, WaitPolicy) else 'Spec'}"
+    """`Host` has behaviour in the engine, written by hand around the generated fields."""
+    return {Host: "HostFields", WaitPolicy: "WaitPolicy"}.get(cls, f"{cls.__name__}Spec")
+
+
+_OWN: Mapping[type, tuple[str, ...]] = {
+    WaitPolicy: ("using Kind = WaitKind;", "using enum WaitKind;", "WaitFor what{};  // it waits for: the engine's to say"),
+}
+"""What the engine adds to a struct, after its fields."""
 
 
 def _enumerator(word: str) -> str:
@@ -93,6 +99,7 @@ def _struct(cls: type) -> Iterator[str]:
         yield f"  static constexpr Medium kMedium = Medium::{cls.__name__};"
     for f in fields:
         yield f"  {'double' if f.cpp == 'PsPerByte' else f.cpp} {f.name}{_initial(f)};  // {f.help}{_unit(f)}"
+    yield from (f"  {line}" for line in _OWN.get(cls, ()))
     yield "  template <class Reader>"
     yield "  void read(Reader& r) {"
     if inherits:
@@ -113,7 +120,7 @@ def _unit(f: Field) -> str:
 def _declarations() -> list[type]:
     """Every declaration after those it extends."""
     out: list[type] = []
-    for cls in (Host, Link):
+    for cls in (Host, Link, WaitPolicy, Medium, *MEDIA.values(), OneSided, Broadcast):
         out += [c for c in reversed(cls.__mro__) if c not in (object, Checked) and c not in out]
     return out
 
@@ -138,7 +145,7 @@ def header() -> str:
         "#include <memory>", "#include <string>", "#include <variant>", "#include <vector>", "",
         '#include "event/core.hpp"', "",
         "namespace retrompi {", "",
-        "class Chan;", "class Proc;", "struct CurveSet;", "struct SharedParts;", "struct World;", "",
+        "class Chan;", "class Proc;", "enum class WaitFor : uint8_t;", "struct CurveSet;", "struct SharedParts;", "struct World;", "",
         "/// The processes at both ends of a hop: rank, NAME@src, NAME@dst.",
         "struct Ends {", "  std::string from, to;", "};", "",
         f"enum class Medium : uint8_t {{ {', '.join(names)} }};",
@@ -148,10 +155,8 @@ def header() -> str:
         "}", "",
         *_enums(), "",
     ]  # fmt: skip
-    lines = [*lines[:8], "", "namespace retrompi {", *_enums(), ""]
     for cls in _declarations():
         lines += [f"/// {(cls.__doc__ or '').partition(chr(10))[0]}", *_struct(cls), ""]
-    return "\n".join([*lines, "}  // namespace retrompi", ""])
     lines += [
         "/// One hop of a message's path.",
         f"using HopSpec = std::variant<{', '.join(specs)}>;",

@@ -72,21 +72,12 @@ class Medium(Checked):
 
     def to_engine(self) -> dict[str, Any]:
         """As the engine reads it."""
-        told = to_engine(self)
-        flat: dict[str, Any] = {"slots": 0, "pool": 0, "call": 0, "timeout": 0, "retries": 0, "piece": 1, "curve": None}
-        flat |= {"from": self.between[0], "to": self.between[1]}
-        for cls in MEDIA.values():
-            flat |= {n: to_engine(f.default) if n == "space_wait" else f.default for n, f in declared(cls).items() if f.optional}
-        told.pop("between")
-        told.pop("classes", None)
-        flat.pop("classes", None)
-        return {"medium": self.name, **flat, **told}
+        return {"medium": self.name, **to_engine(self)}
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> Medium:
         """The medium of what `to_engine` made."""
         cls: Any = MEDIA[row["medium"]]
-        row = {"between": (row["from"], row["to"]), "classes": (), **row}
         given = {name: row[name] for name in declared(cls)}
         made: Medium = cls(**{name: WaitPolicy(**value) if name == "space_wait" else value for name, value in given.items()})
         return made
@@ -107,7 +98,7 @@ class Copied(Medium):
     ws_fixed: float = quantity("B", "bytes in the working set of a copy at least", default=0.0, cpp="double")
     send_cpu: float = quantity("s", "library work of a packet at the sender", default=0.0)
     recv_cpu: float = quantity("s", "library work of a packet at the receiver", default=0.0)
-    space_wait: WaitPolicy = word("how a sender waits for room", default=BLOCK, cpp="WaitPolicyFields")  # noqa: RUF009
+    space_wait: WaitPolicy = word("how a sender waits for room", default=BLOCK, cpp="WaitPolicy")  # noqa: RUF009
 
     def uses(self, remote: bool) -> set[Use]:
         return Medium.uses(self, remote) | {Use.COPIES}

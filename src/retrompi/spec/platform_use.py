@@ -62,8 +62,8 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
 
 def _crosses(hop: Mapping[str, Any]) -> bool:
     """Whether a hop of the path between machines leaves its machine, which those to a proxy or daemon of the same machine do not."""
-    ends = (str(hop["from"]), str(hop["to"]))
-    return ends == ("rank", "rank") or (ends[0].endswith("@src") and ends[1].endswith("@dst"))
+    ends = hop["between"]
+    return tuple(ends) == ("rank", "rank") or (ends[0].endswith("@src") and ends[1].endswith("@dst"))
 
 
 def used(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:

@@ -47,16 +47,21 @@ class Reader {
     std::string valid;
     for (const auto& [word, meaning] : words) {
       if (given == word) return void(v = meaning);
-      valid += (valid.empty() ? "" : ", ") + std::string(word);
+      if (!valid.empty()) valid += ", ";
+      valid += word;
     }
-    throw ConfigError(where_ + ": " + k + ": '" + given + "'; valid: " + valid);
+    std::string message = where_;
+    message.append(": ").append(k).append(": '").append(given).append("'; valid: ").append(valid);
+    throw ConfigError(message);
   }
   template <class T>
   void value(const char* k, T& v) {
     v = get(k).cast<T>();
   }
   void require(bool held, const char* k, const char* bounds) const {
-    if (!held) throw ConfigError(where_ + ": " + k + " must be " + bounds);
+    if (held) return;
+    std::string message = where_;
+    throw ConfigError(message.append(": ").append(k).append(" must be ").append(bounds));
   }
 
  private:
@@ -66,7 +71,7 @@ class Reader {
 };
 
 template <class Spec>
-Spec read(const py::handle& o, const char* where) {
+Spec read(const py::handle& o, const std::string& where) {
   Reader r(o.cast<py::dict>(), where);
   Spec spec;
   spec.read(r);
@@ -74,28 +79,13 @@ Spec read(const py::handle& o, const char* where) {
   return spec;
 }
 
-WaitPolicy policy(const py::object& o, const std::string& where) {
-  Reader r(o.cast<py::dict>(), where);
-  WaitPolicy p;
-  const std::string kind = r.text("kind");
-  if (kind == "block")
-    p.kind = WaitPolicy::Block;
-  else if (kind == "spin")
-    p.kind = WaitPolicy::Spin;
-  else if (kind == "spin_yield")
-    p.kind = WaitPolicy::SpinYield;
-  else if (kind == "poll")
-    p.kind = WaitPolicy::Poll;
-  else
-    throw ConfigError(where + ": unknown wait policy '" + kind + "'; valid: block, poll, spin, spin_yield");
-  p.polls = static_cast<int>(r.integer("polls"));
-  p.poll_cost = r.ps("poll_cost");
-  p.period = r.ps("period");
-  p.look_every = static_cast<int>(r.integer("look_every"));
-  if (p.look_every > 1 && p.poll_cost <= 0) throw ConfigError(where + ": looking at the network once in several polls needs polls that take time");
-  p.look_cost = r.ps("look_cost");
-  r.end();
-  return p;
+template <>
+void Reader::value(const char* k, WaitPolicy& v) {
+  v = read<WaitPolicy>(get(k), where_ + ": " + k);
+}
+template <>
+void Reader::value(const char* k, Ends& v) {
+  std::tie(v.from, v.to) = get(k).cast<std::pair<std::string, std::string>>();
 }
 
 std::shared_ptr<const CurveSet> curve_set(const py::object& o) {
@@ -121,92 +111,20 @@ std::shared_ptr<const CurveSet> curve_set(const py::object& o) {
   return set;
 }
 
-HopSpec hop(const py::dict& d) {
-  Reader r(d, "hop");
-  HopSpec h;
-  const std::string m = r.text("medium");
-  if (m == "pool")
-    h.medium = Medium::Pool;
-  else if (m == "ring")
-    h.medium = Medium::Ring;
-  else if (m == "stream")
-    h.medium = Medium::Stream;
-  else if (m == "datagram")
-    h.medium = Medium::Datagram;
-  else if (m == "dma")
-    h.medium = Medium::Dma;
-  else if (m == "curve")
-    h.medium = Medium::Curve;
-  else
-    throw ConfigError("unknown medium '" + m + "'; valid: curve, datagram, dma, pool, ring, stream");
-  h.from = r.text("from");
-  h.to = r.text("to");
-  h.packet = r.integer("packet");
-  h.short_packet = r.integer("short_packet");
-  h.short_until = r.integer("short_until");
-  h.header = r.integer("header");
-  h.copies_in = r.num("copies_in");
-  h.copies_out = r.num("copies_out");
-  h.ws_message = r.num("ws_message");
-  h.ws_packet = r.num("ws_packet");
-  h.ws_fixed = r.num("ws_fixed");
-  h.send_cpu = r.ps("send_cpu");
-  h.recv_cpu = r.ps("recv_cpu");
-  h.message_cpu = r.ps("message_cpu");
-  h.event = r.ps("event");
-  h.by_event = r.num("by_event") != 0;
-  h.progress = r.num("progress") != 0;
-  h.hold_unexpected = r.num("hold_unexpected") != 0;
-  h.space_wait = policy(r.get("space_wait"), "hop " + h.from + " to " + h.to);
-  h.slots = static_cast<int32_t>(r.integer("slots"));
-  h.slots_of_sender = r.num("slots_of_sender") != 0;
-  h.one_message = r.num("one_message") != 0;
-  h.cores = r.num("cores") != 0;
-  h.lines_in = static_cast<int32_t>(r.integer("lines_in"));
-  h.lines_out = static_cast<int32_t>(r.integer("lines_out"));
-  h.first_read = r.integer("first_read");
-  const std::string io = r.text("io");
-  if (io == "nonblocking")
-    h.io = SocketIo::Nonblocking;
-  else if (io == "async")
-    h.io = SocketIo::Async;
-  else if (io != "blocking")
-    throw ConfigError("unknown way to drive a socket '" + io + "'; valid: async, blocking, nonblocking");
-  h.pool = r.integer("pool");
-  h.prefix = r.integer("prefix");
-  h.exhausted_aborts = r.num("exhausted_aborts") != 0;
-  h.sndbuf = r.integer("sndbuf");
-  h.rcvbuf = r.integer("rcvbuf");
-  h.nagle = r.num("nagle") != 0;
-  h.header_write = r.num("header_write") != 0;
-  h.credits = static_cast<int32_t>(r.integer("credits"));
-  h.connect = r.ps("connect");
-  h.call = r.ps("call");
-  h.window = static_cast<int32_t>(r.integer("window"));
-  h.retries = static_cast<int32_t>(r.integer("retries"));
-  h.timeout = r.ps("timeout");
-  h.loss = r.num("loss");
-  h.duplicate = r.num("duplicate");
-  h.reorder = r.num("reorder");
-  h.reorder_delay = r.ps("reorder_delay");
-  h.lock = r.num("lock") != 0;
-  h.until_taken = r.num("until_taken") != 0;
-  h.pack = r.num("pack");
-  h.unpack = r.num("unpack");
-  h.rate = r.num("rate");
-  h.cpu_driven = r.num("cpu_driven") != 0;
-  h.pio_limit = r.integer("pio_limit");
-  h.pio_rate = r.num("pio_rate");
-  h.piece = r.integer("piece");
-  h.piece_min = r.integer("piece_min");
-  h.pieces = std::max<int64_t>(1, r.integer("pieces"));
-  h.pin = r.ps("pin");
-  h.pin_page = r.ps("pin_page");
-  h.page = std::max<int64_t>(1, r.integer("page"));
-  const py::object curve = r.get("curve");
-  if (h.medium == Medium::Curve) h.curve = curve_set(curve);
+template <>
+void Reader::value(const char* k, std::shared_ptr<const CurveSet>& v) {
+  v = curve_set(get(k));
+}
+
+HopSpec hop(const py::handle& o) {
+  Reader r(o.cast<py::dict>(), "hop");
+  HopSpec h = read_hop(r);
   r.end();
-  if (h.io != SocketIo::Blocking && h.first_read < 1) throw ConfigError("a socket that does not wait needs a first read of at least 1 B");
+  std::visit(
+      [](auto& medium) {
+        if constexpr (requires { medium.space_wait; }) medium.space_wait.what = WaitFor::Room;
+      },
+      h);
   return h;
 }
 
@@ -265,9 +183,9 @@ void work(coll::Work& w, const py::object& o) {
 void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   c.placement = r.get("placement").cast<std::vector<size_t>>();
   c.cores = r.get("cores").cast<std::vector<int>>();
-  for (const auto& h : r.get("same").cast<py::list>()) c.same.push_back(hop(h.cast<py::dict>()));
-  for (const auto& h : r.get("same_bulk").cast<py::list>()) c.same_bulk.push_back(hop(h.cast<py::dict>()));
-  for (const auto& h : r.get("remote").cast<py::list>()) c.remote.push_back(hop(h.cast<py::dict>()));
+  for (const auto& h : r.get("same").cast<py::list>()) c.same.push_back(hop(h));
+  for (const auto& h : r.get("same_bulk").cast<py::list>()) c.same_bulk.push_back(hop(h));
+  for (const auto& h : r.get("remote").cast<py::list>()) c.remote.push_back(hop(h));
   auto rows = [](const py::object& o) {
     std::vector<ProtocolRow> out;
     for (const auto& e : o.cast<py::list>()) {
@@ -295,30 +213,18 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   c.rank.convert_call = r.ps("convert_call");
   c.rank.lock = r.ps("call_lock");
   c.rank.direct_call = r.ps("direct_call");
-  c.rank.recv_wait = policy(r.get("recv_wait"), "recv_wait");
-  c.rank.send_wait = policy(r.get("send_wait"), "send_wait");
+  c.rank.recv_wait = read<WaitPolicy>(r.get("recv_wait"), "recv_wait");
+  c.rank.send_wait = read<WaitPolicy>(r.get("send_wait"), "send_wait");
   auto rma = [](const py::object& o) {
-    RmaSpec s;
-    if (o.is_none()) return s;
-    Reader e(o.cast<py::dict>(), "one-sided");
-    s.there = true;
-    s.put_rate = e.num("put_rate");
-    s.get_rate = e.num("get_rate");
-    s.cpu = e.ps("cpu");
-    s.latency = e.ps("latency");
-    s.piece = e.integer("piece");
-    e.end();
-    return s;
+    if (o.is_none()) return RmaSpec{};
+    return RmaSpec{read<OneSidedSpec>(o, "one-sided"), true};
   };
   c.rma_same = rma(r.get("one_sided_same"));
   c.rma_remote = rma(r.get("one_sided_remote"));
-  {
-    Reader b(r.get("bcast").cast<py::dict>(), "bcast");
-    c.collectives.prefer(Op::Bcast, {coll::Row{.algorithm = &algorithm(Op::Bcast, b.text("algorithm"))}});
-    c.collectives.copies_root = b.num("copies_root");
-    c.collectives.copies_leaf = b.num("copies_leaf");
-    b.end();
-  }
+  const auto broadcast = read<BroadcastSpec>(r.get("bcast"), "bcast");
+  c.collectives.prefer(Op::Bcast, {coll::Row{.algorithm = &algorithm(Op::Bcast, broadcast.algorithm)}});
+  c.collectives.copies_root = broadcast.copies_root;
+  c.collectives.copies_leaf = broadcast.copies_leaf;
   if (d.contains("wildcards")) {
     const std::string wildcards = r.text("wildcards");
     if (wildcards != "recorded" && wildcards != "free") throw ConfigError("wildcards: '" + wildcards + "'; valid: free, recorded");
@@ -328,7 +234,7 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   if (d.contains("work")) work(c.collectives.work, r.get("work"));
   if (d.contains("context_bytes")) c.collectives.context_bytes = r.integer("context_bytes");
   if (d.contains("split_gathers")) c.collectives.split_gathers = r.get("split_gathers").cast<bool>();
-  for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
+  for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = read<WaitPolicy>(v, "idle");
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
   c.unexpected_limit = r.integer("unexpected_limit");
   if (d.contains("kernels"))
@@ -343,8 +249,6 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   if (!(c.memory_share >= 0 && c.memory_share <= 1)) throw ConfigError("memory_share must be in 0..1");
   c.rank.recv_wait.what = WaitFor::Message;
   c.rank.send_wait.what = WaitFor::Send;
-  for (auto* route : {&c.same, &c.same_bulk, &c.remote})
-    for (HopSpec& h : *route) h.space_wait.what = WaitFor::Room;
 }
 
 JobConfig further_job(const py::dict& d) {

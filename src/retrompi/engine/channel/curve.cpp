@@ -7,9 +7,9 @@ namespace retrompi {
 
 namespace {
 
-class CurveChan final : public Chan {
+class CurveChan final : public ChanOf<CurveSpec> {
  public:
-  CurveChan(World& w, const HopSpec& s, Proc& a, Proc& b, CurveLane lane) : Chan(w, s, a, b), lane_(std::move(lane)) {}
+  CurveChan(World& w, const CurveSpec& s, Proc& a, Proc& b, CurveLane lane) : ChanOf(w, s, a, b), lane_(std::move(lane)) {}
 
   CurveChan* reverse = nullptr;
 
@@ -77,12 +77,11 @@ class CurveChan final : public Chan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_curve_chan(World& w, const HopSpec& s, Proc& a, Proc& b,
-                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<CurvePort>>& ports) {
+std::unique_ptr<Chan> make_chan(World& w, SharedParts& shared, const CurveSpec& s, Proc& a, Proc& b) {
   const CurveSet& set = *s.curve;
   const auto &x = dynamic_cast<Rank&>(a), &y = dynamic_cast<Rank&>(b);
   auto port = [&](int64_t key) {
-    auto& slot = ports[{&s, key}];
+    auto& slot = shared.ports[{&s, key}];
     if (!slot) slot = std::make_shared<CurvePort>();
     return slot;
   };

@@ -5,9 +5,9 @@ namespace retrompi {
 
 namespace {
 
-class DatagramChan final : public Chan {
+class DatagramChan final : public ChanOf<DatagramSpec> {
  public:
-  DatagramChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b) {}
+  using ChanOf::ChanOf;
 
   [[nodiscard]] bool no_room() const override { return static_cast<int32_t>(out_.size()) >= spec.window; }
   [[nodiscard]] std::optional<Resource> resource() const override {
@@ -221,6 +221,8 @@ class DatagramChan final : public Chan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_datagram_chan(World& w, const HopSpec& s, Proc& a, Proc& b) { return std::make_unique<DatagramChan>(w, s, a, b); }
+std::unique_ptr<Chan> make_chan(World& w, SharedParts&, const DatagramSpec& s, Proc& a, Proc& b) {
+  return std::make_unique<DatagramChan>(w, s, a, b);
+}
 
 }  // namespace retrompi

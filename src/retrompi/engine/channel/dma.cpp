@@ -5,9 +5,9 @@ namespace retrompi {
 
 namespace {
 
-class DmaChan final : public Chan {
+class DmaChan final : public ChanOf<DmaSpec> {
  public:
-  DmaChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b), free_slots_(s.slots) {}
+  DmaChan(World& w, const DmaSpec& s, Proc& a, Proc& b) : ChanOf(w, s, a, b), free_slots_(s.slots) {}
 
   [[nodiscard]] bool no_room() const override { return spec.slots > 0 && free_slots_ <= 0; }
   [[nodiscard]] std::optional<Resource> resource() const override {
@@ -122,6 +122,6 @@ class DmaChan final : public Chan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_dma_chan(World& w, const HopSpec& s, Proc& a, Proc& b) { return std::make_unique<DmaChan>(w, s, a, b); }
+std::unique_ptr<Chan> make_chan(World& w, SharedParts&, const DmaSpec& s, Proc& a, Proc& b) { return std::make_unique<DmaChan>(w, s, a, b); }
 
 }  // namespace retrompi

@@ -11,6 +11,7 @@
 
 #include "channel/channel_map.hpp"
 #include "channel/curve_law.hpp"
+#include "generated/specs.hpp"
 #include "host/host.hpp"
 #include "mpi/matching.hpp"
 #include "network/net.hpp"
@@ -66,8 +67,6 @@ struct Packet {
   int32_t transit = -1;  // through the channel that it is in, in the message path
 };
 
-enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma, Curve };
-
 /// The curves between the ranks of one job: which one a pair follows is a matter of the two ranks' classes.
 struct CurveSet {
   std::vector<size_t> classes;           // rank -> class
@@ -76,67 +75,9 @@ struct CurveSet {
   bool rank_ports = false;  // a port for every rank (LogGP's processors); else one for every host
 };
 
-/// How a library drives a socket: it waits in each call; it writes and reads what is possible whenever it gets to run; the system
-/// moves the data and tells of completed operations.
-enum class SocketIo : uint8_t { Blocking, Nonblocking, Async };
-
-/// One hop of a message's path, as the model states it. Times are for the reference host.
-struct HopSpec {
-  Medium medium = Medium::Ring;
-  std::string from, to;                       // rank, proxy@src, proxy@dst, daemon@src, daemon@dst
-  int64_t packet = 0;                         // largest payload of a packet
-  int64_t short_packet = 0, short_until = 0;  // of messages up to `short_until` bytes; 0: no such difference
-  int64_t header = 0;
-  double copies_in = 1, copies_out = 1;
-  // Working set around a copy: of the channel's memory a fixed size or so many packets; the user's buffers, so many messages,
-  // compete with it for the same cache.
-  double ws_message = 0, ws_packet = 2, ws_fixed = 0;
-  Ps send_cpu = 0, recv_cpu = 0;  // library work per packet
-  Ps message_cpu = 0;             // Stream: work at either end for each message, whatever its length
-  Ps event = 0;                   // signalling a kernel object
-  bool by_event = true;           // false: the receiver finds the packet only when it looks
-  bool progress = true;           // a process that waits for room takes in packets meanwhile
-  bool hold_unexpected = false;   // an unexpected packet stays in the pool
-  WaitPolicy space_wait;
-  int32_t slots = 0;                         // Ring
-  bool slots_of_sender = false;              // Ring: the slots belong to the sending process, else to the receiving one
-  bool one_message = false;                  // Ring: a message enters only when the one before has left
-  bool cores = false;                        // Ring: its memory lies in the caches of the cores that use it
-  int32_t lines_in = 0, lines_out = 0;       // Ring: lines of the other core that queueing and taking out a packet touch
-  SocketIo io = SocketIo::Blocking;          // Stream
-  int64_t first_read = 0;                    // Stream, not blocking: the buffer that a message's beginning is read into
-  int64_t pool = 0, prefix = 0;              // Pool: bytes a host, bytes of the allocator before each buffer
-  bool exhausted_aborts = false;             // Pool: no room ends the job, unless the receiver has agreed to take the message
-  int64_t sndbuf = 0, rcvbuf = 0;            // Stream; 0: the host's
-  bool nagle = false, header_write = false;  // header_write: header and data in two writes
-  int32_t credits = 0;                       // packets a sender may have outstanding before the receiver takes them in; 0: no such limit
-  Ps connect = 0;                            // Stream: opening the connection, on its first use
-  Ps call = 0;                               // library and system cost of one socket call beside the bare system call
-  int32_t window = 1, retries = 0;           // Datagram
-  Ps timeout = 0;
-  double loss = 0, duplicate = 0, reorder = 0;
-  Ps reorder_delay = 0;
-  std::shared_ptr<const CurveSet> curve;  // Curve
-  bool lock = false;                      // Pool, Ring: copies in and out are made one at a time on a host
-  bool until_taken = false;               // Pool, Ring: a sender waits until its packet has been copied out
-  double pack = 0, unpack = 0;            // copies in the process's own memory before and after those, outside the lock
-  double rate = 0;                        // Dma: bytes per second out of the sender's memory; 0: the card's
-  bool cpu_driven = false;                // Dma: the processor moves the data itself
-  int64_t pio_limit = 0;                  // Dma: messages up to this size are written to the card by the processor
-  double pio_rate = 1;                    // bytes per second of that
-  // Dma: what must have crossed one stage before the next one starts: a message is cut into so many pieces, within these sizes
-  int64_t piece_min = 1, piece = 1, pieces = 1;
-  Ps pin = 0, pin_page = 0;  // Dma: making memory known to the card, by call and by page; rendezvous messages only
-  int64_t page = 4096;
-};
-
 /// One-sided operations between two ranks, as the model states them.
-struct RmaSpec {
+struct RmaSpec : OneSidedSpec {
   bool there = false;  // false: the runtime has none
-  double put_rate = 0, get_rate = 0;
-  Ps cpu = 0;      // the library's work for one operation
-  Ps latency = 0;  // until the first byte is on its way; a get pays it before its data set out
-  int64_t piece = 1;
 };
 
 /// What takes up room of a limited resource.
@@ -249,7 +190,8 @@ class Proc {
 /// A one-way channel between two processes.
 class Chan {
  public:
-  Chan(World& w, const HopSpec& s, Proc& a, Proc& b) : world(w), common(a.common), spec(s), from(a), to(b), number(w.channels++) {}
+  Chan(World& w, const MediumSpec& s, Medium medium, Proc& a, Proc& b)
+      : world(w), common(a.common), spec(s), medium(medium), from(a), to(b), number(w.channels++) {}
   virtual ~Chan() = default;
   Chan(const Chan&) = delete;
   Chan& operator=(const Chan&) = delete;
@@ -259,16 +201,14 @@ class Chan {
   /// Copies out and frees a packet that was left in the pool.
   virtual Task fetch(Message&, Message::PoolPacket) { co_return; }
   /// Whether it tells by itself when a message has left the sender's hands; else that is when `push` returns.
-  [[nodiscard]] bool tells_sent() const { return spec.io != SocketIo::Blocking; }
+  [[nodiscard]] virtual bool tells_sent() const { return false; }
   /// What a sender may have to wait for, if anything.
   [[nodiscard]] virtual std::optional<Resource> resource() const { return std::nullopt; }
   /// Whether the sender waits for room on this channel now.
   [[nodiscard]] bool full() const { return busy && from.thread.waits_for(WaitFor::Room) && no_room(); }
   [[nodiscard]] virtual bool no_room() const { return false; }
   /// Largest payload of a packet of a message.
-  [[nodiscard]] int64_t packet_of(const Message& m) const {
-    return spec.short_packet > 0 && m.bytes <= spec.short_until ? spec.short_packet : spec.packet;
-  }
+  [[nodiscard]] virtual int64_t packet_of(const Message&) const { return spec.packet; }
 
   /// What is done from here on is done for this, which goes from one end's host to the other's; `back`: against the channel's direction.
   void attribute(NetworkPacket::Kind kind, int64_t bytes, bool back = false, int32_t transit = -1) {
@@ -278,7 +218,8 @@ class Chan {
 
   World& world;
   Common& common;
-  const HopSpec& spec;
+  const MediumSpec& spec;  // what all media have; a channel of one has its own besides (ChanOf)
+  const Medium medium;
   Proc& from;
   Proc& to;
   const int32_t number;  // among all channels
@@ -291,7 +232,16 @@ class Chan {
   void copy_in_ends(const Packet& p) { world.anatomy.path.copy_in_ends(p.transit, world.loop.now); }
   void copy_out_begins(const Packet& p) { world.anatomy.path.copy_out_begins(p.transit, world.loop.now); }
   void copy_out_ends(const Packet& p) { world.anatomy.path.copy_out_ends(p.transit, world.loop.now); }
+};
 
+/// A channel with what is declared of its medium (spec/media.py).
+template <class Spec>
+class ChanOf : public Chan {
+ public:
+  ChanOf(World& w, const Spec& s, Proc& a, Proc& b) : Chan(w, s, Spec::kMedium, a, b), spec(s) {}
+  const Spec& spec;
+
+ protected:
   /// Copying `bytes` of a packet between the user's buffer and the channel's, on `host`; `in`: towards the channel.
   [[nodiscard]] Ps copy_time(const Host& host, const Packet& p, int64_t bytes, bool in) const {
     const double channel = std::max(spec.ws_fixed, spec.ws_packet * static_cast<double>(p.bytes));
@@ -333,16 +283,15 @@ class Forwarder : public Proc {
 
 class SharedPool;
 class SlotRing;
-std::unique_ptr<Chan> make_pool_chan(World&, const HopSpec&, Proc&, Proc&, std::map<size_t, std::shared_ptr<SharedPool>>& pools);
 /// Whose slots a ring hands out: those of a hop, of a process, of a pair of them; and to which role.
-using RingKey = std::tuple<const HopSpec*, const Proc*, const Proc*, std::string>;
-std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::map<RingKey, std::shared_ptr<SlotRing>>& rings);
-std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
+using RingKey = std::tuple<const MediumSpec*, const Proc*, const Proc*, std::string>;
+/// What the channels of one job share: the pool of a host, the slots of a ring, the ports of a curve.
+struct SharedParts {
+  std::map<size_t, std::shared_ptr<SharedPool>> pools;
+  std::map<RingKey, std::shared_ptr<SlotRing>> rings;
+  std::map<std::pair<const MediumSpec*, int64_t>, std::shared_ptr<CurvePort>> ports;
+};
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
-std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, Proc&, Proc&);
-std::unique_ptr<Chan> make_dma_chan(World&, const HopSpec&, Proc&, Proc&);
-std::unique_ptr<Chan> make_curve_chan(World&, const HopSpec&, Proc&, Proc&,
-                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<CurvePort>>& ports);
 void join_curves(Chan& a, Chan& b);
 
 }  // namespace retrompi

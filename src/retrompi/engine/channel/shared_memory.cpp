@@ -6,11 +6,22 @@ namespace retrompi {
 namespace {
 
 /// What the two kinds have in common: copy in, link, signal; copy out, free.
-template <class Memory>
-class SharedChan final : public Chan {
+template <class Spec, class Memory>
+class SharedChan final : public ChanOf<Spec> {
+  using Base = ChanOf<Spec>;
+  using Base::common, Base::from, Base::to, Base::spec, Base::world;
+  using Base::copy_cost, Base::copy_time, Base::copy_in_begins, Base::copy_in_ends, Base::copy_out_begins, Base::copy_out_ends;
+  static constexpr bool kRing = std::is_same_v<Spec, RingSpec>;
+
  public:
-  SharedChan(World& w, const HopSpec& s, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Chan(w, s, a, b), memory_(std::move(m)) {
-    if constexpr (std::is_same_v<Memory, SlotRing>) memory_->users.push_back(this);
+  SharedChan(World& w, const Spec& s, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Base(w, s, a, b), memory_(std::move(m)) {
+    if constexpr (kRing) memory_->users.push_back(this);
+  }
+
+  [[nodiscard]] int64_t packet_of(const Message& m) const override {
+    if constexpr (kRing)
+      if (spec.short_packet > 0 && m.bytes <= spec.short_until) return spec.short_packet;
+    return spec.packet;
   }
 
   Task push(Packet p) override {
@@ -31,9 +42,9 @@ class SharedChan final : public Chan {
     if (spec.pack > 0) co_await private_copies(from, p, spec.pack);
     const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
     if (spec.lock) co_await from.until([this] { return pool_lock().take(from.thread); }, locking(), false);
-    if (spec.cores) {
+    if (in_caches()) {
       co_await from.thread.run(lib, Stage::Library);
-      co_await from.thread.run(spec.lines_in * h.line(h.kinship(from.core, to.core)), Stage::Line);
+      co_await from.thread.run(lines(true) * h.line(h.kinship(from.core, to.core)), Stage::Line);
       co_await from.copy(copy_cost(p, true), to.core);
     } else {
       const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
@@ -59,7 +70,7 @@ class SharedChan final : public Chan {
   Task pull(Token) override {
     Entry e = queue_.front();
     queue_.pop_front();
-    if (spec.hold_unexpected && to.leave_in_pool(e.p)) {
+    if (stays_in_pool(e.p)) {
       e.p.m->in_pool.push_back({this, e.buffer, e.p.transit, e.p.bytes});
       e.p.held = true;
       co_await to.thread.run(to.host.scaled(spec.recv_cpu), Stage::Library);
@@ -71,7 +82,7 @@ class SharedChan final : public Chan {
 
   [[nodiscard]] std::optional<Resource> resource() const override {
     Resource r;
-    if constexpr (std::is_same_v<Memory, SharedPool>) {
+    if constexpr (!kRing) {
       r.name = "the shared memory pool of host " + from.host.spec.name;
       r.total = memory_->total();
       memory_->fill(r.used);
@@ -99,6 +110,19 @@ class SharedChan final : public Chan {
     int32_t buffer;
     Ps at;
   };
+  /// Its memory lies in the caches of the cores that use it; lines of the other core that queueing a packet or taking it out touches.
+  [[nodiscard]] bool in_caches() const {
+    if constexpr (kRing) return spec.cores;
+    return false;
+  }
+  [[nodiscard]] int lines(bool in) const {
+    if constexpr (kRing) return in ? spec.lines_in : spec.lines_out;
+    return 0;
+  }
+  bool stays_in_pool(const Packet& p) {
+    if constexpr (!kRing) return spec.hold_unexpected && to.leave_in_pool(p);
+    return false;
+  }
   [[nodiscard]] Lock& pool_lock() { return common.pool_locks[from.host_index]; }
   [[nodiscard]] WaitPolicy locking() const {
     WaitPolicy p = spec.space_wait;
@@ -106,7 +130,7 @@ class SharedChan final : public Chan {
     return p;
   }
   bool acquire(const Packet& p, int64_t size, int32_t& buffer) {
-    if constexpr (std::is_same_v<Memory, SharedPool>) {
+    if constexpr (!kRing) {
       if (!memory_->possible(size))
         throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
                         " can never hold a packet of " + std::to_string(size) + " B (process " + from.thread.name() + ")",
@@ -120,7 +144,7 @@ class SharedChan final : public Chan {
     }
   }
   void refuse(const Packet& p, int64_t size) const {
-    if constexpr (std::is_same_v<Memory, SharedPool>)
+    if constexpr (!kRing)
       if (spec.exhausted_aborts && !(p.kind == Packet::Data && p.m->rendezvous))
         throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
                         " is exhausted: no buffer for a packet of " + std::to_string(size) + " B from rank " + std::to_string(p.from) + " to rank " +
@@ -132,8 +156,8 @@ class SharedChan final : public Chan {
     const Ps lib = h.scaled(spec.recv_cpu);
     copy_out_begins(p);
     if (spec.lock) co_await to.until([this] { return pool_lock().take(to.thread); }, locking(), false);
-    if (spec.cores) {
-      co_await to.thread.run(spec.lines_out * h.line(h.kinship(from.core, to.core)), Stage::Line);
+    if (in_caches()) {
+      co_await to.thread.run(lines(false) * h.line(h.kinship(from.core, to.core)), Stage::Line);
       co_await to.thread.run(lib, Stage::Library);
       co_await to.copy(copy_cost(p, false), from.core);
     } else {
@@ -146,7 +170,7 @@ class SharedChan final : public Chan {
       }
     }
     if (spec.lock) pool_lock().give();
-    if constexpr (std::is_same_v<Memory, SharedPool>)
+    if constexpr (!kRing)
       memory_->give(buffer);
     else
       memory_->give();
@@ -168,17 +192,18 @@ class SharedChan final : public Chan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<size_t, std::shared_ptr<SharedPool>>& pools) {
-  auto& slot = pools[a.host_index];
-  if (!slot) slot = std::make_shared<SharedPool>(s.pool, s.prefix);
-  return std::make_unique<SharedChan<SharedPool>>(w, s, a, b, slot);
+std::unique_ptr<Chan> make_chan(World& w, SharedParts& shared, const PoolSpec& s, Proc& a, Proc& b) {
+  auto& slot = shared.pools[a.host_index];
+  if (!slot) slot = std::make_shared<SharedPool>(s.pool, s.prefix, s.classes);
+  return std::make_unique<SharedChan<PoolSpec, SharedPool>>(w, s, a, b, slot);
 }
 
-std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<RingKey, std::shared_ptr<SlotRing>>& rings) {
+std::unique_ptr<Chan> make_chan(World& w, SharedParts& shared, const RingSpec& s, Proc& a, Proc& b) {
   // A message that must be alone is alone in the ring of its pair. The region of a proxy is not that of the ranks.
-  auto& slot = rings[{s.one_message || s.slots_of_sender ? &s : nullptr, s.slots_of_sender ? &a : &b, s.one_message ? &a : nullptr, s.from}];
+  auto& slot =
+      shared.rings[{s.one_message || s.slots_of_sender ? &s : nullptr, s.slots_of_sender ? &a : &b, s.one_message ? &a : nullptr, s.between.from}];
   if (!slot) slot = std::make_shared<SlotRing>(s.slots);
-  return std::make_unique<SharedChan<SlotRing>>(w, s, a, b, slot);
+  return std::make_unique<SharedChan<RingSpec, SlotRing>>(w, s, a, b, slot);
 }
 
 }  // namespace retrompi

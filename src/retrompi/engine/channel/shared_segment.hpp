@@ -4,16 +4,18 @@
 
 namespace retrompi {
 
-/// p4's global memory (E-P4-03): a request takes a buffer of the next size class; a buffer that is given back stays in its
-/// class, so memory once cut into small pieces is not available for large ones. Larger requests are cut out as they are.
+/// An allocator of size classes, as p4's global memory (E-P4-03): a request takes a buffer of the next size class; a buffer that is given back stays
+/// in its class, so memory once cut into small pieces is not available for large ones. Larger requests are cut out as they are.
 class SharedPool {
  public:
-  SharedPool(int64_t bytes, int64_t prefix) : total_(bytes), rest_(bytes), prefix_(prefix) {}
+  /// `classes`: sizes of buffers, rising.
+  SharedPool(int64_t bytes, int64_t prefix, std::vector<int64_t> classes)
+      : total_(bytes), rest_(bytes), prefix_(prefix), classes_(std::move(classes)), free_(classes_.size()) {}
 
   /// Returns a handle or -1 when there is no room now.
   int32_t take(int64_t bytes, const Message* m, Ps now) {
     const auto k = class_of(bytes);
-    if (k >= kClasses.size()) {
+    if (k >= classes_.size()) {
       if (bytes + prefix_ > rest_) return -1;
       rest_ -= bytes + prefix_;
       return put({bytes, k, m, now});
@@ -25,15 +27,15 @@ class SharedPool {
       buffers_[static_cast<size_t>(h)].since = now;
       return h;
     }
-    if (kClasses[k] + prefix_ > rest_) return -1;
-    rest_ -= kClasses[k] + prefix_;
-    return put({kClasses[k], k, m, now});
+    if (classes_[k] + prefix_ > rest_) return -1;
+    rest_ -= classes_[k] + prefix_;
+    return put({classes_[k], k, m, now});
   }
   void give(int32_t h) {
     assert(h >= 0 && static_cast<size_t>(h) < buffers_.size() && buffers_[static_cast<size_t>(h)].m);  // it was taken
     buffers_[static_cast<size_t>(h)].m = nullptr;
     const Buffer b = buffers_[static_cast<size_t>(h)];
-    if (b.cls >= kClasses.size()) {
+    if (b.cls >= classes_.size()) {
       rest_ += b.size + prefix_;
       assert(rest_ <= total_);
       spare_.push_back(h);
@@ -47,7 +49,7 @@ class SharedPool {
   /// Could the request be served if nothing else were in the pool?
   [[nodiscard]] bool possible(int64_t bytes) const {
     const auto k = class_of(bytes);
-    return (k < kClasses.size() ? kClasses[k] : bytes) + prefix_ <= total_;
+    return (k < classes_.size() ? classes_[k] : bytes) + prefix_ <= total_;
   }
   [[nodiscard]] int64_t total() const { return total_; }
   void fill(std::vector<Occupant>& out) const {
@@ -57,14 +59,15 @@ class SharedPool {
   std::vector<Proc*> waiting;
 
  private:
-  static constexpr std::array<int64_t, 8> kClasses{64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
   struct Buffer {
     int64_t size;
     size_t cls;
     const Message* m;  // whose packet it holds; null: free
     Ps since;
   };
-  static size_t class_of(int64_t bytes) { return static_cast<size_t>(std::lower_bound(kClasses.begin(), kClasses.end(), bytes) - kClasses.begin()); }
+  [[nodiscard]] size_t class_of(int64_t bytes) const {
+    return static_cast<size_t>(std::lower_bound(classes_.begin(), classes_.end(), bytes) - classes_.begin());
+  }
   int32_t put(Buffer b) {
     if (!spare_.empty()) {
       const int32_t h = spare_.back();
@@ -77,8 +80,9 @@ class SharedPool {
   }
   int64_t total_, rest_;
   int64_t prefix_;  // the allocator's own header before every buffer: four 256 KiB buffers do not fit into 1 MiB
+  std::vector<int64_t> classes_;
   std::vector<Buffer> buffers_;
-  std::array<std::vector<int32_t>, kClasses.size()> free_;
+  std::vector<std::vector<int32_t>> free_;  // by class
   std::vector<int32_t> spare_;
 };
 

@@ -20,7 +20,7 @@ Task StreamChan::open_and_send(Packet p) {
   co_await send(p);
 }
 
-std::unique_ptr<Chan> make_stream_chan(World& w, const HopSpec& s, Proc& a, Proc& b) {
+std::unique_ptr<Chan> make_chan(World& w, SharedParts&, const StreamSpec& s, Proc& a, Proc& b) {
   switch (s.io) {
     case SocketIo::Nonblocking:
       return make_nonblocking_stream(w, s, a, b);

@@ -6,10 +6,10 @@
 
 namespace retrompi {
 
-class StreamChan : public Chan, protected TcpConnection::User {
+class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
  public:
-  StreamChan(World& w, const HopSpec& s, Proc& a, Proc& b)
-      : Chan(w, s, a, b), tcp_(*this, *this, {.sndbuf = s.sndbuf, .rcvbuf = s.rcvbuf, .nagle = s.nagle}), credits_(*this, tcp_, s.credits) {}
+  StreamChan(World& w, const StreamSpec& s, Proc& a, Proc& b)
+      : ChanOf(w, s, a, b), tcp_(*this, *this, {.sndbuf = s.sndbuf, .rcvbuf = s.rcvbuf, .nagle = s.nagle}), credits_(*this, tcp_, s.credits) {}
 
   /// The opposite direction of the same connection.
   void pair_with(StreamChan& other) {
@@ -59,8 +59,8 @@ class StreamChan : public Chan, protected TcpConnection::User {
   bool open_ = false;
 };
 
-std::unique_ptr<Chan> make_blocking_stream(World&, const HopSpec&, Proc&, Proc&);
-std::unique_ptr<Chan> make_nonblocking_stream(World&, const HopSpec&, Proc&, Proc&);
-std::unique_ptr<Chan> make_asynchronous_stream(World&, const HopSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_blocking_stream(World&, const StreamSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_nonblocking_stream(World&, const StreamSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_asynchronous_stream(World&, const StreamSpec&, Proc&, Proc&);
 
 }  // namespace retrompi

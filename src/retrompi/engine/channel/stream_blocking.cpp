@@ -79,6 +79,6 @@ class BlockingStream final : public StreamChan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_blocking_stream(World& w, const HopSpec& s, Proc& a, Proc& b) { return std::make_unique<BlockingStream>(w, s, a, b); }
+std::unique_ptr<Chan> make_blocking_stream(World& w, const StreamSpec& s, Proc& a, Proc& b) { return std::make_unique<BlockingStream>(w, s, a, b); }
 
 }  // namespace retrompi

@@ -10,6 +10,7 @@ namespace {
 class QueuedStream : public StreamChan {
  public:
   using StreamChan::StreamChan;
+  [[nodiscard]] bool tells_sent() const override { return true; }
 
  protected:
   struct Unsent {
@@ -182,11 +183,11 @@ class AsynchronousStream final : public QueuedStream {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_nonblocking_stream(World& w, const HopSpec& s, Proc& a, Proc& b) {
+std::unique_ptr<Chan> make_nonblocking_stream(World& w, const StreamSpec& s, Proc& a, Proc& b) {
   return std::make_unique<NonblockingStream>(w, s, a, b);
 }
 
-std::unique_ptr<Chan> make_asynchronous_stream(World& w, const HopSpec& s, Proc& a, Proc& b) {
+std::unique_ptr<Chan> make_asynchronous_stream(World& w, const StreamSpec& s, Proc& a, Proc& b) {
   return std::make_unique<AsynchronousStream>(w, s, a, b);
 }
 

@@ -11,17 +11,6 @@
 
 namespace retrompi {
 
-/// How a process waits for something to happen.
-struct WaitPolicy {
-  enum Kind : uint8_t { Block, Spin, SpinYield, Poll } kind = Block;
-  int polls = 1;       // SpinYield: polls before the processor is offered to others
-  Ps poll_cost = 0;    // one look at the queues
-  Ps period = 0;       // Poll: the time-out asked of the system; it ends on a clock tick
-  int look_every = 1;  // Spin: polls of shared memory for one look at the network
-  Ps look_cost = 0;    // a look that finds nothing, where it is not in every poll
-  WaitFor what = WaitFor::Work;
-};
-
 /// What two cores have in common.
 enum class Kinship : uint8_t { Same, Cache, Bus };
 

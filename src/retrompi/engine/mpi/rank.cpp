@@ -117,7 +117,7 @@ Task Rank::progress() {
   // A call that only looks sees shared memory each time, the network each so many times.
   const int every = spec.recv_wait.look_every;
   const bool look = every <= 1 || ++tests_ % every == 0;
-  auto network = [](const Token& t) { return t.chan->spec.medium == Medium::Stream; };
+  auto network = [](const Token& t) { return t.chan->medium == Medium::Stream; };
   if (look && every > 1 && std::none_of(inbox.begin(), inbox.end(), network))
     co_await thread.run(host.scaled(spec.recv_wait.look_cost), Stage::Syscall);
   while (true) {

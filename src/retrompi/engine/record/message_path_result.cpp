@@ -6,11 +6,6 @@ namespace retrompi {
 
 namespace {
 
-const char* medium_name(Medium m) {
-  static constexpr const char* names[] = {"pool", "ring", "stream", "datagram", "dma", "curve"};
-  return names[static_cast<int>(m)];
-}
-
 Ps mark_of(const Job& job, const Trace& trace, int32_t rank, const std::string& label) {
   for (const MarkTime& m : job.marks)
     if (m.rank == rank && trace.labels[static_cast<size_t>(m.label)] == label) return m.time;
@@ -55,7 +50,7 @@ std::shared_ptr<const MessagePathResult> message_path_of(const World& world, con
   for (const Chan* c : chans) {
     const auto r = c->resource();
     out->channels.push_back(
-        {c->number, c->from.thread.log(), c->to.thread.log(), medium_name(c->spec.medium), r ? r->name : "", r ? r->total : 0, r ? r->unit : ""});
+        {c->number, c->from.thread.log(), c->to.thread.log(), medium_name(c->medium), r ? r->name : "", r ? r->total : 0, r ? r->unit : ""});
   }
   std::map<int32_t, int32_t> transits;
   const auto& all = anatomy.path.transits();

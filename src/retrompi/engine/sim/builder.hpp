@@ -15,7 +15,7 @@ class Builder final : public ChannelMaker {
     const std::set<size_t> mine(c_.placement.begin(), c_.placement.end());
     for (const auto* route : {&c_.same, &c_.remote})
       for (const HopSpec& h : *route)
-        for (const std::string* role : {&h.from, &h.to})
+        for (const std::string* role : {&common(h).between.from, &common(h).between.to})
           if (*role != "rank") roles_.insert(role->substr(0, role->find('@')));
     for (const std::string& role : roles_)
       for (const size_t h : mine) forwarder(role, h);
@@ -45,7 +45,7 @@ class Builder final : public ChannelMaker {
   }
 
  private:
-  using Key = std::tuple<const HopSpec*, const Proc*, const Proc*>;
+  using Key = std::tuple<const MediumSpec*, const Proc*, const Proc*>;
 
   Forwarder& forwarder(const std::string& role, size_t host) {
     auto& f = forwarders_[{role, host}];
@@ -73,9 +73,8 @@ class Builder final : public ChannelMaker {
     connect(a, b);
     connect(b, a);
     for (Chan* c : fresh_) {
-      const Medium medium = c->spec.medium;
-      if (medium == Medium::Curve) join_curves(*c, *chans_.at({&c->spec, &c->to, &c->from}));
-      if (medium != Medium::Stream) continue;
+      if (c->medium == Medium::Curve) join_curves(*c, *chans_.at({&c->spec, &c->to, &c->from}));
+      if (c->medium != Medium::Stream) continue;
       const auto back = streams_.find({&c->to, &c->from});
       if (back != streams_.end()) join_streams(*c, *back->second);
     }
@@ -94,8 +93,8 @@ class Builder final : public ChannelMaker {
     if (route.empty()) first.put(to, nullptr);
     for (size_t i = 0; i < route.size(); ++i) {
       const HopSpec& h = route[i];
-      Proc& x = node(h.from, a, b, false);
-      Proc& y = node(h.to, a, b, true);
+      Proc& x = node(common(h).between.from, a, b, false);
+      Proc& y = node(common(h).between.to, a, b, true);
       Chan& ch = chan(h, x, y);
       if (i == 0) {
         first.put(to, &ch);
@@ -108,29 +107,10 @@ class Builder final : public ChannelMaker {
     }
   }
   Chan& chan(const HopSpec& h, Proc& x, Proc& y) {
-    auto& slot = chans_[{&h, &x, &y}];
+    auto& slot = chans_[{&common(h), &x, &y}];
     if (slot) return *slot;
-    switch (h.medium) {
-      case Medium::Pool:
-        slot = make_pool_chan(w_, h, x, y, pools_);
-        break;
-      case Medium::Ring:
-        slot = make_ring_chan(w_, h, x, y, rings_);
-        break;
-      case Medium::Stream:
-        slot = make_stream_chan(w_, h, x, y);
-        streams_[{&x, &y}] = slot.get();
-        break;
-      case Medium::Datagram:
-        slot = make_datagram_chan(w_, h, x, y);
-        break;
-      case Medium::Curve:
-        slot = make_curve_chan(w_, h, x, y, ports_);
-        break;
-      case Medium::Dma:
-        slot = make_dma_chan(w_, h, x, y);
-        break;
-    }
+    slot = std::visit([&](const auto& medium) { return make_chan(w_, shared_, medium, x, y); }, h);
+    if (slot->medium == Medium::Stream) streams_[{&x, &y}] = slot.get();
     fresh_.push_back(slot.get());
     return *slot;
   }
@@ -144,9 +124,7 @@ class Builder final : public ChannelMaker {
   std::map<Key, std::unique_ptr<Chan>> chans_;
   std::vector<Chan*> fresh_;  // those that the pair at hand needed and nobody before it
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
-  std::map<size_t, std::shared_ptr<SharedPool>> pools_;
-  std::map<RingKey, std::shared_ptr<SlotRing>> rings_;
-  std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<CurvePort>> ports_;
+  SharedParts shared_;
 };
 
 }  // namespace retrompi

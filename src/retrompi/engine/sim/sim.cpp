@@ -21,10 +21,6 @@ void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& 
     if (c.cores[r] < 0 || c.cores[r] >= hosts[c.placement[r]].cores)
       throw ConfigError("rank " + std::to_string(r) + " is pinned to core " + std::to_string(c.cores[r]) + " of " +
                         std::to_string(hosts[c.placement[r]].cores) + " on " + hosts[c.placement[r]].name);
-  for (const auto* route : {&c.same, &c.same_bulk, &c.remote})
-    for (const HopSpec& h : *route)
-      if (h.packet <= 0)
-        throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");
   // One-sided calls that the runtime has not, before the run and not in the middle of it.
   if (!c.rma_same.there || !c.rma_remote.there)
     for (size_t r = 0; r < t.ranks.size(); ++r)
@@ -129,7 +125,8 @@ class Simulation {
     placed_.resize(w_.hosts.size());
     // Curves need no wire, one-sided operations do at every fidelity.
     auto wired = [](const JobConfig& c) {
-      return c.rma_remote.there || std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
+      return c.rma_remote.there ||
+             std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return !std::holds_alternative<CurveSpec>(h); });
     };
     const bool joined = w_.hosts.size() > 1 && std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return wired(p.c); });
     const bool far = joined || !c_.traffic.empty();

@@ -1,0 +1,160 @@
+"""docs/add-a-parameter.md: its changes are made to a copy of the source; the engine is built there and its models carry messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doc_pages import ROOT, blocks
+
+PAGE = "docs/add-a-parameter.md"
+DATA = ("models", "platforms", "scenarios", "validate", "cli")
+
+
+def _changed(text: str, diff: str) -> str:
+    """``text`` with a block of kind diff: its lines without a + are there once, and give way to those without a -."""
+    lines = diff.rstrip("\n").split("\n")
+    old = "\n".join(line[1:] for line in lines if line[:1] != "+") + "\n"
+    assert text.count(old) == 1, f"{PAGE}: not in the source, or not once:\n{old}"
+    return text.replace(old, "\n".join(line[1:] for line in lines if line[:1] != "-") + "\n")
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package, laid out as it is installed, with the page's changes; models of the page beside it."""
+    top = tmp_path_factory.mktemp("source")
+    ignored = shutil.ignore_patterns("__pycache__", "*.so")
+    shutil.copytree(ROOT / "src" / "retrompi", top / "retrompi", ignore=ignored)
+    for name in DATA:
+        shutil.copytree(ROOT / name, top / "retrompi" / name, ignore=ignored)
+    for block in blocks(PAGE):
+        path = top / block.title.removeprefix("src/")
+        if block.kind == "diff":
+            path.write_text(_changed(path.read_text(encoding="utf-8"), block.text), encoding="utf-8")
+        elif block.title:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+    return top
+
+
+def _python(top: Path, code: str) -> Any:
+    """What ``code`` prints as JSON, run with the copy in place of the installed package (-S: no hooks of an editable installation)."""
+    places = [str(top), *(p for p in sys.path if p.endswith("-packages"))]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path += {places!r}\n{code}"], cwd=top, capture_output=True, text=True, check=False,
+        env=os.environ | {"XDG_DATA_HOME": str(top / "data")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_one_line_is_a_field_everywhere(changed: Path) -> None:
+    """The declaration alone: types, checks, the engine's struct and its reader."""
+    told = _python(changed, """
+import json
+from retrompi.base.errors import UsageError
+from retrompi.spec import cpp
+from retrompi.spec.media import Pipe, Ring, Stream
+ends, sizes = ("rank", "rank"), {"packet": 64, "header": 8}
+errors = []
+for make, more in ((Ring, {"slots": 1, "fence": -1.0}), (Stream, {"call": 0.0, "fence": 1e-6}), (Pipe, {}), (Pipe, {"capacity": 0.5})):
+    try:
+        make(ends, **sizes, **more)
+    except (TypeError, UsageError) as error:
+        errors.append(f"{type(error).__name__}: {error}")
+print(json.dumps({"errors": errors, "header": cpp.header(), "ring": Ring(ends, **sizes, slots=1).to_engine()}))
+""")  # fmt: skip
+    negative, foreign, missing, small = told["errors"]
+    assert negative == "UsageError: ring: fence: '-1' is negative"
+    assert foreign.startswith("TypeError")
+    assert "fence" in foreign
+    assert missing.startswith("TypeError")
+    assert "capacity" in missing
+    assert small.startswith("UsageError: pipe: capacity")
+    assert "  Ps fence = 0;  // memory fence before a packet is linked (ps)" in told["header"]
+    assert 'r.seconds("fence", fence);' in told["header"]
+    assert "make_chan(World&, SharedParts&, const PipeSpec&, Proc&, Proc&);" in told["header"]
+    assert told["ring"]["fence"] == 0.0
+
+
+def _build(top: Path) -> None:
+    """The extension of the copy, not optimised; one header for all files is compiled first, which halves the time."""
+    pybind11 = pytest.importorskip("pybind11")
+    engine, out = top / "retrompi" / "engine", top / "build"
+    (out / "generated").mkdir(parents=True)
+    header = str(out / "generated" / "specs.hpp")
+    _python(top, f"from pathlib import Path; from retrompi.spec import cpp; cpp.write(Path({header!r})); print(0)")
+    root = os.environ.get("SIMGRID_ROOT")
+    simgrid = [f"-I{root}/include"] if root else []
+    linked = [f"-L{root}/lib", f"-Wl,-rpath,{root}/lib"] if root else []
+    cxx = os.environ.get("CXX", "c++")
+    flags = [cxx, "-std=c++20", "-O0", "-fPIC", "-fvisibility=hidden", f"-I{engine}", f"-I{out}", *simgrid]
+    include = [f"-I{pybind11.get_include()}", f"-I{sysconfig.get_path('include')}"]
+
+    def run(command: list[str]) -> None:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:4000]
+
+    (out / "all.hpp").write_text('#include "sim/sim.hpp"\n', encoding="utf-8")
+    run([*flags, "-x", "c++-header", str(out / "all.hpp"), "-o", str(out / "all.hpp.gch")])
+    sources = [f for f in sorted(engine.glob("*/*.cpp")) if not f.name.startswith("fuzz_")]
+    objects = [out / f"{f.parent.name}_{f.stem}.o" for f in sources]
+
+    def compiled(source: Path, target: Path) -> None:
+        more = include if source.parent.name == "bind" else ["-include", str(out / "all.hpp")]
+        run([*flags, *more, "-c", str(source), "-o", str(target)])
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for task in [pool.submit(compiled, s, o) for s, o in zip(sources, objects, strict=True)]:
+            task.result()
+    name = f"_engine{sysconfig.get_config_var('EXT_SUFFIX')}"
+    run([cxx, "-shared", *map(str, objects), *linked, "-lsimgrid", "-o", str(top / "retrompi" / name)])
+
+
+@pytest.mark.skipif(shutil.which(os.environ.get("CXX", "c++")) is None, reason="no C++ compiler")
+def test_the_models_of_the_page_carry_messages(changed: Path) -> None:
+    """Builds the changed engine (the slowest thing of this file: two minutes of one processor)."""
+    _build(changed)
+    told = _python(changed, """
+import json
+from retrompi.base.errors import UsageError
+from retrompi.manual.media import media_page
+from retrompi.sim import simulate
+from retrompi.spec.question import Question, pingpong
+if __name__ == "__main__":
+    def time(model, size, **sets):
+        sets = {k.replace("__", "."): v for k, v in sets.items()}
+        (row,) = simulate.benchmark(Question(f"./{model}", "nt-pair", pingpong([size], 3), "shared", sets))
+        return row["time_us"]
+    def refused(model, **sets):
+        try:
+            return time(model, 1024, **sets)
+        except UsageError as error:
+            return str(error)
+    print(json.dumps({
+        "page": media_page().text,
+        "fence": [time("tubes", 1024, tubes__fence=f) for f in ("0 us", "2 us", "10 us")],
+        "pipe": [time("tubes:pipes", size) for size in (0, 1024, 65536)],
+        "narrow": time("tubes:pipes", 65536, tubes__capacity="512 B"),
+        "call": time("tubes:pipes", 1024, platform__host__syscall="1 ms"),
+        "refused": [refused("tubes:pipes", tubes__fence="1 us"), refused("tubes:pipes", platform__host__delayed_ack="1 ms")],
+    }))
+""")  # fmt: skip
+    assert "| `fence` | s | `0` |" in told["page"]
+    assert "## Pipe" in told["page"]
+    none, some, long = told["fence"]
+    assert some - none == pytest.approx(2, abs=1e-6)  # one packet a message, on a host of speed 1
+    assert long - none == pytest.approx(10, abs=1e-6)
+    empty, small, large = told["pipe"]
+    assert 0 < empty < small < large
+    assert told["narrow"] > large  # more packets, each with two system calls
+    assert told["call"] > small + 1900  # two of a millisecond in place of microseconds
+    assert all(isinstance(told, str) for told in told["refused"])
