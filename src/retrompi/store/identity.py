@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
@@ -18,12 +19,21 @@ from retrompi.traces import generate
 __all__ = ["RunSpec", "code_version", "specification"]
 
 
-@lru_cache(maxsize=1)
+_ONE_AT_A_TIME = threading.Lock()
+"""Python 3.11 cannot parse in two threads at once (SystemError: AST constructor recursion depth mismatch)."""
+
+
 def code_version() -> str:
     """``<version>+<8 hex digits>`` over the code that can change a result: the engine, and every module that a simulation imports.
 
     The digits matter in a checkout, where the version stays and the code does not.
     """
+    with _ONE_AT_A_TIME:
+        return _code_version()
+
+
+@lru_cache(maxsize=1)
+def _code_version() -> str:
     import retrompi
 
     files = modules(Path(retrompi.__file__).parent)

@@ -56,7 +56,9 @@ def program_of(run: str) -> str:
 
 def outcome_of(model: str, platform: str, mode: str, trace: Trace, sets: Sequence[str]) -> tuple[str, str]:
     """(outcome, detail) of one run; beside the engine's outcomes ``lost`` (a recording that lacks something), ``missing``
-    (a call that is not implemented) and ``died`` (the simulation took its worker process down)."""
+    (a call that is not implemented) and ``died`` (the simulation took its worker process down).
+
+    ``sets`` are meant for those programs of a suite that use them: one of a single rank has no path."""
     from retrompi.sim import simulate
 
     refused = trace.unsupported()
@@ -64,7 +66,7 @@ def outcome_of(model: str, platform: str, mode: str, trace: Trace, sets: Sequenc
         _, line, action, reason = refused[0]
         return ("lost" if reason.startswith(LOST) else "missing"), f"line {line}: {action}: {reason}"
     try:
-        result = simulate.run(Question(model, platform, Replay(trace), mode, sets))
+        result = simulate.run(Question(model, platform, Replay(trace), mode, sets, idle_overrides=True))
     except InputError as error:
         return "missing", str(error)
     except EngineError as error:
