@@ -36,7 +36,8 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in DATA:
         shutil.copytree(ROOT / name, top / "retrompi" / name, ignore=ignored)
     # An editable installation would find its own source first.
-    (top / "sitecustomize.py").write_text("import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'Redirecting' not in type(f).__name__]\n")
+    hooks = "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'Redirecting' not in type(f).__name__]\n"
+    (top / "sitecustomize.py").write_text(hooks, encoding="utf-8")
     for block in blocks(PAGE):
         path = top / block.title.removeprefix("src/")
         if block.kind == "diff":
