@@ -35,6 +35,9 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "src" / "retrompi", top / "retrompi", ignore=ignored)
     for name in DATA:
         shutil.copytree(ROOT / name, top / "retrompi" / name, ignore=ignored)
+    # An editable installation would find its own source first.
+    hooks = "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'Redirecting' not in type(f).__name__]\n"
+    (top / "sitecustomize.py").write_text(hooks, encoding="utf-8")
     for block in blocks(PAGE):
         path = top / block.title.removeprefix("src/")
         if block.kind == "diff":
@@ -46,11 +49,10 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _python(top: Path, code: str) -> Any:
-    """What ``code`` prints as JSON, run with the copy in place of the installed package (-S: no hooks of an editable installation)."""
-    places = [str(top), *(p for p in sys.path if p.endswith("-packages"))]
+    """What ``code`` prints as JSON, run with the copy in place of the installed package; so are the workers that it starts."""
     done = subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys; sys.path += {places!r}\n{code}"], cwd=top, capture_output=True, text=True, check=False,
-        env=os.environ | {"XDG_DATA_HOME": str(top / "data")},
+        [sys.executable, "-c", code], cwd=top, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": str(top), "XDG_DATA_HOME": str(top / "data")},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
