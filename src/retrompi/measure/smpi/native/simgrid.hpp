@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "event/core.hpp"
+#include "event/event_heap.hpp"
 
 namespace retrompi::online {
 
@@ -27,7 +28,7 @@ class Clock {
   void due(Ps t);
   void run();
   void in_any_case(Ps t);
-  Coming<Event> coming_;
+  EventHeap<Event> coming_;
   uint64_t order_ = 0;
   Ps last_ = 0, armed_ = kNever;
   bool busy_ = false, woken_ = false;
