@@ -96,6 +96,6 @@ class Samples:
             sampling.sizes_for(hops, protocol),
             pairs=max(1, min(processors, sampling.MOST_PAIRS)),
             eager_below=asks_from(protocol),
-            connects=any(h["connect"] > 0 for h in hops),
+            connects=any(h.get("connect", 0) > 0 for h in hops),
             alike=host_kind(at.room, (pair.hosts[0], -1)) == host_kind(at.room, (pair.hosts[1], -1)),
         )
