@@ -229,9 +229,9 @@ def test_the_command_prints_for_scripts(form: str, own: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["this-machine", "--nas"], "--nas is of the historical models"),
-        (["wmpi", "--quick"], "--quick goes with 'calibrate this-machine'"),
-        (["this-machine", "--from", "x.json", "--quick"], "--quick is for measuring"),
+        (["this-machine", "--nas"], "--nas applies to"),
+        (["wmpi", "--quick"], "--quick applies only to"),
+        (["this-machine", "--from", "x.json", "--quick"], "--quick applies to measuring"),
         (["this-machine", "--delay", "5 us"], "add --internode"),
         (["this-machine", "--from", "nowhere.json"], "cannot read this measurement"),
         (["this-machine", "--from", str(RECORDED), "--name", "wmpi"], "its names win"),
