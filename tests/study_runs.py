@@ -21,7 +21,7 @@ from retrompi.studies.results import rows
 
 __all__ = ["Sweep", "check_store", "children", "descendants", "done", "ended", "lives", "small", "sweep", "told", "until"]
 
-VARY = ("model=wmpi,winmpich", "wmpi.network_packet=1KiB..14KiB:+1KiB", "platform.link.bandwidth=10Mbps,100Mbps")
+VARY = ("model=wmpi,winmpich", "wmpi.header=16B..120B:+8B", "platform.link.bandwidth=10Mbps,100Mbps")
 QUICK = ("trace.sizes=0,1KiB..64KiB", "trace.reps=20")
 POINTS = 30
 """14 packets and the one point of the other model, at two bandwidths; some 20 ms each."""

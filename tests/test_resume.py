@@ -224,7 +224,7 @@ def test_rows_tell_of_runs(undisturbed: list[dict[str, Any]], tmp_path: Path) ->
     from retrompi.studies.design import from_command
 
     store = open_store(tmp_path / "runs.db")
-    other = from_command("bf-wmpi-distributed", ["wmpi.network_packet=2KiB"], [], ["trace.sizes=1KiB", "trace.reps=20"])
+    other = from_command("bf-wmpi-distributed", ["wmpi.header=24B"], [], ["trace.sizes=1KiB", "trace.reps=20"])
     run_study(store, other)
     (row,) = told(store, 1)
     assert row not in undisturbed

@@ -46,10 +46,10 @@ def test_rows_for_scripts(retrompi: Callable[..., Any]) -> None:
 
 
 def test_a_study_file_and_its_overrides(retrompi: Callable[..., Any]) -> None:
-    assert retrompi("sweep", str(EXAMPLE), "-j", "1").out.startswith("12 points, 7 simulated")
+    assert retrompi("sweep", str(EXAMPLE), "-j", "1").out.startswith("12 points, 12 simulated")
     assert retrompi("study", "run", str(EXAMPLE), "-j", "1").out.startswith("12 points, 0 simulated, 12 found")
     assert retrompi("study", "run", "example", "-j", "1").out.startswith("12 points, 0 simulated, 12 found")
-    assert retrompi("sweep", str(EXAMPLE), "--set", "reps=1", "-j", "1").out.startswith("12 points, 7 simulated")
+    assert retrompi("sweep", str(EXAMPLE), "--set", "reps=1", "-j", "1").out.startswith("12 points, 12 simulated")
     told = retrompi("sweep", str(EXAMPLE), "--vary", "seed=1")
     agrees(told, "unused-option | --vary")
     listed = json.loads(retrompi("study", "list", "--json").out)
@@ -57,10 +57,10 @@ def test_a_study_file_and_its_overrides(retrompi: Callable[..., Any]) -> None:
         (1, "example", 12, 12, 0),
         (2, "example", 12, 12, 0),
     ]
-    assert listed[0]["axes"] == ["model", "wmpi.packet", "platform.link.bandwidth", "mode", "seed"]
+    assert listed[0]["axes"] == ["model", "wmpi.header", "platform.host.dispatch", "mode", "seed"]
     assert retrompi("study", "delete", "2").code == 0
     assert retrompi("study", "delete", "2").code == 2
-    assert len(open_store().runs()) == 14
+    assert len(open_store().runs()) == 24
 
 
 def test_the_dry_run_runs_nothing_for_the_store(retrompi: Callable[..., Any]) -> None:

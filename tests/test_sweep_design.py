@@ -41,7 +41,7 @@ def halo(tmp_path: Path) -> Scenario:
 
 def test_a_study_file() -> None:
     study = design.load(EXAMPLE)
-    assert [a.key for a in study.axes] == ["model", "wmpi.packet", "platform.link.bandwidth", "mode", "seed"]
+    assert [a.key for a in study.axes] == ["model", "wmpi.header", "platform.host.dispatch", "mode", "seed"]
     assert design.count(study) == (2 + 1) * 2 * 2
     design.check(study)
     first = design.points(study)[0].scenario

@@ -15,7 +15,7 @@ from retrompi.sim.fitted import FittedModel
 from retrompi.sim.sampling import Sample
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
-from retrompi.spec.question import Beside, Experiment, Replay
+from retrompi.spec.question import Asked, Beside, Experiment, Replay
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -53,7 +53,7 @@ class Samples:
             return asked.model.sample(asked.room, pair.hosts)
         at = asked.changed(
             workload=SAMPLE, placement=pair.hosts, cores=pair.hosts.cores, fidelity="mechanism", beside=Beside(), start_up=False,
-            limit_s=None, wildcards="recorded", network="native", idle_overrides=True,
+            limit_s=None, wildcards="recorded", network="native", idle_overrides=True, asked=Asked(),
         )  # fmt: skip
         with _GUARD:
             lock = _LOCKS.setdefault(at.key, threading.Lock())
