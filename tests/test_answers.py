@@ -186,15 +186,15 @@ def test_an_end_that_does_not_complete_is_said(retrompi: Run, tmp_path: Path) ->
         (["--along", "platform.link.bandwidth=1Gbps..1Mbps", "--a", "model=hpvm"], "the range is empty"),
         (["--along", "platform.link.bandwidth", "--a", "model=hpvm"], "is not KEY=LOW..HIGH"),
         (["--along", "model=a..b", "--a", "model=hpvm"], "is no number"),
-        (["--along", "platform.link.latency=1us..1ms"], "A and B are the same"),
-        (["--along", "platform.link.latency=1us..1ms", "--a", "model=wmpi", "--b", "seed=1"], "A and B are the same"),
+        (["--along", "platform.link.latency=1us..1ms"], "A and B are identical"),
+        (["--along", "platform.link.latency=1us..1ms", "--a", "model=wmpi", "--b", "seed=1"], "A and B are identical"),
         (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--scan", "1000000000"], "not in the range"),
         (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvmm"], "did you mean 'hpvm'?"),
         (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--metric", "tim"], "no metric 'tim'; did you mean 'time'?"),
         (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--metric", "time@2KiB"], "no point at 2 KiB"),
         (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--tolerance", "x"], "is not a share"),
         (["--along", "wmpi.pool=1MiB..2MiB", "--a", "model=hpvm", "--b", "model=mpibip"], "is a parameter of another model"),
-        (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--json", "--csv"], "exclude each other"),
+        (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--json", "--csv"], "mutually exclusive"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
@@ -272,14 +272,14 @@ def test_a_tolerance_in_ranks_is_whole(retrompi: Run, tmp_path: Path, store_path
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "say which key goes"),
-        (["--add", "platform.link.latency", "--change", "platform.link.latency"], "say which key goes"),
+        ([], "give the key to change"),
+        (["--add", "platform.link.latency", "--change", "platform.link.latency"], "give the key to change"),
         (["--add", "platform.link.latenc"], "did you mean 'platform.link.latency'?"),
         (["--add", "platform.link.latency", "--up-to", "1ns"], "give a value above it"),
         (["--add", "platform.link.latency", "--up-to", "1MB/s"], "wrong unit"),
         (["--add", "platform.link.latency", "--slower", "five"], "is not a share"),
         (["--add", "platform.link.latency", "--slower", "0%"], "a share above zero"),
-        (["--change", "platform.link.bandwidth", "--up-to", "1Gbps", "--down-to", "1Mbps"], "exclude each other"),
+        (["--change", "platform.link.bandwidth", "--up-to", "1Gbps", "--down-to", "1Mbps"], "mutually exclusive"),
         (["--add", "platform.link.kind"], "is no number"),
         (["--add", "platform.host.dispatch"], "differs among the hosts; take one of them"),
     ],
@@ -331,10 +331,10 @@ def test_a_tornado_of_a_case_with_a_known_structure(retrompi: Run, small: str) -
 
 def test_a_tornado_says_what_did_not_complete_and_fits_a_terminal(retrompi: Run, small: str) -> None:
     told = retrompi("tornado", small, "--set", "mode=shared", "--metric", "time@64KiB", "--vary", "wmpi.pool=8KiB,64MiB", "--vary",
-                    "wmpi.library=5us..90us", "--vary", "wmpi.udp_window=1..16", "--jobs", "1")  # fmt: skip
+                    "wmpi.library=5us..90us", "--vary", "wmpi.prefix=8B..64B", "--jobs", "1")  # fmt: skip
     assert told.code == 0, told.err
     assert "no number at wmpi.pool=8KiB: aborted" in told.out
-    assert "without effect: wmpi.pool, wmpi.udp_window" in told.out.replace("\n  ", " ")
+    assert "without effect: wmpi.pool, wmpi.prefix" in told.out.replace("\n  ", " ")
     table = told.out.split("\n\n")[1].splitlines()
     assert table[0].split() == ["key", "at", "low", "at", "high", "swing"]
     assert max(map(len, table)) <= 80
@@ -344,17 +344,17 @@ def test_sobol_indices_of_simulated_runs(retrompi: Run, small: str) -> None:
     pytest.importorskip("SALib", reason="SALib (the extra 'sensitivity') is not installed")
     asked = [
         "tornado", small, "--method", "sobol", "--samples", "8", "--set", "mode=shared", "--metric", "time@0B", "--jobs", "1",
-        "--vary", "wmpi.library=5us..90us", "--vary", "wmpi.event=10us..30us", "--vary", "wmpi.udp_window=1..16",
+        "--vary", "wmpi.library=5us..90us", "--vary", "wmpi.event=10us..30us", "--vary", "wmpi.prefix=8B..64B",
     ]  # fmt: skip
     told = retrompi(*asked, "--json")
     assert told.code == 0, told.err
     found = json.loads(told.out)
     index = {(r["key"], r["index"]): (r["value"], r["conf"]) for r in found["rows"]}
-    # The time is a sum of both costs: what each does alone is all it does, and the window of the network does nothing.
+    # The time is a sum of both costs: what each does alone is all it does, and the allocator's header takes no time.
     for key in ("wmpi.library", "wmpi.event"):
         (first, c1), (total, c2) = index[key, "first"], index[key, "total"]
         assert abs(first - total) <= 2 * (c1 + c2)
-    assert index["wmpi.udp_window", "total"] == (0.0, 0.0)
+    assert index["wmpi.prefix", "total"] == (0.0, 0.0)
     assert index["wmpi.library", "total"][0] > index["wmpi.event", "total"][0]
     assert found["runs"] <= 8 * 5
     again = json.loads(retrompi(*asked, "--json").out)
@@ -368,7 +368,7 @@ def test_sobol_without_salib_names_what_installs_it(
     for name in [m for m in sys.modules if m.partition(".")[0] == "SALib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "SALib", None)
-    told = retrompi("tornado", small, "--method", "sobol", "--vary", "wmpi.library=5us..90us", "--vary", "wmpi.event=10us..30us")
+    told = retrompi("tornado", small, "--method", "sobol", "--vary", "wmpi.library=5us..90us", "--vary", "wmpi.header=16B..32B")
     _one_line(told, "pip install 'retrompi[sensitivity]'", engine)
 
 
@@ -381,9 +381,9 @@ def test_sobol_without_salib_names_what_installs_it(
         (["--vary", "wmpi.library"], "is not KEY=VALUES"),
         (["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.library=1us..3us"], "varies twice"),
         (["--vary", "wmpi.library=1us..2us", "--method", "sobol"], "two keys at least"),
-        (["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.event=1us..2us", "--method", "sobol", "--samples", "100"], "nearest is 128"),
+        (["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.socket_call=90us..99us", "--method", "sobol", "--samples", "100"], "nearest is 128"),
         (
-            ["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.event=1us..2us", "--method", "sobol", "--samples", "1073741824"],
+            ["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.socket_call=90us..99us", "--method", "sobol", "--samples", "1073741824"],
             "are 4294967296 runs, more than 100000",
         ),
         (["--vary", "wmpi.library=1us..2us", "--metric", "section"], "times no section"),
@@ -457,15 +457,15 @@ def test_runtimes_on_a_generator_and_on_a_trace(retrompi: Run, tmp_path: Path, s
         (["nowhere", "--models", "wmpi,hpvm"], "no scenario, generator or trace 'nowhere'"),
         (["pingpongg", "--models", "wmpi,hpvm"], "did you mean 'pingpong'?"),
         (["pingpong", "--models", "wmpi,hpvmm"], "did you mean 'hpvm'?"),
-        (["pingpong", "--models", "wmpi"], "needs two runtimes at least"),
+        (["pingpong", "--models", "wmpi"], "at least two runtimes"),
         (["pingpong", "--models", "wmpi,wmpi"], "is named twice"),
         (["pingpong", "--models", "wmpi,hpvm", "--platforms", "nt-pear"], "did you mean 'nt-pair'?"),
         (["pingpong", "--models", "wmpi,hpvm", "--metric", "section"], "times no section"),
         (["ring", "--models", "wmpi,hpvm"], "needs 'size'"),
         (["ring", "--models", "wmpi,hpvm", "--", "sise=1KiB"], "did you mean 'trace.size'?"),
-        (["pingpong", "--models", "wmpi,hpvm", "--backends", "native,model"], "--backends is of backends"),
+        (["pingpong", "--models", "wmpi,hpvm", "--backends", "native,model"], "--backends applies to backends"),
         (["bf-wmpi-shared", "--models", "wmpi,hpvm", "--", "reps=1"], "change it with --set"),
-        (["pingpong", "--platforms", "nt-pair"], "are of --models"),
+        (["pingpong", "--platforms", "nt-pair"], "apply only with --models"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
