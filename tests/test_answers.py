@@ -381,9 +381,9 @@ def test_sobol_without_salib_names_what_installs_it(
         (["--vary", "wmpi.library"], "is not KEY=VALUES"),
         (["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.library=1us..3us"], "varies twice"),
         (["--vary", "wmpi.library=1us..2us", "--method", "sobol"], "two keys at least"),
-        (["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.socket_call=90us..99us", "--method", "sobol", "--samples", "100"], "nearest is 128"),
+        (["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.header=9B..12B", "--method", "sobol", "--samples", "100"], "nearest is 128"),
         (
-            ["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.socket_call=90us..99us", "--method", "sobol", "--samples", "1073741824"],
+            ["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.header=9B..12B", "--method", "sobol", "--samples", "1073741824"],
             "are 4294967296 runs, more than 100000",
         ),
         (["--vary", "wmpi.library=1us..2us", "--metric", "section"], "times no section"),

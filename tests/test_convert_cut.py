@@ -292,7 +292,7 @@ def test_the_command(tmp_path: Path, retrompi: Run) -> None:
     for arguments, why in (
         ((), "give --from, --to, --iterations or --ranks"),
         (("--iterations", "x"), "--iterations x: expected FIRST-LAST, as in 10-20"),
-        (("--iterations", "1", "--from", "3"), "--iterations stands in place of --from and --to"),
+        (("--iterations", "1", "--from", "3"), "--iterations and --from/--to"),
         (("--ranks", "0-a"), "--ranks 0-a: expected ranks as in 0-3,8"),
         (("--from", "nowhere"), "rank 0 has no mark 'nowhere'"),
     ):
