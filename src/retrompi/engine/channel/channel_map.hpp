@@ -13,7 +13,7 @@ class Proc;
 class ChannelMaker {
  public:
   virtual ~ChannelMaker() = default;
-  /// Enters the existing channels into the maps of `from` and of rank `to`.
+  /// Creates the channels between the two and enters them into the maps of `from` and of rank `to`.
   virtual void connect(Proc& from, size_t to) = 0;
 };
 
