@@ -64,7 +64,7 @@ typedef struct {
   Comm *comm;
 } Message;
 
-// State that survives the process: one mapped page of a file. The command line reads it (retrompi/measure/record/rank_state.py has the same layout).
+// State that survives the process: one mapped page of a file. Read by retrompi/measure/record/rank_state.py, which has the same layout.
 typedef struct {
   char magic[8];
   uint64_t rank, ranks, written;  // written: bytes of the trace in complete lines
