@@ -162,8 +162,8 @@ def fit(
     """Segments of the one-way times ``times_s`` (seconds) of messages of ``sizes_B`` bytes, in any order.
 
     ``spread``: relative standard deviation of each time as far as known; the remaining scatter is estimated. ``thresholds`` are pinned:
-    each is the first size of a segment; others may be found as well. ``segments`` fixes their number. Several times of one size are averaged.
-    Raises UsageError when there are too few sizes, a time is not positive, or a pinned threshold lies outside the sizes.
+    each is the first size of a segment; others may be found as well. ``segments`` fixes their number. Several times of one size are
+    averaged. Raises UsageError when there are too few sizes, a time is not positive, or a pinned threshold lies outside the sizes.
     """
     x, y, sd, count = _merged(sizes_B, times_s, spread)
     n = len(x)
