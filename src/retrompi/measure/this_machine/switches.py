@@ -59,8 +59,8 @@ def by_behaviour(rows: Sequence[tuple[int, int, bool]]) -> Behaviour:
 @dataclass(frozen=True)
 class Step:
     """A change of the curve: ``size`` is the first size after it, known to lie in ``low``..``high``; ``step``: the relative jump of the
-    time there, ``chance``: the probability of such a difference between equal times (rank test). ``kind``: ``step``, or ``bend`` if only the
-    slope changes and its place cannot be determined."""
+    time there, ``chance``: the probability of such a difference between equal times (rank test). ``kind``: ``step``, or ``bend`` if only
+    the slope changes and its place cannot be determined."""
 
     size: int
     low: int
