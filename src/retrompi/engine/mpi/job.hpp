@@ -19,7 +19,7 @@ struct MarkTime {
   Ps time;
 };
 
-/// What a named piece of computation takes: ``seconds[host]`` at one vector length.
+/// The cost of a named piece of computation: ``seconds[host]`` at one vector length.
 struct KernelRow {
   std::string name;
   int64_t n;
@@ -45,7 +45,7 @@ class Job : public Common {
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;
-  bool free_wildcards = false;  // receives from any source match whatever comes, not what is recorded
+  bool free_wildcards = false;  // receives from any source match the first arrival, not the recorded message
   std::vector<Rank*> ranks;
   std::vector<MarkTime> marks;
   int32_t finished = 0;
@@ -60,7 +60,7 @@ class Job : public Common {
   }
   [[nodiscard]] const Comm& comm(int32_t index) const { return trace.comms[static_cast<size_t>(index)]; }
   [[nodiscard]] const Group& group(int32_t comm, bool low = true);
-  /// Seconds of one repetition of a Kernel action on a host; ConfigError when nobody has said.
+  /// Seconds of one repetition of a Kernel action on a host; ConfigError when none are given.
   [[nodiscard]] double kernel_seconds(size_t host, const action::Kernel& kernel) const;
 
   Message& new_message();

@@ -1,5 +1,5 @@
 // The requests that a trace names. A request is known by its identity (`req=`) or, where the trace has none, by its key, as SMPI's replay
-// files them. What a trace says of an outcome is followed: the recorded one completes, and the rank waits for it if need be.
+// files them. Recorded outcomes are followed: the recorded request completes, and the rank waits for it if necessary.
 #pragma once
 #include <optional>
 #include <vector>

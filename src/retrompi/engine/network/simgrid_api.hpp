@@ -1,5 +1,5 @@
-// What SimGrid's versions call the same things: 3.32 (Debian 12) makes zones by functions, 4.1 by methods of a root zone that is always
-// there, and calls the older names deprecated. Versions between the two know the older names.
+// Names that differ between SimGrid's versions: 3.32 (Debian 12) creates zones by functions, 4.1 by methods of a root zone that always
+// exists, and it deprecates the older names. Versions between the two have the older names.
 #pragma once
 #include <functional>
 #include <simgrid/s4u.hpp>
