@@ -240,7 +240,10 @@ def labs() -> list[Lab]:
 
 
 def lab(name: str) -> Lab:
-    """A lab by its number (``1``, ``01``) or its folder's name; never by a path: labs are code, and a submission may give the name."""
+    """A lab by its number (``1``, ``01``) or its folder's name; never by a path: labs are code, and a submission may give the name.
+
+    Raises UsageError for an unknown lab.
+    """
     folders = _folders()
     if name.isdecimal() and name.isascii():
         found = [f for n, f in folders.items() if int(n[:2]) == int(name[:9])]

@@ -59,11 +59,11 @@ class Copy:
 
 
 def levels(machines: int, fan_out: int) -> int:
-    """Levels of receivers below the master in a tree with this fan-out; 1 is a chain."""
+    """Levels of receivers below the master in a tree with this fan-out; 1 is a chain. UsageError if either is below 1."""
     if machines < 1:
         raise UsageError("a replication needs a machine to copy to")
     if fan_out < 1:
-        raise UsageError(f"a fan-out of {fan_out} reaches nobody", code="out-of-range")
+        raise UsageError(f"the fan-out must be at least 1, not {fan_out}", code="out-of-range")
     if fan_out == 1:
         return machines
     reached, depth, width = 0, 0, 1

@@ -90,7 +90,10 @@ def _visible(platform: Platform, host: str) -> list[tuple[Claim, str]]:
 
 
 def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
-    """Fits the `FREE` numbers of a host to its calibration claims: residuals are logarithms, a factor SAME is 1. No file is written."""
+    """Fits the `FREE` numbers of a host to its calibration claims: residuals are logarithms, a factor SAME is 1. No file is written.
+
+    Raises UsageError when no claim is marked for calibration of this host.
+    """
     import numpy as np
     from scipy.optimize import least_squares
 

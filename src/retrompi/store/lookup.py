@@ -60,7 +60,7 @@ Rows: for a benchmark its curve (size_B, time_us, bandwidth_MBps, repetitions), 
     the run's row and its ``facts``. ``fresh`` simulates even if an identical run is stored, as does the request of a timeline.
 
     Raises `simulate.SimulationEnded` when a benchmark or a message does not complete, for a benchmark after storing its outcome; a trace
-    that does not complete is a valid result.
+    that does not complete is a valid result. UsageError for a workload that is not simulated by itself.
     """
     asked = Resolved.of(question)
     workload = asked.question.workload

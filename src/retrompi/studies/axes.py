@@ -126,7 +126,10 @@ class Axis:
 
 
 def split(text: str) -> list[tuple[str, bool]]:
-    """The items of a list separated by commas, and whether each was in double quotes (then it is one literal value)."""
+    """The items of a list separated by commas, and whether each was in double quotes (then it is one literal value).
+
+    Raises UsageError for an unclosed quote.
+    """
     items, item, quoted, inside = [], "", False, False
     for letter in text:
         if letter == '"':
