@@ -1,6 +1,6 @@
 """WinMPICH: MPICH for Win32 from Mississippi State. On one machine packets go through a region of shared memory; between
 machines a proxy process per host carries them: rank -> shared memory -> proxy -> TCP -> proxy -> shared memory -> rank
-[BF-CFG-09, BF-CFG-10]. The proxy waits on its sockets with a time-out and looks at shared memory when that ends."""
+[BF-CFG-09, BF-CFG-10]. The proxy waits on its sockets with a time-out and polls shared memory when it expires."""
 
 from __future__ import annotations
 
