@@ -75,7 +75,7 @@ def cut(
 def _turns(trace: Trace, lines: Sequence[str], turns: tuple[int, int]) -> tuple[int, int]:
     loop = find_loop(lines)
     if loop is None:
-        raise TraceError("rank 0 runs no loop: no sequence of its calls comes three times in a row", trace.files[0], code="no-section")
+        raise TraceError("rank 0 runs no loop: no sequence of its calls repeats three times in a row", trace.files[0], code="no-section")
     if not 1 <= turns[0] <= turns[1] <= loop.turns:
         raise TraceError(f"rank 0's loop has turns 1 to {loop.turns}, not {turns[0]} to {turns[1]}", trace.files[0], code="no-section")
     begin = loop.starts[turns[0] - 1]

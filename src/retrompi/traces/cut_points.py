@@ -34,7 +34,7 @@ class Finder:
         self.posted = _Joints([*posted, *collectives], len(job.lines))
 
     def cut(self, line: int, least: Sequence[int] | None = None) -> list[int]:
-        """The first line after the cut on every rank if that of rank 0 is ``line``. ``least`` are the lower bounds of the cut at the end of a
+        """The first line after the cut on every rank if that of rank 0 is ``line``. ``least``: lower bounds of the cut at the end of a
         piece; None for the cut at its start."""
         anchors = bisect_left(self.job.worlds[0], line)
         low, high = [line], [line]
