@@ -133,7 +133,7 @@ inline FlatAction flatten(const Action& a) {
   a.visit([&f](const auto& arguments) { flatten(arguments, f); });
   return f;
 }
-/// What the group has no argument for is left out.
+/// Columns without an argument in the group are ignored.
 inline Action unflatten(const FlatAction& f) {
   Action a(f.op, f.line);
   a.flags = f.flags;

@@ -142,7 +142,7 @@ constexpr Word WORDS[] = {
     {"Raccumulate", Op::Accumulate, Form::OneSided, RMA, FLAG_NONBLOCKING},
     {"Rget_accumulate", Op::GetAccumulate, Form::OneSided, RMA, FLAG_NONBLOCKING},
     {"IO", Op::Init, Form::Refused, FILE_IO},
-    // What our own recorder writes at a call that the format has no words for (docs/recording.md).
+    // Written by our own recorder for a call that the format cannot express (docs/recording.md).
     {"spawn", Op::Init, Form::Refused, "processes that a program starts or connects to are not simulated"},
     {"partitioned", Op::Init, Form::Refused, "partitioned communication is not simulated"},
     {"persistentCollective", Op::Init, Form::Refused, "persistent collectives are not simulated"},
@@ -177,7 +177,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 }  // namespace
 
-// Levenshtein, case counting for nothing (SSend is Ssend); words here are short.
+// Levenshtein distance, case-insensitive (SSend is Ssend); words here are short.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
