@@ -5,7 +5,7 @@ the PingPong of the papers. Every runtime replays it at every rung of the fideli
 per rank (``PLATFORM*N``), and SMPI's replay on a platform of the same shape, in alternating rounds, so that a busy machine slows all of
 them alike; medians are printed. The figure of merit is processor time, user and system, of the simulating process. SMPI reads the
 trace while it replays it, so our reading of it is counted too; start-up is excluded on both sides (our fork server is warm and its
-child does nothing else; from SMPI's time an empty replay with as many ranks is subtracted). Peak memory is resident memory of the largest process.
+child does nothing else; from SMPI's time an empty replay with as many ranks is subtracted). Peak memory is the largest process's resident memory.
 
 Then the growth: halos of 16 to 4096 ranks and traces of 1 to 10 million actions at ``curve``.
 """

@@ -1,4 +1,4 @@
-// Credit flow control above a connection, as in Illinois Fast Messages: it limits how many packets of a sender the receiver has not yet taken in.
+// Credit flow control above a connection, as in Illinois Fast Messages: limits a sender's packets that the receiver has not taken in yet.
 #pragma once
 #include "channel/tcp.hpp"
 

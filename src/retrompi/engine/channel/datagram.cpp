@@ -63,7 +63,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     bool acked;
     uint32_t timer;        // generation: only the latest timer counts
     bool fetched = false;  // taken in by the receiver
-    Ps armed = 0;          // when the timer was set, and by whom
+    Ps armed = 0;          // when the timer was set, and by which cause
     Cause by{};
   };
   struct Shipped {  // a datagram, or an acknowledgement

@@ -34,7 +34,7 @@ class TcpConnection {
   [[nodiscard]] TcpConnection* reverse() const { return reverse_; }
 
   // ---- the sender's socket
-  /// Room in the send buffer, in bytes; an asynchronous write may leave it below 0.
+  /// Free space in the send buffer, in bytes; an asynchronous write may leave it below 0.
   [[nodiscard]] int64_t room() const { return sndbuf_ - (written_ - snd_una_); }
   [[nodiscard]] int64_t sndbuf() const { return sndbuf_; }
   [[nodiscard]] int64_t written() const { return written_; }

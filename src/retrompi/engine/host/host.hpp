@@ -62,7 +62,7 @@ class Thread {
   /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
   Await sleep(Ps ps);
 
-  /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()); `network` is true for what
+  /// `immediate` is false for what only a poll can notice (shared memory during a blocking select()); `network` is true for what
   /// a spinning process polls only occasionally.
   void signal(bool immediate = true, bool network = false);
   void start(Task&& main);

@@ -47,7 +47,7 @@ struct RankSpec {
   int64_t convert_buffer = 0;
   Ps convert_call = 0;
   Ps lock = 0;         // its lock, taken and released in each
-  Ps direct_call = 0;  // the system's part of a direct copy beside a bare system call
+  Ps direct_call = 0;  // the system's part of a direct copy in addition to a bare system call
   WaitPolicy recv_wait, send_wait;
 };
 

@@ -28,7 +28,7 @@ enum class Stage : uint8_t {
   Ack,        // waiting for an acknowledgement or its timer
   Compute,    // the application's own computation
   Lock,       // taking and releasing the library's lock
-  Line,       // a cache line on its way from another core
+  Line,       // transfer of a cache line from another core
   Wait,
 };
 inline const char* stage_name(Stage s) {

@@ -1,6 +1,6 @@
 // The path of messages: when each packet was copied into a channel and out of it, and the transfers over cards and wires on its behalf.
 //
-// Recorded on request only, beside the anatomy. The simulation reads nothing here, so no time changes.
+// Recorded on request only, along with the anatomy. The simulation reads nothing here, so no time changes.
 #pragma once
 #include <algorithm>
 #include <vector>

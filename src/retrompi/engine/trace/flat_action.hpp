@@ -143,7 +143,7 @@ inline Action unflatten(const FlatAction& f) {
   return a;
 }
 
-/// The two columns that change most from action to action, and which a block of packed actions keeps apart from its rows.
+/// The two columns that change most from action to action; a block of packed actions stores them separately.
 inline void set_amount(Action& a, double amount) {
   switch (a.kind()) {
     case ActionKind::Compute:

@@ -7,7 +7,7 @@
 namespace retrompi {
 namespace parsing {
 
-// How many ranks a shared file has. A rank needs a line of its own, so a number beyond the count of lines is a mistake
+// How many ranks a shared file has. Each rank needs at least one line, so a number beyond the count of lines is an error
 // and no reason to allocate memory for a million ranks.
 static int32_t ranks_of_shared(const Source &source) {
   int32_t highest = -1;

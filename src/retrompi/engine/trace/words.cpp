@@ -109,7 +109,7 @@ constexpr Word WORDS[] = {
     {"Win_start", Op::WinStart, Form::WinGroup, WIN},
     {"Win_complete", Op::WinComplete, Form::WinBare, WIN},
     {"Win_wait", Op::WinWait, Form::WinBare, WIN},
-    // Op::Mark has no line of its own: it is a comment, which SMPI skips.
+    // Op::Mark has no line keyword: it is a comment, which SMPI skips.
     {"comm_size", Op::Init, Form::Ignored},
     {"location", Op::Init, Form::Location},
     {"Start", Op::Init, Form::Refused, START},
@@ -205,7 +205,7 @@ const Word* find_word(std::string_view name) {
 namespace {
 
 // The word that to_ti writes, by operation and variant: 0 the blocking call on all targets, 1 with a request or with a target; of
-// CommNew how it is made.
+// CommNew by its kind of creation.
 constexpr size_t VARIANTS = 8;
 
 constexpr std::array<uint8_t, OP_COUNT * VARIANTS> build_names() {
