@@ -1,4 +1,4 @@
-"""What happens on the network beside a job: traffic of others, and things that are down for a time. docs/networks.md says what is drawn.
+"""What happens on the network beside a job: cross traffic and failures. docs/networks.md describes what is simulated.
 
 ``any->any 2Mbps 1500B poisson``, ``server->workstation 2Mbps 1500B``, ``any->n1 1Mbps 1518B onoff:10ms/90ms``;
 ``link server@1s..2s``, ``link n1-n2@1s`` (a cable, neighbours in a torus), ``switch@2s..``, ``switch 1.0@1s`` (fat tree: level, number),
@@ -19,7 +19,7 @@ __all__ = ["failures", "lines", "told", "traffic"]
 
 LAWS = ("constant", "poisson", "onoff")
 MOST_OFFERED = 1000
-"""How many times what a source's cards carry it may offer."""
+"""Largest offered load of a source, as a multiple of the capacity of its cards."""
 _HOST, _PAIR, _WHOLE, _SWITCH, _SITE, _WAN, _RAIL = range(7)  # engine/network/routes.hpp: Failure::What
 _TRAFFIC = 'e.g. "server->workstation 2Mbps 1500B" or "any 2Mbps 1500B poisson"'
 _FAILURE = 'e.g. "link server@1s..2s", "switch@2s.." or "wan@500ms..600ms"'
@@ -28,9 +28,9 @@ Row = tuple[Any, ...]
 
 
 def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> tuple[list[Row], list[int]]:
-    """The engine's rows for flows beside the job, and all positions on the wire: ``positions`` (the job's hosts), then the others'.
+    """(the engine's rows for the flows ``texts``, all host positions: ``positions``, those of the job, then those of further hosts).
 
-    Rates and frames are those on the wire, headers and gaps included. Raises UsageError for what is no flow of this platform.
+    Rates and frame sizes are those on the wire, including headers and gaps. Raises UsageError for a flow that is invalid on this platform.
     """
     names = [h.name for h in room.hosts]
     everywhere = list(positions)
@@ -66,7 +66,7 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
 
 
 def _leaves_processors(found: Sequence[Row], room: Platform, positions: Sequence[int]) -> None:
-    """Refuses traffic whose frames alone take all of a job host's only processor: its processes would never run, nor the run end."""
+    """Refuses traffic whose frames would use up the only processor of a job's host, so that the run would never end."""
     others = len(room.hosts) - 1
     for at in positions:
         host, load = room.hosts[at], 0.0
@@ -101,7 +101,7 @@ def _law(text: str) -> tuple[int, float, float]:
 
 
 def failures(texts: Sequence[str], room: Platform) -> list[Row]:
-    """The engine's rows for things that are down: (kind, a, b, from in s, until in s or -1, name). UsageError for what is not there."""
+    """The engine's rows for failures: (kind, a, b, from in s, until in s or -1, name). UsageError if invalid."""
     found = []
     for text in texts:
         what, at, when = text.rpartition("@")
@@ -120,7 +120,7 @@ def failures(texts: Sequence[str], room: Platform) -> list[Row]:
 
 
 def _places(word: str, which: str, room: Platform, text: str) -> list[tuple[int, int, int]]:
-    """What is down, as the engine names it."""
+    """(kind, a, b) of each failed component, as the engine identifies it."""
     kind, shape = room.link.kind, room.link.shape
     if word == "link" and which:
         return [_link(which, room, text)]
@@ -143,7 +143,7 @@ def _places(word: str, which: str, room: Platform, text: str) -> list[tuple[int,
 
 
 def _things(room: Platform) -> list[str]:
-    """What can be down in a room, for a message."""
+    """The components of a platform that can fail, for a message."""
     kind, shape = room.link.kind, room.link.shape
     found = [f"'link {room.hosts[0].name}'"]
     if len(room.hosts) > 1 and kind in ("cable", "torus"):
@@ -184,13 +184,13 @@ def _link(which: str, room: Platform, text: str) -> tuple[int, int, int]:
 
 
 def told(texts: Sequence[str], got: Sequence[tuple[int, ...]]) -> list[dict[str, Any]]:
-    """What became of each flow: frames that were to go, that arrived (and their bytes), found the card's queue full, were lost."""
+    """The result of each flow: frames offered, frames and bytes that arrived, frames dropped at a full card queue, frames lost."""
     keys = ("frames", "arrived", "bytes", "dropped", "lost")
     return [{"traffic": text, **dict(zip(keys, row, strict=True))} for text, row in zip(texts, got, strict=True)]
 
 
 def lines(facts: Mapping[str, Any]) -> list[str]:
-    """What a stored run says of traffic and of what was down, a line each; none where there was neither."""
+    """The traffic and failures of a stored run, one per line; [] if there were none."""
     said = []
     for row in facts.get("traffic") or []:
         gone = "".join(f", {row[k]} {k}" for k in ("dropped", "lost") if row[k])
