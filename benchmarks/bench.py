@@ -1,11 +1,12 @@
-"""Engine rates beside SMPI's replay of the same trace: ``make bench``.
+"""Engine rates compared with SMPI's replay of the same trace: ``make bench``.
 
 Each case is a trace: LU of class A on 16 ranks as captured, a halo exchange of 64 ranks, an alltoall of 64, an allreduce of 256, and
 the PingPong of the papers. Every runtime replays it at every rung of the fidelity ladder on a platform of the era with one host
 per rank (``PLATFORM*N``), and SMPI's replay on a platform of the same shape, in alternating rounds, so that a busy machine slows all of
 them alike; medians are printed. The figure of merit is processor time, user and system, of the simulating process. SMPI reads the
 trace while it replays it, so our reading of it is counted too; start-up is excluded on both sides (our fork server is warm and its
-child does nothing else; from SMPI's time an empty replay with as many ranks is subtracted). Peak memory is the largest process's resident memory.
+child does nothing else; from SMPI's time an empty replay with as many ranks is
+subtracted). Peak memory is the largest process's resident memory.
 
 Then the growth: halos of 16 to 4096 ranks and traces of 1 to 10 million actions at ``curve``.
 """

@@ -303,7 +303,7 @@ void links(const Trace& pair) {
       }
 }
 
-/// A link that fails repeatedly: protocols that retransmit deliver every byte or give up; those that do not hang.
+/// A link that fails repeatedly: protocols that retransmit deliver every byte or give up; the others hang.
 void losses(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vector<HopSpec>& daemons) {
   StreamSpec polled = hop<StreamSpec>(), credits = polled;
   const DmaSpec card = hop<DmaSpec>();

@@ -1,4 +1,4 @@
-"""SMPI's replay as the rival of `bench`: the same trace on a platform of the same shape, with what its processes took."""
+"""SMPI's replay as the rival of `bench`: the same trace on a platform of the same shape, with the resources that its processes used."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Each round starts a new server with an empty store and a browser without a cache. Measured, from outside the processes:
 
     start        from the command line to an answer at the address that it prints
-    interactive  from the browser's asking for the first page to its drawn cards with the navigation usable (a frame after them)
+    interactive  from the browser's request for the first page to its drawn cards with the navigation usable (a frame after them)
     curves       the same of the curve explorer, until the figure of its three curves is drawn
     whatif       from the key that moves the packet slider to the changed curve in the figure, every size simulated (nothing stored)
     again        the same back and forth, answered from the store

@@ -85,7 +85,7 @@ TEST_F(Tcp, EverySecondSegmentIsAcknowledgedAtOnce) {
   EXPECT_EQ(job.count.frames, 3);
 }
 
-// 100 bytes are there after 10 + 120 + 100 + 120 + 10 = 360 us, their answer is sent at 5 ms.
+// 100 bytes arrive after 10 + 120 + 100 + 120 + 10 = 360 us, their answer is sent at 5 ms.
 TEST_F(Tcp, DataOfTheOtherDirectionCarryAnAcknowledgement) {
   make();
   write_at(0, *there, kMss);

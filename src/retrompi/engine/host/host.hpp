@@ -133,7 +133,7 @@ class Thread {
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
-  std::array<Part, 3> parts_{};  // of `need_`, when a log is kept and `want_` is Wait
+  std::array<Part, 3> parts_{};  // of `need_`, if a log is kept and `want_` is Wait
 };
 
 /// Kernel work: runs before any thread of its processor (interrupts, deferred procedure calls).

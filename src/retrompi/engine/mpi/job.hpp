@@ -67,7 +67,7 @@ class Job : public Common {
   Request& new_request(Request::Kind kind);
   void free_message(Message& m) { free_messages_.push_back(&m); }
   void free_request(Request& r) { free_requests_.push_back(&r); }
-  /// Also those that are free.
+  /// Includes free ones.
   [[nodiscard]] const std::deque<Message>& messages() const { return messages_; }
 
  private:

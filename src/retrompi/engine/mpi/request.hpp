@@ -22,7 +22,7 @@ struct Request {
   [[nodiscard]] int32_t envelope_source() const { return peer; }
 };
 
-/// Matching keeps communicators apart, in each the messages of collectives from the program's, and those of windows from all others.
+/// Matching contexts separate communicators, in each the messages of collectives from the program's, and those of windows from all others.
 inline int32_t program_context(int32_t comm) { return 2 * comm; }
 inline int32_t collective_context(int32_t comm) { return 2 * comm + 1; }
 inline int32_t window_context(int32_t window) { return -1 - window; }

@@ -18,7 +18,7 @@ class Net {
  public:
   struct Rails {
     size_t n = 1;
-    bool stripe = false;         // frames go out over all of them in turn, else a pair of hosts has one
+    bool stripe = false;         // frames use all rails in turn; otherwise each pair of hosts has one
     std::vector<size_t> places;  // of the hosts on the platform; they determine the rail of a pair
   };
   Net(World& w, int64_t overhead, int64_t mtu, Rails rails);
