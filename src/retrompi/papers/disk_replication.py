@@ -100,7 +100,7 @@ def simulate_chain(copy: Copy, machines: int, fan_out: int = 1) -> float:
         low, high = max(0, d - depth), min(n - 1, d - 1)  # levels d - c of 1..depth
         here = slice(low, high + 1)
         before = done[(d - 1) % rows]
-    # The sender has the chunk: the level above (same chunk, one diagonal earlier), or the master's disk.
+        # The sender has the chunk: the level above (same chunk, one diagonal earlier), or the master's disk.
         start = before[here].copy()
         if high == d - 1:
             # The master sends pieces as they are read: a chunk may start when its reading does.

@@ -46,7 +46,7 @@ def facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
 def expected(machine: kernels.Machine) -> dict[str, dict[str, float]]:
     """KERNEL.min/max and ``total`` computed without the engine, with the mean effect of the clock.
 
-Of many measurements of similar duration, the clock shortens the best and lengthens the worst by half a tick on average.
+    Of many measurements of similar duration, the clock shortens the best and lengthens the worst by half a tick on average.
     (The engine's runs include the clock itself.)
     """
     out = {}

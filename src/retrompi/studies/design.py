@@ -342,7 +342,7 @@ def check(study: Study, limit: int = LIMIT) -> None:
             metrics.parse(study.metric)
         except UsageError as error:
             raise study.fail(str(error), "metric", code=error.code) from None
-# Names first: the valid values of a parameter depend on the models and platforms.
+    # Names first: the valid values of a parameter depend on the models and platforms.
     first = ("model", "platform", "hosts")
     for axis in sorted(study.axes, key=lambda a: a.key not in first):
         try:
@@ -379,7 +379,7 @@ def _values_of(study: Study, key: str) -> Sequence[str]:
 def each(study: Study) -> Iterator[Point]:
     """Every point in turn; the last axis varies fastest. Points that differ only in a key of another model are merged.
 
-Overrides that a point's run does not use (`Study.applies`) are left out.
+    Overrides that a point's run does not use (`Study.applies`) are left out.
     """
     nowhere = study.applies.nowhere().keys()
     for position, values in enumerate(_values(study)):

@@ -184,7 +184,7 @@ def sobol(
 ) -> Sobol:
     """First, total and (``second``) second-order indices with 95 % confidence intervals.
 
-``incomplete`` selects the treatment of runs without a number: ``refuse`` raises NoNumber naming the first; ``drop`` leaves out
+    ``incomplete`` selects the treatment of runs without a number: ``refuse`` raises NoNumber naming the first; ``drop`` leaves out
     the blocks of the sample that contain one, so that the indices no longer cover the whole range.
     """
     _, analysis = _salib()
