@@ -1,1 +1,1 @@
-"""What everything stands on: units, errors, folders, TOML, CSV cells, signals. Imports nothing else of the project."""
+"""The lowest layer: units, errors, folders, TOML, CSV cells, signals. Imports nothing else of the project."""

@@ -1,4 +1,4 @@
-"""Texts of others in a table that a spreadsheet opens."""
+"""Escaping of untrusted text in tables that may be opened in a spreadsheet (CSV injection)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ __all__ = ["safe_cell"]
 
 
 def safe_cell(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: what begins like one gets an apostrophe in front; one line, no control characters."""
+    """``text`` on one line without control characters; text that a spreadsheet would read as a formula is prefixed with an apostrophe."""
     plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return f"'{plain}" if re.match(r"[=+\-@＝＋－＠|%]", plain) or text.startswith(("\t", "\r", "\n")) else plain

@@ -1,7 +1,7 @@
-"""Errors that reach a user as one line, and the exit code each of them means.
+"""Errors reported to the user as one line, each with its exit code.
 
-Exit codes: 0 done, 1 a negative verdict or outcome, 2 wrong usage or input, 3 a defect of ours.
-Each error also carries a stable ``code`` (``unknown-model``) for programs and tests; the wording stays free (docs/errors.md).
+Exit codes: 0 done, 1 a negative verdict or outcome, 2 wrong usage or input, 3 an internal error.
+Each error also carries a stable ``code`` (``unknown-model``) for programs and tests; the wording may change (docs/errors.md).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = ["EngineError", "InputError", "RetrompiError", "StoreError", "UsageErr
 class RetrompiError(Exception):
     """Base of every error the command line prints as one line.
 
-    ``message`` is the line; ``exit_code`` is what the process ends with; ``code`` says in kebab case what went wrong, by default what
-    its class stands for.
+    ``message`` is the line, ``exit_code`` the exit status of the process, ``code`` the kind of error in kebab case (by default
+    that of the class).
     """
 
     exit_code: int = 2
@@ -41,7 +41,7 @@ class UsageError(RetrompiError):
 
 
 class InputError(RetrompiError):
-    """Something wrong inside a file; ``str`` is ``path:line: message`` as far as these are known (exit 2)."""
+    """An error in the contents of a file; ``str`` is ``path:line: message``, as far as path and line are known (exit 2)."""
 
     code = "bad-input"
 
@@ -56,7 +56,7 @@ class InputError(RetrompiError):
         where = self.path if self.line is None else f"{self.path}:{self.line}"
         return f"{where}: {self.message}"
 
-    # BaseException pickles `args` only; workers send errors across a pipe and the place must survive.
+    # BaseException pickles `args` only; workers send errors through a pipe, and path and line must survive.
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str | None, int | None], dict[str, str]]:
         return type(self), (self.message, self.path, self.line), {"code": self.code}
 
@@ -68,7 +68,7 @@ class StoreError(RetrompiError):
 
 
 class EngineError(RetrompiError):
-    """A simulation worker died; the message carries its last words (exit 3)."""
+    """A simulation worker died; the message ends with the last line it wrote to stderr (exit 3)."""
 
     exit_code = 3
     code = "engine-died"
@@ -77,7 +77,7 @@ class EngineError(RetrompiError):
 def nearest(name: str, names: Iterable[str], limit: int = 12) -> str:
     """The tail of a "no such name" line: ``; did you mean 'x'? valid: a, b, c``.
 
-    ``limit`` bounds the list so that the line stays a line.
+    At most ``limit`` names are listed, to keep the message short.
     """
     known = sorted(dict.fromkeys(names))
     lowered = {k.lower(): k for k in reversed(known)}

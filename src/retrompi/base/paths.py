@@ -14,7 +14,7 @@ __all__ = ["data_dir", "labs_dir", "models_dir", "platforms_dir", "reference_dir
 
 
 def stamp(file: Path) -> tuple[int, int] | None:
-    """What changes with a file, for those who read it once: when it was written, and its size; None where there is none."""
+    """(modification time in ns, size in bytes) of ``file``, used as a cache key; None if it cannot be read."""
     try:
         found = os.stat(file)
     except OSError:
@@ -30,7 +30,7 @@ def source_root() -> Path | None:
 
 @cache
 def _folder(name: str, package: str = "") -> Path:
-    # The folders are mapped into the package by the wheel, so the import system knows best where they are.
+    # The folders are mapped into the package by the wheel, so the import system is asked for them first.
     try:
         locations = list(import_module(f"retrompi.{package or name}").__path__)
     except ModuleNotFoundError:
@@ -50,7 +50,7 @@ def models_dir() -> Path:
 
 
 def platforms_dir() -> Path:
-    """The folder with one TOML file per machine room."""
+    """The folder with one TOML file per platform."""
     return _folder("platforms")
 
 

@@ -1,4 +1,4 @@
-"""Signals of the process that asks: what ends it lets it first put in order what it began."""
+"""Termination signals as KeyboardInterrupt, so that a process can clean up before it exits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["terminated_is_interrupted"]
 
 @contextmanager
 def terminated_is_interrupted(*signals: int) -> Iterator[None]:
-    """What ``signals`` (SIGTERM when none is named) end becomes KeyboardInterrupt, so that what was started is ended first."""
-    if threading.current_thread() is not threading.main_thread():  # signals are somebody else's
+    """While active, each of ``signals`` (default SIGTERM) raises KeyboardInterrupt, so that child processes are stopped first."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may install handlers
         yield
         return
 

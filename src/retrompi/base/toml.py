@@ -1,4 +1,4 @@
-"""TOML files: read with the line of a mistake, and written for what programs make and people read (fits, platforms)."""
+"""TOML files: reading with the line number of an error, and writing of generated files (fits, platforms)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["quoted", "read", "tables", "value"]
 
 
 def read(path: Path, what: str) -> tuple[str, dict[str, Any]]:
-    """(text, tables) of the file ``path``, which is a ``what``; raises InputError with file and, where it is known, line."""
+    """(text, tables) of the file ``path``; ``what`` names its kind in messages. Raises InputError with the file and, if known, the line."""
     try:
         text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
@@ -27,13 +27,13 @@ def read(path: Path, what: str) -> tuple[str, dict[str, Any]]:
 
 
 def quoted(text: str) -> str:
-    """A basic string of TOML; what it may not hold as it is (control characters) is escaped."""
+    """``text`` as a TOML basic string; backslashes, quotes and control characters are escaped."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04X}" for c in plain) + '"'
 
 
 def value(v: Any) -> str:
-    """A value as TOML writes it; a float with eight digits, a mapping as an inline table."""
+    """``v`` in TOML syntax; a float with eight significant digits, a mapping as an inline table."""
     if isinstance(v, Mapping):
         return "{ " + ", ".join(f"{quoted(str(k))} = {value(x)}" for k, x in v.items()) + " }"
     if isinstance(v, list | tuple):
@@ -48,7 +48,7 @@ def value(v: Any) -> str:
 
 
 def tables(command: str, given: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """The text of a file of tables ``[NAME.PART]``, sorted by name; its first line says that ``command`` wrote it."""
+    """The text of a file of tables ``[NAME.PART]``, sorted by name; the first line is a comment naming the ``command`` that wrote it."""
     out = [f"# Written by `{command}`; not by hand."]
     for name in sorted(given):
         for part, rows in given[name].items():

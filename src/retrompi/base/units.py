@@ -1,7 +1,7 @@
-"""Quantities with units: the one door between text and numbers.
+"""Quantities with units: the only conversion between text and numbers.
 
 Base units: ``B`` bytes, ``s`` seconds, ``B/s``, ``s/B``, ``Hz``, ``flop/s``, ``1`` (a plain number) and
-``probability``. Everything past this module is a float in a base unit.
+``probability``. All other modules use floats in base units.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 PS = 1e-12
-"""Seconds in the engine's unit of time."""
+"""The engine's unit of time (a picosecond) in seconds."""
 
 LARGEST_SEED = 2**63 - 1
-"""Engine and store keep a seed in 64 bits, the store with a sign."""
+"""Engine and store keep a seed in 64 bits; the store's integer is signed."""
 
 _BYTES: Mapping[str, float] = {"B": 1, "kB": 1e3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 
@@ -56,11 +56,11 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "1": {"": 1},
     "probability": {"": 1, "%": 1e-2},
 }
-"""Base unit -> spelling -> how many base units it is."""
+"""Base unit -> spelling -> its value in base units."""
 
 _SYNONYMS = {"count": "1"}
 
-# The papers mean sometimes 1000 and sometimes 1024 by these, so neither is guessed.
+# The papers use these for both 1000 and 1024, so they are rejected.
 _AMBIGUOUS = {
     "KB": "write KiB (1024 B) or kB (1000 B)",
     "K": "write KiB (1024 B) or kB (1000 B)",
@@ -70,12 +70,12 @@ _AMBIGUOUS = {
     "KB/s": "write KiB/s (1024 B/s) or kB/s (1000 B/s)",
 }
 
-# No leading sign for anything but a plain number: a negative time or size is always a mistake.
+# `parse` accepts negative values for plain numbers only: a negative time or size is always a mistake.
 _TEXT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
 
 
 def canonical(unit: str) -> str:
-    """The base unit that ``unit`` names; raises ValueError when it names none (a programming error)."""
+    """The base unit that ``unit`` names; raises ValueError (a programming error) if there is none."""
     base = _SYNONYMS.get(unit, unit)
     if base not in UNITS:
         raise ValueError(f"no base unit '{unit}'; valid: {', '.join(UNITS)}")
@@ -134,10 +134,10 @@ def _size(text: str) -> int:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """``"0,1KiB,4KiB..4MiB:x2"`` -> message sizes in bytes, in the order given, repeats dropped.
+    """``"0,1KiB,4KiB..4MiB:x2"`` -> message sizes in bytes, in the order given, without duplicates.
 
     ``A..B:xN`` multiplies from A to B, ``A..B:+S`` adds S; ``A..B`` alone doubles. A and B are both included
-    when the steps reach B. Raises UsageError on an empty list, a falling range or a size without a unit.
+    when the steps reach B. Raises UsageError for an empty list, a descending range or a size without a unit.
     """
     sizes: list[int] = []
     for item in text.split(","):
@@ -150,7 +150,7 @@ def parse_sizes(text: str) -> list[int]:
         high_text, _, step = rest.partition(":")
         low, high, step = _size(low_text), _size(high_text), step.strip() or "x2"
         if high < low:
-            raise UsageError(f"the range '{item.strip()}' falls; write the smaller size first", code="bad-size")
+            raise UsageError(f"the range '{item.strip()}' is descending; write the smaller size first", code="bad-size")
         sizes += _range(item.strip(), low, high, step)
     return list(dict.fromkeys(sizes))
 
@@ -158,7 +158,7 @@ def parse_sizes(text: str) -> list[int]:
 def _range(item: str, low: int, high: int, step: str) -> list[int]:
     if step.startswith("x"):
         if not step[1:].isdigit() or int(step[1:]) < 2:
-            raise UsageError(f"the step '{step}' of '{item}' is no factor; example: 1KiB..4MiB:x2", code="bad-size")
+            raise UsageError(f"the step '{step}' of '{item}' is not a factor; example: 1KiB..4MiB:x2", code="bad-size")
         if low == 0:
             raise UsageError(f"the range '{item}' multiplies from zero; write 0,1B..{item.split('..')[1]}", code="bad-size")
         out, value = [], low
@@ -181,7 +181,7 @@ def _short(value: float) -> str:
 
 
 def format_bytes(size: float) -> str:
-    """A size for people and for ``parse``: ``65536`` -> ``64 KiB``, ``1000`` -> ``1000 B`` (never rounded)."""
+    """A size that ``parse`` reads back: ``65536`` -> ``64 KiB``, ``1000`` -> ``1000 B`` (never rounded)."""
     for spelling in ("GiB", "MiB", "KiB"):
         factor = _BYTES[spelling]
         if size >= factor and size % factor == 0:
@@ -208,7 +208,7 @@ def format_rate(rate: float) -> str:
 
 
 def format_quantity(value: float | str, unit: str) -> str:
-    """``value`` (in base unit ``unit``) as a text for tables and cards; a string passes through."""
+    """``value`` (in base unit ``unit``) as text for tables and cards; a string is returned unchanged."""
     if isinstance(value, str):
         return value
     base = canonical(unit)

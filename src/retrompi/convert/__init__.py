@@ -1,4 +1,4 @@
-"""Import and conversion of traces: OTF2, DUMPI and GOAL in, plain TI and GOAL out, each with a report of what is lost.
+"""Import and conversion of traces: reads OTF2, DUMPI and GOAL, writes plain TI and GOAL, each with a report of what is lost.
 
 A format is one module (`retrompi.convert.formats`); other packages can add theirs. Timelines are written by `retrompi.convert.timelines`.
 """
@@ -22,7 +22,7 @@ __all__ = ["BUILT_IN", "Clock", "Converted", "Format", "Loss", "Losses", "Option
 
 @dataclass
 class Converted:
-    """A trace that was read from ``format``, and what was lost on the way."""
+    """A trace that was read from ``format``, and what was lost in the conversion."""
 
     trace: Trace
     format: str
@@ -30,7 +30,7 @@ class Converted:
 
 
 def detect(path: Path) -> tuple[str, Path]:
-    """The format of a trace by its content, and the file to open: a folder's anchor, meta or first file stands for the folder.
+    """The format of a trace by its content, and the file to open: for a folder its anchor, meta or first file.
 
     Raises ``TraceError`` when a folder holds several traces.
     """
@@ -41,7 +41,7 @@ def detect(path: Path) -> tuple[str, Path]:
         with path.open("rb") as handle:
             head = handle.read(65536)
     except OSError:
-        # ARCHIVE:FOLDER and the like: the reader of TI knows these, and how to complain.
+        # ARCHIVE:FOLDER and the like: the TI reader knows these, and reports errors about them.
         return rest.name, path
     return next((f.name for f in known if f.sniff is not None and f.sniff(path, head)), rest.name), path
 
@@ -60,14 +60,15 @@ def _folder(path: Path, known: list[Format]) -> tuple[str, Path] | None:
 
 
 def load(path: str | Path, source: str | None = None, options: Options | None = None) -> Converted:
-    """Read a trace of any format (``source``: by its content).
+    """Read a trace of any format.
 
-    Raises ``TraceError`` for what cannot be read and ``UsageError`` when a library is missing.
+    ``path`` is a file or folder; ``source`` names its format (None: detected by content); ``options`` apply as far as the format uses them.
+    Raises ``TraceError`` for a trace that cannot be read and ``UsageError`` when a library is missing.
     """
     found, where = detect(Path(path))
     if source is not None and source != found:
         rest = readable()[-1].name
-        if rest not in (found, source):  # TI is what nothing else recognises
+        if rest not in (found, source):  # TI is assumed for what no other format recognises
             raise UsageError(f"{path} is {found}, not {source}")
         found, where = source, Path(path)
     losses = Losses()
@@ -78,8 +79,10 @@ def load(path: str | Path, source: str | None = None, options: Options | None = 
 
 
 def save(made: Converted, out: Path, target: str = "ti", options: Options | None = None) -> None:
-    """Write what `load` gave: ``ti`` as a folder (one file when ``out`` ends in .ti, .gz or .zst), ``smpi`` likewise with only what SMPI
-    replays, ``goal`` as a schedule. What is lost is added to its losses.
+    """Write the trace that `load` returned.
+
+    ``target`` is ``ti`` (a folder; one file when ``out`` ends in .ti, .gz or .zst), ``smpi`` (likewise, with only the actions that SMPI
+    replays) or ``goal`` (a schedule). Losses of the conversion are added to ``made``'s.
     """
     write = find(target).write if target in names() else None
     if write is None:

@@ -1,8 +1,8 @@
-"""Communicators and windows of a job whose ranks are read one by one: who makes one together with whom.
+"""Communicators and windows of a job whose ranks are read one by one: which ranks create one together.
 
-A rank's file knows a communicator by a handle of its own and says how it was made (``MPI_Comm_split``: colour and key), not who else is
-in it. Every rank is read by a generator that stops at such a call and hands over a `Join`; when all ranks that take part have arrived the
-result is worked out and the generators go on.
+A rank's file knows a communicator only by a local handle and by how it was created (``MPI_Comm_split``: colour and key), not by its other
+members. Every rank is read by a generator that stops at such a call and yields a `Join`; when all participating ranks have arrived, the
+result is computed and the generators continue.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Comm", "Join", "Joining", "Making", "Reader", "Stuck", "run"]
 
 @dataclass(frozen=True)
 class Comm:
-    """A communicator: its number in the trace (0: MPI_COMM_WORLD), its world ranks by rank, and those of the other side."""
+    """A communicator: its number in the trace (0: MPI_COMM_WORLD), its world ranks in rank order, and those of the remote group."""
 
     id: int
     group: tuple[int, ...]
@@ -25,14 +25,14 @@ class Comm:
 
     @property
     def peers(self) -> tuple[int, ...]:
-        """World ranks that point-to-point calls name: the remote group of an intercommunicator."""
+        """World ranks that point-to-point calls address: the remote group of an intercommunicator."""
         return self.group if self.remote is None else self.remote
 
 
 @dataclass
 class Join:
     """A call that several ranks make together: ``how`` (split, dup, create, inter, merge, win, ...), over ``comm``, with this rank's
-    ``value``; ``place`` is where it stands."""
+    ``value``; ``place`` is its position in the file."""
 
     how: str
     comm: Comm
@@ -46,7 +46,7 @@ Joining = Generator[Join, Any, Any]
 
 
 class Stuck(Exception):
-    """Ranks wait for one that never makes the call; the text names the first."""
+    """Ranks wait for one that never makes the call; the message names the first."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class _State:
 
 
 def run(readers: Sequence[Reader], progress: Callable[[int, int], None] | None = None) -> None:
-    """Run the readers of all ranks to their ends. Raises `Stuck` when a joint call stays incomplete."""
+    """Run the readers of all ranks to completion. Raises `Stuck` when a joint call stays incomplete."""
     waiting: dict[int, Join] = {}
     state = _State()
     ready: list[tuple[int, Any]] = [(rank, None) for rank in range(len(readers))]
@@ -88,7 +88,7 @@ def _same(a: Join, b: Join) -> bool:
 
 
 def _complete(rank: int, waiting: dict[int, Join], state: _State) -> list[tuple[int, Any]]:
-    """Answers for the ranks of the call that ``rank`` waits in, when all are there; [] otherwise."""
+    """Results for the ranks of the call in which ``rank`` waits, once all have arrived; [] otherwise."""
     join = waiting[rank]
     members = _members(join)
     if any(r not in waiting or not _same(waiting[r], join) for r in members):
@@ -161,7 +161,7 @@ def _window(join: Join, calls: dict[int, Join], state: _State) -> dict[int, Any]
 
 
 def _intercomm(join: Join, calls: dict[int, Join], waiting: dict[int, Join], state: _State) -> list[tuple[int, Any]]:
-    """value: (rank of the leader in the local communicator, world rank of the remote leader as the leader knows it, tag)."""
+    """value: (leader's rank in the local communicator, the remote leader's world rank as known by the leader, tag)."""
     group = join.comm.group
     leader = group[join.value[0]]
     _, remote_leader, tag = calls[leader].value

@@ -20,13 +20,13 @@ LOSS_CSV = ("the traffic between ranks and the sums by state (JSON has them)", "
 
 
 def write_json(timeline: Timeline, path: Path) -> list[str]:
-    """All of it as one JSON object; it can say everything, so that what is returned is how the run was sampled."""
+    """Write the whole timeline as one JSON object. Nothing is lost; returns how the run was sampled."""
     path.write_text(json.dumps({"notes": timeline.notes(), **timeline.row()}, separators=(",", ":")) + "\n", encoding="utf-8")
     return timeline.notes()
 
 
 def records(timeline: Timeline) -> Iterator[dict[str, Any]]:
-    """Flat rows: states, calls, messages and hops; ``sampled``: a state that stands for several."""
+    """Flat rows: states, calls, messages and hops; ``sampled``: a state that merges several."""
     t = timeline
     for p in t.processes:
         for begin, end, state, merged in p.states():
@@ -54,7 +54,7 @@ def _comm(t: Timeline, place: int) -> int:
 
 
 def write_csv(timeline: Timeline, path: Path) -> list[str]:
-    """One table of all records; returns what it cannot say."""
+    """Write one table of all records; returns what the format cannot express."""
     with path.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n", restval="")
         writer.writeheader()

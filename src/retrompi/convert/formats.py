@@ -1,4 +1,4 @@
-"""The formats of traces: one module each, and the place where others add theirs.
+"""The trace formats: one module each, with an entry point for formats of other packages.
 
 A format is a module with a `Format` called ``FORMAT``. Those of retrompi are in `BUILT_IN`; another package adds its own by an entry
 point of the group ``retrompi.formats``, whose name is the format's and whose value is the module.
@@ -36,11 +36,11 @@ Clock = Literal["cpu", "wall"]
 
 @dataclass(frozen=True)
 class Options:
-    """How a trace is read and written; a format takes what concerns it.
+    """How a trace is read and written; each format uses the options that apply to it.
 
-    ``rate`` in flop/s turns recorded times into operations and back; ``clock`` chooses DUMPI's clock (None: the CPU's where recorded);
-    computation shorter than ``shortest`` seconds is dropped; ``approximate`` allows what OTF2 does not say of MPI_Alltoallv to be
-    guessed; ``undefined_source`` says what a receive from -333 is in TI; ``progress(done, total)`` is told of progress.
+    ``rate`` in flop/s converts recorded times into operations and back; ``clock`` chooses DUMPI's clock (None: the CPU's if recorded);
+    computation shorter than ``shortest`` seconds is dropped; ``approximate`` estimates what OTF2 does not record of MPI_Alltoallv;
+    ``undefined_source`` is the meaning of a receive from -333 in TI; ``progress(done, total)`` is called to report progress.
     """
 
     rate: float = 1e9
@@ -53,11 +53,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of traces.
+    """A trace format.
 
-    ``sniff(path, head)`` says whether a file that begins with ``head`` is of this format; None for the format that is meant when no other
-    one is. In a folder the files that end in one of ``leaders`` stand for a trace each. ``read`` and ``write`` are None where there is no
-    such way; both count what they lose. ``read`` raises TraceError for what cannot be read, UsageError when a library is missing.
+    ``sniff(path, head)`` returns whether a file that begins with ``head`` has this format; None for the fallback format. In a folder, each
+    file whose name ends in one of ``leaders`` represents one trace. ``read`` and ``write`` are None where the direction is not supported;
+    both count losses. ``read`` raises TraceError for a trace that cannot be read, UsageError when a library is missing.
     """
 
     name: str
@@ -79,7 +79,7 @@ def names() -> list[str]:
 
 @cache
 def find(name: str) -> Format:
-    """The format of that name. Raises UsageError for one that is unknown, or whose module has no `Format`."""
+    """The format of that name. Raises UsageError if it is unknown or its module has no `Format`."""
     if name not in _modules():
         raise UsageError(f"there is no format '{name}'{nearest(name, names())}", code="unknown-format")
     made = getattr(import_module(_modules()[name]), "FORMAT", None)
@@ -89,6 +89,6 @@ def find(name: str) -> Format:
 
 
 def readable() -> list[Format]:
-    """The formats that can be read, in the order in which they are tried; the one that is meant when no other is, last."""
+    """The formats that can be read, in the order in which they are tried; the fallback format is last."""
     found = [f for f in map(find, names()) if f.read is not None]
     return [*(f for f in found if f.sniff is not None), *(f for f in found if f.sniff is None)]

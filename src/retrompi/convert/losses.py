@@ -1,4 +1,4 @@
-"""What a conversion could not carry over, counted by call and reason, with the first places."""
+"""Information that a conversion could not carry over, counted by call and reason, with the first places."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACES = 5
 
 @dataclass
 class Loss:
-    """One kind of loss: the ``call``, ``what`` of it, whether it is ``lost`` or ``approximated``, how often, and the first places."""
+    """One kind of loss: the ``call``, ``what`` about it, whether it is ``lost`` or ``approximated``, the count, and the first places."""
 
     call: str
     what: str
@@ -44,7 +44,7 @@ class Losses:
             loss.places.append(place)
 
     def no_use(self, call: str) -> None:
-        """Count a call that a replay has no use for."""
+        """Count a call that a replay does not need."""
         self.without_effect[call] = self.without_effect.get(call, 0) + 1
 
     def __iter__(self) -> Iterator[Loss]:

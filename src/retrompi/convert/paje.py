@@ -106,7 +106,7 @@ def _quoted(text: str) -> str:
 
 
 def write(timeline: Timeline, path: Path) -> list[str]:
-    """Write it to ``path``; returns what the format cannot say."""
+    """Write it to ``path``; returns what the format cannot express."""
     t = timeline
     start, ending = _window(t)
     out = [_HEADER, "".join(f"# {note}\n" for note in t.notes())]
@@ -125,7 +125,7 @@ def write(timeline: Timeline, path: Path) -> list[str]:
     define += [f"4 {_time(start)} h{i} Host run {_quoted(h)}" for i, h in enumerate(hosts)]
     define += [f"4 {_time(start)} p{i} Process h{hosts.index(p.host)} {_quoted(p.name)}" for i, p in enumerate(t.processes)]
     out.append("\n".join(define) + "\n")
-    # Events at one time: what ends comes before what begins.
+    # At equal times, ends come before beginnings.
     events: list[tuple[int, int, str]] = []
     for i, p in enumerate(t.processes):
         events += [(begin, 1, f"6 {_time(begin)} State p{i} s{state}") for begin, _, state, _ in p.states()]
@@ -135,7 +135,7 @@ def write(timeline: Timeline, path: Path) -> list[str]:
         name = _quoted(call_name(op, c.peer[i], c.tag[i], c.bytes[i]))
         where = _quoted(f"{t.files[c.rank[i]]}:{c.line[i]}")
         begin, end = max(c.begin[i], start), min(c.end[i], ending)
-        if end <= begin:  # pop before push would not nest
+        if end <= begin:  # a pop before its push would break the nesting
             continue
         events.append((begin, 2, f"7 {_time(begin)} Call p{place[c.rank[i]]} c{c.op[i]} {name} {where}"))
         events.append((end, 0, f"8 {_time(end)} Call p{place[c.rank[i]]}"))

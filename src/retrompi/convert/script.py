@@ -1,4 +1,4 @@
-"""The lines of a trace in the making: one `Script` a rank."""
+"""Builds the lines of a trace: one `Script` per rank."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ BYTE = 6
 
 
 class Requests:
-    """Identities of a rank's requests: small numbers, free again when the request is complete, so that loops repeat exactly."""
+    """Identifiers of a rank's requests: small numbers, reused when the request is complete, so that loops repeat exactly."""
 
     def __init__(self) -> None:
         self._free: list[int] = []
         self._next = 1
 
     def new(self) -> int:
-        """The smallest identity not in use."""
+        """The smallest identifier not in use."""
         if self._free:
             return heapq.heappop(self._free)
         self._next += 1
         return self._next - 1
 
     def release(self, req: int) -> None:
-        """``req`` is not in use any more."""
+        """``req`` is no longer in use."""
         heapq.heappush(self._free, req)
 
 
 class Script:
     """The lines of one rank.
 
-    ``rate`` turns seconds into operations (flop/s); computation shorter than ``shortest`` seconds in one piece is dropped.
+    ``rate`` converts seconds into operations (flop/s); computation bursts shorter than ``shortest`` seconds are dropped.
     """
 
     def __init__(self, rank: int, rate: float = 1e9, shortest: float = 0.0) -> None:
@@ -52,7 +52,7 @@ class Script:
             self._seconds += seconds
 
     def flush(self) -> None:
-        """Write the computation collected so far."""
+        """Write the computation accumulated so far."""
         if self._seconds >= self.shortest and self._seconds > 0:
             self.lines.append(f"{self.rank} compute {self._seconds * self.rate:.12g}")
         self._seconds = 0.0

@@ -1,4 +1,4 @@
-"""The part of TI that SimGrid's SMPI replays."""
+"""The subset of TI that SimGrid's SMPI replays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TI, our own format: what is meant when no other format recognises a trace."""
+"""TI, the project's native format: assumed when no other format recognises a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a timeline in the format that a file's name asks for."""
+"""Writing a timeline in the format selected by the file's suffix."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _others() -> dict[str, Callable[[Timeline, Path], list[str]]]:
 
 
 def check(path: str | Path) -> Path:
-    """The path, if its ending is that of a format and its folder is there; an error otherwise, or when OTF2 cannot be written."""
+    """The path, if its suffix names a format and its folder exists; raises an error otherwise, or when OTF2 cannot be written."""
     target = Path(path)
     known = (*FORMATS, *_others())
     if target.suffix not in known:
@@ -44,9 +44,9 @@ def check(path: str | Path) -> Path:
 
 
 def write(timeline: Timeline, path: str | Path, told: Sequence[str] = ()) -> list[str]:
-    """Write it; ``.otf2`` is a folder. Returns what the format cannot say and how the run was sampled, one sentence each.
+    """Write it; ``.otf2`` is a folder. Returns what the format cannot express and how the run was sampled, one sentence each.
 
-    ``told``: lines on how the run ended, for the page. Raises UsageError for an unknown ending, InputError when it cannot be written.
+    ``told``: lines on how the run ended, for the page. Raises UsageError for an unknown suffix, InputError when it cannot be written.
     """
     target = check(path)
     forms: dict[str, Callable[[Timeline, Path], list[str]]] = {

@@ -1,6 +1,6 @@
-"""Which submissions are alike: facts for a teacher to look at, never a verdict.
+"""Similarity of submissions: facts for the teacher to examine, never a verdict.
 
-What is compared cannot be alike by accident of the task: every student has other numbers, and short answers say the same in few words.
+Only data that the task itself does not make similar is compared: parameters differ between students, and short answers are ignored.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["Facts", "Pair", "normal_source", "normal_text", "pairs"]
 
 LEAST_WORDS = 8
 LEAST_SOURCE = 300
-"""Characters, without blanks and comments, from which on equal files mean something."""
+"""Minimum length, in characters without blanks and comments, at which equal files are significant."""
 NEAR = 0.7
-"""Share of three-word pieces that two texts have in common, from which on they count as nearly the same."""
+"""Share of common three-word sequences from which two texts count as nearly the same."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is compared of a submission; ``name`` is the student's as shown.
+    """The compared data of a submission; ``name`` is the student's displayed name.
 
-    ``expected`` and ``given`` are its numbers, right and answered, in base units; ``tolerances`` are (relative, absolute).
+    ``expected`` and ``given`` are its correct and answered numbers, in base units; ``tolerances`` are (relative, absolute).
     """
 
     student: str
@@ -43,7 +43,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions (their places in the list) and what is alike, the strongest first."""
+    """Two submissions (their indices) and their similarities, the strongest first."""
 
     one: int
     other: int
@@ -51,12 +51,12 @@ class Pair:
 
 
 def normal_text(text: str) -> str:
-    """A free answer without case, marks and layout."""
+    """A free-text answer without case, punctuation and layout."""
     return " ".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def normal_source(text: str) -> str:
-    """A program or table without comments, blanks and case of its layout."""
+    """A program or table without comments, blanks and case."""
     plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     plain = re.sub(r"(//|#)(?!\s*(include|define)\b).*", "", plain)
     return "".join(plain.split())
@@ -68,7 +68,7 @@ def _pieces(text: str) -> set[tuple[str, ...]]:
 
 
 def pairs(facts: Sequence[Facts | None]) -> list[Pair]:
-    """Every pair of submissions of one lab, by different students, that has something alike, the most alike first."""
+    """Every pair of similar submissions of one lab by different students, the most similar first."""
     kept = [(i, f) for i, f in enumerate(facts) if f is not None]
     pieces = {(i, t): _pieces(text) for i, f in kept for t, text in f.texts.items()}
     found = []
@@ -82,7 +82,7 @@ def pairs(facts: Sequence[Facts | None]) -> list[Pair]:
 
 
 def _alike(a: Facts, b: Facts, pieces: Mapping[Any, set[tuple[str, ...]]], i: int, j: int) -> list[str]:
-    """What is alike in two submissions, in words."""
+    """The similarities of two submissions, in words."""
     why = []
     if a.student == b.student:
         return ["the same student twice"]
@@ -108,7 +108,7 @@ def _alike(a: Facts, b: Facts, pieces: Mapping[Any, set[tuple[str, ...]]], i: in
 
 
 def _fits_other(one: Facts, other: Facts) -> list[str]:
-    """Tasks whose answer in ``one`` is wrong there and would be right in ``other``."""
+    """Tasks whose answer in ``one`` is wrong but would be correct for ``other``."""
 
     def near(value: float, right: float, task: str) -> bool:
         return within(value, right, *one.tolerances[task])

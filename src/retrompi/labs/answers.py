@@ -1,4 +1,4 @@
-"""What a student wrote: the sheet answers.toml, one key a task, and values with units."""
+"""A student's answers: the sheet answers.toml with one key for each task, and values with units."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["Given", "Problem", "blank", "line_of", "normal", "read", "sheet", "value", "words_of"]
 
 LONGEST = 20_000
-"""Characters of an answer."""
+"""Maximum length of an answer, characters."""
 
 
 class Problem(UsageError):
-    """An answer that cannot be read as what was asked for: the line says what it is and what would be right."""
+    """An answer that cannot be read in the required form: the message says what it is and which form is valid."""
 
     code = "bad-answer"
 
 
 @dataclass(frozen=True)
 class Given:
-    """An answer as it was written: ``raw`` is the TOML value, ``text`` the same for people, ``line`` where it stands."""
+    """An answer as written: ``raw`` is the TOML value, ``text`` its display form, ``line`` its line number."""
 
     raw: Any
     text: str
@@ -49,7 +49,7 @@ def line_of(text: str, key: str) -> int | None:
 
 
 def read(folder: Path, lab: Lab) -> dict[str, Given]:
-    """Task id -> answer of ``folder``'s sheet. Raises InputError with file and line for a sheet that is no sheet of this lab."""
+    """Task id -> answer of ``folder``'s sheet. Raises InputError with file and line for an invalid sheet or one of another lab."""
     file = folder / ANSWERS
     text, data = read_toml(file, "the sheet of answers")
     ids = [t.id for t in lab.tasks if t.kind != "file"]
@@ -76,17 +76,17 @@ def _shown(raw: Any) -> str:
 
 
 def normal(text: str) -> str:
-    """A word or choice for comparing: small letters, single blanks, no full stop."""
+    """A word or choice normalised for comparison: lower case, single blanks, no full stop."""
     return " ".join(text.casefold().split()).rstrip(".")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a free answer."""
+    """The words of a free-text answer."""
     return re.findall(r"[^\W_][\w'’.-]*", text)
 
 
 def value(task: Task, given: Given) -> Any:
-    """The answer as the task's kind wants it: a number in its base unit, a choice, a list of choices. Raises Problem in one line."""
+    """The answer converted by the task's kind: a number in its base unit, a choice, or a list of choices. Raises Problem in one line."""
     if task.number:
         return _number(task, given.raw)
     if task.kind == "order":
@@ -148,7 +148,7 @@ def _ordered(task: Task, raw: Any) -> list[str]:
 
 
 def blank(task: Task) -> str:
-    """An empty answer as the sheet has it."""
+    """An empty answer in the syntax of the sheet."""
     return '"""\n"""' if task.kind == "text" else "[]" if task.kind == "order" else '""'
 
 

@@ -1,4 +1,4 @@
-"""What a lab's reference.py simulates with. Everything goes through the store, so that what a student ran is found and not run again."""
+"""Simulations for a lab's reference.py. All go through the store, so that runs a student has made are not repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Bench", "Curve", "Line", "hockney", "most", "options"]
 
 @dataclass(frozen=True)
 class Line:
-    """A curve that the report draws: what `Bench.curve` takes, and how it is called."""
+    """A curve in the report: the arguments of `Bench.curve`, and its label."""
 
     label: str
     model: str
@@ -61,7 +61,7 @@ class Curve(Mapping[int, float]):
 
 
 def most(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The largest whole number in ``low .. high`` for which ``holds`` is true, by bisection; ``low`` holds and ``high`` does not."""
+    """The largest integer in ``low .. high`` for which ``holds`` is true, by bisection; true for ``low`` and false for ``high``."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if holds(middle) else (low, middle)
@@ -69,7 +69,7 @@ def most(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 
 def options(sets: Mapping[str, str]) -> str:
-    """Overrides as options of a command."""
+    """Overrides as command-line options."""
     return " ".join(f"--set {key}={value.replace(' ', '')}" for key, value in sets.items())
 
 
@@ -81,10 +81,10 @@ def hockney(n1: float, t1: float, n2: float, t2: float) -> tuple[float, float, f
 
 
 class Bench:
-    """Simulations for one student's lab. ``folder`` is the student's, or None when there is none.
+    """Simulations for one student's lab. ``folder`` is the student's, or None if there is none.
 
-    ``may_run`` says whether programs in that folder may be compiled and run: they may in the student's own check, and a teacher who
-    collects says so (``--run-programs``), since they are somebody else's code.
+    ``may_run``: programs in that folder may be compiled and run. This is allowed in the student's own check; a teacher who collects
+    submissions must enable it (``--run-programs``), since they are untrusted code.
     """
 
     def __init__(self, store: Store, folder: Path | None = None, may_run: bool = False) -> None:
@@ -92,20 +92,20 @@ class Bench:
         self._known: dict[Any, Any] = {}
 
     def once(self, key: Any, work: Callable[[], Any]) -> Any:
-        """What ``work`` gives, computed once for ``key``."""
+        """The result of ``work``, computed once for each ``key``."""
         if key not in self._known:
             self._known[key] = work()
         return self._known[key]
 
     def ask(self, workload: Workload, model: str, mode: str, given: Mapping[str, Any]) -> Found:
-        """The answer to a question, asked once. ``given``: ``platform`` (default nt-pair), ``sets``, ``seed``, ``failures``."""
+        """The cached answer to a question. ``given``: ``platform`` (default nt-pair), ``sets``, ``seed``, ``failures``."""
         unknown = given.keys() - {"platform", "sets", "seed", "failures"}
         if unknown:
             raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
         question = Question(
             model, given.get("platform", "nt-pair"), workload, mode, given.get("sets") or {}, given.get("seed", 1),
             beside=Beside(failures=given.get("failures", ())),
-            idle_overrides=True,  # a lab states its machine once for all its runs, and not every run uses all of it
+            idle_overrides=True,  # a lab defines one machine for all its runs, not all of which use every override
         )  # fmt: skip
         found: Found = self.once(question, lambda: answer(self.store, question))
         return found
@@ -113,19 +113,19 @@ class Bench:
     def curve(
         self, model: str, mode: str = "shared", sizes: Sequence[int] | None = None, *, reps: int | None = None, **given: Any
     ) -> Curve:
-        """The PingPong that ``retrompi pingpong`` runs: `Curve`. ``given`` as of `ask`. SimulationEnded if it does not complete."""
+        """The PingPong that ``retrompi pingpong`` runs: `Curve`. ``given`` as for `ask`. SimulationEnded if it does not complete."""
         return Curve(self.ask(pingpong(sizes or None, reps), model, mode, given).rows)
 
     def anatomy(self, model: str, mode: str, size: int, **given: Any) -> list[dict[str, Any]]:
-        """Where one message's time goes, as ``retrompi explain`` says: rows stage, process, seconds. ``given`` as of `ask`."""
+        """The stages of one message's time, as shown by ``retrompi explain``: rows stage, process, seconds. ``given`` as for `ask`."""
         return self.ask(Message(size), model, mode, given).rows
 
     def replay(self, trace: Trace, label: str, model: str, mode: str = "shared", **given: Any) -> dict[str, Any]:
-        """The stored run of a trace, as ``retrompi replay`` makes it: outcome, time_s, detail, facts ... whether it completed or not."""
+        """The stored run of a trace, completed or not, as made by ``retrompi replay``: outcome, time_s, detail, facts and others."""
         return self.store.run(self.ask(Replay(trace, label), model, mode, given).run_id)
 
     def generated(self, generator: str, args: Mapping[str, Any], model: str, mode: str = "shared", **options: Any) -> dict[str, Any]:
-        """`replay` of what a trace generator makes."""
+        """`replay` of a generated trace."""
         from retrompi.traces import generate
 
         return self.replay(generate.made(generator, args), generator, model, mode, **options)

@@ -1,6 +1,6 @@
-"""A class's submissions: every one graded anew, in a process of its own that may die, and compared with the others.
+"""A class's submissions: each is graded anew in a separate process, which may crash, and compared with the others.
 
-Of a folder only the student's id, the sealed predictions, the taken hints and the answers are read; no verdict in it counts.
+Only the student's id, the sealed predictions, the used hints and the answers are read from a folder; verdicts in it are ignored.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from retrompi.sim.processes import end_with_parent
 __all__ = ["Graded", "collect", "rows", "shortly"]
 
 SECONDS = 300.0
-"""Wall time of one grading; a longer one is ended."""
+"""Limit on the wall time of one grading, after which it is terminated."""
 
 
 @dataclass(frozen=True)
 class Graded:
-    """A submission's outcome: the grading as `grade.Grading.row` has it and what is compared; or ``broken``, why there is none.
+    """A submission's outcome: the grading in the form of `grade.Grading.row` and the data to compare; or why it is ``broken``.
 
-    ``student`` and ``lab`` are what a broken one's ``.lab.toml`` says, if that can be read.
+    For a broken one, ``student`` and ``lab`` are taken from its ``.lab.toml``, if readable.
     """
 
     source: str
@@ -54,8 +54,8 @@ def collect(
     submissions: Sequence[Submission], store: str | None, *, jobs: int, may_run: bool = False,
     report: Callable[[int, int, str], None] = lambda done, total, what: None, seconds: float = SECONDS,
 ) -> tuple[list[Graded], list[Pair]]:  # fmt: skip
-    """Grade all, ``jobs`` at a time; returns them in order, and what is alike. Simulations are kept in ``store`` (as of `open_store`)."""
-    # A fork is quick and imports nothing again; a store keeps no connection, and a child simulates on its own server.
+    """Grade all, ``jobs`` at a time; returns them in order, and the similar pairs. Runs are kept in ``store`` (see `open_store`)."""
+    # Forking avoids repeated imports; the store keeps no connection, and a child starts its own simulation server.
     context = multiprocessing.get_context("fork")
     results: dict[int, Graded] = {}
     todo = []
@@ -91,7 +91,7 @@ def collect(
 
 
 def _finished(one: _Running, submission: Submission, seconds: float) -> Graded | None:
-    """What a process said, or why it said nothing; None while it works."""
+    """The result of a process, or the reason for having none; None while it runs."""
     graded: Graded | None = None
     if one.line.poll():
         try:
@@ -108,17 +108,17 @@ def _finished(one: _Running, submission: Submission, seconds: float) -> Graded |
 
 
 def _work(submission: Submission, store: str | None, may_run: bool, line: Connection, parent: int) -> None:
-    """In a process of its own: grade and tell."""
+    """Grades a submission in a child process and sends the result."""
     end_with_parent(parent)
     server = worker.ForkServer()
-    worker.adopt(server)  # the parent's, if it has one, is the parent's
+    worker.adopt(server)  # a server of the parent is not shared
     try:
         told = _graded(submission, store, may_run)
     except RetrompiError as error:
         told = _failed(submission, " ".join(str(error).split())[:400])
     except MemoryError:
         told = _failed(submission, "its grading ran out of memory")
-    except Exception as error:  # one submission must not end a class's grading
+    except Exception as error:  # one submission must not stop the grading of a class
         told = _failed(submission, f"cannot be graded: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
     line.send(told)
     line.close()
@@ -126,7 +126,7 @@ def _work(submission: Submission, store: str | None, may_run: bool, line: Connec
 
 
 def _failed(submission: Submission, why: str) -> Graded:
-    """A submission that cannot be graded, with whose it is, if its own file can be read."""
+    """A submission that cannot be graded, with its student and lab if its state file is readable."""
     from retrompi.labs import student
 
     assert submission.folder is not None
@@ -176,14 +176,14 @@ def _graded(submission: Submission, store: str | None, may_run: bool) -> Graded:
 
 
 def shortly(row: Mapping[str, Any]) -> list[str]:
-    """A grading's flags, those of single predictions counted."""
+    """A grading's flags; those of single predictions are summarised as a count."""
     notes = [n for t in row["tasks"] for n in t["notes"]]
     whole = [f for f in row["flags"] if not any(f.endswith(n) for n in notes)]
     return whole + [f"{count} prediction{'s' if count > 1 else ''} {note}" for note, count in Counter(notes).items()]
 
 
 def rows(graded: Sequence[Graded], pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], list[str]]:
-    """(rows of the grade table, the columns of tasks as LAB:TASK): one row a submission, broken ones with their reason."""
+    """(rows of the grade table, the columns of tasks as LAB:TASK): one row for each submission, broken ones with the reason."""
     names = [g.row["student"] if g.row else g.student or g.source for g in graded]
     columns: dict[str, None] = {}
     out = []

@@ -1,6 +1,6 @@
-"""Right or wrong, and what a wrong value usually means: found by where the usual mistakes lead, computed like the answer itself.
+"""Grading, and diagnosis of wrong values by comparison with those of common mistakes, which are computed like the answer itself.
 
-No message holds the right value or says on which side of it an answer lies: both would be found out by trying.
+No message contains the correct value or says on which side of it an answer lies, since students could find the answer by trial.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from retrompi.labs.student import ANSWERS, Parameters, Sealed, State, draw, seed
 __all__ = ["Grading", "Result", "computed", "diagnose", "grade", "is_right", "lab_of", "seal", "usual", "within"]
 
 GOOD = ("right", "sealed")
-"""The statuses that need nothing more from the student."""
+"""The statuses that require no further action of the student."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Result:
     line: int | None = None
     notes: tuple[str, ...] = ()
     compared: str = ""
-    """Of a prediction whose task was solved: predicted against found, for people."""
+    """For a prediction whose task is solved: predicted and found value, as text."""
 
 
 @dataclass(frozen=True)
 class Grading:
-    """A submission's results. ``flags`` are what a teacher should look at: changed predictions, a broken seal."""
+    """A submission's results. ``flags`` are issues for the teacher's attention: changed predictions, a broken seal."""
 
     lab: str
     student: str
@@ -63,7 +63,7 @@ class Grading:
 
     @property
     def of(self) -> float:
-        """Points that can be reached."""
+        """Maximum number of points."""
         return sum(r.of for r in self.results)
 
     @property
@@ -81,7 +81,7 @@ class Grading:
 
 
 def lab_of(state: State, folder: Path) -> Lab:
-    """The lab that a folder was made for; InputError when this retrompi has another version of it."""
+    """The lab that a folder was created for; InputError if the installed version of the lab differs."""
     from retrompi.labs import lab as _lab
 
     try:
@@ -101,7 +101,7 @@ def lab_of(state: State, folder: Path) -> Lab:
 
 
 def seal(lab: Lab, state: State, given: Mapping[str, Given]) -> State:
-    """The state after one more check: every prediction that can be read and was not yet sealed is."""
+    """The state after another check: every readable prediction not yet sealed is sealed."""
     count = state.checks + 1
     sealed = dict(state.sealed)
     for task in lab.predictions:
@@ -118,7 +118,7 @@ def seal(lab: Lab, state: State, given: Mapping[str, Given]) -> State:
 
 
 def computed(lab: Lab, p: Parameters, bench: Bench) -> dict[str, Any]:
-    """Task id -> the right answer, by simulation; an error of the lab when one is missing."""
+    """Task id -> the correct answer, by simulation; InputError (reference.py) if one is missing."""
     found: dict[str, Any] = bench.once(("expected", lab.name, tuple(sorted(p.texts.items()))), lambda: lab.reference.expected(p, bench))
     missing = [t.id for t in lab.tasks if t.kind in ("number", "choice", "order") and t.id not in found]
     if missing:
@@ -127,7 +127,7 @@ def computed(lab: Lab, p: Parameters, bench: Bench) -> dict[str, Any]:
 
 
 def usual(lab: Lab, p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
-    """Task id -> mistake's name -> the value that it leads to."""
+    """Task id -> name of a mistake -> the value that results from it."""
     made = getattr(lab.reference, "mistakes", None)
     found: dict[str, dict[str, Any]] = bench.once(
         ("mistakes", lab.name, tuple(sorted(p.texts.items()))), lambda: made(p, bench) if made else {}
@@ -139,7 +139,7 @@ def usual(lab: Lab, p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
 
 
 def within(value: float, right: float, relative: float, absolute: float) -> bool:
-    """Whether a number is within its tolerance of the right one, relative or absolute, whichever is wider."""
+    """Whether a number is within the tolerance of the correct one, relative or absolute, whichever is wider."""
     return bool(abs(value - right) <= max(relative * abs(right), absolute) * (1 + 1e-9))
 
 
@@ -177,13 +177,13 @@ _GENERIC: Mapping[str, Sequence[tuple[float, str]]] = {
 }
 
 _TWINS = {"kB": 1.024, "MB": 1.024**2, "GB": 1.024**3, "KiB": 1 / 1.024, "MiB": 1 / 1.024**2, "GiB": 1 / 1.024**3}
-"""Prefix as written -> what a number is multiplied by when it is read with the other prefix of its kind."""
+"""Prefix as written -> factor when it is read as its counterpart (decimal or binary)."""
 _TWIN = 0.005
-"""How near a number read with the other prefix must be, at most; relative. The prefixes are 2.4 % apart and more."""
+"""Maximum relative tolerance of a number read with the other prefix. The prefixes differ by 2.4 % or more."""
 
 
 def _mixed(task: Task, value: float, expected: float, written: str) -> tuple[float, str] | None:
-    """(how far off, what to say) when the number is right as soon as the unit that was ``written`` is read as its twin."""
+    """(relative error, message) if the number is correct with the ``written`` unit's prefix read as its decimal or binary counterpart."""
     found = re.search(r"([kMGK]i?B)(/s)?$", written.strip())
     if found is None or found[1] not in _TWINS or not expected:
         return None
@@ -196,9 +196,9 @@ def _mixed(task: Task, value: float, expected: float, written: str) -> tuple[flo
 
 
 def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any], written: str = "") -> str:
-    """What a wrong answer means: the usual mistake whose value is nearest within the tolerance; else that it is none of them.
+    """Diagnosis of a wrong answer: the common mistake with the nearest value within the tolerance; otherwise, that it is none of them.
 
-    ``written`` is the answer as the student wrote it: a mix-up of kB and KiB is only told of the unit that stands there.
+    ``written`` is the answer as the student wrote it: a confusion of kB and KiB is reported only for that unit.
     """
     says = {m.name: m.says for m in task.mistakes}
     if task.kind in ("choice", "order"):
@@ -231,7 +231,7 @@ def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any],
 
 
 def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str, Given] | None = None) -> Grading:
-    """Grade the answers in ``folder`` against what is simulated now. ``state`` holds the sealed predictions; nothing is written.
+    """Grade the answers in ``folder`` against simulated values. ``state`` holds the sealed predictions; nothing is written.
 
     Raises InputError for a sheet that cannot be read.
     """
@@ -260,7 +260,7 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
 def _graded(
     task: Task, lab: Lab, folder: Path, state: State, sheet: Mapping[str, Given], p: Parameters, bench: Bench, known: Mapping[str, str]
 ) -> Result:  # fmt: skip
-    """The outcome of a task that is no prediction."""
+    """The outcome of a task other than a prediction."""
     if task.kind == "file":
         return _file(task, lab, folder, p, bench, _earned(task, lab, state), _cost(task, lab, state))
     given = sheet[task.id]
@@ -290,19 +290,19 @@ def _graded(
 
 
 def _earned(task: Task, lab: Lab, state: State) -> float:
-    """What a right answer is worth after the hints that were taken for it."""
+    """Points of a correct answer after deduction of the hints used."""
     return max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
 
 
 def _cost(task: Task, lab: Lab, state: State) -> str:
-    """Why a right answer has fewer points than the task; empty when it has all."""
+    """Why a correct answer has fewer points than the task; empty if it has all."""
     taken = state.hints.get(task.id, 0)
     lost = task.points - _earned(task, lab, state)
     return f"right; {taken} hint{'' if taken == 1 else 's'} cost{'s' if taken == 1 else ''} {lost:g}" if taken and lost else ""
 
 
 def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
-    """Why a free answer does not count as one; empty when it does."""
+    """Why a free-text answer is not accepted; empty if it is."""
     words = _answers.words_of(text)
     if len(words) < task.words:
         return f"{len(words)} word{'' if len(words) == 1 else 's'}; asked are at least {task.words}"
@@ -314,7 +314,7 @@ def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
 
 
 def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earned: float, cost: str) -> Result:
-    """The outcome of a task that is answered by a file: ``reference.inspect(task id, folder, p, bench)`` says what is wrong with it."""
+    """The outcome of a task answered by a file; ``reference.inspect(task id, folder, p, bench)`` returns what is wrong with it."""
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=task.file)
     path = folder / task.file
     if path.is_symlink() or not path.is_file():
@@ -329,7 +329,7 @@ def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earne
 def _prediction(
     task: Task, lab: Lab, state: State, sheet: Mapping[str, Given], found: Mapping[str, Result], known: Mapping[str, str]
 ) -> Result:  # fmt: skip
-    """The outcome of a prediction: made or not, before or after; compared once the task that it is about is solved."""
+    """The outcome of a prediction: whether and when it was made; compared once its task is solved."""
     given, sealed = sheet[task.id], state.sealed.get(task.id)
     shown = sealed.text if sealed else given.text.strip()
     result = Result(task.id, task.kind, "sealed", task.points, task.points, given=shown, line=given.line)
@@ -356,7 +356,7 @@ def _prediction(
 
 
 def _same(task: Task, given: Given, sealed: str) -> bool:
-    """Whether a prediction still says what was sealed, however it is spelt."""
+    """Whether a prediction equals the sealed one, in any notation."""
     try:
         now, then = _answers.value(task, given), _answers.value(task, Given(sealed, sealed))
     except Problem:
@@ -367,7 +367,7 @@ def _same(task: Task, given: Given, sealed: str) -> bool:
 
 
 def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:
-    """Predicted against what the student found."""
+    """Predicted and found value, as text."""
     try:
         a, b = _answers.value(task, Given(predicted, predicted)), _answers.value(other, Given(answered, answered))
     except Problem:
@@ -382,5 +382,5 @@ def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:
 
 
 def where(result: Result, folder: Path) -> str:
-    """The place of an answer, for one line about it."""
+    """The location of an answer, for a message."""
     return f"{folder / ANSWERS}:{result.line}" if result.line else str(folder / ANSWERS)

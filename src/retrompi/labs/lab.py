@@ -1,10 +1,10 @@
-"""What a lab is: ``labs/NN-name/`` with lab.toml (goals, parameters, tasks), text.md and reference.py.
+"""Definition of a lab: ``labs/NN-name/`` with lab.toml (goals, parameters, tasks), text.md and reference.py.
 
-    version = 1                                    # another version draws other numbers
+    version = 1                                    # a new version draws different parameters
     title = "..."
     summary = "one line"
     minutes = 75
-    needs = ["smpicc or mpicc"]                    # tools beside retrompi; usually none
+    needs = ["smpicc or mpicc"]                    # additional tools; usually none
 
     [[goal]]
     text = "The student can ..."
@@ -16,7 +16,7 @@
     name = "library"
     unit = "s"                                     # a base unit of `retrompi.base.units`, "" for a word
     choices = ["40 us", "50 us"]                   # or low, high and step; or words
-    about = "what it is"
+    about = "description"
 
     [[task]]
     id = "latency"
@@ -28,11 +28,11 @@
     after = ["p-latency"]                          # predictions that must be sealed first
     hints = ["...", "..."]
     choices = ["a", "b"]                           # of a choice, an order or a predicted choice
-    words = 20                                     # least words of a text
-    of = "latency"                                 # of a prediction: the task that shows what it was worth
+    words = 20                                     # minimum number of words of a text
+    of = "latency"                                 # of a prediction: the task that it is compared with
     file = "program.c"                             # of a file
     [[task.mistake]]
-    name = "round-trip"                            # reference.mistakes() computes the value that it leads to
+    name = "round-trip"                            # reference.mistakes() computes the value that results
     says = "That is ..., not ..."                  # without the answer
 """
 
@@ -60,7 +60,7 @@ CURRICULUM = (
     "NSF/IEEE-TCPP Curriculum Initiative on Parallel and Distributed Computing, Core Topics for Undergraduates, version 1 (December 2012)"
 )
 HINT_COST = 0.25
-"""Points that a hint costs unless the lab says otherwise."""
+"""Default cost of a hint, points."""
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _FOLDER = re.compile(r"(\d\d)-[a-z0-9-]+")
 _OWN = ("lab.toml", "text.md", "reference.py")
@@ -69,14 +69,14 @@ _LOADING = threading.Lock()
 
 @cache
 def curriculum() -> dict[str, dict[str, str]]:
-    """Area -> topic -> Bloom level, of the curriculum's topics that labs/tcpp.toml has looked up."""
+    """Area -> topic -> Bloom level, of the curriculum's topics in labs/tcpp.toml."""
     _, data = toml_text.read(paths.labs_dir() / "tcpp.toml", "list of topics")
     return {area: {topic: row["bloom"] for topic, row in topics.items()} for area, topics in data.items() if isinstance(topics, dict)}
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a student can do afterwards, and the curriculum's topic that it belongs to."""
+    """A learning goal, and the curriculum's topic that it belongs to."""
 
     text: str
     topic: str
@@ -86,7 +86,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number or word that differs between students: ``values`` are the texts it is drawn from."""
+    """A number or word that differs between students: it is drawn from the texts ``values``."""
 
     name: str
     unit: str
@@ -94,13 +94,13 @@ class Parameter:
     about: str = ""
 
     def base(self, text: str) -> float | str:
-        """The value in its base unit; a word as it is."""
+        """The value in its base unit; a word unchanged."""
         return units.parse(text, self.unit) if self.unit else text
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A usual wrong way: ``reference.mistakes`` computes where it leads, ``says`` tells what was done, never the answer."""
+    """A common mistake: ``reference.mistakes`` computes its value; ``says`` describes the mistake without revealing the answer."""
 
     name: str
     says: str
@@ -127,12 +127,12 @@ class Task:
 
     @property
     def number(self) -> bool:
-        """Whether its answer is a number, predicted or computed."""
+        """Whether the answer is a number, predicted or computed."""
         return self.kind == "number" or (self.kind == "prediction" and not self.choices)
 
     @property
     def asked(self) -> str:
-        """What form an answer has, in a few words."""
+        """The form of an answer, in a few words."""
         if self.kind == "text":
             return f"at least {self.words} words"
         if self.kind == "file":
@@ -173,12 +173,12 @@ class Lab:
 
     @property
     def points(self) -> float:
-        """The most that a submission can have."""
+        """Maximum number of points of a submission."""
         return sum(t.points for t in self.tasks)
 
     @property
     def predictions(self) -> tuple[Task, ...]:
-        """The tasks that are sealed first."""
+        """The prediction tasks, which are sealed before the others."""
         return tuple(t for t in self.tasks if t.kind == "prediction")
 
     @property
@@ -213,14 +213,14 @@ def _module(file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except RetrompiError:
         raise
-    except Exception as error:  # whatever a newcomer's file raises is about that file, not about us
+    except Exception as error:  # any error raised by a user's file is reported against that file
         line = error.lineno if isinstance(error, SyntaxError) else None
         raise InputError(f"this lab cannot be loaded: {type(error).__name__}: {error}", file, line, code="broken-lab") from error
     return module
 
 
 def _folders() -> dict[str, Path]:
-    """Folder name -> folder, in the order of their numbers: the package's and the user's own, whose names the package does not have."""
+    """Folder name -> folder, in numerical order: the package's, and the user's if the name is not in the package."""
     found: dict[str, Path] = {}
     for place in (paths.labs_dir(), paths.user_labs_dir()):
         for f in place.iterdir() if place.is_dir() else ():
@@ -240,7 +240,10 @@ def labs() -> list[Lab]:
 
 
 def lab(name: str) -> Lab:
-    """A lab by its number (``1``, ``01``) or its folder's name; never by a path: a lab is code, and a submission names its lab."""
+    """A lab by its number (``1``, ``01``) or its folder's name; never by a path: labs are code, and a submission may give the name.
+
+    Raises UsageError for an unknown lab.
+    """
     folders = _folders()
     if name.isdecimal() and name.isascii():
         found = [f for n, f in folders.items() if int(n[:2]) == int(name[:9])]
@@ -253,7 +256,7 @@ def lab(name: str) -> Lab:
 
 
 def load(folder: Path) -> Lab:
-    """The lab in ``folder``. Raises InputError with file and line when lab.toml or text.md is wrong."""
+    """The lab in ``folder``. Raises InputError with file and line when lab.toml or text.md is invalid."""
     file = folder / "lab.toml"
     text, data = toml_text.read(file, "lab")
     reader = _Reader(file, text)
@@ -262,7 +265,7 @@ def load(folder: Path) -> Lab:
 
 
 class _Reader:
-    """One lab.toml, and where in it a mistake is."""
+    """Reader of one lab.toml, with line numbers in errors."""
 
     def __init__(self, file: Path, text: str) -> None:
         self.file, self.lines = file, text.splitlines()
@@ -273,7 +276,7 @@ class _Reader:
         return InputError(message, self.file, line, code=code)
 
     def keys(self, row: Any, what: str, known: Sequence[str], needed: Sequence[str], near: str = "") -> Mapping[str, Any]:
-        """``row`` as a table of ``known`` keys that has the ``needed`` ones."""
+        """Checks that ``row`` is a table of ``known`` keys including the ``needed`` ones."""
         if not isinstance(row, dict):
             raise self.fail(f"{what} is not a table", near, code="bad-value")
         for key in row:
@@ -285,14 +288,14 @@ class _Reader:
         return row
 
     def texts(self, row: Mapping[str, Any], key: str, what: str) -> tuple[str, ...]:
-        """A list of texts."""
+        """Reads a list of texts."""
         given = row.get(key, [])
         if not isinstance(given, list) or not all(isinstance(t, str) and t.strip() for t in given):
             raise self.fail(f"{what}: '{key}' is not a list of texts", key, code="bad-value")
         return tuple(given)
 
     def lab(self, folder: Path, data: Mapping[str, Any]) -> Lab:
-        """The whole file."""
+        """Reads the whole file."""
         known = ("version", "title", "summary", "minutes", "needs", "hint_cost", "goal", "parameter", "task")
         row = self.keys(data, "this lab", known, ("version", "title", "summary", "minutes", "goal", "parameter", "task"))
         for key in ("version", "minutes"):
@@ -321,7 +324,7 @@ class _Reader:
         )  # fmt: skip
 
     def goal(self, given: Any) -> Goal:
-        """A ``[[goal]]``."""
+        """Reads a ``[[goal]]``."""
         row = self.keys(given, "a goal", ("text", "topic", "area", "bloom"), ("text", "topic", "area", "bloom"), "[[goal]]")
         area, topic, level = str(row["area"]), str(row["topic"]), str(row["bloom"])
         topics = curriculum()
@@ -338,7 +341,7 @@ class _Reader:
         return Goal(str(row["text"]), topic, area, level)
 
     def parameter(self, given: Any) -> Parameter:
-        """A ``[[parameter]]``."""
+        """Reads a ``[[parameter]]``."""
         row = self.keys(given, "a parameter", ("name", "unit", "choices", "low", "high", "step", "about"), ("name",), "[[parameter]]")
         name, unit = str(row["name"]), str(row.get("unit", ""))
         what = f"parameter '{name}'"
@@ -371,7 +374,7 @@ class _Reader:
         return tuple(f"{ends[0] + i * ends[2]:.10g} {spelling}".strip() for i in range(count + 1))
 
     def task(self, given: Any) -> Task:
-        """A ``[[task]]``."""
+        """Reads a ``[[task]]``."""
         known = ("id", "kind", "question", "points", "unit", "tolerance", "absolute", "after", "hints", "mistake", "choices", "words", "of",
                  "file")  # fmt: skip
         row = self.keys(given, "a task", known, ("id", "kind", "question"), "[[task]]")

@@ -1,6 +1,6 @@
-"""The page of a submission: text, answers, predictions beside what was found, and the curves of the student's own machine.
+"""The report page of a submission: text, answers, predictions compared with results, and curves of the student's simulated machine.
 
-The lab's text is ours and is Markdown; whatever a student wrote is only ever text.
+The lab's text is trusted Markdown; everything a student wrote is escaped as plain text.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
 
 
 def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
-    """A class's page: the grade table, who is alike in what, and the free texts side by side, for reading them in one go."""
+    """A class's page: the grade table, similarities between submissions, and the free texts side by side."""
     from retrompi.labs.collect import shortly
 
     head = ("student", "lab", "points", "checks", "hints", "to look at")
@@ -84,7 +84,7 @@ def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
             for p in pairs
         ]
         out.append("<h2>Alike</h2><p>Facts to look at, no verdict.</p>" + html.table(("one", "other", "alike"), rows))
-    # By lab, and in a lab as its tasks stand.
+    # By lab, and within a lab in the order of its tasks.
     for (lab, task), given in sorted(texts.items(), key=lambda item: item[0][0]):
         question = _question(lab, task)
         used = [n for n in dict.fromkeys(re.findall(r"\{([a-z][a-z0-9_]*)(?::arg)?\}", question)) if n in given[0][2]]
@@ -98,7 +98,7 @@ def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
 
 
 def _question(lab: str, task: str) -> str:
-    """A task's question with its names in braces, since every student has other values."""
+    """A task's question with parameter names in braces, since the values differ between students."""
     from retrompi.labs import lab as _lab
 
     return " ".join(_lab.lab(lab).task(task).question.split()) if lab in _lab.lab_names() else ""
@@ -111,7 +111,7 @@ def _flags(grading: Grading) -> str:
 
 
 def _predictions(grading: Grading) -> str:
-    """Predictions beside what was found."""
+    """Predictions compared with the results."""
     rows = []
     for r in grading.results:
         if r.kind == "prediction":
@@ -133,7 +133,7 @@ def _numbers(lab: Lab, grading: Grading) -> str:
 
 
 def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
-    """The text with every task's result in its place."""
+    """The text with the result of every task inserted."""
     from markdown_it import MarkdownIt
 
     known = _text.names(lab, p, who)
@@ -142,7 +142,7 @@ def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
     for piece in re.split(r"(^\[task [a-z0-9_-]+\]$)", lab.text, flags=re.MULTILINE):
         found = re.fullmatch(r"\[task ([a-z0-9_-]+)\]", piece)
         if found is None:
-            # The page has a heading of its own.
+            # The page has its own heading.
             plain = re.sub(r"^# .*\n", "", _text.fill(piece, {**known, "student": "you"}))
             out.append(str(parser.render(plain)).replace("<h2>", "<h3>").replace("</h2>", "</h3>"))
             continue
@@ -167,7 +167,7 @@ def _script(lab: Lab) -> str:
 
 
 def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
-    """The student's own curves: one-way time and bandwidth."""
+    """The curves of the student's parameters: one-way time and bandwidth."""
     import plotly.graph_objects as go
 
     from retrompi.render import figures

@@ -1,4 +1,4 @@
-"""Make a student's folder, and solve a lab the way a student would (for tests, and for a teacher who writes one)."""
+"""Creates a student's folder, and fills in a correct or wrong solution (for tests, and for authors of labs)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ __all__ = ["solve", "spoil", "start", "told"]
 def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
     """Make the folder of a student's lab (default: a new one here) with text, blank sheet and files; returns it.
 
-    Raises UsageError when a lab was started there already or the folder holds other things.
+    Raises UsageError when a lab was already started there or the folder has other contents,
+    InputError when it cannot be created.
     """
     place = folder if folder is not None else Path(folder_name(lab, student))
     if (place / STATE).exists():
@@ -49,7 +50,7 @@ def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
 
 
 def told(task: Task, value: Any) -> str:
-    """A right value as a student writes it: four or five digits, with a unit; the TOML text."""
+    """A correct value as TOML text in the form a student writes: four or five digits, with a unit."""
     if task.kind == "order":
         return toml_text.value(list(value))
     if task.number:
@@ -76,7 +77,7 @@ def _rate(rate: float) -> str:
 
 
 def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> None:
-    """Write the reference solution into a started folder: predictions that are off, right answers, the reference's texts and files."""
+    """Write the reference solution into a started folder: inaccurate predictions, correct answers, the reference's texts and files."""
     values = grade.computed(lab, p, bench)
     texts: Mapping[str, str] = getattr(lab.reference, "TEXTS", {})
     sheet = {}
@@ -95,7 +96,7 @@ def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> 
 
 
 def spoil(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> None:
-    """Write a plausible wrong solution: every number and choice is what its first usual mistake leads to, or else half as much again."""
+    """Write a plausible wrong solution: the value of each task's first common mistake or, without one, 1.5 times the correct value."""
     values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
     sheet = {}
     for task in lab.tasks:

@@ -1,7 +1,7 @@
-"""A student's own lab: parameters drawn from the id, the folder, and what is kept in its ``.lab.toml``.
+"""A student's lab: parameters drawn from the id, the folder, and the state in its ``.lab.toml``.
 
 The seed is a hash of lab, version and id, so that it is the same on every machine and in every release, and a teacher's
-`lab collect` can draw the same numbers again without trusting anything in the folder but the id.
+`lab collect` can draw the same parameters again, trusting nothing in the folder but the id.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ STATE = ".lab.toml"
 ANSWERS = "answers.toml"
 LARGEST_ID = 200
 LARGEST_FILE = 1 << 20
-"""Bytes of a file that is read from a student's folder."""
+"""Maximum size of a file read from a student's folder, bytes."""
 
 
 def normal_id(student: str) -> str:
-    """An id as it is hashed: Unicode's compatibility form, small letters, single blanks. UsageError when nothing is left of it."""
-    # From the shown form, which is what .lab.toml keeps: a joiner or soft hyphen in an id must not give its reader other numbers.
+    """An id as hashed: Unicode compatibility form, lower case, single blanks. UsageError if the result is empty."""
+    # From the displayed form, which .lab.toml keeps: invisible characters in an id must not change the parameters.
     text = _plain(unicodedata.normalize("NFKC", shown_id(student)).casefold())
     if not text:
         raise UsageError(
@@ -47,7 +47,7 @@ def normal_id(student: str) -> str:
 
 
 def shown_id(student: str) -> str:
-    """An id for people: one line, single blanks, no control or other invisible characters."""
+    """An id for display: one line, single blanks, no control or other invisible characters."""
     return _plain(student)
 
 
@@ -62,19 +62,19 @@ def seed_of(lab: Lab, student: str) -> int:
 
 
 class Parameters(dict[str, Any]):
-    """A student's parameters: ``p["size"]`` in the base unit (a word as text), ``p.text("size")`` as it is written."""
+    """A student's parameters: ``p["size"]`` in the base unit (a word as text), ``p.text("size")`` as written."""
 
     def __init__(self, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:
         super().__init__(values)
         self.texts = dict(texts)
 
     def text(self, name: str) -> str:
-        """A value with its unit, for people and for ``--set``."""
+        """A value with its unit, for display and for ``--set``."""
         return self.texts[name]
 
 
 def draw(lab: Lab, student: str) -> Parameters:
-    """The student's parameters: each from a hash of seed and name, so that a new parameter leaves the others as they are."""
+    """The student's parameters: each from a hash of seed and name, so that a new parameter does not change the others."""
     seed = seed_of(lab, student)
     texts = {}
     for parameter in lab.parameters:
@@ -88,7 +88,7 @@ def draw(lab: Lab, student: str) -> Parameters:
 
 
 def folder_name(lab: Lab, student: str) -> str:
-    """A folder's name for a lab of a student: letters, digits, ``.-_`` and a hash, whatever the id holds."""
+    """A folder name for a student's lab: letters, digits, ``.-_`` and a hash, for any id."""
     plain = unicodedata.normalize("NFKD", normal_id(student)).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:32].strip("-")
     return f"lab{lab.key}-{slug or 'student'}-{hashlib.sha256(normal_id(student).encode()).hexdigest()[:6]}"
@@ -96,7 +96,7 @@ def folder_name(lab: Lab, student: str) -> str:
 
 @dataclass(frozen=True)
 class Sealed:
-    """A prediction as it was when it was first seen: ``check`` counts the checks, ``late`` says that the answer was there already."""
+    """A prediction when first seen: ``check`` is the number of that check, ``late`` whether the answer was already present."""
 
     text: str
     check: int
@@ -105,7 +105,7 @@ class Sealed:
 
 @dataclass(frozen=True)
 class State:
-    """What ``.lab.toml`` holds. ``token`` is drawn at the start: two folders with one token come from one start."""
+    """The contents of ``.lab.toml``. ``token`` is drawn at the start: folders with the same token come from the same start."""
 
     student: str
     lab: str
@@ -118,7 +118,7 @@ class State:
     seal: str = ""
 
     def computed_seal(self) -> str:
-        """A hash over all that must not be changed by hand. It has no secret: it finds slips, not forgers."""
+        """A hash over everything that must not be edited. It is unkeyed: it detects accidental changes, not forgery."""
         told = [self.student, self.lab, str(self.version), str(self.seed), self.token]
         told += [f"{k}={s.text!r}@{s.check}{'late' if s.late else ''}" for k, s in sorted(self.sealed.items())]
         told += [f"{k}:{n}" for k, n in sorted(self.hints.items())]
@@ -126,12 +126,12 @@ class State:
 
     @property
     def intact(self) -> bool:
-        """Whether nobody has changed the file by hand."""
+        """Whether the file is unedited."""
         return self.seal == self.computed_seal()
 
 
 def begun(lab: Lab, student: str) -> State:
-    """The state of a folder that was just made."""
+    """The initial state of a new folder."""
     return State(shown_id(student), lab.name, lab.version, seed_of(lab, student), secrets.token_hex(8))
 
 
@@ -154,7 +154,7 @@ def read_text(file: Path, what: str) -> str:
 
 
 def read_toml(file: Path, what: str) -> tuple[str, dict[str, Any]]:
-    """(text, tables) of a TOML file in a student's folder; InputError with file and line whatever is in it."""
+    """(text, tables) of a TOML file in a student's folder; InputError with file and line for any invalid content."""
     text = read_text(file, what).replace("\r\n", "\n")
     try:
         return text, tomllib.loads(text)
@@ -173,7 +173,7 @@ _CURLY = "“”„‟‘’‚‛«»"
 
 
 def _advice(text: str, line: int) -> tuple[str, int]:
-    """(what a student usually did to such a line, the line where it was done)."""
+    """(the likely mistake behind a syntax error at ``line``, the line where it was made)."""
     lines = text.split("\n")
     begun = _unclosed(lines[:line], line >= len(lines))
     if begun:
@@ -196,12 +196,12 @@ def _value(line: str) -> str:
 
 
 def _open_quote(value: str) -> bool:
-    """Whether a value begins with a quote that is not closed in its line."""
+    """Whether a value begins with a quote that is not closed on its line."""
     return value.startswith(('"', "'")) and value[:3] != value[:1] * 3 and value.count(value[0]) % 2 == 1
 
 
 def _unclosed(lines: list[str], to_end: bool) -> int:
-    """The line that begins a text which goes on to the next text, or to the end of the sheet; 0 when there is none."""
+    """The line of an unclosed multi-line text, which extends to the next one or the end of the sheet; 0 if there is none."""
     begun = 0
     for number, line in enumerate(lines, 1):
         if begun and re.match(r'\s*[\w"-]+\s*=\s*"""', line):
@@ -212,7 +212,7 @@ def _unclosed(lines: list[str], to_end: bool) -> int:
 
 
 def read_state(folder: Path) -> State:
-    """The folder's ``.lab.toml``. Raises InputError in one line when it is missing or was changed into something else."""
+    """The folder's ``.lab.toml``. Raises InputError in one line when it is missing or invalid."""
     file = folder / STATE
     if not os.path.lexists(file):
         raise InputError("no lab was started in this folder: its .lab.toml is missing; see 'retrompi lab start'", folder, code="not-found")
@@ -244,7 +244,7 @@ def _whole(value: Any) -> int:
 
 
 def write_state(folder: Path, state: State) -> State:
-    """Write ``.lab.toml`` with its seal, in one step; returns the state as written."""
+    """Write ``.lab.toml`` with its seal, atomically; returns the state as written. InputError if it cannot be written."""
     sealed = replace(state, seal=state.computed_seal())
     lines = ["# Kept by 'retrompi lab'; a change by hand is seen and reported."]
     lines += [f"{k} = {toml_text.value(getattr(sealed, k))}" for k in ("student", "lab", "version", "seed", "token", "checks", "seal")]
@@ -263,7 +263,7 @@ def write_state(folder: Path, state: State) -> State:
 
 
 def find(where: str | None) -> Path:
-    """The student's folder that ``where`` means: a folder, or a lab's number or name for the one here or just below; None is here."""
+    """The student's folder given by ``where``: a folder, or a lab's number or name in or below the current folder; None: current folder."""
     from retrompi.labs import lab as _lab
 
     if where is not None and (Path(where) / STATE).is_file():

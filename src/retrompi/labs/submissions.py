@@ -1,4 +1,4 @@
-"""What a class handed in: folders and zip files, as they come out of a mailbox or a learning platform. Nothing in them is trusted."""
+"""A class's submissions: folders and zip files, as exported from a mailbox or a learning platform. Their contents are untrusted."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["LARGEST_ZIP", "MOST_MEMBERS", "Submission", "find"]
 MOST_MEMBERS = 2000
 LARGEST_MEMBER = 8 << 20
 LARGEST_ZIP = 256 << 20
-"""Bytes that a zip may come to, unpacked. A zip in a zip counts for itself."""
+"""Maximum unpacked size of a zip, bytes. A nested zip has its own limit."""
 DEPTH = 4
-"""Folders between an argument and a submission."""
+"""Maximum depth of folders between an argument and a submission."""
 MOST = 2000
-"""Submissions of one call."""
+"""Maximum number of submissions of one call."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A folder to grade; ``source`` is how the teacher knows it. ``broken`` says in one line why there is no folder."""
+    """A folder to grade; ``source`` is the name shown to the teacher. ``broken`` is the one-line reason if there is no folder."""
 
     source: str
     folder: Path | None
@@ -35,7 +35,7 @@ class Submission:
 
 
 def find(arguments: Sequence[str], place: Path) -> list[Submission]:
-    """The submissions of ``arguments``, each a folder (of one or of many) or a zip of such; zips are unpacked below ``place``."""
+    """The submissions of ``arguments``, each a folder of one or many submissions or a zip of such; zips are unpacked below ``place``."""
     found: list[Submission] = []
     for number, argument in enumerate(arguments):
         path = Path(argument)
@@ -50,7 +50,7 @@ def find(arguments: Sequence[str], place: Path) -> list[Submission]:
 
 
 def _in_folder(folder: Path, source: str, place: Path, depth: int = 0) -> list[Submission]:
-    """One submission, or those in the folders and zips below; a folder without any is a broken one."""
+    """One submission, or those in the folders and zips below; a folder without any counts as a broken one."""
     if (folder / STATE).is_file() and not (folder / STATE).is_symlink():
         return [Submission(source, folder)]
     found: list[Submission] = []
@@ -59,7 +59,7 @@ def _in_folder(folder: Path, source: str, place: Path, depth: int = 0) -> list[S
             name = f"{source.rstrip('/')}/{entry.name}"
             if entry.is_dir():
                 below = _in_folder(entry, name, place / str(number), depth + 1)
-                # Of a class's folder every folder is somebody's; further down one without a lab is only a folder.
+                # Every folder directly in a class's folder is a submission; deeper ones without a lab are ignored.
                 found += below if depth == 0 or any(b.folder for b in below) else []
             elif entry.suffix.lower() == ".zip" and zipfile.is_zipfile(entry):
                 found += _in_zip(entry, name, place / str(number), depth + 1)
@@ -67,7 +67,7 @@ def _in_folder(folder: Path, source: str, place: Path, depth: int = 0) -> list[S
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """Plain folders and files of a folder, by name; links and hidden ones are passed over."""
+    """Plain folders and files of a folder, by name; links and hidden ones are skipped."""
     try:
         entries = sorted(folder.iterdir())
     except OSError:
@@ -88,7 +88,7 @@ def _in_zip(file: Path, source: str, place: Path, depth: int) -> list[Submission
 
 
 def unpack(file: Path, place: Path) -> str:
-    """Unpack ``file`` into the new folder ``place``; returns why not, in one line, or "". Bounded whatever the zip's directory claims."""
+    """Unpack ``file`` into the new folder ``place``; returns the error in one line, or "". Limits apply to the actual content."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = [m for m in archive.infolist() if not m.is_dir()]
@@ -119,7 +119,7 @@ def _named(name: str) -> str:
 
 
 def _target(member: zipfile.ZipInfo, place: Path) -> Path | None:
-    """Where a member goes; None for one that leads elsewhere or is no plain file."""
+    """The target path of a member; None for one outside ``place`` or not a plain file."""
     name = member.filename.replace("\\", "/")
     parts = PurePosixPath(name).parts
     mode = member.external_attr >> 16
@@ -132,10 +132,10 @@ def _target(member: zipfile.ZipInfo, place: Path) -> Path | None:
 
 
 def _written(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, most: int) -> int | None:
-    """Write a member, never more than ``most`` bytes; returns its size, None when there was more."""
+    """Write a member of at most ``most`` bytes; returns its size, None if it is larger."""
     target.parent.mkdir(parents=True, exist_ok=True)
     size = 0
-    # "x": a name that is there twice must not write through what the first one made.
+    # "x": a duplicate name must not overwrite, or write through, the first file.
     with archive.open(member) as source, open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         while block := source.read(1 << 16):
             size += len(block)

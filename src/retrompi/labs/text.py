@@ -1,7 +1,7 @@
-"""A lab's text with a student's numbers in it: ``{size}`` is the parameter as people read it, ``{size:arg}`` as a command takes it.
+"""A lab's text with a student's parameters: ``{size}`` is the parameter for reading, ``{size:arg}`` in command-line syntax.
 
-In text.md a line ``[task ID]`` stands for the task's question, and every name in braces must be known. In files for the
-student only known names are replaced, so that C and TOML may have braces of their own.
+In text.md a line ``[task ID]`` is replaced by the task's question, and every name in braces must be known. In files for the
+student only known names are replaced, so that C and TOML may contain braces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TASK = re.compile(r"^\[task ([a-z][a-z0-9_-]*)\]$", re.MULTILINE)
 
 
 def names(lab: Lab, p: Parameters, student: str) -> dict[str, str]:
-    """Every name that a text may use: the parameters, what ``reference.derive(p)`` adds, and student, lab, points, minutes."""
+    """Every name that a text may use: the parameters, those of ``reference.derive(p)``, and student, lab, points, minutes."""
     derive = getattr(lab.reference, "derive", None)
     found = {k: str(v) for k, v in (derive(p) if derive else {}).items()}
     for parameter in lab.parameters:
@@ -36,7 +36,7 @@ def names(lab: Lab, p: Parameters, student: str) -> dict[str, str]:
 
 
 def fill(text: str, known: Mapping[str, str], strict: bool = True, where: Any = None) -> str:
-    """``text`` with its names replaced; InputError for an unknown one when ``strict``."""
+    """``text`` with its names replaced; InputError for an unknown one if ``strict``."""
 
     def put(found: re.Match[str]) -> str:
         name = found[1]
@@ -51,7 +51,7 @@ def fill(text: str, known: Mapping[str, str], strict: bool = True, where: Any = 
 
 
 def task_text(task: Task, known: Mapping[str, str]) -> str:
-    """A task as it stands in the text: id, points, question, what form the answer has."""
+    """A task as shown in the text: id, points, question, form of the answer."""
     kind = {"prediction": "prediction", "text": "in your own words", "file": "file"}.get(task.kind, task.kind)
     points = f"{task.points:g} point{'' if task.points == 1 else 's'}"
     hints = f"; hints: {len(task.hints)}" if task.hints else ""
@@ -60,7 +60,7 @@ def task_text(task: Task, known: Mapping[str, str]) -> str:
 
 
 def rendered(lab: Lab, p: Parameters, student: str) -> str:
-    """The student's README.md. Raises InputError (text.md, line) for an unknown name, and for a task that is missing or there twice."""
+    """The student's README.md. Raises InputError (text.md, line) for an unknown name, and for a missing or duplicate task."""
     known = names(lab, p, student)
     where = lab.folder / "text.md"
     placed = _TASK.findall(lab.text)

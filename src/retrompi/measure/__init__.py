@@ -1,1 +1,1 @@
-"""The real world beside the simulated one: recording, launching, measuring this machine, fitting and comparing."""
+"""Real measurements beside simulation: recording, launching, measuring this machine, fitting and comparing."""

@@ -1,4 +1,4 @@
-"""Curves of the store that can be laid over a figure: native runs, imported measurements, programs on SMPI or a model."""
+"""Stored curves that can be drawn over a figure: native runs, imported measurements, programs on SMPI or a model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST = 40
 
 @dataclass(frozen=True)
 class StoredCurve:
-    """A curve: rows size_B, time_us, bandwidth_MBps; ``run_id`` 0 when no store has it; ``figure``: the only one it goes to, "" for all."""
+    """A curve: rows size_B, time_us, bandwidth_MBps; ``run_id`` 0 if it is not stored; ``figure``: the only one it is for, "" for all."""
 
     run_id: int
     kind: str
@@ -64,18 +64,18 @@ def _about(run: Mapping[str, Any]) -> str:
 
 
 def _label(run: Mapping[str, Any]) -> str:
-    """What an import is called, or a program with its arguments."""
+    """The label of an import, or a program with its arguments."""
     facts = run["facts"]
     if facts.get("label"):
         label, source = str(facts["label"]), facts.get("provenance") or {}
-        # A label nobody chose ends with the file's name, which is what tells curves apart: it must not be what a legend cuts off.
+        # A generated label ends with the file's name, which distinguishes curves: a legend must not cut it off.
         chosen = len(label) <= _MOST or not label.endswith(f", {source.get('file')})")
         return label if chosen else f"{facts.get('what')}, {source['file']}"
     return " ".join([str(run["trace"]).rpartition("/")[2], *facts.get("arguments", [])])
 
 
 def from_store(store: Store, name: str) -> StoredCurve:
-    """The curve that ``ID`` or ``NAME``, or either with ``@FIGURE``, names: a run with points, or the newest import with that label.
+    """The curve named by ``ID`` or ``NAME``, either with ``@FIGURE``: a run with points, or the newest import with that label.
 
     Raises UsageError when there is none, or when it has no points.
     """
@@ -84,7 +84,7 @@ def from_store(store: Store, name: str) -> StoredCurve:
         run = store.run(int(text))
     else:
         stored = store.runs(kind="measured")
-        # A file of several tables is known by its PingPong; each of them has a label of its own.
+        # A file of several tables is represented by its PingPong; each table has its own label.
         first = sorted(stored, key=lambda r: r["facts"].get("what") == "pingpong")
         known = {str(r["trace"]): r for r in first} | {str(r["facts"]["label"]): r for r in stored if r["facts"].get("label")}
         if text not in known:
@@ -101,7 +101,7 @@ def from_store(store: Store, name: str) -> StoredCurve:
 
 
 def wanted(found: Iterable[StoredCurve], figure: str) -> list[StoredCurve]:
-    """Those that go to a figure."""
+    """The curves that belong to a figure."""
     return [m for m in found if m.figure in ("", figure)]
 
 
@@ -112,7 +112,7 @@ def rows_of(measured: StoredCurve) -> list[dict[str, Any]]:
 
 
 def row_of(measured: StoredCurve) -> dict[str, Any]:
-    """What a table says of it."""
+    """The curve's row in a table of curves."""
     sizes = [p["size_B"] for p in measured.points]
     return {"run": measured.run_id, "curve": measured.legend, "points": len(sizes),
             "sizes": f"{format_bytes(min(sizes))} to {format_bytes(max(sizes))}", "from": measured.about}  # fmt: skip

@@ -1,1 +1,1 @@
-"""Running what was asked: the engine's worker processes, the fidelity ladder, and what a run reports."""
+"""Running simulations: the engine's worker processes, the levels of fidelity, and the results of a run."""

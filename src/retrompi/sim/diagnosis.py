@@ -1,10 +1,10 @@
-"""Why a run did not complete, in words: the lines that the command line prints and a page shows.
+"""Why a run did not complete, as text: the lines that the command line prints and a page shows.
 
-The engine's answer (`Result.diagnosis`, stored with the run) has ``summary`` (one line), ``told`` (further lines) and tables:
-``cycle`` (process, file, line, action, waits_for, what, alternatives; ``closed``: it is a cycle, else a chain to whom all wait for),
-``collectives`` (who has not come, and where it is instead), ``near_misses`` (a message that differs in tag, source or communicator
-only), ``unreceived`` (messages sent and not received, with their send line; the oldest 50 of ``unreceived_total``), and of a
-resource that had no room (``resource``) ``held`` (its largest messages: source, destination, tag, bytes, held, held_s, file and line of
+The engine's diagnosis (`Result.diagnosis`, stored with the run) has ``summary`` (one line), ``told`` (further lines) and tables:
+``cycle`` (process, file, line, action, waits_for, what, alternatives; ``closed``: it is a cycle, else a chain to the process that all wait
+for), ``collectives`` (the members that have not entered, and where they are), ``near_misses`` (messages that differ only in tag, source
+or communicator), ``unreceived`` (messages sent but not received, with their send line; the oldest 50 of ``unreceived_total``), and for
+an exhausted ``resource`` also ``held`` (its largest messages: source, destination, tag, bytes, held, held_s, file and line of
 the send; 20 of ``held_total``) and ``pairs`` (the same by source and destination).
 """
 
@@ -28,7 +28,7 @@ def _held(row: Mapping[str, Any]) -> str:
 
 
 def lines(outcome: str, detail: str, waits: list[dict[str, Any]], diagnosis: Mapping[str, Any]) -> list[str]:
-    """How a run ended and why, one fact a line: the outcome, what the diagnosis tells, what fills a resource, every rank that waits."""
+    """How a run ended and why, one fact per line: the outcome, the diagnosis, the contents of a full resource, every waiting rank."""
     out = [f"outcome {outcome}: {detail or 'no detail'}"]
     out += [f"  {line}" for line in diagnosis.get("told", ())]
     held = diagnosis.get("held", ())
@@ -47,6 +47,6 @@ def lines(outcome: str, detail: str, waits: list[dict[str, Any]], diagnosis: Map
 
 
 def of_run(run: Mapping[str, Any]) -> list[str]:
-    """The same of a run as the store has it: its ``outcome``, ``detail`` and ``facts``."""
+    """`lines` for a stored run with its ``outcome``, ``detail`` and ``facts``."""
     facts = run["facts"]
     return lines(run["outcome"], run["detail"], facts.get("waits", []), facts.get("diagnosis", {}))

@@ -1,11 +1,11 @@
-"""The fidelity ladder: the same model as mechanism, as the curve sampled from it, and as LogGP's four numbers.
+"""Levels of fidelity: the same model as a mechanism, as a curve sampled from it, and as the four parameters of LogGP.
 
 ``mechanism`` simulates processes, channels and the operating system. ``curve`` samples the mechanism once per pair kind (the kinds
-of host of two ranks, and whether they share one) and keeps for every size the sender's work, the transit, the receiver's work, and
-how long a message occupies its channel and its hosts' ports: contention is all that is left of what happens in between. ``loggp``
-fits L, o, g, G to that curve, apart below and above the size from which the model's own protocol asks the receiver first (LogGPS).
+of host of two ranks, and whether they share one) and keeps for every size the sender's work, the transit time, the receiver's work, and
+how long a message occupies its channel and its hosts' ports; of the processes in between only contention remains. ``loggp``
+fits L, o, g, G to that curve, separately below and above the eager limit of the model's protocol (LogGPS).
 
-MPI's semantics are the same at every rung: matching, order, rendezvous, progress inside calls, collectives.
+MPI's semantics are the same at every level: matching, order, rendezvous, progress inside calls, collectives.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ Row = dict[str, Any]
 
 
 def check(fidelity: str) -> str:
-    """``fidelity``, or a UsageError that names the rungs."""
+    """``fidelity`` if it is one of `RUNGS`; else raises UsageError listing them."""
     if fidelity not in RUNGS:
         raise UsageError(f"unknown fidelity '{fidelity}'{nearest(fidelity, RUNGS)}", code="unknown-name")
     return fidelity
 
 
-# -- which pairs there are ------------------------------------------------------------------------------------------------
+# -- pair kinds -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair kind: the classes of ranks it joins, and the hosts (indices in the platform) and cores that stand for it."""
+    """A pair kind: the classes of ranks it joins, and the hosts (indices in the platform) and cores at which it is sampled."""
 
     classes: tuple[tuple[int, int], ...]
     hosts: Placement
@@ -56,23 +56,23 @@ class Pair:
 
 
 def host_kind(platform: Platform, rank: tuple[int, int]) -> Any:
-    """What two ranks have in common that behave alike: all of their host but its name; the core is compared by `_relation`."""
+    """A key that is equal for ranks with equivalent hosts: the host without its name; `_relation` compares cores."""
     return replace(platform.hosts[rank[0]], name="", os="")
 
 
 def _site(platform: Platform, host: int) -> int:
-    """Where sites are joined by a line, two ranks at one of them are another pair kind than two at different ones."""
+    """The site of a host on a wan, where ranks at one site and at different sites are different pair kinds; else 0."""
     return platform.link.shape[host] if platform.link.kind == "wan" else 0
 
 
 def _relation(platform: Platform, a: tuple[int, int], b: tuple[int, int]) -> Any:
-    """What two pinned ranks of one host share: a second-level cache, a bus, neither."""
+    """Whether two pinned ranks of one host share (a second-level cache, a bus); () if they are not pinned."""
     host = platform.hosts[a[0]]
     return tuple(a[1] // int(n) == b[1] // int(n) for n in (host.l2_shared_by, host.package_cores)) if min(a[1], b[1]) >= 0 else ()
 
 
 def classes_of(placement: Placement, platform: Platform) -> list[int]:
-    """A small number for every rank: equal for ranks on like hosts and, where they are pinned, on the same core of them."""
+    """A class number for every rank: equal for ranks on equivalent hosts and, if pinned, on cores with the same number."""
     known: dict[Any, int] = {}
     of: dict[tuple[int, int], int] = {}
     for spot in _spots(placement):
@@ -82,12 +82,12 @@ def classes_of(placement: Placement, platform: Platform) -> list[int]:
 
 
 def _spots(placement: Placement) -> list[tuple[int, int]]:
-    """(host, core) of every rank; core -1 where the scheduler chooses."""
+    """(host, core) of every rank; core -1 if the scheduler chooses."""
     return list(zip(placement, placement.cores or [-1] * len(placement), strict=True))
 
 
 def pairs_of(classes: Sequence[int], placement: Placement, platform: Platform) -> list[Pair]:
-    """Every pair kind of a placement, once, each by the first ranks that show it."""
+    """Every pair kind of a placement once, at the hosts of the first ranks of that kind."""
     ranks: dict[tuple[int, int], int] = {}  # (host, core) -> how many ranks
     seen: dict[int, dict[tuple[int, int], None]] = {}  # class -> where
     for cls, spot in zip(classes, _spots(placement), strict=True):
@@ -141,7 +141,7 @@ class LogGP:
         return self.L + 2 * self.o + self.G * size
 
     def points(self) -> Iterator[Point]:
-        """Two points of the straight line that this is."""
+        """Two points that define the straight line of these parameters."""
         low = int(self.low)
         for size in (low, low + (1 << 20)):
             gap, o = _ps(self.g + self.G * size), _ps(self.o)
@@ -149,7 +149,7 @@ class LogGP:
 
 
 TCP_IP = 40
-"""Bytes of a frame that are headers of TCP and IP."""
+"""Bytes of TCP and IP headers in a frame."""
 
 
 def _ps(seconds: float) -> int:
@@ -157,12 +157,12 @@ def _ps(seconds: float) -> int:
 
 
 def asks_from(protocol: Sequence[tuple[float, float, str]]) -> float:
-    """The smallest size whose protocol asks the receiver first; infinity without one."""
+    """The smallest message size (B) that is not sent eagerly; infinity if there is none."""
     return min((low for low, _, kind in protocol if kind != "eager"), default=float("inf"))
 
 
 def _straight(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
-    """(a, b) of a + b size, both >= 0, with the least squares of its relative errors."""
+    """(a, b) >= 0 of the line a + b size that minimizes the sum of squared relative errors."""
     used = [(s, v) for s, v in zip(sizes, values, strict=True) if v > 0]
     if not used:
         return 0.0, 0.0
@@ -183,9 +183,9 @@ def _straight(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, flo
 
 
 def fit(points: Sequence[Point], asks_from: float = float("inf")) -> list[LogGP]:
-    """L, o, g, G of a curve by least squares in relative error over its sizes; two sets if some messages ask first.
+    """L, o, g, G of a curve by least squares in relative error over its sizes; two sets if some messages are not eager.
 
-    G and L + 2o come from the one-way times, o from the overheads of both ends, g from the gaps given G.
+    G and L + 2o are fitted to the one-way times, o to the overheads of both ends, g to the gaps given G.
     """
     out = []
     for low, high in ((0.0, asks_from), (asks_from, float("inf"))):
@@ -204,7 +204,7 @@ def fit(points: Sequence[Point], asks_from: float = float("inf")) -> list[LogGP]
 
 
 def _constant(values: Sequence[int]) -> float:
-    """The constant with the least squares of its relative errors."""
+    """The constant that minimizes the sum of squared relative errors."""
     used = [v for v in values if v > 0]
     return sum(1 / v for v in used) / sum(1 / v**2 for v in used) if used else 0.0
 
@@ -231,9 +231,9 @@ def _numbers(p: Point) -> tuple[int, ...]:
 
 
 def _wire(room: Platform, p: Point, answer: Point) -> int:
-    """How long a message keeps a hub, which carries one frame at a time, from everybody else; 0 on any other link.
+    """How long (ps) a message occupies a hub, which carries one frame at a time; 0 on any other link.
 
-    At most until the answer of a PingPong sets out: what was sampled has the wire in it.
+    Limited to the time until the reply of a PingPong is sent, since the sampled times include the wire.
     """
     link = room.link
     if link.kind != "hub":
@@ -248,10 +248,10 @@ PROTOCOLS = ("protocol_same", "protocol_remote")
 def lowered(
     compiled: Row, fidelity: str, room: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
-    """The compiled rows of a model with its mechanism replaced by the curves that ``sample_of`` gives, and what could not be sampled.
+    """(the compiled configuration with the mechanism replaced by the curves of ``sample_of``, notes on what could not be sampled).
 
-    Hops, proxies, wait policies and the costs of calls go (they are in the overheads); protocols, the ranks' placement, processors
-    and rates of computation stay. Raises UsageError for a process to be killed that is no rank: there is no other.
+    Hops, proxies, wait policies and the costs of calls are removed (the overheads include them); protocols, the placement of ranks,
+    processors and rates of computation are kept. Raises UsageError if a process to be killed is not a rank: no others remain.
     """
     for name, _ in compiled["kills"]:
         if not name.startswith("rank "):
@@ -264,7 +264,7 @@ def lowered(
 def curved(
     compiled: Row, fidelity: str, room: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
-    """`lowered` where nobody is killed: also what a model that is nothing but curves compiles to."""
+    """`lowered` without killed processes; a model defined by curves also compiles with it."""
     classes = classes_of(placement, room)
     count = max(classes, default=0) + 1
     of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}
@@ -309,7 +309,7 @@ def curved(
         "convert_byte": 0.0,
         "convert_buffer": 0.0,
         "convert_call": 0.0,
-        # Whoever copies a message that asked first: what it cost is in the curve.
+        # Direct copies become rendezvous: their cost is in the curve.
         **{k: [(low, high, "eager" if kind == "eager" else "rendezvous") for low, high, kind in compiled[k]] for k in PROTOCOLS},
     }
     return compiled | lower, notes

@@ -1,6 +1,6 @@
-"""A runtime model that is a measured curve: its folder holds the points (``curve.csv``) and what is known about them (``fit.toml``).
+"""A runtime model defined by a measured curve: its folder holds the points (``curve.csv``) and facts about the fit (``fit.toml``).
 
-Hops are curves at every rung of the ladder: ``mechanism`` and ``curve`` are the same to the picosecond, ``loggp`` is fitted to them.
+Hops are curves at every level of fidelity: ``mechanism`` and ``curve`` agree to the picosecond, ``loggp`` is fitted to them.
 Matching, order, rendezvous, progress and collectives are the engine's, as for any model.
 """
 
@@ -36,11 +36,11 @@ KINDS = ("same", "same-cache", "same-bus", "same-apart", "remote")
 COLUMNS = ("pair", "way", "size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps", "port_ps", "both_ps")
 WORK_COLUMNS = ("what", "size_B", "ps")
 NEVER = "1024 GiB"
-"""An eager limit that no message reaches."""
+"""An eager limit that is never reached."""
 
 
 class FittedModel(RuntimeModel):
-    """Base of what ``retrompi fit`` and ``retrompi calibrate this-machine`` write; reads ``curve.csv`` and ``fit.toml`` of its folder."""
+    """Base of the models written by ``retrompi fit`` and ``retrompi calibrate this-machine``; reads ``curve.csv`` and ``fit.toml``."""
 
     eager_same = Param(NEVER, "B", "messages of one host from this size on ask the receiver first", source="assumed: all are sent at once")
     eager_remote = Param(
@@ -69,7 +69,7 @@ class FittedModel(RuntimeModel):
 
     @classmethod
     def _kind(cls, room: Platform, pair: Placement) -> str | None:
-        """Which of the curves is that of two ranks; None without one."""
+        """The pair kind of the curve for two ranks; None if none was measured."""
         have = read_curves(cls.folder() / "curve.csv")
         if pair[0] != pair[1]:
             return "remote" if "remote" in have else None
@@ -83,7 +83,7 @@ class FittedModel(RuntimeModel):
 
     @classmethod
     def sample(cls, room: Platform, pair: Placement) -> Sample:
-        """The curve of two ranks on the hosts (and cores) of ``pair``. Raises UsageError where none was measured (see `joins`)."""
+        """The curve of two ranks on the hosts (and cores) of ``pair``. Raises UsageError if none was measured (see `joins`)."""
         kind = cls._kind(room, pair)
         if kind is None:
             raise UsageError(f"model '{cls.name}': {cls.kinds_without_curve[pair[0] == pair[1]]}", code="wrong-placement")
@@ -115,11 +115,11 @@ class FittedModel(RuntimeModel):
             buffers = (found.get("buffers 1", []), found.get("buffers 2", []))
             base["work"] = work(call=calls, combine=found.get("combine", []), buffers=buffers)
         if self.joins(layout.platform, layout.placement):
-            return base  # whoever runs it asks `joins` first and says why it cannot be run
+            return base  # not run: `simulate.run` reports the reason given by `joins`
         return curved(base, "curve", layout.platform, layout.placement, lambda pair: self.sample(layout.platform, pair.hosts))[0]
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
-        """Nothing was measured about starting a job."""
+        """No steps: starting a job was not measured."""
         return [], ""
 
 
@@ -130,28 +130,28 @@ def _protocol(eager_below: float) -> list[tuple[float, float, str]]:
 
 
 def fit_meta(cls: type[RuntimeModel]) -> dict[str, Any]:
-    """What ``fit.toml`` says beside a model's numbers: its own for the model and its variants; {} without any."""
+    """The table ``meta`` of ``fit.toml`` for a model and its variants; {} if there is none."""
     meta: dict[str, Any] = fit_tables(cls.folder()).get(cls.name.partition(":")[0], {}).get("meta", {})
     return meta
 
 
 def sizes_seen(cls: type[RuntimeModel]) -> dict[str, tuple[int, ...]]:
-    """Pair kind -> the message sizes (bytes) that a fitted model's fit has seen; {} for a model that is not a fit of sizes."""
+    """Pair kind -> the message sizes (bytes) that a model was fitted to; {} for other models."""
     seen = fit_meta(cls).get("sizes_seen", {})
     return {str(kind): tuple(int(s) for s in sizes) for kind, sizes in seen.items()}
 
 
 def work_names() -> list[str]:
-    """What ``work.csv`` may hold: ``call OPERATION`` (as in a trace), ``combine``, ``buffers 1``, ``buffers 2``."""
+    """The names allowed in ``work.csv``: ``call OPERATION`` (as in a trace), ``combine``, ``buffers 1``, ``buffers 2``."""
     from retrompi._engine import collective_algorithms
 
     return [*(f"call {operation}" for operation in collective_algorithms()), "combine", "buffers 1", "buffers 2"]
 
 
 def read_work(file: Path) -> dict[str, list[tuple[int, int]]]:
-    """The points (bytes, picoseconds) of a ``work.csv``, by what they are of; {} without such a file.
+    """Name (one of `work_names`) -> points (bytes, picoseconds) of a ``work.csv``; {} if there is no such file.
 
-    Raises InputError with file and line when it is none.
+    Raises InputError with file and line for an invalid file.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -182,9 +182,9 @@ def read_work(file: Path) -> dict[str, list[tuple[int, int]]]:
 
 
 def read_curves(file: Path) -> dict[str, Sample]:
-    """The samples of a ``curve.csv``: rows of `COLUMNS`, ``way`` ``there`` or ``back``; without rows ``back`` both ways are alike.
+    """The samples of a ``curve.csv``: rows of `COLUMNS`, ``way`` ``there`` or ``back``; without rows ``back`` both directions are alike.
 
-    Raises InputError with file and line when it is no such file.
+    Raises InputError with file and line for an invalid file.
     """
     try:
         stat = file.stat()

@@ -1,4 +1,4 @@
-"""The Rinf1 benchmark's rates from a run: what a program of the time saw, whose clock stands still between two ticks."""
+"""The rates of the Rinf1 benchmark from a run, as measured with a clock of limited resolution."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["readings", "table"]
 def readings(result: Result, tick: float) -> list[dict[str, Any]]:
     """Rows kernel, n, repetitions, seconds, clock_s, rate, seen from the marks ``kernel NAME n N reps R`` of rank 0.
 
-    ``seconds`` is the time that passed, ``clock_s`` what a clock with ``tick`` s shows of it; ``rate`` and ``seen`` the
-    operations a second by one and the other.
+    ``seconds`` is the elapsed time, ``clock_s`` the reading of a clock with period ``tick`` (s); ``rate`` and ``seen`` are the
+    operations per second by the former and the latter.
     """
     marks = [m for m in result.marks if m["rank"] == 0]
     tick_ps = round(tick / PS)
@@ -30,7 +30,7 @@ def readings(result: Result, tick: float) -> list[dict[str, Any]]:
             continue
         which, n, reps = kernels.loop(words[1]), int(words[3]), int(words[5])
         passed = after["time_ps"] - mark["time_ps"]
-        # A program that saw no time pass could not print a rate: it has seen at most one tick.
+        # No rate can be computed from zero ticks: at least one is assumed.
         ticks = max(1, after["time_ps"] // tick_ps - mark["time_ps"] // tick_ps)
         done = which.counted * which.turns(n) * reps
         rows.append({"kernel": which.key, "n": n, "repetitions": reps, "seconds": passed * PS, "clock_s": ticks * tick,
@@ -39,9 +39,9 @@ def readings(result: Result, tick: float) -> list[dict[str, Any]]:
 
 
 def table(rows: Iterable[Mapping[str, Any]], machine: kernels.Machine | None = None) -> list[dict[str, Any]]:
-    """One row a loop: kernel, title, statement, claim, min, max (flop/s by the clock), at_min, at_max (lengths), rinf, n_half.
+    """One row per loop: kernel, title, statement, claim, min, max (flop/s by the clock), at_min, at_max (lengths), rinf, n_half.
 
-    The last two need a machine.
+    The last two are None without a ``machine``.
     """
     by: dict[str, list[Mapping[str, Any]]] = {}
     for r in rows:

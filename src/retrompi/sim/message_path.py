@@ -1,4 +1,4 @@
-"""The path of a message: what the engine records of each packet, of what crosses cards and wires for it, and of every process meanwhile.
+"""The path of a message: the packets, the network traffic and work they cause, and the activity of all processes.
 
     told = simulate.message_path(Question("wmpi", "nt-pair", Message(100_000)))
     there = told.directions[0]               # from the call of MPI_Send to the return of MPI_Recv
@@ -18,21 +18,21 @@ from typing import Any
 __all__ = ["KINDS", "Channel", "Direction", "Link", "MessagePath", "NetworkPacket", "PacketTransit", "Process", "Stretch", "Work"]
 
 KINDS = ("data", "request", "ready", "matched", "done")
-"""What a packet is: data; a rendezvous's request to send and its answer; a synchronous send's match; the end of a direct copy."""
+"""Kinds of packets: data; rendezvous request to send and its reply; match of a synchronous send; end of a direct copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A stretch of the chain of causes: ``stage`` of ``who`` (a process, a host's kernel or card, the wire, the clock)."""
+    """An interval of the critical path: ``stage`` of ``who`` (a process, a host's kernel or card, the wire, the clock); times in ps."""
 
     begin: int
     end: int
     stage: str
     who: str
     process: int
-    """Place in `MessagePath.processes`, -1: no process."""
+    """Index in `MessagePath.processes`, -1: no process."""
     packet: int
-    """Place in `MessagePath.packets`, -1: none."""
+    """Index in `MessagePath.packets`, -1: none."""
 
     @property
     def took(self) -> int:
@@ -42,7 +42,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One direction of a message: there, or back. The links of ``chain`` follow each other without a gap from ``begin`` to ``end``."""
+    """One direction of a message exchange. The links of ``chain`` are contiguous from ``begin`` to ``end`` (ps)."""
 
     begin: int
     end: int
@@ -56,7 +56,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What a process did for a time; ``why`` says what it waited for where ``stage`` is ``wait``."""
+    """An interval of a process in one ``stage``; ``why`` is what it waited for if that is ``wait``."""
 
     begin: int
     end: int
@@ -66,7 +66,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A rank, proxy or daemon, or a thread that is none of the job's (without a name)."""
+    """A rank, proxy or daemon, or a thread that does not belong to the job (unnamed)."""
 
     name: str
     host: str
@@ -75,7 +75,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A one-way channel between two processes (places in `MessagePath.processes`); ``total`` ``unit`` of ``resource``, if limited."""
+    """A one-way channel between two processes (indices in `MessagePath.processes`); ``total`` ``unit`` of ``resource``, if limited."""
 
     number: int
     source: int
@@ -88,11 +88,11 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class PacketTransit:
-    """The transit of an MPI packet through a channel (``channel`` -1: the receiver copies straight out of the sender's memory).
+    """The transit of an MPI packet through a channel (``channel`` -1: the receiver copies directly from the sender's memory).
 
-    ``queued``: its process wants to send it; ``copy_in_begin``: there is room and the process begins to copy it into the channel;
-    ``copy_in_end``: it has; ``copy_out_begin`` and ``copy_out_end``: the other process begins to copy it out, and has it. -1: not before
-    the run ended. ``message`` and ``bytes``: of the message, of this packet.
+    ``queued``: queued for sending; ``copy_in_begin``: there is space and the process begins to copy it into the channel;
+    ``copy_in_end``: copied in; ``copy_out_begin`` and ``copy_out_end``: the other process begins and completes copying it out. -1: not
+    before the run ended. ``message`` and ``bytes``: size of the message and of this packet in bytes.
     """
 
     channel: int
@@ -115,7 +115,7 @@ class PacketTransit:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPacket:
-    """What kernels, cards and the wire move: ``segment ack credit datagram 'datagram ack' transfer read curve``; hosts by their place."""
+    """A unit moved by kernels, cards and the wire: ``segment ack credit datagram 'datagram ack' transfer read curve``; hosts by index."""
 
     kind: str
     channel: int
@@ -127,7 +127,7 @@ class NetworkPacket:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Work of a host's kernel or card, of the wire or of a timer: ``stage`` from ``start`` to ``end``, ``before`` from ``asked`` on."""
+    """Work of a host's kernel or card, of the wire or of a timer: ``before`` from ``asked``, ``stage`` from ``start`` to ``end``."""
 
     where: str
     stage: str
@@ -149,7 +149,7 @@ _WIDTHS = {"kind": "b", "first": "b", "last": "b", "channel": "i", "source": "i"
 
 @dataclass(frozen=True, slots=True)
 class MessagePath:
-    """All that was recorded from the begin of the first direction to the end of the last one."""
+    """Everything recorded from the beginning of the first direction to the end of the last."""
 
     hosts: list[str]
     directions: list[Direction]
@@ -161,7 +161,7 @@ class MessagePath:
 
     @staticmethod
     def from_engine(told: Mapping[str, Any]) -> MessagePath:
-        """From what the engine returns."""
+        """From the record ``told`` returned by the engine."""
         stages, waits = told["stages"], told["waits"]
         directions = []
         for direction in told["directions"]:
@@ -192,7 +192,7 @@ class MessagePath:
         )
 
     def of(self, direction: int) -> list[PacketTransit]:
-        """The transits that belong to the message of a direction, in the order in which they were asked for."""
+        """The transits of the message of a direction (index in ``directions``), in the order in which they were queued."""
         it = self.directions[direction]
         first = next((p for p in self.transits if p.sent >= it.begin and p.kind in ("data", "request")), None)
         if first is None:

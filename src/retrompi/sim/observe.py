@@ -1,4 +1,4 @@
-"""What is observed of a run beside its times. No time changes by it, so it is no part of a question."""
+"""What is observed of a run beside its times. Observation changes no times, so it is not part of a question."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["NOTHING", "Observe"]
 
 @dataclass(frozen=True)
 class Observe:
-    """``anatomy``: where rank 0's time goes between its two marks ``between``; ``timeline``: states, calls and messages; ``profile``: the
-    calls summed up; ``directions`` (from rank, its mark, to rank, its mark; with ``anatomy``): the path of what is sent between them."""
+    """``anatomy``: the breakdown of rank 0's time between its two marks ``between``; ``timeline``: states, calls and messages; ``profile``:
+    totals of the calls; ``directions`` (from rank, its mark, to rank, its mark; with ``anatomy``): the path of messages between them."""
 
     anatomy: bool = False
     between: tuple[str, str] = ("anatomy", "end")

@@ -1,4 +1,4 @@
-"""Before a run: what a trace holds, and what each runtime will do with it."""
+"""Checks before a run: the contents of a trace, and how far each runtime supports it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PROBE_MESSAGES = 400
 
 
 def messages(info: Mapping[str, Any], communicators: Sequence[Mapping[str, Any]]) -> int:
-    """Messages that a replay sends, about: point-to-point as counted, collectives by the trees and rings that the runtimes use.
+    """Approximate number of messages sent by a replay: point-to-point as counted, collectives by the usual trees and rings.
 
     ``info`` is `Trace.info`, ``communicators`` is `Trace.communicators`.
     """
@@ -61,9 +61,9 @@ def _of_collectives(comm: Mapping[str, Any]) -> float:
 
 
 def summary(trace: Trace) -> dict[str, Any]:
-    """What `Trace.info`, `Trace.traffic` and `Trace.communicators` tell, with the messages of a replay and two shares.
+    """The facts of `Trace.info`, `Trace.traffic` and `Trace.communicators`, with the messages of a replay and two shares.
 
-    ``wildcard_share`` is that of the receives that name no source, ``matched_share`` that of these whose match is recorded.
+    ``wildcard_share`` is the share of receives from any source, ``matched_share`` the share of these with a recorded match.
     """
     info, traffic, comms = trace.info(), trace.traffic(), trace.communicators()
     return {
@@ -77,11 +77,11 @@ def summary(trace: Trace) -> dict[str, Any]:
 
 
 def support(question: Question | Resolved) -> dict[str, Any]:
-    """What becomes of a trace on a runtime: ``simulated``, ``approximated`` or ``refused``, and why, with file and line.
+    """The support level of a trace on a runtime: ``simulated``, ``approximated`` or ``refused``, and why, with file and line.
 
-    Refused is what no runtime simulates (`Trace.unsupported`) and one-sided calls on a runtime without them. Approximated: lines that are
-    accepted and ignored, collectives that differ between ranks, and calls of MPI-3 on a runtime that is older than it, which run on what
-    the runtime has. ``lines`` counts the lines, of kinds of calls the first.
+    Refused: actions that no runtime simulates (`Trace.unsupported`), and one-sided calls on a runtime without them. Approximated: lines
+    that are accepted but ignored, collectives that differ between ranks, and MPI-3 calls on an older runtime, which are composed of its
+    own operations. ``lines`` counts the lines concerned, for a kind of call only the first.
     """
     asked = Resolved.of(question)
     trace, model = asked.trace, asked.question.model
@@ -119,16 +119,16 @@ def _ended_before(years: str, year: int) -> bool:
 
 
 def estimate(told: Mapping[str, Any], question: Question | Resolved) -> dict[str, float]:
-    """Memory and time that a replay of a trace, of which `summary` told, will take: memory_B of the trace's columns in both processes,
-    seconds from a short run.
+    """Estimated memory and wall-clock time of a replay; ``told`` is the `summary` of the trace.
 
-    A PingPong of messages of the trace's mean length is replayed on the runtime and timed; the simulated program may contend more.
+    Keys: memory_B (the columns of the trace in both processes), seconds, messages_per_s. The rate is that of a short PingPong with the
+    mean message size of the trace on the same runtime; the program may have more contention.
     """
     asked = Resolved.of(question)
     sent = max(sum(count for _, count in told["sizes"]), 1)
     size = int(told["bytes_sent"] // sent)
     probe = asked.changed(workload=pingpong([size], PROBE_MESSAGES // 2))
-    simulate.run(asked.changed(workload=pingpong([0], 1)))  # the server is up before the clock runs
+    simulate.run(asked.changed(workload=pingpong([0], 1)))  # start the server before timing
     began = time.perf_counter()
     result = simulate.run(probe)
     simulate.require_completed(result, f"a short PingPong of {size} B")

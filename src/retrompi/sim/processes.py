@@ -1,8 +1,8 @@
-"""What all processes that simulate have in common: how many there are, how they end, and what is said of that.
+"""Common functions of simulating processes: their number, their termination, and messages about it.
 
-Three kinds use it: the server behind one thread's simulations (`retrompi.sim.worker`), the workers of a study
-(`retrompi.studies.worker_pool`) and the jobs of the studio (`retrompi.studio.jobs`). Each leads a process group of its own: Ctrl-C
-at a terminal is for the one who asked, who then ends the group, the simulation with it.
+Three kinds of processes use them: the server behind one thread's simulations (`retrompi.sim.worker`), the workers of a study
+(`retrompi.studies.worker_pool`) and the jobs of the studio (`retrompi.studio.jobs`). Each leads its own process group: Ctrl-C
+at a terminal reaches only the parent, which then ends the group and with it the simulation.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ _PR_SET_PDEATHSIG = 1
 
 
 def processors() -> int:
-    """How many processors this process may use: so many simulations run side by side by default."""
+    """Number of processors available to this process; the default number of concurrent simulations."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def end_with_parent(parent: int) -> None:
-    """In a child: be ended when ``parent`` is, by whatever (Linux: prctl PR_SET_PDEATHSIG)."""
+    """In a child: die when ``parent`` dies, for whatever reason (Linux: prctl PR_SET_PDEATHSIG; no effect elsewhere)."""
     if sys.platform == "linux":
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it had died before
+        if os.getppid() != parent:  # the parent died before the call
             os._exit(1)
 
 
 def kill_group(leader: int) -> None:
-    """End the process group of ``leader`` at once; nothing where it is gone."""
+    """Kill the process group of ``leader``; no effect if it no longer exists."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
 
 
 def how_ended(code: int) -> str:
-    """An exit code in words; below zero it is that of a signal, as `subprocess` and `os.waitstatus_to_exitcode` give it."""
+    """An exit code as text; negative for a signal, as in `subprocess` and `os.waitstatus_to_exitcode`."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def last_words(code: int, said: bytes) -> str:
-    """How a process ended and the last line of what it wrote to stderr."""
+    """How a process ended, and the last line that it wrote to stderr."""
     lines = [line for line in said.decode(errors="replace").splitlines() if line.strip()]
     return f"{how_ended(code)}; last words: {lines[-1].strip()}" if lines else how_ended(code)

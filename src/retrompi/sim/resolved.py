@@ -1,5 +1,5 @@
-"""A question with its names looked up: model class, values, platform with overrides, trace, placement. This is done once for a run; from
-here on nobody asks the registry again."""
+"""A question with its names resolved: model class, values, platform with overrides, trace, placement. Names are looked up once
+per run."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ MODES = ("shared", "distributed")
 def place(platform: Platform, mode: str | Sequence[int], ranks: int) -> Placement:
     """Host index of every rank: ``shared`` puts all on the first host, ``distributed`` one on each in turn.
 
-    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown
-    mode, a wrong length or a host that is not there.
+    A named placement of the platform is used from its first rank on, a list as given. Raises UsageError for an unknown
+    mode, a wrong length or a host that does not exist.
     """
     if isinstance(mode, str):
         mode = platform.placement(mode)
@@ -62,8 +62,8 @@ def _of_model(sets: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """What a question comes to. The trace is made or read, and the ranks placed, when somebody asks for them: a run that is found in
-    the store needs neither. ``values`` note who reads them."""
+    """A resolved question. The trace is generated or read, and the ranks placed, on first access: a run found in the store needs
+    neither. ``values`` record the parts that read them."""
 
     question: Question
     model: type[RuntimeModel]
@@ -74,7 +74,7 @@ class Resolved:
 
     @classmethod
     def of(cls, question: Question | Resolved) -> Resolved:
-        """Looks the names up; what is resolved already stays as it is. Raises UsageError for an unknown name, key, unit or placement."""
+        """Resolves a question, unless it already is. Raises UsageError for an unknown name, key, unit or placement."""
         if isinstance(question, Resolved):
             return question
         model, platform = registry.model(question.model), registry.platform(question.platform)
@@ -92,13 +92,13 @@ class Resolved:
         return cls(question, model, values, platform, room)
 
     def changed(self, **fields: Any) -> Resolved:
-        """The same model on the same platform with other fields of the question (no names, no overrides), its values unread."""
+        """The same model on the same platform with other fields of the question (no names, no overrides), with fresh `Values`."""
         values = model_values(self.model, _of_model(self.question.sets))
         return Resolved(replace(self.question, **fields), self.model, values, self.platform, self.room)
 
     @cached_property
     def trace(self) -> Trace:
-        """The program as a trace."""
+        """The program as a trace; raises UsageError for a workload without one."""
         workload = self.question.workload
         if isinstance(workload, Replay):
             return workload.trace
@@ -110,7 +110,7 @@ class Resolved:
 
     @cached_property
     def ranks(self) -> int:
-        """How many ranks the job has."""
+        """Number of ranks of the job."""
         workload = self.question.workload
         return workload.ranks if isinstance(workload, Starts) else self.trace.ranks
 
@@ -121,25 +121,25 @@ class Resolved:
 
     @property
     def program(self) -> Program:
-        """What the trace does not say."""
+        """The facts about the program that are not in its trace."""
         workload = self.question.workload
         return workload.program if isinstance(workload, Replay) else Program()
 
     @property
     def mode(self) -> str:
-        """The placement in one spelling: ``shared``, ``distributed``, a placement's name, or host indices with commas."""
+        """The placement in canonical form: ``shared``, ``distributed``, a placement's name, or host indices with commas."""
         given = self.question.placement
         found = self.room.placement(given) if isinstance(given, str) else given
         return found if isinstance(found, str) else ",".join(map(str, found))
 
     @cached_property
     def apart(self) -> str:
-        """Why the runtime cannot join the job's hosts; empty when it can."""
+        """Why the runtime cannot run the job across its hosts; empty if it can."""
         return self.model().joins(self.room, self.placement)
 
     @cached_property
     def jobs(self) -> list[tuple[JobSpec, Resolved]]:
-        """The further jobs, each with a name, on the same platform. Raises UsageError with the job's name in front."""
+        """The further jobs, each with a name, on the same platform. Raises UsageError, beginning with the job's name."""
         found = []
         for spec in named(self.question.beside.jobs):
             model = registry.model(spec.model)
@@ -149,7 +149,7 @@ class Resolved:
             )  # fmt: skip
             try:
                 job = Resolved(asked, model, model_values(model, spec.alone()), self.platform, self.room)
-                job.placement  # noqa: B018 what is wrong with it is told with the name of the job
+                job.placement  # noqa: B018 evaluated so that its error names the job
             except UsageError as error:
                 raise UsageError(f"{spec.name}: {error}", code=error.code) from None
             found.append((spec, job))
@@ -157,7 +157,7 @@ class Resolved:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that determines the run beside the code: what a process keeps answers under."""
+        """A hash of everything that determines the run except the engine's code; the key of results cached in a process."""
         q = self.question
         return canonical_hash(
             [self.model.hash(), self.room.hash, self.values.as_dict(), q.workload.facts(), self.mode, q.cores, q.seed, q.fidelity]

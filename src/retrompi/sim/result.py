@@ -1,4 +1,4 @@
-"""What became of a run."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Result"]
 
 @dataclass
 class Result:
-    """What became of a run. Times in simulated seconds (``_ps`` in picoseconds), sizes in bytes."""
+    """The result of a run. Times in simulated seconds (``_ps`` in picoseconds), sizes in bytes."""
 
     outcome: str
     detail: str
@@ -39,23 +39,23 @@ class Result:
     events: int = 0
     section: dict[str, Any] | None = None
     diagnosis: dict[str, Any] = field(default_factory=dict)
-    """Of a run that did not complete: ``summary``, ``told`` and tables (docs of `retrompi.sim.diagnosis`)."""
+    """For a run that did not complete: ``summary``, ``told`` and tables (described in `retrompi.sim.diagnosis`)."""
     timeline: Any = None
-    """The `retrompi.sim.timeline.Timeline` that was asked for."""
+    """The `retrompi.sim.timeline.Timeline`, if requested."""
     message_path: Any = None
-    """The `retrompi.sim.message_path.MessagePath` between the directions that were asked for."""
+    """The `retrompi.sim.message_path.MessagePath` of the requested directions."""
     profile: dict[str, Any] = field(default_factory=dict)
-    """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
+    """If requested: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
     (-1: never)."""
     used: list[str] = field(default_factory=list)
-    """The parameters of the model and numbers of the platform that the run used, as ``--set`` takes them."""
+    """The parameters of the model and values of the platform that the run used, in the form of ``--set``."""
     collectives: list[dict[str, Any]] = field(default_factory=list)
-    """Which algorithms ran: operation, algorithm, calls (of all members)."""
+    """The collective algorithms used: operation, algorithm, calls (summed over all members)."""
     lost: int = 0
-    """Frames that something that was down has taken."""
+    """Number of frames lost to failures."""
     failed: str = ""
-    """What was down and took frames: ``link server down from 1 s on (3 frames lost)``."""
+    """The failures that lost frames: ``link server down from 1 s on (3 frames lost)``."""
     traffic: list[dict[str, Any]] = field(default_factory=list)
-    """What became of the traffic beside the job: `retrompi.spec.cross_traffic.told`."""
+    """The results of cross traffic, as returned by `retrompi.spec.cross_traffic.told`."""
     jobs: list[dict[str, Any]] = field(default_factory=list)
-    """What became of the further jobs, as `retrompi.spec.cojobs.told`; all else is of the first."""
+    """The results of further jobs, as returned by `retrompi.spec.cojobs.told`; all other fields are of the first job."""

@@ -1,6 +1,6 @@
-"""What the coarser rungs are made of: each pair kind of a run sampled once in a process, and once in a store.
+"""Samples for the coarser levels of fidelity: each pair kind of a run is sampled once per process, and once per store.
 
-The runs are made by the function that a `Samples` is given, so that the simulation can ask for the samples that it needs itself.
+`Samples` receives the function that simulates, so that the simulation itself can request the samples it needs.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _GUARD = threading.Lock()
 
 
 class Shelf(Protocol):
-    """Where samples outlive the process: a store."""
+    """Persistent storage of samples: a store."""
 
     def has(self, asked: Resolved) -> bool:
-        """Whether this sample need not be offered again."""
+        """Whether this sample is stored already."""
 
     def facts(self, asked: Resolved, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The kept sample, or what ``measure`` gives, kept from now on."""
+        """The stored sample, or else the result of ``measure``, which is then stored."""
 
 
 class Samples:
@@ -48,7 +48,7 @@ class Samples:
         self.run, self.shelf = run, shelf
 
     def of(self, asked: Resolved, pair: Pair) -> Sample:
-        """The sample of a pair kind: the model's own if it is one, else from this process, from the shelf, or measured now."""
+        """The sample of a pair kind: that of a fitted model, or else from this process, from the store, or measured now."""
         if issubclass(asked.model, FittedModel):
             return asked.model.sample(asked.room, pair.hosts)
         at = asked.changed(
@@ -67,12 +67,12 @@ class Samples:
             return _KNOWN[at.key]
 
     def prepare(self, asked: Resolved) -> None:
-        """Has every sample that a run below ``mechanism`` needs."""
+        """Measures or loads every sample that a run at a level below ``mechanism`` needs."""
         for pair in pairs_of(classes_of(asked.placement, asked.room), asked.placement, asked.room):
             self.of(asked, pair)
 
     def loggp(self, asked: Resolved) -> list[LogGP]:
-        """The LogGP parameters of a model between the first two ranks, from the first towards the second."""
+        """The LogGP parameters of a model from the first rank to the second."""
         pair = pairs_of(classes_of(asked.placement, asked.room), asked.placement, asked.room)[0]
         sample = self.of(asked, pair)
         compiled = compile_runtime(asked.model, asked.values.fresh(), Layout(asked.room, asked.placement)).rows
@@ -89,7 +89,7 @@ class Samples:
         hops, protocol = compiled[where], compiled[f"protocol_{where}"]
         a, b = (at.room.hosts[h] for h in pair.hosts)
         processors = int(a.cores) // 2 if pair.same else int(min(a.cores, b.cores))
-        if pair.hosts.cores:  # two ranks on two cores are the pair; others would be another
+        if pair.hosts.cores:  # further pairs on other cores would be another pair kind
             processors = 1
         return sampling.measure(
             run,

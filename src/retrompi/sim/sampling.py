@@ -1,12 +1,12 @@
-"""What the mechanism does with single messages between two ranks: the measurements that a curve is made from.
+"""Measurements of single messages between two ranks at ``mechanism`` fidelity, from which a curve is made.
 
-Four small traces a pair of ranks, each run once at ``mechanism`` fidelity:
+Four small traces per pair of ranks, each run once at ``mechanism`` fidelity:
 
 - *PingPong* with a mark around every call: the one-way time T, and the time inside a send whose receive is posted;
-- *late receives* of messages that have long arrived (or wait for the receiver to make room): the receiver's own work;
-- a *stream* one way, with every receive posted: how often a channel carries a message, and, from as many pairs of ranks as the
-  processors can run, how often a host's port does;
-- the same *both ways* at once: how often a port does when it has both directions to serve.
+- *late receives* of messages that arrived long before (or wait for space at the receiver): the receiver's own work;
+- a *stream* in one direction, with every receive posted: the time per message of a channel and, from as many pairs of ranks as the
+  processors can run, of a host's port;
+- the same *in both directions* at once: the time per message of a port that serves both directions.
 
 Times are integers in picoseconds on the hosts themselves, sizes bytes.
 """
@@ -29,18 +29,18 @@ __all__ = ["NotSampled", "Point", "Sample", "measure", "sizes_for"]
 
 KIB = 1024
 STREAM_SIZES = (0, KIB, 8 * KIB, 64 * KIB, 256 * KIB)
-"""Sizes of streams and late receives; between them straight lines, beyond them the last rate."""
+"""Sizes (B) of streams and late receives; interpolated linearly, extrapolated at the last rate."""
 LATE_LIMIT = 2 * 1024 * KIB
 SHORT, LONG = 4, 12
-"""Messages of the two streams whose difference is the steady state."""
+"""Numbers of messages of the two streams; their difference is in steady state."""
 MOST_PAIRS = 2
 LATE_S = 0.05
-"""How late a late receive is at least, seconds; three one-way times more."""
+"""Delay of a late receive in seconds, in addition to three round trips."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A message of ``size`` bytes in one direction; picoseconds. See `retrompi.sim.fidelity` for what each means at ``curve``."""
+    """A message of ``size`` bytes in one direction; times in picoseconds. `retrompi.sim.fidelity` explains their use at ``curve``."""
 
     size: int
     send: int
@@ -52,24 +52,24 @@ class Point:
 
     @property
     def time(self) -> int:
-        """One way: half of a PingPong's round trip on two equal hosts."""
+        """One-way time: half the round trip of a PingPong between two equal hosts."""
         return self.send + self.transit + self.recv
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Two ranks: the points from the first to the second and back, what a first message costs more, and remarks on what failed."""
+    """Two ranks: the points in both directions, the extra cost of a first message (ps), and notes on failed measurements."""
 
     there: tuple[Point, ...]
     back: tuple[Point, ...]
     connect: int
     limit: int | None = None
-    """The smallest size at which the mechanism did not complete, and how it ended; None: it carried all of them."""
+    """The smallest size at which the mechanism did not complete, and how it ended; None: all completed."""
     reason: str = ""
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON facts, for the store."""
+        """As JSON values, for the store."""
         return asdict(self)
 
     @classmethod
@@ -88,14 +88,14 @@ class NotSampled(RetrompiError):
         super().__init__(f"no curve can be sampled: {outcome}: {detail}")
         self.outcome, self.detail = outcome, detail
 
-    def __reduce__(self) -> tuple[type[NotSampled], tuple[str, str]]:  # it crosses pipes between workers
+    def __reduce__(self) -> tuple[type[NotSampled], tuple[str, str]]:  # pickled between workers
         return type(self), (self.outcome, self.detail)
 
 
 def sizes_for(hops: Iterable[dict[str, Any]], protocol: Sequence[tuple[float, float, str]]) -> tuple[int, ...]:
-    """The sizes a curve is sampled at: the papers', and both sides of every bound that the model's own rows state.
+    """The sizes (B) at which a curve is sampled: those of the papers, and both sides of every bound in the channel specifications.
 
-    Bounds are the largest packet of a hop and the ends of its protocol's ranges: a curve steps there.
+    Bounds, where a curve may have a step, are the largest packet of a hop and the limits of the protocol's ranges.
     """
     top = DEFAULT_SIZES[-1]
     bounds = {int(h["packet"]) + 1 for h in hops} | {int(low) for low, _, _ in protocol}
@@ -164,7 +164,7 @@ def _late_trace(sizes: Sequence[int], late: Callable[[int], float]) -> Trace:
     for me in (1, 0):  # who receives
         you = 1 - me
         for s in sizes:
-            # The receiver tells when it begins to sleep, so that both know that the message arrives while it does.
+            # The receiver signals before it sleeps, so that the message arrives during its sleep.
             ranks[you] += [f"recv {me} 1 0 6", f"send {me} 0 {s} 6", f"recv {me} 1 0 6"]
             asleep = [f"send {you} 1 0 6", f"sleep {late(s)!r}"]
             ranks[me] += [*asleep, f"# mark {s}", f"recv {you} 0 {s} 6", "# mark got", f"send {you} 1 0 6"]
@@ -185,7 +185,7 @@ def _stream_trace(sizes: Sequence[int], pairs: int, both: bool) -> Trace:
             for me, lines in enumerate(ranks):
                 other = me + pairs if me < pairs else me - pairs
                 sends, receives = both or me < pairs, both or me >= pairs
-                # Receives are posted before anybody sends; the answer ends a stream where it is received.
+                # The barriers ensure that receives are posted before any send, and that a stream is timed until it is received.
                 lines += [f"irecv {other} 0 {s} 6"] * (n if receives else 0)
                 lines += ["barrier", f"# mark {s} {n}"]
                 lines += [f"isend {other} 0 {s} 6"] * (n if sends else 0)
@@ -194,7 +194,7 @@ def _stream_trace(sizes: Sequence[int], pairs: int, both: bool) -> Trace:
 
 
 def _stream(result: Result) -> dict[int, int]:
-    """Size -> time a message of a stream adds, the streams of all pairs running at once."""
+    """Size -> time (ps) per further message of a stream, the streams of all pairs running concurrently."""
     took: dict[tuple[int, int], int] = {}
     for (label, t), (after, u) in pairwise(_marks(result, 0)):
         if after == "end" and label != "end":
@@ -207,12 +207,12 @@ def _stream(result: Result) -> dict[int, int]:
 
 
 def _around(bound: float) -> tuple[int, ...]:
-    """Both sides of the size from which messages ask first, and one well above it for the rate from there on."""
+    """Both sides of the eager limit, and twice that size for the rate above it."""
     return () if bound == float("inf") else (int(bound) - 1, int(bound), 2 * int(bound))
 
 
 def _line(known: dict[int, int], size: int) -> int:
-    """Piecewise linear between the sizes of ``known``, beyond them the last rate; 0 without any."""
+    """Piecewise linear interpolation of ``known``, extrapolated at the last rate; 0 if it is empty."""
     if not known:
         return 0
     sizes = sorted(known)
@@ -224,7 +224,7 @@ def _line(known: dict[int, int], size: int) -> int:
 
 
 def _fits(total: int, sends: tuple[int, int], receives: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The four overheads of a round trip, cut so that they fit into it: receivers first, whose work may overlap the senders'."""
+    """The four overheads of a round trip, reduced to fit into it: those of the receivers first, which may overlap the senders'."""
 
     def cut(a: int, b: int, room: int) -> tuple[int, int]:
         return (a, b) if a + b <= room else (a * room // (a + b), b * room // (a + b))
@@ -240,9 +240,9 @@ Run = Callable[["Trace", Sequence[int]], "Result"]
 def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, connects: bool, alike: bool) -> Sample:
     """Samples two ranks. ``run(trace, sides)`` simulates with rank r on the side ``sides[r]`` (0 or 1).
 
-    ``pairs`` ranks a side stream at once; messages from ``eager_below`` bytes on wait for their receiver, so no receive of one
-    can be late; ``connects``: the model charges the first message; ``alike``: both sides are the same kind of host, so that both
-    directions share one curve. Raises `NotSampled` when not even the smallest PingPong completes.
+    ``pairs`` ranks a side stream at once; messages of ``eager_below`` bytes or more wait for their receiver and are not sampled
+    with late receives; ``connects``: the first message costs more; ``alike``: both sides are the same kind of host, so that both
+    directions share one curve. Raises `NotSampled` if not even the smallest PingPong completes.
     """
     notes: list[str] = []
     result = run(_pingpong_trace(sizes), (0, 1))
@@ -260,7 +260,7 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
         result = run(trace, sides)
         if result.outcome == "completed":
             return result
-        # The cause alone: what follows it names messages of the sampling, which nobody asked for.
+        # Only the cause: the rest refers to messages of the sampling, not of the user's run.
         notes.append(f"{what} not sampled: {result.outcome}: {result.detail.partition(': ')[0]}")
         return None
 
@@ -280,10 +280,10 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
         if alike:
             sends, recvs = (sum(sends) // 2,) * 2, (sum(recvs) // 2,) * 2
         rest = total - sum(sends) - sum(recvs)
-        # A stream cannot be slower than one message after the other; what looks like it is a stall of its own.
+        # A stream cannot be slower than successive round trips; a longer time is a stall.
         gap = min(_line(gaps, s), total // 2)
         port = min(_line(ports, s), gap)
-        # Nor may the port still be busy with a PingPong's message when its answer leaves.
+        # The port must be free again when the reply of a PingPong is sent.
         both = min(_line(boths, s), port, rest // 2 + recvs[1] + sends[1], rest // 2 + recvs[0] + sends[0])
         there.append(Point(s, sends[0], rest // 2, recvs[1], gap, port, both))
         back.append(Point(s, sends[1], rest - rest // 2, recvs[0], gap, port, both))

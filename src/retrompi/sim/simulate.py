@@ -1,7 +1,7 @@
 """Running a model on a platform: traces, PingPong curves, the anatomy of a message, start-up.
 
-Everything that simulates goes through `run`: parameters are resolved and compiled to plain rows, a worker process runs
-the engine, and its answer comes back as a `Result`.
+Every simulation goes through `run`: parameters are resolved and compiled to channel specifications, a worker process runs
+the engine, and its answer is returned as a `Result`.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ EXPLAIN_REPETITIONS = 6
 
 
 class SimulationEnded(RetrompiError):
-    """A benchmark did not complete: the outcome is a result, with exit code 1."""
+    """A benchmark did not complete; exit code 1, since the outcome is a result, not an error."""
 
     exit_code = 1
     code = "not-completed"
 
 
 def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[Compiled] = ()) -> CompiledRuntime:
-    """The runtime of what is asked as the engine is given it, for a program of ``calls``.
+    """The runtime of a question compiled for the engine, for a program that makes ``calls``.
 
-    Refuses an override that such a run does not use unless the question accepts idle ones; ``others`` are further jobs, which use parts of
-    the platform as well.
+    Raises UsageError for an override that the run does not use, unless the question accepts such; ``others`` are further jobs, whose use
+    of the platform counts as well.
     """
-    values = asked.values.fresh()  # what was read before, for another purpose, is not used by this run
+    values = asked.values.fresh()  # earlier reads, for other purposes, do not count as used by this run
     found = compile_runtime(asked.model, values, Layout(asked.room, asked.placement), calls)
     if not asked.question.idle_overrides:
         refuse(unused(asked.model, values, found, calls, [j.found for j in others]))
@@ -68,16 +68,16 @@ def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[
 
 
 def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkServer | None = None) -> Result:
-    """Replay a trace or run a benchmark as asked. ``server`` is where, by default the one that this process shares.
+    """Run the simulation that a question describes, on ``server`` (default: the shared server of this thread).
 
-    Hosts that the runtime cannot join in one job give the outcome ``failed-start``. What further jobs would take alone is another run.
+    If the runtime cannot run one job across the hosts, the outcome is ``failed-start``. Further jobs are not also run alone.
     Raises UsageError for a wrong name, placement or override, InputError for a trace that cannot be simulated.
     """
     asked = Resolved.of(question)
     q = asked.question
     ladder.check(q.fidelity)
     if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
-        raise UsageError(f"fidelity '{q.fidelity}' draws no wire, which traffic and failures need: use mechanism", code="needs-mechanism")
+        raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
     _refuse_unsupported(asked.trace)
     begin = time.perf_counter()
     others = _compiled_jobs(asked)
@@ -146,7 +146,7 @@ def _refuse_unsupported(trace: Trace) -> None:
 
 
 def _not_run(asked: Resolved, outcome: str, detail: str, begin: float, steps: Sequence[dict[str, Any]] = ()) -> Result:
-    """The result of what could not be started or sampled, ``begin`` seconds ago."""
+    """The result of a run that could not be started or sampled; ``begin`` is the value of `time.perf_counter` at its start."""
     trace = asked.trace
     wall_s = time.perf_counter() - begin
     return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps))
@@ -164,7 +164,7 @@ def _timed(asked: Resolved) -> tuple[Trace, float]:
 
 
 def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[str, Any]:
-    """What the question says to the engine itself."""
+    """The settings of the question that the engine reads directly."""
     q = asked.question
     rows: dict[str, Any] = {
         "seed": q.seed,
@@ -195,7 +195,7 @@ def _observed(observe: Observe) -> dict[str, Any]:
 
 
 def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> None:
-    """Adds to ``rows`` what happens beside the job: further jobs, traffic, failures."""
+    """Adds further jobs, cross traffic and failures to ``rows``."""
     q = asked.question
     if beside:
         rows["positions"], rows["hosts"] = cojobs.unshared(beside, q.model, rows)
@@ -207,13 +207,13 @@ def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> 
 
 
 def _compiled_jobs(asked: Resolved) -> list[Compiled]:
-    """The further jobs on the platform that the first one's overrides make."""
+    """The further jobs, compiled for the platform with the overrides of the first one."""
     q = asked.question
     if not q.beside.jobs:
         return []
     if q.fidelity != "mechanism":
         raise UsageError(
-            f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' does not draw: use mechanism", code="needs-mechanism"
+            f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' omits; use mechanism", code="needs-mechanism"
         )
     if q.network != "native":
         raise UsageError("several jobs need the native wire", code="needs-mechanism")
@@ -253,7 +253,7 @@ def _timeline(got: Mapping[str, Any], trace: Trace, observe: Observe, about: Map
 
 
 def _check_collectives(values: Values, used: Collection[str]) -> None:
-    """Refuses an algorithm that a user chose for an operation that nobody called."""
+    """Raises UsageError for an algorithm that the user set for an operation that is not called."""
     for name in values.settings:
         if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in used:
             raise UsageError(
@@ -277,7 +277,7 @@ def _processes(rows: Mapping[str, Any]) -> list[str]:
 
 
 def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compiled] = ()) -> list[tuple[str, float]]:
-    """(process, seconds) for each ``NAME@TIME``; UsageError for a name that no process of these jobs has."""
+    """(process, seconds) for each ``NAME@TIME``. Raises UsageError for a name that is not a process of these jobs."""
     names = _processes(rows) + [f"{name} of {j.spec.name}" for j in others if not j.apart for name in _processes(j.rows)]
     found = []
     for text in kills:
@@ -309,7 +309,7 @@ def _rank_row(r: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_completed(result: Result, what: str) -> None:
-    """Raises SimulationEnded with the outcome, and who waits for whom, unless the run completed."""
+    """Raises SimulationEnded with the outcome and the waiting ranks unless the run completed; ``what`` names the run."""
     if result.outcome == "completed":
         return
     waits = "; ".join(f"rank {w['rank']} at {w['file']}:{w['line']} {w['action']} waits for {w['on']}" for w in result.waits)
@@ -319,7 +319,7 @@ def require_completed(result: Result, what: str) -> None:
 def rows_from_marks(
     result: Result, parts: int = 2, counted: Callable[[int, Mapping[str, Any]], int] | None = None, args: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
-    """Rows of a benchmark from the marks ``size S reps R`` of rank 0; a row ends where the next mark begins.
+    """Rows of a benchmark from the marks ``size S reps R`` of rank 0, each until the next mark.
 
     The time is that of a repetition divided by ``parts`` (2: half a round trip, as PingPong defines it); the bandwidth
     counts ``counted(S, args)`` bytes in it, by default S.
@@ -351,13 +351,13 @@ def benchmark(question: Question | Resolved, server: ForkServer | None = None) -
 
 
 def curve_title(question: Question) -> str:
-    """What the curve is called in messages: ``PingPong of wmpi on nt-pair, shared``."""
+    """The name of the curve in messages: ``PingPong of wmpi on nt-pair, shared``."""
     label = question.workload.label
     return f"{'PingPong' if label == 'pingpong' else label} of {question.title}"
 
 
 def curve_of(asked: Resolved, result: Result) -> list[dict[str, Any]]:
-    """`rows_from_marks` by the rules of the benchmark's generator."""
+    """`rows_from_marks` with the ``parts`` and ``counted`` of the benchmark's generator."""
     workload = asked.question.workload
     assert isinstance(workload, Benchmark)
     made = generate.generator(workload.generator)
@@ -365,7 +365,7 @@ def curve_of(asked: Resolved, result: Result) -> list[dict[str, Any]]:
 
 
 def explained_trace(size: int) -> Trace:
-    """Some round trips of ``size`` bytes, then one between the marks ``anatomy`` and ``end``; rank 1's ``there`` lies between."""
+    """`EXPLAIN_REPETITIONS` round trips of ``size`` bytes, then one with the marks ``anatomy``, ``there`` (of rank 1) and ``end``."""
     from retrompi._engine import Trace
 
     ping, pong = f"send 1 0 {size} 6", f"recv 1 0 {size} 6"
@@ -383,16 +383,16 @@ def _size(asked: Resolved) -> int:
 
 
 def of_message(asked: Resolved) -> Resolved:
-    """What is asked of a `Message` as asked of the trace that has it."""
+    """A question about a `Message` as the replay of its trace."""
     size = _size(asked)
     return asked.changed(workload=Replay(explained_trace(size), f"{size} B"))
 
 
 def explain(question: Question | Resolved) -> dict[str, Any]:
-    """Where the time of one `Message` goes: half of a round trip of the PingPong in its steady state, by stage and process.
+    """The breakdown of the time of one `Message` (half a round trip of a PingPong in steady state) by stage and process.
 
-    ``stages`` rows have stage, process, seconds and ps; their picoseconds sum to ``total_ps`` and their seconds,
-    added in the order given, to ``total_s``, exactly.
+    The rows of ``stages`` have stage, process, seconds and ps; their picoseconds sum to ``total_ps`` and their seconds,
+    added in order, to ``total_s``, exactly. Raises SimulationEnded if the PingPong does not complete.
     """
     message = Resolved.of(question)
     asked = of_message(message)
@@ -401,7 +401,7 @@ def explain(question: Question | Resolved) -> dict[str, Any]:
     require_completed(result, f"PingPong of {q.title}, {q.workload.label}")
     rows = [r for r in result.anatomy if r["ps"] > 0]
     halves = [r["ps"] // 2 for r in rows]
-    # Halving integers loses at most one picosecond a row; the odd ones are given back in pairs.
+    # Halving integers loses up to half a picosecond per row; the total is restored by rounding up odd rows.
     spare = result.anatomy_ps // 2 - sum(halves)
     for i, r in enumerate(rows):
         if spare > 0 and r["ps"] % 2:
@@ -422,13 +422,13 @@ def explain(question: Question | Resolved) -> dict[str, Any]:
 
 
 DIRECTIONS = ((0, "anatomy", 1, "there"), (1, "there", 0, "end"))
-"""There and back."""
+"""(from rank, its mark, to rank, its mark) of the message and of its reply."""
 
 
 def message_path(question: Question | Resolved) -> MessagePath:
-    """The path of the `Message` that `explain` explains, and of its answer: the directions sum to the round trip exactly.
+    """The path of the `Message` of `explain` and of its reply; the directions sum to the round trip exactly.
 
-    Raises SimulationEnded when the message does not arrive.
+    Raises SimulationEnded if the message does not arrive.
     """
     asked = of_message(Resolved.of(question))
     result = run(asked, Observe(anatomy=True, directions=DIRECTIONS))
@@ -438,13 +438,13 @@ def message_path(question: Question | Resolved) -> MessagePath:
 
 
 def start(asked: Resolved, seed: int) -> dict[str, Any]:
-    """One start of a job: its steps (step, manual, windows, daemons, seconds, note) and whether it failed."""
+    """One start of a job: ``steps`` (step, manual, windows, daemons, seconds, note), ``failed`` and ``reason``."""
     steps, reason = asked.model().startup(asked.values, asked.room, list(asked.placement), random.Random(seed))
     return {"steps": [asdict(s) for s in steps], "failed": bool(reason), "reason": reason}
 
 
 def startup(question: Question | Resolved) -> dict[str, Any]:
-    """`Starts` of a job: how often it fails and what a person has to do each time."""
+    """`Starts` of a job: the failure rate, and the steps of a start with their totals."""
     asked = Resolved.of(question)
     workload = asked.question.workload
     assert isinstance(workload, Starts)

@@ -1,9 +1,9 @@
 """One simulation per process: a fork server.
 
-SimGrid allows one simulation in the life of a process and ends the process on its errors. A small server process loads
-the engine once, is told the trace once (by an unlinked file, from which a child reads what it comes to), and forks a child
-for every simulation (a few milliseconds); what the child says comes back over a pipe, and a child that dies becomes an
-`EngineError` with its last words.
+SimGrid allows one simulation per process and terminates the process on errors. A small server process loads
+the engine once, receives the trace once (as an unlinked file, which children read on demand), and forks a child
+for every simulation (a few milliseconds); the child returns its result through a pipe, and the death of a child raises
+`EngineError` with the last line that it wrote.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["ForkServer", "adopt", "answer", "begun", "halt", "resume", "shared_s
 
 _HEAD = struct.Struct("<Q")
 _KEPT_TRACES = 8
-_KEPT_BYTES = 400 << 20  # of their files; the newest is kept whatever its size
+_KEPT_BYTES = 400 << 20  # total size of the trace files; the newest is kept regardless of its size
 
 
 def _write(pipe: IO[bytes], message: Any) -> None:
@@ -55,7 +55,7 @@ def _read(pipe: IO[bytes]) -> Any:
 
 
 def _saved(trace: Any) -> str:
-    """The path of a new file with a trace in it."""
+    """The path of a new temporary file with the trace."""
     handle, path = tempfile.mkstemp(prefix="retrompi-trace-")
     os.close(handle)
     try:
@@ -67,21 +67,21 @@ def _saved(trace: Any) -> str:
 
 
 class ForkServer:
-    """A server process and the conversation with it. Not shared between threads without its lock."""
+    """A server process and the communication with it; `simulate` is serialized by a lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._known: set[str] = set()
         self.spent: dict[str, float] = {}
-        """Of the last simulation: ``cpu_s`` (user and system) and ``peak_B`` (resident memory) of its process."""
+        """Resources of the last simulation: ``cpu_s`` (user and system) and ``peak_B`` (resident memory) of its process."""
 
     def simulate(self, config: dict[str, Any], trace: Any, key: str, further: Sequence[Any] = ()) -> dict[str, Any]:
-        """The engine's answer for one configuration. ``key`` names the trace: it is sent once, then remembered.
+        """The engine's answer for one configuration. ``key`` identifies the trace, which is sent once and then cached.
 
         ``further`` are the traces of the jobs beside the first one.
 
-        Raises InputError for what the engine refuses and EngineError when the simulation died.
+        Raises InputError if the engine rejects its input and EngineError if the simulation died.
         """
         with self._lock:
             process = self._start()
@@ -92,7 +92,7 @@ class ForkServer:
             try:
                 kind: str = "forgotten"
                 answer: Any = None
-                while kind == "forgotten":  # the server keeps the newest traces only
+                while kind == "forgotten":  # the server has dropped a trace from its cache
                     for name in wanted.keys() - self._known:
                         sent.append(_saved(wanted[name]))
                         _write(process.stdin, ("trace", name, sent[-1], len(wanted)))
@@ -105,10 +105,10 @@ class ForkServer:
                 self.close()
                 raise EngineError("the simulation server ended; run the command again") from None
             except BaseException:
-                self.close()  # or the answer that nobody waits for any more would be taken for the next one's
+                self.close()  # otherwise the pending answer would be read as that of the next simulation
                 raise
             finally:
-                for path in sent:  # the server has opened it, or never will
+                for path in sent:  # the server has opened it, or has failed
                     Path(path).unlink(missing_ok=True)
         if kind == "ok":
             self.spent = answer.pop("spent")
@@ -120,7 +120,7 @@ class ForkServer:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._known.clear()
-            # A group of its own: Ctrl-C at a terminal is for the one who asked, who then stops the server and its child.
+            # Its own process group: Ctrl-C at a terminal reaches only this process, which then stops the server and its child.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "retrompi.sim.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
             )
@@ -130,7 +130,7 @@ class ForkServer:
         return self._process
 
     def kill(self) -> None:
-        """Ends the server and what it simulates; whoever waits for it is told that it ended."""
+        """Kills the server and its simulation; a waiting `simulate` raises EngineError."""
         if self._process is not None and self._process.poll() is None:
             kill_group(self._process.pid)
 
@@ -152,7 +152,7 @@ _halted = threading.Event()
 
 
 def halt() -> None:
-    """Ends every simulation of this process, in whichever thread, and refuses new ones until `resume`."""
+    """Ends the simulations of all threads of this process, and refuses new ones until `resume`."""
     _halted.set()
     for server in list(_servers):
         server.kill()
@@ -164,7 +164,7 @@ def resume() -> None:
 
 
 def shared_server() -> ForkServer:
-    """The calling thread's server, started with its first simulation and ended with the process."""
+    """The server of the calling thread, started by its first simulation and ended with the process."""
     server: ForkServer | None = getattr(_local, "server", None)
     if server is None:
         server = _local.server = ForkServer()
@@ -174,12 +174,12 @@ def shared_server() -> ForkServer:
 
 
 def adopt(server: Any) -> None:
-    """Has the calling thread's simulations done by ``server``, which has `ForkServer.simulate`."""
+    """Use ``server``, an object with `ForkServer.simulate`, for the simulations of the calling thread."""
     _local.server = server
 
 
 def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
-    """The forked child: simulate, answer, leave without any clean-up of what it shares with its parent."""
+    """In the forked child: simulate and write the pickled (status, result) to the descriptor ``out``."""
     from retrompi import _engine
 
     try:
@@ -194,9 +194,9 @@ def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
 
 
 def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: int | None = None) -> tuple[int, int]:
-    """(process, descriptor of its answer) of a forked child that simulates and ends, at the latest with this process.
+    """(pid, descriptor of its answer) of a forked child that simulates and exits, at the latest with this process.
 
-    What it says on stderr goes to ``errors``. It does not keep the descriptor ``foreign``, whose other end listens for this process's end.
+    Its stderr goes to the descriptor ``errors``. It closes ``foreign``, a descriptor whose other end detects the end of this process.
     """
     me = os.getpid()
     incoming, outgoing = os.pipe()
@@ -211,7 +211,7 @@ def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: i
             os.dup2(errors, 2)
             answer(config, traces, outgoing)
             code = 0
-        except BaseException as error:  # the parent must hear of anything
+        except BaseException as error:  # every error must reach the parent
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:
             os._exit(code)
@@ -220,10 +220,10 @@ def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: i
 
 
 def _told_before_hanging_up(answer: IO[bytes], asker: IO[bytes]) -> bool:
-    """Wait until ``answer`` can be read; False when the other end of ``asker`` is closed first: nobody waits any more."""
+    """Wait until ``answer`` is readable; False if the other end of ``asker`` is closed first: the client is gone."""
     both = select.poll()
     both.register(answer, select.POLLIN)
-    both.register(asker, 0)  # no events but its being closed
+    both.register(asker, 0)  # only hang-up
     return any(descriptor == answer.fileno() for descriptor, _ in both.poll())
 
 
@@ -242,7 +242,7 @@ def _serve() -> None:
             _, key, file, together = message
             traces[key] = _engine.Trace.open(file)
             sizes[key] = Path(file).stat().st_size
-            Path(file).unlink()  # it stays open: what is read from it during a run need not fit into memory
+            Path(file).unlink()  # still open: a run reads from it on demand, so it need not fit into memory
             while len(traces) > max(_KEPT_TRACES, together) or (len(traces) > together and sum(sizes[k] for k in traces) > _KEPT_BYTES):
                 traces.popitem(last=False)
             continue

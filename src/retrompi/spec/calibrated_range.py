@@ -1,4 +1,4 @@
-"""The range a model is calibrated in."""
+"""The range over which a model is calibrated."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Range"]
 
 @dataclass(frozen=True)
 class Range:
-    """What the published statements behind a model cover: message sizes (texts with units), ranks, platforms; and where they say so.
+    """What the published data behind a model covers: message sizes (text with units), ranks and platforms, with the ``source``.
 
-    Raises ValueError when a declaration is wrong, so that a bad model fails where it is imported.
+    Raises ValueError for an invalid declaration, so that a bad model fails on import.
     """
 
     sizes: tuple[str, str]
@@ -27,11 +27,11 @@ class Range:
             raise ValueError(f"Range: the source '{self.source}' must begin {' '.join(SOURCE_KINDS)}")
         low, high = self.bytes
         if not low <= high or not 1 <= self.ranks[0] <= self.ranks[1] or not self.platforms:
-            raise ValueError("Range: sizes and ranks are (least, most), and one platform at least is named")
+            raise ValueError("Range: sizes and ranks must be (min, max), and one platform or more must be named")
 
     @property
     def bytes(self) -> tuple[float, float]:
-        """The sizes in bytes."""
+        """(smallest, largest) message size in bytes."""
         low, high = (units.parse(s, "B") for s in self.sizes)
         return low, high
 

@@ -1,4 +1,4 @@
-"""What a program calls, as far as it decides which parts of a runtime a run needs."""
+"""The calls of a program that decide which parts of a runtime a run needs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _REDUCING = frozenset({"reduce", "allreduce", "scan", "exscan", "reducescatter",
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What a run does that decides which parts of a runtime it needs.
+    """Features of a run that decide which parts of a runtime it needs.
 
-    ``actions``: the names of the trace's actions in lower case, None for a program that may do anything; ``to_self``: whether a rank sends
-    to itself; ``start_up``: whether the job's start is simulated; ``failures``: whether links or hosts fail;
-    ``traffic``: whether others send over the link.
+    ``actions``: the names of the trace's actions in lower case, None if any call is possible; ``to_self``: whether a rank sends
+    to itself; ``start_up``: whether the start of the job is simulated; ``failures``: whether links or hosts fail;
+    ``traffic``: whether there is cross traffic on the link.
     """
 
     actions: frozenset[str] | None = None
@@ -34,7 +34,7 @@ class Calls:
 
     @property
     def probing(self) -> bool:
-        """Whether something looks for a message or a completion without waiting for it."""
+        """Whether the program tests or probes for a message or completion without blocking."""
         return self.any(_PROBING)
 
     @property
@@ -44,7 +44,7 @@ class Calls:
 
     @property
     def collective(self) -> bool:
-        """Whether there are collective operations; making communicators, windows and intercommunicators is one."""
+        """Whether there are collective operations; creating communicators, windows and intercommunicators counts as one."""
         return self.any(OPERATIONS) or any(a.startswith(("comm_", "win_", "intercomm_")) for a in self.actions or ())
 
     @property
@@ -59,4 +59,4 @@ class Calls:
 
 
 ANYTHING = Calls()
-"""A program of which nothing is known."""
+"""An unknown program, which may make any call."""

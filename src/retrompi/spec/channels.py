@@ -1,4 +1,4 @@
-"""What the parts of a model return: the path of a message, what calls of its library cost, which sizes go how.
+"""What the parts of a model return: message paths, the cost of library calls, and the protocol by message size.
 
 A path is made of media (`retrompi.spec.media`). Times are seconds on the reference host (``platform.host.speed`` 1), sizes bytes.
 """
@@ -14,11 +14,14 @@ from retrompi.spec.media import BINOMIAL, BLOCK, NO_LIMIT, Broadcast, Medium, Wa
 __all__ = ["NO_PATH", "Library", "Path", "Row", "direct", "eager", "rendezvous", "wait_by", "work"]
 
 Row = dict[str, Any]
-"""What the engine is given, plain."""
+"""A channel specification for the engine, of plain values."""
 
 
 def wait_by(kind: str, polls: Callable[[], float], poll_cost: Callable[[], float]) -> WaitPolicy:
-    """``block``, ``spin`` or ``spin_yield``, asking for the polls and what one costs (s) only where a process polls."""
+    """The wait policy ``kind`` (``block``, ``spin`` or ``spin_yield``).
+
+    ``polls`` and ``poll_cost`` (s) are called only if the policy polls, so that parameters without effect do not count as read.
+    """
     if kind == "block":
         return BLOCK
     return WaitPolicy(kind, polls=polls() if kind == "spin_yield" else 1, poll_cost=poll_cost())
@@ -28,11 +31,11 @@ Points = Sequence[tuple[int, int]]
 
 
 def work(*, call: Mapping[str, Points], combine: Points = (), buffers: tuple[Points, Points] = ((), ())) -> Row:
-    """What a library does in collectives beside their messages, by points (bytes, ps on the reference host).
+    """The work of a library in collectives beside their messages, as points (bytes, ps on the reference host).
 
-    ``call``: operation (named as in a trace) -> a call without a partner, the copy of its own block included; ``combine``: operands of a
-    reduction; ``buffers``: what one temporary buffer, or each pair of them, costs beyond ordinary memory when it is filled. A model whose
-    rows have no ``work`` has none of it.
+    ``call``: operation (named as in a trace) -> a call on a single rank, including the copy of its own block; ``combine``: combining the
+    operands of a reduction; ``buffers``: the extra cost, over ordinary memory, of filling one temporary buffer and of filling each pair. A
+    model whose specification has no ``work`` is charged none of this.
     """
     return {
         "call": {k: list(v) for k, v in call.items()},
@@ -42,12 +45,12 @@ def work(*, call: Mapping[str, Points], combine: Points = (), buffers: tuple[Poi
 
 
 def eager(low: float = 0, high: float = NO_LIMIT) -> tuple[float, float, str]:
-    """Messages of ``low`` <= bytes < ``high`` are sent at once."""
+    """Messages of ``low`` <= bytes < ``high`` are sent eagerly."""
     return (low, high, "eager")
 
 
 def rendezvous(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
-    """Messages of ``low`` <= bytes < ``high`` wait until the receiver has said that it is ready."""
+    """Messages of ``low`` <= bytes < ``high`` wait until the receiver has signalled that it is ready."""
     return (low, high, "rendezvous")
 
 
@@ -58,11 +61,11 @@ def direct(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How messages go between two ranks of one host, or of two: what a model's `within_host` and `between_hosts` return.
+    """The path of messages between two ranks of one host or of two hosts; returned by a model's `within_host` and `between_hosts`.
 
-    ``hops``: the channels in order; ``protocol``: which sizes go how; ``bulk``: the hops of a rendezvous's data where they are others;
-    ``idle`` and ``forward_cost``: how proxies and daemons on the way wait, and what routing a packet costs them (s); ``direct_call``: the
-    operating system's part of a direct copy (s).
+    ``hops``: the channels in order; ``protocol``: ranges of message sizes (bytes) with their protocol; ``bulk``: the hops of rendezvous
+    data if they differ; ``idle`` and ``forward_cost``: how proxies and daemons on the path wait, and their cost of routing a packet (s);
+    ``direct_call``: the operating system's part of a direct copy (s).
     """
 
     hops: Sequence[Medium]
@@ -75,10 +78,10 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What the calls of a library cost on every path: what a model's `calls` returns. Times in seconds on the reference host.
+    """The cost of library calls on every path; returned by a model's `calls`. Times in seconds on the reference host.
 
-    ``send_cpu`` and ``recv_cpu``: a send and a receive; ``recv_wait`` and ``send_wait``: how they wait; ``unexpected_limit``: bytes for
-    messages that no receive was posted for (0: the machine's memory); ``call_lock``: locking the library, for each call.
+    ``send_cpu`` and ``recv_cpu``: CPU time of a send and of a receive; ``recv_wait`` and ``send_wait``: how they wait;
+    ``unexpected_limit``: bytes for unexpected messages (0: the host's memory); ``call_lock``: locking the library, per call.
     """
 
     send_cpu: float
@@ -91,4 +94,4 @@ class Library:
 
 
 NO_PATH = Path((), ())
-"""Stands for the path that no two ranks of a run need."""
+"""Placeholder for a path that the run does not need."""

@@ -1,7 +1,7 @@
-"""Jobs that share a machine room with the first one: each with its own runtime, trace, placement and start.
+"""Further jobs that share the platform with the first one, each with its own runtime, trace, placement and start time.
 
-They have processors, caches, memory buses, network cards and the wire in common with it, and nothing of the runtime: proxies, daemons,
-pools and connections are every job's own. docs/sharing.md says what is drawn and what is not.
+They share processors, caches, memory buses, network cards and the wire with it, but nothing of the runtime: each job has its own proxies,
+daemons, pools and connections. docs/sharing.md lists what is simulated and what is not.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _ROOM = ("hosts", "link", "positions", "kills")
 
 @dataclass(frozen=True, eq=False)
 class JobSpec:
-    """A job beside the first one. ``sets`` are of its model alone: the machine room is the first job's.
+    """A job beside the first one. ``sets`` are overrides of its model only; the platform is configured by the first job.
 
-    ``start_s`` is in simulated seconds. A ``background`` job is begun again whenever it ends, as long as the first job runs.
-    ``memory_share`` is as of `timed_section.Program`. ``name`` ends the names of its processes (``rank 0 of NAME``); ``job 2``,
-    ``job 3`` ... where it is left out. ``label`` says where the trace comes from.
+    ``start_s`` is in simulated seconds. A ``background`` job is restarted whenever it ends while the first job runs.
+    ``memory_share`` is that of `timed_section.Program`. ``name`` is the suffix of its process names (``rank 0 of NAME``), by default
+    ``job 2``, ``job 3`` ... ``label`` is the origin of the trace. Raises UsageError for a negative start or a share outside 0..1.
     """
 
     model: str
@@ -62,7 +62,7 @@ class JobSpec:
         return parse_sets(self.sets)
 
     def facts(self) -> dict[str, Any]:
-        """What of it determines a run, beside the code of its model."""
+        """The fields that determine a run, beside the code of its model."""
         return {
             "name": self.name, "model": self.model, "trace": self.trace.sha256, "mode": self.where, "sets": self.alone(),
             "start_s": self.start_s, "background": self.background, "memory_share": self.memory_share,
@@ -77,18 +77,18 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A job's rows for the engine, and what they were made of."""
+    """A job compiled to channel specifications, with the values they were compiled from."""
 
     spec: JobSpec
     model: type[RuntimeModel]
     found: runtime.Compiled
     values: Values
     apart: str
-    """Why the runtime cannot join its hosts; empty when it can."""
+    """Why the runtime cannot run one job across its hosts; empty if it can."""
 
     @property
     def rows(self) -> dict[str, Any]:
-        """The rows of the job's runtime."""
+        """The channel specifications of the job's runtime."""
         return self.found.rows
 
     @property
@@ -98,7 +98,7 @@ class Compiled:
 
 
 def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
-    """The same with a name each; UsageError for a name that two have, or an override of the machine room."""
+    """``jobs`` with a name each. Raises UsageError for a duplicate name or an override of the platform."""
     found = [replace(j, name=j.name.strip() or f"job {i}") for i, j in enumerate(jobs, 2)]
     for i, j in enumerate(found):
         if j.name in [k.name for k in found[:i]]:
@@ -106,15 +106,15 @@ def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
         for key in j.alone():
             if key.startswith("platform."):
                 raise UsageError(
-                    f"{j.name}: '{key}' is of the machine room, which all jobs share: set it for the whole run", code="bad-jobs"
+                    f"{j.name}: '{key}' belongs to the platform, which all jobs share; set it for the whole run", code="bad-jobs"
                 )
     return found
 
 
 def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tuple[list[int], list[dict[str, Any]]]:
-    """The positions and hosts that the first job (its model and rows) and the others use: its own first, in their order.
+    """(positions, hosts) used by the first job (its model ``first`` and compiled configuration ``own``), followed by those of the others.
 
-    UsageError where a model has figures of its own for a host that another one shares.
+    Raises UsageError if two models state different values for a host that they share.
     """
     positions, hosts = list(own["positions"]), list(own["hosts"])
     stated = dict.fromkeys(positions, first)
@@ -126,14 +126,14 @@ def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tu
                 stated[at] = j.spec.model
             elif hosts[positions.index(at)] != host:
                 raise UsageError(
-                    f"{j.spec.model} and {stated[at]} state different figures of host '{host['name']}': they cannot share it",
+                    f"{j.spec.model} and {stated[at]} state different values of host '{host['name']}': they cannot share it",
                     code="bad-jobs",
                 )
     return positions, hosts
 
 
 def rows(jobs: Sequence[Compiled], positions: Sequence[int], room: Platform, wildcards: str) -> list[dict[str, Any]]:
-    """The engine's rows of the further jobs, on hosts at ``positions`` of the room."""
+    """The engine's configuration of the further jobs, on hosts at ``positions`` of the platform ``room``."""
     out = []
     for j in jobs:
         at = [positions.index(p) for p in j.rows["positions"]]
@@ -152,7 +152,7 @@ def rows(jobs: Sequence[Compiled], positions: Sequence[int], room: Platform, wil
             from retrompi.spec import kernels
 
             row["kernels"] = [
-                # Of a host that runs no rank of this job the engine never asks.
+                # The engine never reads the entry of a host that runs no rank of this job.
                 (name, n, [seconds[at.index(i)] if i in at else seconds[0] for i in range(len(positions))])
                 for name, n, seconds in kernels.rows(loops, room, j.placement)
             ]
@@ -161,7 +161,7 @@ def rows(jobs: Sequence[Compiled], positions: Sequence[int], room: Platform, wil
 
 
 def told(job: Compiled, got: Mapping[str, Any] | None, rank_row: Any) -> dict[str, Any]:
-    """What a user reads of one further job; ``got`` is the engine's answer, None for a job that could not be started."""
+    """The result of one further job; ``got`` is the engine's result, None for a job that could not be started."""
     s = job.spec
     about = {"name": s.name, "model": s.model, "mode": s.where, "trace": s.label, "start_s": s.start_s, "background": s.background,
              "ranks": s.trace.ranks}  # fmt: skip

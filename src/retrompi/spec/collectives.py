@@ -1,7 +1,7 @@
-"""Which algorithm a runtime uses for a collective operation: a model's table with a source for every row, and what a user puts there.
+"""Which algorithm a runtime uses for a collective operation: a model's table with a source for each row, and the user's overrides.
 
-The algorithms are the engine's, one a file in ``engine/coll/``, each with the paper and the library that it comes from; docs/collectives.md
-is the list. A table is a tuple of `Choice`, of which the first that fits counts.
+The engine implements the algorithms, one per file in ``engine/coll/``, each citing its paper and library; docs/collectives.md
+lists them. A table is a tuple of `Choice`; the first row that matches is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["COUNTS", "MPICH1", "MPICH1_MAKING", "OPERATIONS", "PREFIX", "VOLUMES
            "engine_rows"]  # fmt: skip
 
 PREFIX = "coll."
-"""Parameters that begin with it put one algorithm in place of a model's table: ``coll.bcast=binomial``."""
+"""Prefix of parameters that replace a model's table by one algorithm: ``coll.bcast=binomial``."""
 
 VOLUMES = {
     "barrier": "0 B",
@@ -45,11 +45,11 @@ VOLUMES = {
     "alltoallv": "",
     "alltoallw": "",
 }
-"""Operation, named as in a trace -> the bytes by which libraries choose; empty where members cannot agree on a size without talking."""
+"""Operation, named as in a trace -> the size by which libraries choose; empty where members cannot agree on one without communication."""
 
 OPERATIONS = tuple(VOLUMES)
 COUNTS = ("any", "power", "other")
-"""Of members: any number, powers of two, other numbers."""
+"""Conditions on the number of members: any, a power of two, any other."""
 
 
 @cache
@@ -62,17 +62,17 @@ def algorithms(operation: str) -> tuple[str, ...]:
 
 @dataclass(eq=False, slots=True)
 class Choice:
-    """One row of a table: ``algorithm`` for ``low`` <= bytes < ``high`` (of what: `VOLUMES`) and ``ranks`` (least, most; None: no limit).
+    """One row of a table: ``algorithm`` for ``low`` <= bytes < ``high`` (size as of `VOLUMES`) and ``ranks`` (min, max; None: no limit).
 
     ``count`` is one of `COUNTS`; ``nodes`` limits the row to communicators in which members share a host. ``source`` begins
-    ``paper: doc: code: fit: assumed:``. Raises ValueError when the row is wrong, so a bad model fails where it is imported.
+    ``paper: doc: code: fit: assumed:``. Raises ValueError for an invalid row, so that a bad model fails on import.
     """
 
     operation: str
     algorithm: str
     source: str
     low: Any = "0 B"
-    """Declared as a text, then whole bytes; so is ``high``, which is None where there is no limit."""
+    """Declared as text, converted to whole bytes; likewise ``high``, which is None for no limit."""
     high: Any = None
     ranks: tuple[int, int | None] = (1, None)
     count: str = "any"
@@ -103,7 +103,7 @@ class Choice:
                 self.ranks[0], self.ranks[1], self.count, "both", self.nodes)  # fmt: skip
 
     def condition(self) -> str:
-        """When the row counts, in words; empty: always."""
+        """When the row applies, in words; empty: always."""
         parts = []
         if self.high is not None or self.low > 0:
             low = units.format_quantity(self.low, "B")
@@ -123,8 +123,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Making:
-    """How members agree on a new communicator: an allreduce of ``context_bytes`` on its context, and for a split everybody's color and key,
-    gathered to all (``gathers``) or reduced."""
+    """How members agree on a new communicator: an allreduce of ``context_bytes`` for its context and, for a split, an exchange of all
+    colors and keys by an allgather (``gathers``) or a reduction."""
 
     context_bytes: int
     gathers: bool
@@ -152,7 +152,7 @@ MPICH1 = (
     Choice("alltoallv", "posted", source="assumed: as alltoall"),
     Choice("alltoallw", "posted", source=_NEAR),
 )  # fmt: skip
-"""MPICH 1.0 and 1.1 as the engine has them: the NT runtimes, MPI-BIP and whatever says nothing."""
+"""MPICH 1.0 and 1.1 as simulated: for the NT runtimes and MPI-BIP, and the default of every other model."""
 
 
 MPICH1_MAKING = Making(4, False, "code:MPICH 1.0.12 to 1.1.2, src/context/context_util.c and comm_split.c")
@@ -160,7 +160,7 @@ MPICH1_MAKING = Making(4, False, "code:MPICH 1.0.12 to 1.1.2, src/context/contex
 
 @cache
 def doors() -> Mapping[str, Param]:
-    """The parameters that put an algorithm in place of a table: ``coll.bcast`` .. for every model."""
+    """The parameters of every model that replace its table by one algorithm: ``coll.bcast`` and so on."""
     found = {}
     for operation in OPERATIONS:
         names = algorithms(operation)
@@ -171,11 +171,10 @@ def doors() -> Mapping[str, Param]:
 
 
 def engine_rows(table: Sequence[Choice], values: Values, broadcast: str) -> list[tuple[Any, ...]]:
-    """The engine's rows of a model's table with the user's algorithms in front, which count wherever they can be used: an algorithm that
-    works by hosts is made of parts within and between hosts, where the table counts.
+    """The engine's rows of a model's table. The algorithms set by the user precede them and are used wherever they can be; a hierarchical
+    algorithm consists of operations within and between hosts, which follow the table.
 
-    ``broadcast`` is the compiled model's own broadcast: another one than ``binomial`` (a put tree, a shared buffer) stands for the table's
-    rows.
+    ``broadcast`` is the compiled model's broadcast: any other than ``binomial`` (a put tree, a shared buffer) replaces the table's rows.
     """
     rows: list[tuple[Any, ...]] = []
     for operation in OPERATIONS:

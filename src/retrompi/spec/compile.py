@@ -1,8 +1,8 @@
-"""From a model's parameters to what the engine is given, part by part, noting which parameters a run uses.
+"""Compiling a model's parameters to the engine's channel specifications, part by part, recording which parameters a run uses.
 
-A run does not need all that a runtime is: two ranks of one machine never meet its daemons. So a model states its parts one by
-one (`RuntimeModel.calls`, `within_host`, `between_hosts`, ...), only those that the run needs are compiled, and what they read is what the
-run uses. An override of anything else has no effect and is refused with the reason.
+A run does not need every part of a runtime: two ranks on one host never use its daemons. A model therefore declares its parts separately
+(`RuntimeModel.calls`, `within_host`, `between_hosts`, ...); only those the run needs are compiled, and the parameters they read are
+those the run uses. An override of any other parameter has no effect and is refused with the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["PARTS", "Compiled", "Part", "compile_runtime", "needed", "refuse", "
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a runtime: what its parameters belong to, and why a run does not need it."""
+    """A part of a runtime: what its parameters belong to, and why a run may not need it (both for messages)."""
 
     belongs_to: str
     not_needed: str
@@ -43,15 +43,15 @@ PARTS = {
     "conversion": Part("the conversion between byte orders", "the machines of this run have the same byte order"),
     "start_up": Part("starting a job", "this run does not simulate it (replay --startup and the command startup do)"),
 }
-"""The parts of a runtime, in the order in which they are compiled."""
+"""The parts of a runtime, in the order of compilation."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A runtime on a platform as the engine is given it, and which parameters went into it.
+    """A runtime on a platform, compiled for the engine.
 
-    ``used``: names of the model's parameters (``wmpi.packet``) and of the platform's numbers (``platform.server.quantum``), as ``--set``
-    takes them.
+    ``rows``: the channel specifications and other settings of the engine; ``used``: names of the
+    model's parameters (``wmpi.packet``) and of the platform's values (``platform.server.quantum``) in the form of ``--set``.
     """
 
     rows: dict[str, Any]
@@ -74,9 +74,9 @@ def needed(cls: type[RuntimeModel], layout: Layout, calls: Calls) -> frozenset[s
 
 
 def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Calls = ANYTHING) -> Compiled:
-    """The engine's rows of a runtime for the ranks of ``layout`` and a program of ``calls``; only what the run needs is compiled.
+    """The runtime ``cls`` with the parameters ``values``, compiled for the ranks of ``layout`` and a program that makes ``calls``.
 
-    Raises UsageError where values do not fit together.
+    Only the parts that the run needs are compiled. Raises UsageError for inconsistent values.
     """
     parts = needed(cls, layout, calls)
     rows = cls().compile(values, layout, parts)
@@ -89,16 +89,16 @@ def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, cal
 
 
 def _start(cls: type[RuntimeModel], values: Values, layout: Layout) -> None:
-    """Notes what starting a job reads."""
+    """Records the parameters read by starting a job."""
     with values.reading("start_up"):
         cls().startup(values, layout.platform, layout.placement, Random(0))
 
 
 def unused(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls, others: Iterable[Compiled] = ()) -> dict[str, str]:
-    """The overrides that a run does not use, by their full names, each with a line that says why.
+    """Full name of every override that a run does not use -> the reason, as one line.
 
-    ``found`` was compiled from ``values``; what the further jobs ``others`` of the run use of the platform counts as well. Algorithms of
-    collectives are not looked at: which operations run is known afterwards.
+    ``found`` was compiled from ``values``; platform values used by the further jobs ``others`` count as used. Collective algorithms are
+    not checked here: which operations run is known only afterwards.
     """
     lines = unused_parameters(cls, values, found, calls)
     layout, used = found.layout, found.used.union(*(o.used for o in others))
@@ -107,7 +107,7 @@ def unused(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Call
         owner, _, key = path.rpartition(".")
         by_key.setdefault(path if owner == "link" else key, []).append(path)
     for key, paths in by_key.items():
-        # platform.host.KEY means every host: it is enough that one of them uses it.
+        # platform.host.KEY sets every host: one that uses the key is enough.
         if not any(f"platform.{p}" in used for p in paths):
             mine = [p for p in paths if p.rpartition(".")[0] in {h.name for h in layout.hosts}] or paths
             name = f"platform.host.{key}" if len(paths) == len(layout.platform.hosts) > 1 else f"platform.{mine[0]}"
@@ -116,14 +116,14 @@ def unused(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Call
 
 
 def unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> dict[str, str]:
-    """`unused` of the model's parameters alone, as of a further job."""
+    """`unused` for the parameters of the model only (a further job cannot override the platform)."""
     base = values.model.partition(":")[0]
     names = [n for n in values.overridden() if f"{base}.{n}" not in found.used and not n.startswith(PREFIX)]
     return {f"{base}.{n}": f"{base}.{n} {_why(cls, values, n, found.layout, calls)}" for n in names}
 
 
 def unused_by_start(cls: type[RuntimeModel], values: Values, layout: Layout) -> dict[str, str]:
-    """`unused` of what only starts a job: a start has steps, no messages."""
+    """`unused` for a run that only starts a job: a start has steps but no messages."""
     again = values.fresh()
     _start(cls, again, layout)
     base = values.model.partition(":")[0]
@@ -133,7 +133,7 @@ def unused_by_start(cls: type[RuntimeModel], values: Values, layout: Layout) -> 
 
 
 def refuse(lines: Mapping[str, str]) -> None:
-    """Raises UsageError with the first of the ``lines`` of `unused`, if any."""
+    """Raises UsageError with the first of the ``lines`` returned by `unused`, if any."""
     for line in lines.values():
         raise UsageError(line, code="idle-override")
 
@@ -151,7 +151,7 @@ def _why(cls: type[RuntimeModel], values: Values, name: str, layout: Layout, cal
 
 
 def _readers(cls: type[RuntimeModel], values: Values, name: str, layout: Layout) -> set[str]:
-    """The parts that read a parameter when ranks are on one machine and on several."""
+    """The parts that read a parameter in a run with ranks both on one host and on several."""
     hosts = len(layout.platform.hosts)
     everywhere = layout if hosts < 2 else Layout(layout.platform, [0, 0, *range(1, hosts)])
     again = values.fresh()
@@ -163,7 +163,7 @@ def _readers(cls: type[RuntimeModel], values: Values, name: str, layout: Layout)
 def _choice_that_uses(
     cls: type[RuntimeModel], values: Values, name: str, layout: Layout, parts: frozenset[str]
 ) -> tuple[str, str] | None:
-    """(a choice in force, another one with which the run would use the parameter)."""
+    """(choice in force, alternative with which the run would use the parameter), as ``NAME=VALUE``; None if there is none."""
     base = cls.name.partition(":")[0]
     for other, param in cls.params().items():
         now = values.settings[other].value

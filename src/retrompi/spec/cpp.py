@@ -1,7 +1,7 @@
-"""The engine's structs and their readers, made from the declarations when the engine is built: ``python -m retrompi.spec.cpp FILE``.
+"""The engine's structs and their readers, generated from the declarations when the engine is built: ``python -m retrompi.spec.cpp FILE``.
 
-Nothing generated is kept in the repository. The build runs this before anything of the package is installed (and the SMPI plug-in, which
-is compiled on the user's machine, runs it there), so that it may import declarations and the standard library only.
+Generated code is not kept in the repository. The build runs this module before the package is installed (and the SMPI plug-in, which
+is compiled on the user's machine, runs it there), so it may import only declarations and the standard library.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _READERS = {
     "size_t": "whole",
     "std::string": "text",
 }
-"""The engine's type -> what a reader calls to read it; an enumeration is a choice, anything else a value."""
+"""C++ type -> the reader's method for it; an enumeration is read by ``choice``, any other type by ``value``."""
 
 
 def _struct_name(cls: type) -> str:
-    """`Host` has behaviour in the engine, written by hand around the generated fields."""
+    """The C++ name of a declaration. `Host` becomes ``HostFields``, the base of a hand-written class with the host's behaviour."""
     return {Host: "HostFields", WaitPolicy: "WaitPolicy"}.get(cls, f"{cls.__name__}Spec")
 
 
 _OWN: Mapping[type, tuple[str, ...]] = {
     WaitPolicy: ("using Kind = WaitKind;", "using enum WaitKind;", "WaitFor what{};  // it waits for: the engine's to say"),
 }
-"""What the engine adds to a struct, after its fields."""
+"""Members added to a struct after its declared fields."""
 
 
 def _enumerator(word: str) -> str:
@@ -48,13 +48,13 @@ def _enumerator(word: str) -> str:
 
 
 def _own(cls: type) -> Iterator[Field]:
-    """The fields that a declaration adds to its base, as far as the engine has them."""
+    """The fields that a declaration adds to its base class, except those without a C++ type."""
     above = {name for base in cls.__mro__[1:] if base not in (object, Checked) for name in declared(base)}
     yield from (f for name, f in declared(cls).items() if name not in above and f.cpp)
 
 
 def _initial(f: Field) -> str:
-    """An initial value within the bounds: the default, or the lowest."""
+    """The C++ initializer: the default, or else the lowest value within the bounds."""
     value: Any = f.default
     if f.kind == "choice":
         word = f.choices[0] if value is MISSING else value
@@ -76,7 +76,7 @@ def _read(f: Field) -> str:
 
 
 def _bounds(f: Field) -> Iterator[tuple[str, str]]:
-    """(condition, in words) of each bound; where the default lies outside of them it stands for "none"."""
+    """(C++ condition, description) of each bound; a default outside of the bounds means "none" and is allowed."""
     if not f.is_quantity or f.cpp == "bool":
         return
     ends = [(f.low, ">=", "or more"), (f.high, "<=", "or less"), (f.above, ">", "")]
@@ -118,7 +118,7 @@ def _unit(f: Field) -> str:
 
 
 def _declarations() -> list[type]:
-    """Every declaration after those it extends."""
+    """All declarations, each after its base classes."""
     out: list[type] = []
     for cls in (Host, Link, WaitPolicy, Medium, *MEDIA.values(), OneSided, Broadcast):
         out += [c for c in reversed(cls.__mro__) if c not in (object, Checked) and c not in out]
@@ -182,7 +182,7 @@ def header() -> str:
 
 
 def write(file: Path) -> None:
-    """Writes the header unless the file has it already: what includes it is then not compiled again."""
+    """Writes the header to ``file`` unless it is unchanged, so that dependent files are not recompiled."""
     text = header()
     if not file.is_file() or file.read_text(encoding="utf-8") != text:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What happens on the network beside a job: traffic of others, and things that are down for a time. docs/networks.md says what is drawn.
+"""What happens on the network beside a job: cross traffic and failures. docs/networks.md describes what is simulated.
 
 ``any->any 2Mbps 1500B poisson``, ``server->workstation 2Mbps 1500B``, ``any->n1 1Mbps 1518B onoff:10ms/90ms``;
 ``link server@1s..2s``, ``link n1-n2@1s`` (a cable, neighbours in a torus), ``switch@2s..``, ``switch 1.0@1s`` (fat tree: level, number),
@@ -19,7 +19,7 @@ __all__ = ["failures", "lines", "told", "traffic"]
 
 LAWS = ("constant", "poisson", "onoff")
 MOST_OFFERED = 1000
-"""How many times what a source's cards carry it may offer."""
+"""Largest offered load of a source, as a multiple of the capacity of its cards."""
 _HOST, _PAIR, _WHOLE, _SWITCH, _SITE, _WAN, _RAIL = range(7)  # engine/network/routes.hpp: Failure::What
 _TRAFFIC = 'e.g. "server->workstation 2Mbps 1500B" or "any 2Mbps 1500B poisson"'
 _FAILURE = 'e.g. "link server@1s..2s", "switch@2s.." or "wan@500ms..600ms"'
@@ -28,9 +28,9 @@ Row = tuple[Any, ...]
 
 
 def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> tuple[list[Row], list[int]]:
-    """The engine's rows for flows beside the job, and all positions on the wire: ``positions`` (the job's hosts), then the others'.
+    """(the engine's rows for the flows ``texts``, all host positions: ``positions``, those of the job, then those of further hosts).
 
-    Rates and frames are those on the wire, headers and gaps included. Raises UsageError for what is no flow of this platform.
+    Rates and frame sizes are those on the wire, including headers and gaps. Raises UsageError for a flow that is invalid on this platform.
     """
     names = [h.name for h in room.hosts]
     everywhere = list(positions)
@@ -43,7 +43,7 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
         source, arrow, target = ends.partition("->")
         pair = [_host(name, names, text) for name in ((source, target) if arrow else (ends, ends))]
         if not arrow and pair[0] >= 0:
-            raise UsageError(f"traffic '{text}' goes to nobody; {_TRAFFIC}", code="bad-traffic")
+            raise UsageError(f"traffic '{text}' has no destination; {_TRAFFIC}", code="bad-traffic")
         if (arrow and pair[0] == pair[1] >= 0) or len(names) < 2:
             raise UsageError(f"traffic '{text}' goes from one host to another", code="bad-traffic")
         for host in range(len(names)) if min(pair) < 0 else pair:
@@ -56,7 +56,7 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
             raise UsageError(f"traffic '{text}': {error}", code=error.code) from None
         largest = int(room.link.mtu + room.link.frame_overhead)
         if not numbers[0] > 0 or not 1 <= numbers[1] <= largest:
-            raise UsageError(f"traffic '{text}': a rate above nothing, and frames of 1 to {largest} B on the wire", code="out-of-range")
+            raise UsageError(f"traffic '{text}': the rate must be above 0, and a frame on the wire 1 to {largest} B", code="out-of-range")
         most = MOST_OFFERED * room.link.bandwidth * room.link.rails * (len(names) if pair[0] < 0 else 1)
         if numbers[0] > most:  # all but a few frames would be dropped, one event each
             raise UsageError(f"traffic '{text}' is more than {MOST_OFFERED} times what its cards can send", code="bad-traffic")
@@ -66,7 +66,7 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
 
 
 def _leaves_processors(found: Sequence[Row], room: Platform, positions: Sequence[int]) -> None:
-    """Refuses traffic whose frames alone take all of a job host's only processor: its processes would never run, nor the run end."""
+    """Refuses traffic whose frames would use up the only processor of a job's host, so that the run would never end."""
     others = len(room.hosts) - 1
     for at in positions:
         host, load = room.hosts[at], 0.0
@@ -96,12 +96,12 @@ def _law(text: str) -> tuple[int, float, float]:
     on, slash, off = periods.partition("/")
     lengths = (units.parse(on, "s"), units.parse(off, "s")) if colon and slash else (0.0, 0.0)
     if colon and not min(lengths) > 0:
-        raise UsageError(f"'{text}' has no two lengths of time; example: onoff:10ms/90ms", code="bad-traffic")
+        raise UsageError(f"'{text}' needs an on and an off period; example: onoff:10ms/90ms", code="bad-traffic")
     return (LAWS.index(name), *lengths)
 
 
 def failures(texts: Sequence[str], room: Platform) -> list[Row]:
-    """The engine's rows for things that are down: (kind, a, b, from in s, until in s or -1, name). UsageError for what is not there."""
+    """The engine's rows for failures: (kind, a, b, from in s, until in s or -1, name). UsageError if invalid."""
     found = []
     for text in texts:
         what, at, when = text.rpartition("@")
@@ -120,7 +120,7 @@ def failures(texts: Sequence[str], room: Platform) -> list[Row]:
 
 
 def _places(word: str, which: str, room: Platform, text: str) -> list[tuple[int, int, int]]:
-    """What is down, as the engine names it."""
+    """(kind, a, b) of each failed component, as the engine identifies it."""
     kind, shape = room.link.kind, room.link.shape
     if word == "link" and which:
         return [_link(which, room, text)]
@@ -139,11 +139,11 @@ def _places(word: str, which: str, room: Platform, text: str) -> list[tuple[int,
             return [(_WAN, numbers[0], numbers[1])]
         if word == "wan" and not which:
             return [(_WAN, a, b) for a in range(sites) for b in range(a + 1, sites)]
-    raise UsageError(f"failure '{text}': there is no such thing on a {kind}; there are {', '.join(_things(room))}", code="bad-failure")
+    raise UsageError(f"failure '{text}': no such component on a {kind}; valid: {', '.join(_things(room))}", code="bad-failure")
 
 
 def _things(room: Platform) -> list[str]:
-    """What can be down in a room, for a message."""
+    """The components of a platform that can fail, for a message."""
     kind, shape = room.link.kind, room.link.shape
     found = [f"'link {room.hosts[0].name}'"]
     if len(room.hosts) > 1 and kind in ("cable", "torus"):
@@ -176,7 +176,7 @@ def _link(which: str, room: Platform, text: str) -> tuple[int, int, int]:
             a, b = names.index(which[:i]), names.index(which[i + 1 :])
             if room.link.kind not in ("cable", "torus") or a == b:
                 raise UsageError(
-                    f"failure '{text}': only a cable and neighbours in a torus have a link of their own; 'link {which[:i]}'?",
+                    f"failure '{text}': only a cable and neighbours in a torus have a separate link; 'link {which[:i]}'?",
                     code="bad-failure",
                 )
             return (_PAIR, a, b)
@@ -184,13 +184,13 @@ def _link(which: str, room: Platform, text: str) -> tuple[int, int, int]:
 
 
 def told(texts: Sequence[str], got: Sequence[tuple[int, ...]]) -> list[dict[str, Any]]:
-    """What became of each flow: frames that were to go, that arrived (and their bytes), found the card's queue full, were lost."""
+    """The result of each flow: frames offered, frames and bytes that arrived, frames dropped at a full card queue, frames lost."""
     keys = ("frames", "arrived", "bytes", "dropped", "lost")
     return [{"traffic": text, **dict(zip(keys, row, strict=True))} for text, row in zip(texts, got, strict=True)]
 
 
 def lines(facts: Mapping[str, Any]) -> list[str]:
-    """What a stored run says of traffic and of what was down, a line each; none where there was neither."""
+    """The traffic and failures of a stored run, one per line; [] if there were none."""
     said = []
     for row in facts.get("traffic") or []:
         gone = "".join(f", {row[k]} {k}" for k in ("dropped", "lost") if row[k])

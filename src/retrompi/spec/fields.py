@@ -1,9 +1,9 @@
-"""Declarations: a class whose fields each state unit, default, bounds and meaning once.
+"""Declaration classes, whose fields each state unit, default, bounds and meaning once.
 
-`Host`, `Link` and the media are such classes. Everything else that knows a field takes it from here: TOML keys and ``--set``, the check of
-a value, the C++ structs and their readers (`retrompi.spec.cpp`), the studio's controls and the reference pages. A new field is one line.
+`Host`, `Link` and the media are such classes. Everything else is derived from them: TOML keys and ``--set``, the validation of
+values, the C++ structs and their readers (`retrompi.spec.cpp`), the controls of the studio and the reference pages. A field is one line.
 
-Imports nothing but the base, since the build of the engine runs it before the package is installed.
+Imports only `retrompi.base`, since the build of the engine runs it before the package is installed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Field", "Use", "choice", "declared", "flag", "quantities", "quantity
 
 
 class Use(StrEnum):
-    """A kind of work in a simulation that needs a number of a platform; the value is how a sentence names it."""
+    """A kind of work in a simulation that uses a value of the platform; the enum value is its name in messages."""
 
     ALWAYS = "every run"
     COMPUTE = "amounts of computation in a trace"
@@ -46,11 +46,11 @@ class Use(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What is declared of one field.
+    """The declaration of one field.
 
-    ``kind`` is quantity (a number with a unit), whole (a count), flag (0 or 1), choice, word (any text) or other (not made from a text).
-    ``low`` and ``high`` are bounds, both allowed; ``above`` is a bound that is not. ``area`` groups fields for readers; ``used_by`` is the
-    work that needs it; ``plain`` is its value on a host of which only a curve is known. ``cpp`` is the type in the engine, "" for none.
+    ``kind`` is quantity (a number with a unit), whole (a count), flag (0 or 1), choice, word (any text) or other (not parsed from text).
+    ``low`` and ``high`` are inclusive bounds, ``above`` is an exclusive lower bound. ``area`` groups fields in tables; ``used_by`` lists
+    the kinds of work that use it; ``plain`` is its value on a host known only by a measured curve. ``cpp`` is the C++ type, "" for none.
     """
 
     name: str
@@ -69,17 +69,17 @@ class Field:
 
     @property
     def optional(self) -> bool:
-        """Whether it may be left out."""
+        """Whether it has a default."""
         return self.default is not MISSING
 
     @property
     def is_quantity(self) -> bool:
-        """Whether it is a number, written with a unit where its unit is not 1."""
+        """Whether it is a number, written with a unit unless its unit is 1."""
         return self.kind in ("quantity", "whole", "flag")
 
     @property
     def bounds(self) -> str:
-        """What its values are restricted to, in words; "" for nothing beyond its unit."""
+        """The allowed values in words; "" if only the unit restricts them."""
         if self.kind == "flag":
             return "0 or 1"
         if self.kind == "choice":
@@ -93,7 +93,7 @@ class Field:
         return ", ".join(said + ([f"{self.high:g} or less"] if self.high is not None else []))
 
     def parse(self, text: str, where: str) -> Any:
-        """The value of ``text`` in the field's unit. Raises UsageError beginning with ``where`` for one that is refused."""
+        """The value of ``text`` in the field's unit. Raises UsageError, beginning with ``where``, if it is not allowed."""
         if not self.is_quantity:
             return self.check(text.strip(), where)
         try:
@@ -103,7 +103,7 @@ class Field:
         return self.check(value, where, text)
 
     def check(self, value: Any, where: str, text: str | None = None) -> Any:
-        """``value`` if the declaration allows it, else UsageError beginning with ``where``; ``text`` is how it was written."""
+        """``value`` if it is allowed, else raises UsageError beginning with ``where``; ``text`` is the value as written by the user."""
         if self.kind == "choice":
             if value not in self.choices:
                 raise UsageError(f"{where}: '{value}'{nearest(str(value), self.choices)}", code="unknown-name")
@@ -168,24 +168,24 @@ def quantity(
 
 
 def whole(help: str, *, default: float = MISSING, low: float = 0, high: float | None = None, **more: Any) -> Any:  # type: ignore[assignment]
-    """A whole number from ``low`` on."""
+    """A whole number, at least ``low``. ``more`` as for `quantity`."""
     facts: dict[str, Any] = {"kind": "whole", "unit": "count", "help": help, "low": low, "high": high, "cpp": "int"}
     return _field(default, **facts | more)
 
 
 def flag(help: str, *, default: float = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
-    """0 or 1; True and False do as well."""
+    """0 or 1; True and False are accepted as well. ``more`` as for `quantity`."""
     return _field(default, **{"kind": "flag", "unit": "count", "help": help, "cpp": "bool"} | more)
 
 
 def choice(help: str, choices: Sequence[str], *, enum: str = "", default: str = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
-    """One of ``choices``; in the engine an enumeration called ``enum``, without one a text."""
+    """One of ``choices``; in C++ an enumeration called ``enum``, or a string if that is empty. ``more`` as for `quantity`."""
     facts: dict[str, Any] = {"kind": "choice", "unit": "choice", "help": help, "choices": tuple(choices), "cpp": enum or "std::string"}
     return _field(default, **facts | more)
 
 
 def word(help: str, *, default: Any = MISSING, **more: Any) -> Any:
-    """Any text; with ``cpp`` anything else that is not made from one text."""
+    """Any text; with another ``cpp`` type, a value that is not parsed from one text. ``more`` as for `quantity`."""
     kind = "other" if more.get("cpp", "std::string") not in ("", "std::string") else "word"
     return _field(default, **{"kind": kind, "unit": "str", "help": help, "cpp": "std::string"} | more)
 
@@ -195,7 +195,7 @@ _QUANTITIES: dict[type, Mapping[str, Field]] = {}
 
 
 def declared(cls: type) -> Mapping[str, Field]:
-    """Name -> declaration of every field of a declaration class, in order."""
+    """Name -> `Field` of every field of a declaration class, in order."""
     if cls not in _DECLARED:
         _DECLARED[cls] = _of(cls)
     return _DECLARED[cls]
@@ -206,20 +206,20 @@ def _of(cls: Any) -> Mapping[str, Field]:
 
 
 def quantities(cls: type) -> Mapping[str, Field]:
-    """Those of `declared` that are numbers."""
+    """The fields of `declared` that are numbers."""
     if cls not in _QUANTITIES:
         _QUANTITIES[cls] = {name: f for name, f in declared(cls).items() if f.is_quantity}
     return _QUANTITIES[cls]
 
 
 def used_by(cls: type, work: Iterable[Use]) -> list[str]:
-    """The fields of a declaration that a run with this kind of work uses; what every run uses is always among them."""
+    """The names of the fields used by a run with these kinds of ``work``; fields used by every run are always included."""
     there = {Use.ALWAYS, *work}
     return [name for name, f in declared(cls).items() if there.intersection(f.used_by)]
 
 
 def to_engine(value: Any) -> dict[str, Any]:
-    """A declaration's values as the engine reads them (`retrompi.spec.cpp` makes the reader from the same declaration)."""
+    """Name -> value of a declaration object for the engine, whose reader `retrompi.spec.cpp` generates from the same declaration."""
     out = {}
     for name, f in declared(type(value)).items():
         if f.cpp:

@@ -1,4 +1,4 @@
-"""A host: its processors, scheduler, memory, protocol stack and network card, one declaration a number."""
+"""A host: processors, scheduler, memory, protocol stack and network card, one declaration per value."""
 
 from __future__ import annotations
 

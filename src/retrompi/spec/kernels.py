@@ -1,13 +1,13 @@
-"""The Rinf1 loops as a compute model: what an inner loop costs on a machine, from its instructions and its memory traffic.
+"""The Rinf1 loops as a compute model: the cost of an inner loop on a machine, from its instructions and its memory traffic.
 
-A loop of ``kernels.toml`` costs, a turn of its inner loop: the cycles of its instructions on a machine that starts one after
-the other (`turn_cycles`), times the machine's ``cycle_scale``; a second-level cache access for every line that the first level
-has lost; a memory access for every line that the second has lost too; the same for page translations. Entering the loop costs
-``startup`` cycles. Which lines are lost follows from how many of them share the sets of a cache between two uses.
+An iteration of the inner loop of a loop of ``kernels.toml`` costs the cycles of its instructions on an in-order machine
+(`turn_cycles`), times the machine's ``cycle_scale``; a second-level cache access for every first-level miss; a memory access for
+every second-level miss; likewise for page translations. Entering the loop costs ``startup`` cycles. Misses follow from the number
+of lines that share the sets of a cache between two uses.
 
     T(n) = start-up + n x cost(n)        rate(n) = operations x n / T(n)        (Hockney's Rinf and n1/2 are those of the cached loop)
 
-Machines are described in ``platforms/kernels/NAME.toml``; numbers that the paper decides are fitted (`retrompi.papers.rinf1.fit`).
+Machines are described in ``platforms/kernels/NAME.toml``; values determined by the paper are fitted (`retrompi.papers.rinf1.fit`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MACHINE_KEYS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Stream:
-    """A vector that an inner loop walks; see the head of ``kernels.toml``."""
+    """A vector traversed by an inner loop; the comment at the top of ``kernels.toml`` explains the fields."""
 
     array: str
     use: str
@@ -61,7 +61,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Loop:
-    """One of the loops. ``counted`` operations are counted for a turn of the inner loop; ``claim`` is the stem of its rows' ids."""
+    """One of the loops. ``counted``: operations per iteration of the inner loop; ``claim``: prefix of the ids of its claims."""
 
     key: str
     claim: str
@@ -74,17 +74,17 @@ class Loop:
     note: str = ""
 
     def turns(self, n: int) -> int:
-        """Turns of the inner loop for a vector (or matrix order) of ``n``."""
+        """Iterations of the inner loop for a vector length (or matrix order) of ``n``."""
         return int(n ** (1 + SHAPES.index(self.shape)))
 
     def entries(self, n: int) -> int:
-        """How often an inner or outer loop is entered."""
+        """Number of times an inner or outer loop is entered."""
         return sum(n**level for level in range(1 + SHAPES.index(self.shape)))
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A host as the loops see it: Hz, seconds, bytes; ``startup`` and ``l2_cycles`` in cycles."""
+    """The values of a host that the loops depend on, in Hz, seconds and bytes; ``startup`` and ``l2_cycles`` in cycles."""
 
     name: str
     clock: float
@@ -104,7 +104,7 @@ class Machine:
     quantities: Mapping[str, Quantity] | None = None
 
     def changed(self, values: Mapping[str, float]) -> Machine:
-        """A copy with other numbers."""
+        """A copy with some ``values`` replaced."""
         return replace(self, **values)  # type: ignore[arg-type]
 
 
@@ -142,7 +142,7 @@ def loops() -> Mapping[str, Loop]:
 
 
 def loop(key: str) -> Loop:
-    """The loop of that key; UsageError names the nearest."""
+    """The loop with that key; raises UsageError, suggesting the nearest, if there is none."""
     if key not in loops():
         raise UsageError(f"no kernel '{key}'{nearest(key, loops(), 20)}", code="unknown-kernel")
     return loops()[key]
@@ -156,7 +156,7 @@ def lengths(which: Loop) -> list[int]:
 
 
 def repetitions(which: Loop, n: int) -> int:
-    """How often a measurement runs the loop at length ``n``."""
+    """Number of times a measurement runs the loop at length ``n``."""
     return max(1, _rule("iterations") // which.turns(n))
 
 
@@ -165,17 +165,17 @@ def repetitions(which: Loop, n: int) -> int:
 
 @cache
 def turn_cycles(which: Loop) -> float:
-    """Cycles of a turn of the inner loop in the first-level cache, in the steady state of an in-order machine."""
+    """Cycles per iteration of the inner loop in the first-level cache, in the steady state of an in-order machine."""
     return in_order_cycles(which.code, timings())
 
 
 def timings() -> dict[str, dict[str, float]]:
-    """Instruction -> its timings in cycles (issue, latency and, where they matter, early and again)."""
+    """Instruction -> its timings in cycles (issue, latency and, where relevant, early and again)."""
     return {name: given for name, given in _file()["instructions"].items() if name != "source"}
 
 
 def in_order_cycles(code: Sequence[str], table: Mapping[str, Mapping[str, float]]) -> float:
-    """Cycles of a turn of ``code``: each instruction starts when the one before it has been issued and its operands are there."""
+    """Cycles per iteration of ``code``: each instruction starts when its predecessor has been issued and its operands are ready."""
     turns = 24
     ready: dict[str, float] = {}
     free = dict.fromkeys(table, 0.0)
@@ -185,7 +185,7 @@ def in_order_cycles(code: Sequence[str], table: Mapping[str, Mapping[str, float]
             target, equals, rest = text.partition(" = ")
             words = (rest if equals else text).split()
             op = table[words[0]]
-            # What nobody has computed (a vector, a scalar in a register) is there from the beginning.
+            # Operands that no instruction computes (a vector, a scalar in a register) are ready from the start.
             wait = max((ready.get(w, 0) for w in words[1:]), default=0) + (op.get("early", 0) if words[1:] else 0)
             start = max(now, wait, free[words[0]])
             free[words[0]] = start + op.get("again", 0)
@@ -227,18 +227,18 @@ def _walk(s: Stream, n: int, whole: bool, m: Machine) -> _Walk:
 
 
 def _load(own: _Walk, others: Iterable[_Walk], sets: float) -> float:
-    """Lines that share one of a stream's sets: its own on the sets it uses, and an even share of the others'."""
+    """Mean number of lines per set of a stream: its own on the sets it uses, plus an even share of those of the others."""
     used = max(1.0, min(own.lines, sets * own.spread))
     return own.lines / used + sum(o.lines for o in others) / sets
 
 
 def _lost_l1(load: float, m: Machine) -> float:
-    """Share of lines lost between two uses: a set with more lines than ways, walked in order, loses all of them."""
+    """Miss rate: a set with more lines than ways that is traversed in order loses all of its lines between two uses."""
     return min(1.0, max(0.0, load - m.l1_ways))
 
 
 def _lost_l2(load: float, m: Machine) -> float:
-    """The same where pages fall on the cache's colours at random: Poisson around the mean load, as the engine's hosts do."""
+    """Miss rate with randomly coloured pages: Poisson around the mean load, as for the hosts of the engine."""
     if load > 700:  # exp(-load) leaves the range of a double
         return 1.0
     term, below = math.exp(-load), 0.0
@@ -249,7 +249,7 @@ def _lost_l2(load: float, m: Machine) -> float:
 
 
 def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
-    """(line reads from L2 and translations, lines read from memory, lines written to memory) of a turn."""
+    """(line reads from L2 and translations, lines read from memory, lines written to memory) per iteration."""
     l1_sets, l2_sets = m.l1 / m.line / m.l1_ways, m.l2 / m.line / m.l2_ways
     from_l2 = read = written = 0.0
 
@@ -265,7 +265,7 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
             lost2 = min(lost1, lost2)
         else:
             lost1 = _lost_l1(_load(own, others, l1_sets), m)
-            # A single line shares its set with nobody of its own.
+            # A single line has no conflicts with lines of its own stream.
             lost2 = lost1 * (_lost_l2(_load(own, others, l2_sets), m) if own.lines > 1 else 0.0)
             lost_page = float(sum(w.pages for w in walks.values()) > m.tlb)
         from_l2 += rate * (lost1 - lost2)
@@ -273,7 +273,7 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
             written += rate * lost2
         else:
             read += rate * lost2
-            written += rate * lost2 / 2 if s.use == "update" else 0.0  # fetched by the read; only the writing back is left
+            written += rate * lost2 / 2 if s.use == "update" else 0.0  # fetched by the read; only the write-back remains
         turns = 1.0 if s.random else n * n if whole else n
         from_l2 += min(1.0, own.pages / turns if not s.random else 1.0) * lost_page
 
@@ -284,7 +284,7 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
         elif which.shape == "vector" or s.sweep == "row":
             touch(s, min(1.0, per_line), False)
         elif s.column:
-            # The other elements of a column's lines belong to the next columns: met again after one pass, the line itself after all.
+            # The other elements of a column's lines belong to the next columns: reused after one pass, the line itself after all of them.
             touch(s, 1 - per_line, False)
             touch(s, per_line, True)
         else:
@@ -293,11 +293,11 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
 
 
 def _lost_lru(which: Loop, s: Stream, n: int, capacity: float, unit: int) -> float:
-    """Share of a stream's uses that find their line (or page, of ``unit`` B) gone from an LRU memory of ``capacity`` of them.
+    """Miss rate of a stream in an LRU memory of ``capacity`` lines (or pages) of ``unit`` B.
 
-    Che's approximation: after ``age`` turns as many different lines have been touched as there is room for, and a line that
-    was not met again by then is lost. A random vector of L lines is met again within t turns with 1 - exp(-t / L), a vector
-    that is walked in order after n turns.
+    Che's approximation: a line is lost if it is not reused before as many distinct lines have been touched as the memory
+    holds. A line of a random vector of L lines is reused within t iterations with probability 1 - exp(-t / L), a line of a vector
+    traversed in order after n iterations.
     """
     holds = {o: max(1.0, o.of * n * o.size / unit) for o in which.streams}
     fresh = sum(min(1.0, o.stride * o.size / unit) for o in which.streams if not o.random)
@@ -322,30 +322,30 @@ def _counted(which: Loop, n: int, shape: Machine) -> tuple[float, float, float]:
 
 
 def _geometry(m: Machine) -> Machine:
-    """The machine without its times: what the traffic depends on."""
+    """The machine with all times neutralized: the fields that memory traffic depends on, as a cache key."""
     return replace(m, name="", clock=1, tick=1, cycle_scale=1, startup=0, line_copy=0, read_share=0, l2_cycles=0, quantities=None)
 
 
 def cost(which: Loop, n: int, m: Machine) -> float:
-    """Seconds of one turn of the inner loop at length ``n``, without start-up."""
+    """Seconds per iteration of the inner loop at length ``n``, without start-up."""
     from_l2, read, written = _counted(which, n, _geometry(m))
     memory = m.line_copy * (read * m.read_share + written * (1 - m.read_share))
     return (turn_cycles(which) * m.cycle_scale + from_l2 * m.l2_cycles) / m.clock + memory
 
 
 def in_cache(which: Loop, m: Machine) -> tuple[float, float]:
-    """(Rinf in flop/s, n1/2): of a loop whose vectors stay in the first-level cache."""
+    """(Rinf in flop/s, n1/2) of a loop whose vectors stay in the first-level cache."""
     turn = turn_cycles(which) * m.cycle_scale / m.clock
     return which.counted / turn, m.startup / m.clock / turn
 
 
 def seconds(which: Loop, n: int, m: Machine) -> float:
-    """Seconds of the whole loop (or nest of loops) once at length ``n``."""
+    """Seconds of one execution of the whole loop (or loop nest) at length ``n``."""
     return which.turns(n) * cost(which, n, m) + which.entries(n) * m.startup / m.clock
 
 
 def rate(which: Loop, n: int, m: Machine) -> float:
-    """Counted operations a second at length ``n``."""
+    """Counted operations per second at length ``n``."""
     return which.counted * which.turns(n) / seconds(which, n, m)
 
 
@@ -391,7 +391,7 @@ def _quantity(key: str, entry: Any, path: Path) -> Quantity:
 
 
 def quantities(platform: Platform, host: str) -> dict[str, Quantity]:
-    """The kernel numbers of a host with their sources, fitted ones from the fit; UsageError when nobody has described them."""
+    """The kernel values of a host with their sources, fitted ones from the fit. Raises UsageError if the host is not described."""
     home = _home(platform, host)
     if home is None:
         raise UsageError(
@@ -421,7 +421,10 @@ def quantities(platform: Platform, host: str) -> dict[str, Quantity]:
 
 
 def machine(room: Platform, host: str | int) -> Machine:
-    """A host as the loops see it; its clock, tick and caches are the platform's, overrides included."""
+    """The `Machine` of a host (name or index); clock, tick and caches are those of the platform, including overrides.
+
+    Raises UsageError for a host without kernel values, InputError for a wrong file.
+    """
     h = room.hosts[host] if isinstance(host, int) else room.host(host)
     own = quantities(room, h.name)
     v = {k: q.value for k, q in own.items()}
@@ -433,7 +436,7 @@ def machine(room: Platform, host: str | int) -> Machine:
 
 
 class _Frozen(dict[str, Quantity]):
-    """A dict that a frozen, hashable machine may carry; it counts for neither equality nor hash of one."""
+    """A dict in a frozen, hashable machine; it affects neither equality nor hash."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return 0
@@ -443,9 +446,9 @@ class _Frozen(dict[str, Quantity]):
 
 
 def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placement: Sequence[int]) -> list[tuple[str, int, list[float]]]:
-    """The engine's rows for the kernels that a trace names: (name, n, seconds on every host used, in the engine's order).
+    """The engine's rows for the kernels named in a trace: (name, n, seconds on every host used, in the engine's order).
 
-    ``named`` as of ``Trace.kernels()``; UsageError with file and line for a kernel or a host that nobody has described.
+    ``named`` as of ``Trace.kernels()``. Raises UsageError, with file and line for an unknown kernel, or for a host without kernel values.
     """
     machines = [machine(platform, i) for i in sorted(set(placement))]
     out = []
@@ -457,7 +460,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
 
 
 def compute_sets(room: Platform, kernel: str) -> dict[str, str]:
-    """Overrides that let compute amounts run at a kernel's rate on every host: ``daxpy`` in the cache, ``daxpy:1000`` at a length."""
+    """Overrides that run compute amounts at the rate of a kernel on every host: ``daxpy`` in cache, ``daxpy:1000`` at a length."""
     name, colon, text = kernel.partition(":")
     which = loop(name)
     if colon and not (text.isdigit() and int(text) > 0):
@@ -471,6 +474,6 @@ def compute_sets(room: Platform, kernel: str) -> dict[str, str]:
 
 
 def model_hash(room: Platform) -> str:
-    """SHA-256 of the loops and of the machines' own numbers: what a run that names kernels depends on beside trace and platform."""
+    """SHA-256 of the loops and of the kernel values of the hosts: what a run with kernels depends on beside trace and platform."""
     facts = [_file(), [[h.name, [q.value for q in quantities(room, h.name).values()]] for h in room.hosts]]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

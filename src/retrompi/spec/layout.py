@@ -1,4 +1,4 @@
-"""Where the ranks of a job are: what decides which paths a runtime needs between them."""
+"""The placement of the ranks of a job, which decides which paths a runtime needs between them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Layout:
         self.platform = platform
         self.placement = placement if isinstance(placement, Placement) else Placement(placement)
         self.read: set[str] = set()
-        """Paths (``server.syscall``) of the hosts' numbers that a model has read to compile its own."""
+        """Paths (``server.syscall``) of host values that a model has read while compiling."""
         self.fixed: set[str] = set()
-        """Keys of a host for which the model states values of its own."""
+        """Keys of a host that the model replaces by its own values."""
 
     @cached_property
     def used(self) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ class Layout:
         return [self.platform.hosts[i] for i in self.used]
 
     def number(self, key: str) -> float:
-        """A number of rank 0's host (base unit), for a model whose own costs depend on it; the run then uses it."""
+        """A value of rank 0's host (base unit), for a model whose costs depend on it; it is recorded as used by the run."""
         host = self.platform.hosts[self.placement[0]]
         self.read.add(f"{host.name}.{key}")
         return float(getattr(host, key))
@@ -50,7 +50,7 @@ class Layout:
 
     @cached_property
     def mixed_byte_order(self) -> bool:
-        """Whether hosts of both byte orders run ranks."""
+        """Whether the hosts that run ranks differ in byte order."""
         return len({h.byte_order for h in self.hosts}) > 1
 
     def __repr__(self) -> str:

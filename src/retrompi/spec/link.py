@@ -1,4 +1,4 @@
-"""What joins the hosts of a platform, one declaration a number."""
+"""The network that connects the hosts of a platform, one declaration per value."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from retrompi.spec.fields import Use, choice, quantity, whole, word
 __all__ = ["WAN_KEYS", "Link"]
 
 WAN_KEYS = ("wan_bandwidth", "wan_latency")
-"""What the line between two sites needs."""
+"""Keys required for the wide-area line between sites."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """What joins the hosts. A cable and a switch carry both directions at once, a hub one frame at a time.
 
-    A torus joins neighbours in each dimension of its ``shape``; hosts take their places in file order, the first dimension fastest. A
-    fat tree and sites that a ``wan`` joins have a ``shape`` as well (`topology`). With ``rails`` a host has a card on each of so
-    many links of the kind; ``rail_policy`` says whether a pair of hosts has one of them or stripes over all (docs/networks.md).
+    A torus joins neighbours in each dimension of its ``shape``; hosts are placed in file order, the first dimension fastest. A
+    fat tree and the sites of a ``wan`` have a ``shape`` as well (`topology`). With ``rails`` links of the same kind, a host has a card on
+    each; ``rail_policy`` says whether a pair of hosts uses one of them or stripes messages over all (docs/networks.md).
     """
 
     kind: str = choice("topology", topology.KINDS, used_by=Use.WIRE)

@@ -1,8 +1,8 @@
-"""The media of messages, and how processes wait: one declaration a field.
+"""The media that carry messages, and the wait policies of processes, with one declaration per field.
 
-A model's path is a list of media, one for each hop. Each medium has its own fields and no others: ``Ring(..., nagle=True)`` is a
+The path of a message is a list of media, one per hop. Each medium accepts only its own fields: ``Ring(..., nagle=True)`` raises
 TypeError. Times are seconds on the reference host (``platform.host.speed`` 1), sizes bytes, rates bytes per second; a value outside its
-declared bounds is a UsageError. The engine's structs and their readers are made from these classes (`retrompi.spec.cpp`);
+declared bounds raises UsageError. The engine's structs and their readers are generated from these classes (`retrompi.spec.cpp`);
 docs/add-a-parameter.md walks through adding a field and a medium.
 """
 
@@ -19,11 +19,11 @@ __all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Data
            "Stream", "WaitPolicy"]  # fmt: skip
 
 NO_LIMIT = 1e18
-"""A size that no message reaches."""
+"""A message size (B) that is never reached: no upper limit."""
 
 
 class Checked:
-    """A declaration whose values are checked when one is made."""
+    """Base of declarations that validate their values on construction; raises UsageError."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class WaitPolicy(Checked):
     def __post_init__(self) -> None:
         Checked.__post_init__(self)
         if self.look_every > 1 and self.poll_cost <= 0:
-            raise UsageError("wait: looking at the network once in several polls needs polls that take time", code="out-of-range")
+            raise UsageError("wait: look_every above 1 needs a poll_cost above 0", code="out-of-range")
 
 
 BLOCK = WaitPolicy()
@@ -67,16 +67,16 @@ class Medium(Checked):
     header: float = quantity("B", "header of a packet", kw_only=True)
 
     def uses(self, remote: bool) -> set[Use]:
-        """The kinds of work it makes of a platform's processors and network; ``remote``: between two hosts, else within one."""
+        """The kinds of work it causes on the processors and network of a platform; ``remote``: between two hosts, else within one."""
         return {Use.WIRE} if remote else set()
 
     def to_engine(self) -> dict[str, Any]:
-        """As the engine reads it."""
+        """The channel specification read by the engine."""
         return {"medium": self.name, **to_engine(self)}
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> Medium:
-        """The medium of what `to_engine` made."""
+        """The inverse of `to_engine`."""
         cls: Any = MEDIA[row["medium"]]
         given = {name: row[name] for name in declared(cls)}
         made: Medium = cls(**{name: WaitPolicy(**value) if name == "space_wait" else value for name, value in given.items()})
@@ -87,8 +87,8 @@ class Medium(Checked):
 class Copied(Medium):
     """A medium that the processor copies packets into and out of.
 
-    The working set around a copy is, of the channel's memory, a fixed size or so many packets; the user's buffers, so many messages,
-    compete with it for the same cache.
+    The working set of a copy consists of channel memory (a number of packets, or a fixed size if larger) and of the user's buffers (a
+    number of messages), which compete for the same cache.
     """
 
     copies_in: float = quantity("count", "copies of a packet at the sender", default=1.0, low=0)
@@ -246,7 +246,7 @@ class Curve(Medium):
 
 
 MEDIA: Mapping[str, type[Medium]] = {cls.name: cls for cls in (Pool, Ring, Stream, Datagram, Dma, Curve)}
-"""Every medium, by name. One that is added here has a struct in the engine, which then needs its ``make_chan``."""
+"""Medium name -> class. A class added here gets a struct in the engine, which must then implement its ``make_chan``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

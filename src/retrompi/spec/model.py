@@ -1,7 +1,7 @@
-"""A runtime model's contract: parameters with units and sources, and `compile`, which makes rows for the engine.
+"""The interface of a runtime model: parameters with units and sources, and `compile`, which makes the engine's channel specifications.
 
-A model is a folder with an ``__init__.py`` holding one subclass of `RuntimeModel` named like the folder, and any
-number of rival variants named ``folder:variant`` that inherit and redeclare only what differs.
+A model is a folder whose ``__init__.py`` defines one subclass of `RuntimeModel` named like the folder, and any
+number of alternative variants named ``folder:variant``, which inherit from it and redeclare only what differs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StartStep:
-    """One step of starting a job: what a person must do, which windows and daemons it leaves, how long it takes."""
+    """One step of starting a job: number of manual actions, windows and daemons that it leaves open, and its duration in seconds."""
 
     step: str
     manual: int = 0
@@ -67,7 +67,7 @@ def _folder(file: str) -> Path:
 
 
 def _files(folder: Path, inside: str = "") -> Iterator[tuple[str, int, int]]:
-    """(path within, when written, size) of every file that counts in a model's folder, in order."""
+    """(relative path, modification time in ns, size in bytes) of every file that a model's hash covers, in order."""
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda e: e.name)
     for entry in entries:
@@ -88,7 +88,10 @@ def _hash(name: str, folder: Path, files: tuple[tuple[str, int, int], ...]) -> s
 
 
 class RuntimeModel:
-    """An MPI implementation of its time. Subclasses declare the texts below, `Param` attributes and `compile`."""
+    """A historical MPI implementation. Subclasses declare the texts below, `Param` attributes and the parts that `compile` calls.
+
+    Raises ValueError when a subclass with a missing text is defined.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -98,18 +101,18 @@ class RuntimeModel:
     variant_of: ClassVar[str | None] = None
     variant_note: ClassVar[str] = ""
     calibrated: ClassVar[Range | None] = None
-    """What the statements behind the model cover; using it outside is said to the user."""
+    """The range covered by the published data behind the model; the user is warned outside of it."""
     fits_platform: ClassVar[tuple[str, ...]] = ()
-    """Keys of every host (``nic_rate``) that a calibration of this model determines as well."""
+    """Host keys (``nic_rate``) that a calibration of this model fits as well, for every host."""
 
     collectives: ClassVar[tuple[Choice, ...]] = MPICH1
-    """Which algorithm each collective operation uses; the first row that fits counts."""
+    """The algorithm of each collective operation; the first row that matches is used."""
 
     communicators: ClassVar[Making] = MPICH1_MAKING
-    """What making a communicator costs in messages."""
+    """The communication that creates a communicator."""
 
     measured_by: ClassVar[str] = "pingpong"
-    """The experiment (``validate/experiments/``) whose ``look(model, platform, sets)`` a calibration of this model measures with."""
+    """The experiment (``validate/experiments/``) whose ``look(model, platform, sets)`` a calibration of this model evaluates."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -133,19 +136,19 @@ class RuntimeModel:
 
     @classmethod
     def folder(cls) -> Path:
-        """The folder the model lives in."""
+        """The folder of the model."""
         return _folder(getattr(sys.modules.get(cls.__module__), "__file__", None) or inspect.getfile(cls))
 
     @classmethod
     def hash(cls) -> str:
-        """SHA-256 of the model's name and its folder's files; a fit counts since it changes results."""
+        """SHA-256 of the model's name and the files in its folder, including the fit, which changes results."""
         return _hash(cls.name, cls.folder(), tuple(_files(cls.folder())))
 
     puts_in_collectives: ClassVar[bool] = False
-    """Whether collectives may put into other ranks' memory, so that they need what `one_sided` states."""
+    """Whether collectives may put data into the memory of other ranks and so depend on `one_sided`."""
 
     def calls(self, p: Values, layout: Layout) -> Library:
-        """What calls cost and how they wait, on whatever path."""
+        """The cost of calls and how they wait, independent of the path."""
         raise NotImplementedError(f"model class {type(self).__name__} does not define calls")
 
     def within_host(self, p: Values, layout: Layout) -> MessagePath:
@@ -157,23 +160,23 @@ class RuntimeModel:
         raise NotImplementedError(f"model class {type(self).__name__} does not define between_hosts")
 
     def probing(self, p: Values, layout: Layout) -> float:
-        """A call that looks for a message or a completion and finds none, s."""
+        """The cost (s) of a test or probe that finds no message or completion."""
         return 0.0
 
     def one_sided(self, p: Values, layout: Layout) -> tuple[OneSided | None, OneSided | None]:
-        """One-sided operations between ranks of one host and of two; None where the runtime has none."""
+        """One-sided operations (within a host, between hosts); None where the runtime has none."""
         return None, None
 
     def conversion(self, p: Values) -> tuple[float, float, float]:
-        """A change of byte order, at either end: seconds a byte, bytes of the buffer it goes through (0: none), seconds a buffer."""
+        """Byte-order conversion at either end: (seconds per byte, size in bytes of its buffer or 0 for none, seconds per buffer)."""
         return 0.0, 0.0, 0.0
 
     def hosts(self, p: Values, layout: Layout) -> list[Host]:
-        """The hosts as this runtime finds them; a model that states figures of its own for one notes their keys in ``layout.fixed``."""
+        """The hosts as used by this runtime. A model that replaces values of a host adds their keys to ``layout.fixed``."""
         return layout.hosts
 
     def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> Row:
-        """What the engine is given for this runtime: the rows of the ``parts`` (`retrompi.spec.compile.PARTS`) that a run needs."""
+        """The engine's configuration of this runtime, with the ``parts`` (`retrompi.spec.compile.PARTS`) that a run needs."""
 
         def part(name: str, compiled: Callable[[], T], without: T) -> T:
             if name not in parts:
@@ -221,22 +224,25 @@ class RuntimeModel:
         }
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
-        """Why this runtime cannot join the hosts of ``placement`` in one job; empty when it can."""
+        """Why this runtime cannot run one job across the hosts of ``placement``; empty if it can."""
         return ""
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
-        """What a user should know about a run's outcome that the simulation does not draw (no rate was published)."""
+        """Effects that may change the outcome of a run but are not simulated, because no rate was published."""
         return []
 
     def startup(
         self, p: Values, platform: Platform, placement: list[int], draw: Random
     ) -> tuple[list[StartStep], str]:
-        """How a job is started: its steps, and why this start failed (empty when it did not), drawn from ``draw``."""
+        """The steps of starting a job, and why this start failed (empty if it succeeded); ``draw`` decides random failures."""
         return [], ""
 
 
 def fit_tables(folder: Path) -> dict[str, dict[str, Any]]:
-    """``fit.toml`` of a model folder: model name -> its tables values, bounds, residuals, meta; {} without a file."""
+    """``fit.toml`` of a model folder: model name -> its tables values, bounds, residuals, meta; {} if there is no file.
+
+    Raises InputError for an invalid file.
+    """
     file = folder / "fit.toml"
     try:
         stat = file.stat()
@@ -258,9 +264,9 @@ def _fit_tables(file: Path, mtime_ns: int, size: int) -> dict[str, dict[str, Any
 
 
 def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]]:
-    """Parameter -> (value, text, which fit) for every fitted parameter that has a fit.
+    """Parameter -> (value, text, source) for every fitted parameter that has a fit.
 
-    A variant takes its own fit first and then its parent's for the parameters it has not redeclared.
+    A variant uses its own fit and, for parameters that it does not redeclare, that of its parent.
     """
     tables = fit_tables(model.folder())
     params = model.params()
@@ -291,12 +297,12 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
 
 
 def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | Sequence[str] = ()) -> tuple[Values, Platform]:
-    """Defaults, then fit, then overrides: the values in force of a model, and the platform with its overrides.
+    """The values in force of a model (defaults, then fit, then overrides) and the platform with its overrides.
 
     Keys of ``sets``: ``<param>`` or ``<model>.<param>``, ``coll.<operation>`` or ``<model>.coll.<operation>`` for the algorithm of a
     collective, ``platform.host.<key>`` for every host, ``platform.<host>.<key>`` for one, ``platform.link.<key>``. Raises UsageError on
     an unknown key or a wrong unit.
-    An override may leave the sourced range (that is what a what-if is for), never the unit.
+    An override may lie outside the sourced range (for what-if studies), but must have the right unit.
     """
     for_model: dict[str, str] = {}
     for_platform: dict[str, str] = {}
@@ -310,7 +316,7 @@ def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | S
 
 @lru_cache(maxsize=64)
 def _defaults(cls: Any, fit: tuple[int, int] | None) -> dict[str, Setting]:
-    """The values of a model with its fit (which ``fit`` stands for) and without overrides."""
+    """The values of a model with its fit and without overrides; ``fit``, the stamp of its file, is the cache key."""
     settings: dict[str, Setting] = {}
     fits = _fitted(cls)
     for name, param in cls.params().items():
@@ -326,7 +332,7 @@ def _defaults(cls: Any, fit: tuple[int, int] | None) -> dict[str, Setting]:
 
 
 def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str] = ()) -> Values:
-    """The values in force of a model alone; like `resolve` without ``platform.`` keys."""
+    """The values in force of a model; like `resolve`, without ``platform.`` keys. Raises UsageError for an unknown key or a wrong unit."""
     params = cls.params()
     known: Any = cls
     settings = dict(_defaults(known, stamp(cls.folder() / "fit.toml")))

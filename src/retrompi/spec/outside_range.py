@@ -1,4 +1,4 @@
-"""What of a question lies outside of the range its model is calibrated in."""
+"""Which parts of a question lie outside the calibrated range of its model."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def outside(
     ranks: int | None = None,
     sets: Mapping[str, str] | Sequence[str] = (),
 ) -> list[str]:
-    """What of a question lies outside the model's calibrated range, each in a few words; [] when nothing does.
+    """What lies outside the calibrated range of a model, one short text each; [] if nothing does.
 
-    ``sizes`` are message sizes in bytes. An override of a fitted parameter, of the model or of the platform, counts: what was
-    fitted together no longer stands together. A model that states no range vouches for nothing.
+    ``sizes`` are message sizes in bytes. An override of a fitted parameter, of the model or of the platform, counts as
+    outside, since fitted values are valid only together. For a model that declares no range everything is outside.
     """
     cls = registry.model(model) if isinstance(model, str) else model
     room = registry.platform(platform) if isinstance(platform, str) else platform
@@ -55,7 +55,7 @@ def outside(
 
 
 def outside_of_points(points: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Model -> `outside` of the curves of a study (rows model, platform, size_B), for the models with something outside."""
+    """Model -> `outside` for the curves of a study (rows model, platform, size_B); only models with something outside."""
     sizes: dict[tuple[str, str], set[int]] = {}
     for p in points:
         sizes.setdefault((p["model"], p["platform"]), set()).add(int(p["size_B"]))
@@ -70,5 +70,5 @@ def outside_of_points(points: Iterable[Mapping[str, Any]]) -> dict[str, list[str
 def outside_of_trace(
     model: str | type[RuntimeModel], platform: str | Platform, trace: Trace, *, sets: Mapping[str, str] | Sequence[str] = ()
 ) -> list[str]:
-    """`outside` of a trace: its largest message and its ranks."""
+    """`outside` for a trace: its largest message and its number of ranks."""
     return outside(model, platform, sizes=[trace.info()["largest_B"]], ranks=trace.ranks, sets=sets)

@@ -1,4 +1,4 @@
-"""Overrides as people write them: ``--set KEY=VALUE``."""
+"""Overrides in the form of the command line: ``--set KEY=VALUE``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ __all__ = ["parse_sets"]
 
 
 def parse_sets(sets: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """``["wmpi.pool=10MiB", ...]`` -> ``{"wmpi.pool": "10MiB"}``; the last of two equal keys wins."""
+    """``["wmpi.pool=10MiB", ...]`` -> ``{"wmpi.pool": "10MiB"}``; the last of equal keys wins.
+
+    Raises UsageError for an item that is not KEY=VALUE.
+    """
     if isinstance(sets, Mapping):
         return {str(k).strip(): str(v).strip() for k, v in sets.items()}
     pairs: dict[str, str] = {}

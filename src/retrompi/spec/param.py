@@ -1,4 +1,4 @@
-"""A parameter as a runtime model declares it: default, unit, help, source, and the sourced range that a fit may move in."""
+"""A parameter as a runtime model declares it: default, unit, help, source, and the sourced range to which a fit is limited."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Param:
     """One parameter of a runtime, declared as a class attribute of a `RuntimeModel`.
 
     ``default`` is a text with its unit (``"16 KiB"``), a plain number for units ``1``, ``count`` and
-    ``probability``, or one of ``choices`` for a parameter that is a word (unit ``choice``). ``source`` says where
+    ``probability``, or one of ``choices`` (unit ``choice``). ``source`` says where
     the number comes from and begins ``paper: doc: code: fit: assumed:``. ``low`` and ``high`` are the sourced range
-    a fit may move in. Raises ValueError when the declaration is wrong, so a bad model fails where it is imported.
+    to which a fit is limited. Raises ValueError for an invalid declaration, so that a bad model fails on import.
     """
 
     default: Any
@@ -30,7 +30,7 @@ class Param:
     help: str
     source: str = field(kw_only=True)
     low: Any = field(default=None, kw_only=True)
-    """Declared as a text, then a float in the base unit; so is ``high``."""
+    """Declared as text, converted to a float in the base unit; likewise ``high``."""
     high: Any = field(default=None, kw_only=True)
     choices: Sequence[str] | None = field(default=None, kw_only=True)
     name: str = field(default="", init=False)
@@ -59,7 +59,7 @@ class Param:
         self.name = name
 
     def parse(self, text: str) -> float | str:
-        """``text`` as this parameter's value: a float in its base unit, or one of its choices."""
+        """``text`` as this parameter's value: a float in its base unit, or one of its choices. Raises UsageError."""
         if self.choices is None:
             return units.parse(text, self.unit)
         if text not in self.choices:
@@ -67,7 +67,7 @@ class Param:
         return text
 
     def inside(self, value: float | str) -> bool:
-        """Whether ``value`` (base unit) lies in ``low``..``high``; a hair of slack allows for rounded texts."""
+        """Whether ``value`` (base unit) lies in ``low``..``high``; with a relative tolerance of 1e-9 for rounded texts."""
         if isinstance(value, str):
             return True
         slack = 1e-9 * max(abs(value), abs(self.low or 0), abs(self.high or 0))
@@ -80,7 +80,7 @@ class Param:
 
     @property
     def range_text(self) -> str:
-        """``range 5 us..30 us``, or an empty text without a range."""
+        """``range 5 us..30 us``, or an empty string without a range."""
         if self.low is None and self.high is None:
             return ""
         low, high = (("?" if v is None else units.format_quantity(v, self.unit)) for v in (self.low, self.high))

@@ -1,8 +1,8 @@
-"""A machine room: hosts with an operating system, and the link that joins them, read from one TOML file.
+"""A platform: hosts with an operating system, and the link that connects them, read from one TOML file.
 
-Every number is an inline table ``{value = "120 ms", source = "doc:E-NT-01", help = "..."}``; after loading,
+Every value is an inline table ``{value = "120 ms", source = "doc:E-NT-01", help = "..."}``; after loading,
 ``platform.hosts[0].quantum`` is a float in base units. The keys of a host and of the link are the fields of
-`Host` and `Link`, where each is declared once: a missing or unknown one is an error, so that no number has a hidden default.
+`Host` and `Link`, where each is declared once: a missing or unknown key is an error, so that no value has a hidden default.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from retrompi.spec.link import WAN_KEYS, Link
 __all__ = ["LINK_WORDS", "SOURCE_KINDS", "Placement", "Platform", "Quantity", "declaration"]
 
 SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
-"""How the source of any number begins; what follows says where exactly."""
+"""The prefixes of a source; the exact reference follows."""
 
 LINK_WORDS = ("kind", "shape", "sites", "rail_policy")
-"""What `Platform.with_overrides` takes as ``link.`` beside quantities."""
+"""Keys that `Platform.with_overrides` accepts as ``link.KEY`` beside quantities."""
 
 MAX_HOSTS = 1 << 16
 _CHANGED, _SIZED = 64, 4
-"""Rooms made of a room that are kept with it."""
+"""Maximum number of derived platforms cached: with overrides, and of another size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One number with its provenance: ``text`` as written, ``low``..``high`` its sourced range (base units)."""
+    """One value with its provenance: ``text`` as written, ``low``..``high`` its sourced range (base units)."""
 
     value: float
     unit: str
@@ -50,7 +50,7 @@ class Quantity:
 
 
 class Placement(list[int]):
-    """The host index of every rank; ``cores`` says to which core of it each is pinned, () where the scheduler chooses."""
+    """The host index of every rank; ``cores``: the core to which each is pinned, () if the scheduler chooses."""
 
     def __init__(self, hosts: Iterable[int], cores: Iterable[int] = ()) -> None:
         super().__init__(hosts)
@@ -59,7 +59,7 @@ class Placement(list[int]):
 
 @dataclass(frozen=True)
 class Platform:
-    """A loaded machine room. ``quantities`` maps ``server.quantum`` or ``link.bandwidth`` to its provenance."""
+    """A loaded platform. ``quantities`` maps ``server.quantum`` or ``link.bandwidth`` to its value with provenance."""
 
     name: str
     title: str
@@ -73,7 +73,7 @@ class Platform:
     placements: Mapping[str, Placement] = field(default_factory=dict)
 
     def host(self, name: str) -> Host:
-        """The host called ``name``; raises UsageError naming the hosts there are."""
+        """The host called ``name``; raises UsageError, listing the hosts, if there is none."""
         for h in self.hosts:
             if h.name == name:
                 return h
@@ -82,7 +82,7 @@ class Platform:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of every name and value: equal for two platforms that simulate alike, overrides included."""
+        """SHA-256 of every name and value, including overrides: equal for platforms with the same simulation results."""
         facts = {
             "hosts": [[h.name, h.os, h.byte_order] for h in self.hosts],
             "kind": self.link.kind,
@@ -112,9 +112,10 @@ class Platform:
         ]
 
     def placement(self, text: str) -> str | list[int]:
-        """A mode as the simulation takes it: ``shared``, ``distributed``, a placement's name, or the host index of every rank.
+        """The placement mode in normal form: ``shared``, ``distributed``, a placement's name, or the host index of every rank.
 
         ``text`` may also list a host per rank, by name or index: ``workstation,workstation`` or ``0,1,1``.
+        Raises UsageError for an unknown one.
         """
         if text in ("shared", "distributed", *self.placements):
             return text
@@ -136,8 +137,8 @@ class Platform:
     def with_overrides(self, sets: Mapping[str, str]) -> Platform:
         """A copy with ``{"host.quantum": "20 ms", "server.cores": "2", "link.bandwidth": "100 Mbps"}`` applied.
 
-        Keys have no ``platform.`` prefix; ``host`` means every host. Raises UsageError on an unknown key, a
-        wrong unit or a value that no machine can have.
+        Keys have no ``platform.`` prefix; ``host`` means every host. Raises UsageError for an unknown key, a
+        wrong unit or a value out of bounds.
         """
         key = tuple(sets.items())
         if key not in self._changed_before:
@@ -148,13 +149,13 @@ class Platform:
 
     @cached_property
     def _changed_before(self) -> dict[tuple[tuple[str, str], ...], Platform]:
-        """The newest results of `with_overrides`: the points of a study have few rooms."""
+        """Cache of `with_overrides`: the points of a study share few derived platforms."""
         return {}
 
     def _with(self, sets: Mapping[str, str]) -> Platform:
         changed: dict[str, Quantity] = {}
         words: dict[str, str] = {}
-        # Every host first, one host after: the narrower statement wins whatever the order on the command line.
+        # First the overrides of every host, then those of one: the more specific wins regardless of the order on the command line.
         for key in sorted(sets, key=lambda k: not k.startswith("host.")):
             text = sets[key]
             if key.removeprefix("link.") in LINK_WORDS and key.startswith("link."):
@@ -174,7 +175,7 @@ class Platform:
         return replace(room, overridden=self.overridden | set(changed) | {f"link.{word}" for word in words})
 
     def _linked(self, words: Mapping[str, str]) -> Link:
-        """The link with another kind, shape, sites or rail policy. A new kind without a shape gets its default one."""
+        """The link with another kind, shape, sites or rail policy. A new kind without a shape gets its default shape."""
         kind = topology.parse_kind(words["kind"]) if "kind" in words else self.link.kind
         shape = self.link.shape if kind == self.link.kind else topology.default(kind, len(self.hosts))
         if "shape" in words:
@@ -187,9 +188,9 @@ class Platform:
         return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
 
     def with_fit(self, file: Path) -> Platform:
-        """A copy with what a calibration found (``[fit.values]``, keys as in `with_overrides`) for ``fit:`` quantities.
+        """A copy with the ``fit:`` quantities set to the results of a calibration (``[fit.values]``, keys as in `with_overrides`).
 
-        Raises InputError when a value is not of a fitted quantity or lies outside its sourced range.
+        Raises InputError for a value of a quantity that is not fitted or outside its sourced range.
         """
         try:
             given = tomllib.loads(file.read_text(encoding="utf-8"))["fit"]["values"].items()
@@ -214,11 +215,11 @@ class Platform:
         return self._changed(changed, self.link)
 
     def of_size(self, n: int) -> Platform:
-        """The same room with ``n`` hosts, called ``NAME*n``: its own in turn, the later ones as copies ``HOST-2``, ``HOST-3``, ...
+        """The same platform with ``n`` hosts, called ``NAME*n``: its own hosts cyclically, copies being called ``HOST-2``, ``HOST-3``, ...
 
-        A torus becomes the most cubic one of ``n`` places, or a few more, a fat tree gets the next fitting number of switches, a copy is
-        at the site of its original (`topology.grown`). A placement that names a host which is gone goes too.
-        For questions of scale; what a switch or hub of that size would have done to its latency is nobody's claim.
+        A torus becomes the most cubic one with at least ``n`` places, a fat tree gets as many switches as needed, a copy is
+        at the site of its original (`topology.grown`). Placements that name a removed host are dropped.
+        Intended for scaling studies; the effect of a larger switch or hub on its latency is not modelled.
         Raises UsageError unless 1 <= n <= 65536.
         """
         if not 1 <= n <= MAX_HOSTS:
@@ -231,7 +232,7 @@ class Platform:
 
     @cached_property
     def _sized_before(self) -> dict[int, Platform]:
-        """The newest results of `of_size`."""
+        """Cache of `of_size`."""
         return {}
 
     def _of_size(self, n: int) -> Platform:
@@ -261,11 +262,11 @@ class Platform:
         )
 
     def quantity(self, path: str) -> Quantity:
-        """The quantity of a path as of `paths`; for what a link need not have, what stands for its absence: one rail, no rate."""
+        """The quantity at a path returned by `paths`; for an optional link value that is not given, its default."""
         return self.quantities.get(path) or _absent(path)
 
     def paths(self, key: str) -> list[str]:
-        """The paths of quantities (`quantity`) that a key of `with_overrides` means; raises UsageError for an unknown one."""
+        """The paths of the quantities (`quantity`) that a key of `with_overrides` denotes; raises UsageError for an unknown key."""
         head, _, name = key.rpartition(".")
         if head == "host" and name in quantities(Host):
             return [f"{h.name}.{name}" for h in self.hosts]
@@ -283,12 +284,12 @@ class Platform:
 
 
 def _absent(path: str) -> Quantity:
-    """What stands for a quantity that a link need not have."""
+    """The default of an optional link quantity."""
     f = declaration(path)
     return Quantity(float(f.default), units.canonical(f.unit), "none", "assumed: a link without it", f.help)
 
 
 def declaration(path: str) -> Field:
-    """What is declared of the quantity of a path as of `Platform.paths`, or of ``host.KEY``."""
+    """The declaration of the quantity at a path returned by `Platform.paths`, or of ``host.KEY``."""
     owner, _, key = path.rpartition(".")
     return quantities(Link if owner == "link" else Host)[key]

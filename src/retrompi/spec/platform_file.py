@@ -1,4 +1,4 @@
-"""Reading a machine room's file: every complaint names file and line."""
+"""Reading a platform file; every error names file and line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HOST_WORDS = ("os", "byte_order")
 
 
 class _Reader:
-    """Turns one TOML file into a Platform, naming file and line in every complaint."""
+    """Reads one TOML file as a Platform; every error names file and line."""
 
     def __init__(self, path: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> None:
         self.path = path
@@ -117,7 +117,7 @@ class _Reader:
         for index, given in enumerate(tables):
             name = self.string(given, "name", index)
             if name in known or name in ("host", "link") or "." in name:
-                problem = "is used twice" if name in known else "cannot be told from a keyword"
+                problem = "is used twice" if name in known else "is a keyword or contains a dot"
                 raise self.fail(f"the host name '{name}' {problem}", "name", index, code="bad-name")
             words: dict[str, str] = {}
             numbers: dict[str, Quantity] = {}
@@ -220,11 +220,11 @@ class _Reader:
 
 _State = tuple[tuple[Path, tuple[int, int] | None], ...]
 _KNOWN: dict[tuple[str, str], tuple[_State, Platform]] = {}
-"""Path as given and in full -> the files that it was read from, as they were then, and the platform."""
+"""(path as given, absolute path) -> (the files that it was read from with their stamps, the platform)."""
 
 
 def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> Platform:
-    """The platform of ``file`` with its fit; a quantity that waits for one says so in its source. Notes the files in ``read``."""
+    """The platform of ``file`` with its fit; the source of an unfitted quantity says so. Adds the files read to ``read``."""
     fit = file.with_name(f"{file.stem}.fit.toml")
     read |= {f: stamp(f) for f in (file, fit)}
     room = _Reader(file, loading, read).platform()
@@ -240,7 +240,7 @@ def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, i
 def load(path: str | Path) -> Platform:
     """Read the platform in ``path`` and its fit, ``<stem>.fit.toml`` beside it, where there is one.
 
-    Raises InputError with file and line when one of them is wrong. While none of the files it was read from changes, it is read once.
+    Raises InputError with file and line if one of them is invalid. The platform is cached until one of its files changes.
     """
     file = Path(path)
     key = str(file), os.path.abspath(file)

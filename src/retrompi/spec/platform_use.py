@@ -1,7 +1,7 @@
-"""Which numbers of a platform a run uses: by the kinds of work (`fields.Use`) that its channels and its program make.
+"""Which values of a platform a run uses, from the kinds of work (`fields.Use`) caused by its channels and its program.
 
-Each field of `Host` and `Link` declares the work that needs it; `work_of` says which kinds a compiled run has. Where no work of a run needs
-a number, an override of it is refused (`retrompi.spec.compile.unused`).
+Each field of `Host` and `Link` declares the work that uses it; `work_of` returns the kinds of work of a compiled run. An override of a
+value that no work of a run uses is refused (`retrompi.spec.compile.unused`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ABSENT: Mapping[Use, str] = {
     Use.CARRY: "a quantum of this run's machines does not outlive a wait (quantum_carry is 0)",
     Use.SITES: "the link of this run joins no sites",
 }
-"""Why a run has no work of a kind, where there is more to say than that it has none."""
+"""Why a run has no work of a kind, where the reason is more specific than `_NONE_HERE`."""
 
 
 def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
@@ -61,13 +61,13 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
 
 
 def _crosses(hop: Mapping[str, Any]) -> bool:
-    """Whether a hop of the path between machines leaves its machine, which those to a proxy or daemon of the same machine do not."""
+    """Whether a hop of the path between hosts leaves its host; a hop to a proxy or daemon of the same host does not."""
     ends = hop["between"]
     return tuple(ends) == ("rank", "rank") or (ends[0].endswith("@src") and ends[1].endswith("@dst"))
 
 
 def used(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:
-    """Paths (``platform.server.quantum``) of the platform's numbers that a compiled run uses."""
+    """Paths (``platform.server.quantum``) of the platform values used by a compiled run."""
     work = work_of(layout, rows, calls)
     keys = [k for k in used_by(Host, work) if k in quantities(Host) and k not in layout.fixed]
     found = {f"platform.{h.name}.{k}" for h in layout.hosts for k in keys} | {f"platform.{path}" for path in layout.read}
@@ -76,7 +76,7 @@ def used(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:
 
 
 def why_not(path: str, layout: Layout) -> str:
-    """Why a run does not use the platform's number at ``path`` (``server.quantum``): what follows its name in a line for the user."""
+    """Why a run does not use the platform value at ``path`` (``server.quantum``), as a text to follow its name in a message."""
     owner, _, key = path.rpartition(".")
     if owner == "link" and not layout.several_hosts:
         return "belongs to the link between machines; this run is on one machine"

@@ -1,10 +1,10 @@
-"""What is asked of the simulator: one frozen, hashable value that goes from a command, a study, a lab or a page to store and engine.
+"""The description of a run: one frozen, hashable value passed from a command, a study, a lab or a page to store and engine.
 
     Question("wmpi", "nt-pair", Benchmark("pingpong", {"sizes": [0, 1024]}), "shared", ["wmpi.pool=10MiB"])
 
-Two questions that ask the same are equal and hash alike, however their overrides and sizes were written. Names are texts here;
-`retrompi.sim.resolved.Resolved` looks each of them up, once. What is only observed of a run (`retrompi.sim.observe.Observe`) and where it
-is kept (`retrompi.store`) change no time and are no part of a question.
+Equivalent questions are equal and have the same hash, however their overrides and sizes were written. Models and platforms are given by
+name; `retrompi.sim.resolved.Resolved` looks each up once. What is observed of a run (`retrompi.sim.observe.Observe`) and where it
+is stored (`retrompi.store`) do not change its times and are not part of a question.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["NETWORKS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Experiment"
            "canonical_hash", "pingpong"]  # fmt: skip
 
 NETWORKS = ("native", "simgrid")
-"""Which implementation of the network carries the frames; ``simgrid`` is the reference, an order of magnitude slower."""
+"""Implementations of the network; ``simgrid`` is the reference, an order of magnitude slower."""
 WILDCARDS = ("recorded", "free")
-"""What a receive from any source matches: what it matched when the trace was taken (where the trace says so), or what comes first."""
+"""What a receive from any source matches: the recorded match (if the trace contains it), or the first message to arrive."""
 
 Overrides = Mapping[str, str] | Sequence[str] | tuple[tuple[str, str], ...]
 
@@ -57,12 +57,12 @@ class Benchmark:
 
     @property
     def kind(self) -> str:
-        """How the store calls such a run."""
+        """The kind of the run in the store."""
         return self.generator if self.generator in ("pingpong", "rinf1") else "benchmark"
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """Its name for the user."""
         return self.generator
 
     @property
@@ -71,18 +71,18 @@ class Benchmark:
         return dict(self.args)
 
     def facts(self) -> dict[str, Any]:
-        """What determines the program; its code is hashed anyway."""
+        """The facts that determine the program; its code is hashed separately."""
         return {"generator": self.generator, "args": self.arguments}
 
 
 def pingpong(sizes: Sequence[int] | None = None, reps: Any = None) -> Benchmark:
-    """The PingPong: ``sizes`` in bytes (None: the papers'), ``reps`` a number or a function of the size (None: the papers')."""
+    """The PingPong benchmark: ``sizes`` in bytes, ``reps`` a number or a function of the size; None: as in the papers."""
     return Benchmark("pingpong", {"sizes": sizes, "reps": reps})
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """A trace, what people call it, and what it does not say of its program. Equal traces are equal wherever they lie."""
+    """The replay of a trace, with a label and the facts about its program that the trace lacks. Traces are compared by content."""
 
     trace: Trace
     label: str = ""
@@ -102,7 +102,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class Message:
-    """One message of ``size`` bytes of a PingPong in its steady state, whose time is explained."""
+    """One message of ``size`` bytes of a PingPong in its steady state, whose time is broken down by stage."""
 
     size: int
     kind: ClassVar[str] = "explain"
@@ -115,7 +115,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Starts:
-    """Only starting a job of ``ranks`` ranks, so many times: the seeds are the question's and those after it."""
+    """Only starting a job of ``ranks`` ranks, ``starts`` times, with consecutive seeds from that of the question."""
 
     ranks: int
     starts: int = 1
@@ -129,7 +129,7 @@ class Starts:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is computed from several runs and kept as one: its ``kind`` in the store, a label, and as JSON text all that determines it."""
+    """A result computed from several runs and stored as one: its ``kind`` in the store, a label, and the JSON text that determines it."""
 
     kind: str
     label: str
@@ -137,7 +137,7 @@ class Experiment:
 
     @classmethod
     def of(cls, kind: str, label: str, made: Any) -> Experiment:
-        """With ``made`` as a value."""
+        """An experiment determined by the value ``made``, which must be serializable as JSON."""
         return cls(kind, label, json.dumps(made, sort_keys=True, default=str))
 
     def facts(self) -> dict[str, Any]:
@@ -150,8 +150,8 @@ Workload = Benchmark | Replay | Message | Starts | Experiment
 
 @dataclass(frozen=True)
 class Beside:
-    """What happens beside the program: ``traffic`` of others and ``failures`` as of `retrompi.spec.cross_traffic`, further ``jobs`` on the
-    same platform, and ``kills``: processes ended at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``."""
+    """What happens beside the program: cross ``traffic`` and ``failures`` as of `retrompi.spec.cross_traffic`, further ``jobs`` on the
+    same platform, and ``kills``: processes killed at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``."""
 
     traffic: Sequence[str] = ()
     failures: Sequence[str] = ()
@@ -165,7 +165,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Asked:
-    """By which file a question was asked: a scenario's name and the hash of all in it that determines a run."""
+    """The scenario file a question comes from: its name and the hash of the contents that determine a run."""
 
     scenario: str = ""
     hash: str = ""
@@ -173,14 +173,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Question:
-    """What a run is asked.
+    """The complete description of a run.
 
     ``model`` and ``platform`` are names or paths. ``placement`` is ``shared`` (all ranks on the first host), ``distributed`` (one on each
     host in turn), a placement's name, hosts by name (``server,workstation``) or the host index of every rank; ``cores`` pins them.
-    ``overrides`` are ``--set`` pairs as a mapping, ``KEY=VALUE`` texts or pairs; the last of equal keys counts. ``fidelity`` is a rung of
-    `retrompi.sim.fidelity`. ``start_up`` first starts the job as the runtime did, which may fail, drawn from ``seed``; ``limit_s`` ends it
-    after so many simulated seconds. ``compute_kernel`` lets compute amounts run at the rate of a loop of `retrompi.spec.kernels`
-    (``daxpy``, ``daxpy:1000``). ``idle_overrides`` accepts overrides that this run does not use, and changes no result.
+    ``overrides`` are ``--set`` pairs as a mapping, ``KEY=VALUE`` texts or pairs; the last of equal keys is used. ``fidelity`` is a level of
+    `retrompi.sim.fidelity`. ``start_up`` also simulates the start of the job, which may fail at random with ``seed``; ``limit_s`` ends the
+    run after that many simulated seconds. ``compute_kernel`` runs compute amounts at the rate of a loop of `retrompi.spec.kernels`
+    (``daxpy``, ``daxpy:1000``). ``idle_overrides`` accepts overrides that the run does not use, and changes no result.
+    Raises UsageError for an unknown network or wildcard rule; names are checked when the question is resolved.
     """
 
     model: str
@@ -234,5 +235,5 @@ class Question:
         return f"{self.model} on {self.platform}, {self.where}"
 
     def with_(self, **changes: Any) -> Question:
-        """The same question with other fields."""
+        """A copy with some fields changed."""
         return replace(self, **changes)

@@ -1,7 +1,7 @@
-"""Models, platforms and scenarios by name or by path: found by scanning their folders, never by a list.
+"""Models, platforms and scenarios by name or by path, found by scanning their folders.
 
 Models and platforms are looked for in the package and then in the user's own folders (``paths.user_models_dir()``,
-``user_platforms_dir()``); a name that both have is the package's. A wrong name is answered with the nearest and the valid ones.
+``user_platforms_dir()``); for equal names, the package's is used. The error for an unknown name lists the nearest and the valid ones.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _LOADING = threading.Lock()
 
 
 def _folders_in(place: Path) -> dict[str, Path]:
-    """Name -> folder of the models in ``place``; {} where there is no such folder."""
+    """Name -> folder of the models in ``place``; {} if there is no such folder."""
     entries = sorted(place.iterdir()) if place.is_dir() else []
     return {e.name: e for e in entries if e.is_dir() and not e.name.startswith(("_", ".")) and (e / "__init__.py").is_file()}
 
 
 def _users_models() -> dict[str, Path]:
-    """Name -> folder of the user's own models, without those whose name the package has."""
+    """Name -> folder of the user's models, except those with the name of a model of the package."""
     ours = _folders_in(paths.models_dir())
     return {name: folder for name, folder in _folders_in(paths.user_models_dir()).items() if name not in ours}
 
 
 def _folder_of(name: str) -> Path | None:
-    """The folder of the model called ``name``: the package's, else the user's own."""
+    """The folder of the model called ``name``: the package's, else the user's, else None."""
     if not name or name.startswith(("_", ".")):
         return None
     places = (paths.models_dir, paths.user_models_dir)
@@ -62,12 +62,12 @@ def _user_module_name(folder: Path) -> str:
 
 
 def forget(folder: Path) -> None:
-    """Have a model outside of the package imported anew at its next use: its files have been written again."""
+    """Reimport a user's model at its next use, after its files have been rewritten."""
     sys.modules.pop(_user_module_name(folder), None)
 
 
 def _module(folder: Path) -> ModuleType:
-    """Import a model folder: one of ours as ``retrompi.models.X``, any other under a name made from its path."""
+    """Import a model folder: one of the package as ``retrompi.models.X``, any other under a name derived from its path."""
     ours = _ours(folder)
     name = f"retrompi.models.{folder.name}" if ours else _user_module_name(folder)
     try:
@@ -78,14 +78,14 @@ def _module(folder: Path) -> ModuleType:
     except RetrompiError:
         sys.modules.pop(name, None)
         raise
-    except Exception as error:  # whatever a newcomer's file raises is about that file, not about us
+    except Exception as error:  # any exception from a user's file is an error of that file, not an internal one
         sys.modules.pop(name, None)
         line = _line_in(error, folder)
         raise InputError(f"this model cannot be loaded: {type(error).__name__}: {error}", line[0], line[1], code="broken-model") from error
 
 
 def _module_from(folder: Path, name: str) -> ModuleType:
-    """Import a folder that no package contains, once."""
+    """Import a folder outside any package, once."""
     if name in sys.modules:
         return sys.modules[name]
     file = folder / "__init__.py"
@@ -105,7 +105,7 @@ _MOVED = {
 
 
 def _of_today(source: str) -> str:
-    """A model's text with its imports where they are since version 0.8: fits of earlier versions lie in their users' folders."""
+    """The source of a model with its imports updated to version 0.8: users' folders may hold fits of earlier versions."""
     source = re.sub(r"^from retrompi import registry$", "from retrompi.spec import registry", source, flags=re.MULTILINE)
     names = "|".join(map(re.escape, _MOVED))
     return re.sub(rf"^from retrompi\.({names}) import ", lambda m: f"from retrompi.{_MOVED[m[1]]} import ", source, flags=re.MULTILINE)
@@ -126,7 +126,7 @@ def _line_in(error: BaseException, folder: Path) -> tuple[Path, int | None]:
 
 
 def _classes(folder: Path) -> dict[str, type[RuntimeModel]]:
-    """The models of one folder, the main one first; it must be named like the folder, variants ``folder:...``."""
+    """Name -> model of one folder, the main one first; it must be named like the folder, variants ``folder:...``."""
     module = _module(folder)
     known = _CLASSES.get(module)
     if known is None:
@@ -158,9 +158,9 @@ def _classes_in(module: ModuleType, folder: Path) -> dict[str, type[RuntimeModel
 
 
 def models() -> dict[str, type[RuntimeModel]]:
-    """Every model and variant by name, the package's first; raises InputError when a folder of the package holds a broken one.
+    """Name -> model for every model and variant, the package's first; raises InputError for a broken model of the package.
 
-    A broken model of the user's own is left out (`broken` says why): the others stay usable beside it.
+    A broken model of the user is left out (`broken` gives the reason), so that the others stay usable.
     """
     found = {name: cls for folder in _folders_in(paths.models_dir()).values() for name, cls in _classes(folder).items()}
     for folder in _users_models().values():
@@ -170,7 +170,7 @@ def models() -> dict[str, type[RuntimeModel]]:
 
 
 def broken() -> dict[str, RetrompiError]:
-    """The user's own models that cannot be loaded, and a user's platforms that cannot be read: name -> why."""
+    """Name -> error of the user's models and platforms that cannot be loaded."""
     found: dict[str, RetrompiError] = {}
     tries = [*((n, f, _classes) for n, f in _users_models().items()), *((n, f, platform_file.load) for n, f in _users_platforms().items())]
     for name, place, load in tries:
@@ -182,7 +182,7 @@ def broken() -> dict[str, RetrompiError]:
 
 
 def origin(where: Path | None) -> str:
-    """Whose a model's folder or a platform's file is: ``retrompi`` (the package's), ``user`` (found by name) or its folder's path."""
+    """The origin of a model folder or platform file: ``retrompi`` (the package), ``user`` (the user's folder) or the path of its parent."""
     if where is None:
         return ""
     parent = where.parent.resolve()
@@ -201,10 +201,13 @@ def _is_path(text: str) -> bool:
 
 
 def model(name_or_path: str) -> type[RuntimeModel]:
-    """A model by name (``wmpi``, ``wmpi:additive-stall``) or by a folder's path (``./mine``, ``./mine:variant``)."""
+    """A model by name (``wmpi``, ``wmpi:additive-stall``) or by the path of a folder (``./mine``, ``./mine:variant``).
+
+    Raises UsageError for an unknown one, InputError for one that cannot be loaded.
+    """
     base, _, variant = name_or_path.partition(":")
     if _is_path(name_or_path):
-        # A path may hold a colon of its own; then the whole text is the folder.
+        # The path itself may contain a colon; then the whole text is the folder.
         folder = Path(name_or_path) if Path(name_or_path).is_dir() else Path(base)
         variant = "" if Path(name_or_path).is_dir() else variant
         if folder.is_file() and folder.name == "__init__.py":
@@ -217,7 +220,7 @@ def model(name_or_path: str) -> type[RuntimeModel]:
         wanted = f"{folder.name}:{variant}" if variant else folder.name
     else:
         place = _folder_of(base)
-        # One good model must stay usable beside a broken neighbour, so only the folder asked for is imported.
+        # A model must stay usable if another one is broken, so only its own folder is imported.
         found = models() if place is None else _classes(place)
         wanted = name_or_path
     if wanted not in found:
@@ -257,7 +260,7 @@ def platform_names() -> list[str]:
 
 
 def platforms() -> dict[str, Platform]:
-    """Every platform by name, the package's first; one of the user's own that cannot be read is left out (`broken`)."""
+    """Name -> platform, the package's first; a user's platform that cannot be read is left out (`broken`)."""
     found = {name: platform_file.load(file) for name, file in toml_files(paths.platforms_dir()).items()}
     for name, file in _users_platforms().items():
         with suppress(RetrompiError):
@@ -266,7 +269,10 @@ def platforms() -> dict[str, Platform]:
 
 
 def platform(name_or_path: str) -> Platform:
-    """A platform by name (``nt-pair``) or by the path of a TOML file; ``nt-pair*64`` has 64 hosts (`Platform.of_size`)."""
+    """A platform by name (``nt-pair``) or by the path of a TOML file; ``nt-pair*64`` has 64 hosts (`Platform.of_size`).
+
+    Raises UsageError for an unknown one, InputError for an invalid file.
+    """
     base, star, size = name_or_path.rpartition("*")
     if star and base and size.isdecimal() and len(size) < 9:
         return platform(base).of_size(int(size))
@@ -281,7 +287,7 @@ def platform(name_or_path: str) -> Platform:
 def resolve(
     model_or_name: type[RuntimeModel] | str, platform_or_name: Platform | str, sets: Mapping[str, str] | Sequence[str] = ()
 ) -> tuple[Values, Platform]:
-    """`retrompi.spec.model.resolve` of names."""
+    """`retrompi.spec.model.resolve`, also by name."""
     cls = model(model_or_name) if isinstance(model_or_name, str) else model_or_name
     room = platform(platform_or_name) if isinstance(platform_or_name, str) else platform_or_name
     return of_model.resolve(cls, room, sets)

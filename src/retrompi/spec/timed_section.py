@@ -1,5 +1,5 @@
-"""What a trace does not say about its program: which part the benchmark times, how long it computes here, and how much of
-that it waits for memory."""
+"""Facts about a program that are not in its trace: the timed section, its computation time on the platform, and the share of it
+spent waiting for memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ __all__ = ["Program"]
 class Program:
     """Options of a replay that belong to the program.
 
-    ``section`` is the part that is timed: lines of rank 0 (``34-40``, both inclusive) or two of its marks
-    (``LABEL..LABEL``); None for none. ``compute_s`` is the computation in it, seconds on this platform summed over the
-    ranks: all amounts of the trace are scaled alike so that it comes out (None: as captured). ``memory_share`` (0..1) is
-    the part of the computation spent waiting for the memory bus when alone on a host.
+    ``section`` is the timed part: lines of rank 0 (``34-40``, both inclusive) or two of its marks
+    (``LABEL..LABEL``); None for none. ``compute_s`` is the computation in it in seconds on this platform, summed over the
+    ranks; all amounts of the trace are scaled by one factor to match it (None: as captured). ``memory_share`` (0..1) is
+    the part of the computation spent waiting for the memory bus when alone on a host. Raises UsageError for values out of range
+    or ``compute_s`` without a section.
     """
 
     section: str | None = None
@@ -34,6 +35,6 @@ class Program:
             raise UsageError("seconds of computation are those of a section; name it", code="no-section")
 
     def row(self) -> dict[str, Any]:
-        """What was stated, for a run's identity; {} for nothing."""
+        """The options that were given, as part of the identity of a run; {} for none."""
         stated = {"section": self.section, "compute_s": self.compute_s, "memory_share": self.memory_share or None}
         return {k: v for k, v in stated.items() if v is not None}

@@ -1,8 +1,8 @@
-"""The shapes of links: what a torus, a fat tree and joined sites look like, in words and as the engine takes them.
+"""The shapes of links (torus, fat tree, wide-area sites), as text and as the tuples used by the engine.
 
-A shape is a tuple of whole numbers: a torus has its places in each dimension; a fat tree has the children of a switch, level by level
-from the hosts on, then the parents of what is below each level, then the parallel links to each of them (SimGrid's parameters of a fat
-tree); joined sites have the site of every host. In words: ``4x4x2``; ``4x8;1x2;1x1``; ``3+3``, or the number of sites of like size.
+A shape is a tuple of whole numbers: for a torus the places in each dimension; for a fat tree the children of a switch at each level,
+from the hosts upwards, then the parents of each node below a level, then the parallel links to each of them (SimGrid's parameters of a
+fat tree); for a wan the site of every host. As text: ``4x4x2``; ``4x8;1x2;1x1``; ``3+3``, or the number of sites of equal size.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ SHAPED = {"torus": "4x4x2", "fat-tree": "4x8;1x2;1x1"}
 
 
 def parse_kind(text: str) -> str:
-    """``text`` if it is a kind of link, else UsageError with the nearest."""
+    """``text`` if it is a kind of link; else raises UsageError, suggesting the nearest."""
     if text not in KINDS:
         raise UsageError(f"no link kind '{text}'{nearest(text, KINDS)}", code="unknown-name")
     return text
 
 
 def parse_policy(text: str) -> str:
-    """``text`` if it is a way to use rails, else UsageError with the nearest."""
+    """``text`` if it is a rail policy; else raises UsageError, suggesting the nearest."""
     if text not in POLICIES:
         raise UsageError(f"no rail policy '{text}'{nearest(text, POLICIES)}; valid: {', '.join(POLICIES)}", code="unknown-name")
     return text
 
 
 def parse_shape(kind: str, text: str) -> tuple[int, ...]:
-    """The shape of a torus or a fat tree from ``4x4x2`` or ``4x8;1x2;1x1`` (the parallel links may be left out: one each)."""
+    """The shape of a torus or a fat tree from ``4x4x2`` or ``4x8;1x2;1x1`` (the parallel links default to one each).
+
+    Raises UsageError for another kind or a malformed shape.
+    """
     if kind not in SHAPED:
         raise UsageError(f"a {kind} has no shape; a torus and a fat-tree have one", code="bad-topology")
     wrong = UsageError(f"'{text}' is not the shape of a {kind}; example: {SHAPED[kind]}", code="bad-topology")
@@ -53,10 +56,13 @@ def parse_shape(kind: str, text: str) -> tuple[int, ...]:
 
 
 def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
-    """The site of each of ``hosts`` hosts in file order: ``4+2`` has four at the first, ``3`` deals them to three sites of like size."""
+    """The site of each of ``hosts`` hosts in file order: ``4+2`` has four at the first, ``3`` means three sites of equal size.
+
+    Raises UsageError for malformed sites or another number of hosts.
+    """
     sizes = [part.strip() for part in text.split("+")]
     if not all(s.isdecimal() and int(s) > 0 for s in sizes):
-        raise UsageError(f"'{text}' are no sites; example: 3+3 (hosts at each), or 2 (sites of like size)", code="bad-topology")
+        raise UsageError(f"'{text}' is not a list of sites; example: 3+3 (hosts at each), or 2 (sites of like size)", code="bad-topology")
     if len(sizes) == 1:
         n = int(sizes[0])
         if not 2 <= n <= hosts:
@@ -64,12 +70,12 @@ def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
         return tuple(i * n // hosts for i in range(hosts))
     found = tuple(site for site, size in enumerate(sizes) for _ in range(int(size)))
     if len(found) != hosts:
-        raise UsageError(f"sites {text} are for {len(found)} hosts, and there are {hosts}", code="bad-topology")
+        raise UsageError(f"sites {text} cover {len(found)} hosts, but there are {hosts}", code="bad-topology")
     return found
 
 
 def check_word(word: str, text: str) -> None:
-    """Refuses what no link can have as its ``kind``, ``shape``, ``sites`` or ``rail_policy``, whatever else is set for it."""
+    """Raises UsageError if ``text`` is never valid as ``kind``, ``shape``, ``sites`` or ``rail_policy`` (named by ``word``) of a link."""
     if word == "shape":
         parse_shape("fat-tree" if ";" in text else "torus", text)
     elif word == "sites":
@@ -79,13 +85,13 @@ def check_word(word: str, text: str) -> None:
 
 
 def places(kind: str, shape: Sequence[int]) -> int:
-    """For how many hosts a shape of this kind has room."""
+    """The number of hosts that a shape of this kind can hold."""
     return math.prod(shape[: len(shape) // 3] if kind == "fat-tree" else shape)
 
 
 def default(kind: str, hosts: int) -> tuple[int, ...]:
-    """The shape that a kind has when none is given: the most cubic torus of three dimensions, the smallest fat tree of two levels whose
-    switches have as many ways up as down, two sites of like size."""
+    """The default shape of a kind: the most cubic three-dimensional torus, the smallest two-level fat tree with full bisection bandwidth,
+    two sites of equal size; () for a kind without a shape."""
     if kind == "torus":
         return cubic(hosts, 3)
     if kind == "fat-tree":
@@ -97,8 +103,8 @@ def default(kind: str, hosts: int) -> tuple[int, ...]:
 
 
 def grown(kind: str, shape: Sequence[int], hosts: int) -> tuple[int, ...]:
-    """The shape of the same kind for ``hosts`` hosts: a fat tree gets more or fewer switches under its top ones, as many as are needed; a
-    torus becomes the most cubic one; a host that is a copy is at the site of its original."""
+    """The shape resized for ``hosts`` hosts: a fat tree gets as many switches under its top level as needed, a torus becomes the most
+    cubic one, and a copy of a host is at the site of its original."""
     if kind == "torus":
         return cubic(hosts, len(shape))
     if kind == "fat-tree":
@@ -111,7 +117,7 @@ def grown(kind: str, shape: Sequence[int], hosts: int) -> tuple[int, ...]:
 
 
 def text(kind: str, shape: Sequence[int]) -> str:
-    """A shape in words; empty for a kind without one."""
+    """A shape as text; empty for a kind without one."""
     if kind == "fat-tree":
         n = len(shape) // 3
         return ";".join("x".join(map(str, shape[i * n : (i + 1) * n])) for i in range(3))
@@ -121,17 +127,17 @@ def text(kind: str, shape: Sequence[int]) -> str:
 
 
 def check(kind: str, shape: Sequence[int], hosts: int, *, line: bool) -> None:
-    """Refuses a shape that has no room for ``hosts`` hosts, and joined sites without a ``line`` between them."""
+    """Raises UsageError for a shape too small for ``hosts`` hosts, and for a wan with one site or without a ``line`` between sites."""
     if kind in SHAPED and places(kind, shape) < hosts:
-        raise UsageError(f"{places(kind, shape)} places are too few for {hosts} hosts", code="bad-topology")
+        raise UsageError(f"{places(kind, shape)} places are not enough for {hosts} hosts", code="bad-topology")
     if kind == "wan" and len(set(shape)) < 2:
-        raise UsageError("a wan joins two sites at least", code="bad-topology")
+        raise UsageError("a wan connects two sites or more", code="bad-topology")
     if kind == "wan" and not line:
         raise UsageError("a wan needs wan_bandwidth, e.g. 1544kbps, and wan_latency, e.g. 20ms", code="missing-key")
 
 
 def cubic(n: int, dimensions: int) -> tuple[int, ...]:
-    """Lengths of at least two with ``n`` places, near to each other; with a few places more where ``n`` has no such factors."""
+    """Similar dimensions of at least two with ``n`` places in all, or more if ``n`` has no such factors."""
     left, shape = n, []
     for k in range(dimensions, 1, -1):
         side = round(left ** (1 / k))

@@ -1,4 +1,4 @@
-"""The parameters of a model with the values in force, and which of them a run has read."""
+"""The parameters of a model with the values in force, recording which of them a run reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Setting", "Values"]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A parameter's value in force and where it came from."""
+    """The value in force of a parameter (base unit or word), its text and its source."""
 
     value: float | str
     text: str
@@ -26,8 +26,8 @@ class Setting:
 class Values(Mapping[str, "float | str"]):
     """Resolved parameters: ``p.packet`` or ``p["packet"]`` is a float in its base unit, or a word.
 
-    Every read is noted with the part of the runtime that is compiled (`reading`), so that an override that a run does not use can be
-    refused with the reason. Iterating over names, `settings` and `as_dict` are not reads.
+    Every read is recorded with the part of the runtime being compiled (`reading`), so that an override that a run does not use can be
+    refused with the reason. Iterating over names, `settings` and `as_dict` are not recorded as reads.
     """
 
     __slots__ = ("_params", "_part", "_read", "_settings", "model")
@@ -46,7 +46,7 @@ class Values(Mapping[str, "float | str"]):
 
     @contextmanager
     def reading(self, part: str) -> Iterator[None]:
-        """Notes what is read meanwhile as read for a ``part`` of the runtime."""
+        """Records reads within the context as those of a ``part`` of the runtime."""
         before, self._part = self._part, part
         try:
             yield
@@ -74,7 +74,7 @@ class Values(Mapping[str, "float | str"]):
         return self._settings
 
     def as_dict(self) -> dict[str, float | str]:
-        """Name -> value, without noting a read."""
+        """Name -> value, without recording reads."""
         return {k: s.value for k, s in self._settings.items()}
 
     def read(self) -> set[str]:
@@ -86,7 +86,7 @@ class Values(Mapping[str, "float | str"]):
         return set(self._read.get(name, ()))
 
     def unread(self) -> list[str]:
-        """The names nobody has read yet, in declaration order."""
+        """The names not read yet, in declaration order."""
         return [k for k in self._settings if k not in self._read]
 
     def overridden(self) -> list[str]:
@@ -94,7 +94,7 @@ class Values(Mapping[str, "float | str"]):
         return [k for k, s in self._settings.items() if s.overridden]
 
     def fresh(self, choices: Mapping[str, str] | None = None) -> Values:
-        """The same values, nothing read yet, with other ``choices`` of parameters that are words."""
+        """The same values without recorded reads, with ``choices`` replacing parameters that are words."""
         other = {k: Setting(v, v, "assumed: tried", True) for k, v in (choices or {}).items()}
         return Values(self.model, self._params, {**self._settings, **other})
 

@@ -2,7 +2,7 @@
 
     store = open_store()                                  # or a path, or a database URL
     spec = specification(Question("wmpi", "nt-pair", Benchmark("pingpong"), "shared"))
-    run_id = store.find_run(spec)                         # None when nobody has simulated this yet
+    run_id = store.find_run(spec)                         # None if this has not been simulated yet
     if run_id is None:
         run_id = store.add_run(spec, {"outcome": "completed", "wall_s": 0.4}, points=rows)
     store.points(run_id)
@@ -15,7 +15,7 @@ Signatures:
     Store.run(run_id) -> dict;  Store.runs(model=, platform=, mode=, kind=, limit=) -> list[dict]
     Store.add_verdicts(paper, verdicts, run_ids=()) -> int;  Store.verdicts(paper=None, batch=None) -> list[dict]
 
-The names are loaded when first used, because SQLAlchemy takes a noticeable time to import.
+Names are loaded on first use, because importing SQLAlchemy takes a noticeable time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which modules answer a question: what the simulation imports, directly or not, found by reading and not by running it.
+"""The modules that determine a result: the transitive imports of the simulation, found by static analysis.
 
-A change of any of them may change a result; a change of anything else cannot. So the store's runs are as old as these files, not as a
-folder: a page of the studio or a table of the command line makes no run stale, and a module that moves is followed to where it is.
+A change of any of them may change a result; a change of anything else cannot. The code version of
+stored runs therefore covers these files only: a changed page of the studio or table of the command line invalidates no run.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ __all__ = ["ENTRIES", "imported", "modules"]
 
 PACKAGE = "retrompi"
 ENTRIES = ("retrompi.sim.simulate", "retrompi.sim.worker", "retrompi.sim.loop_rates", "retrompi.sim.fitted", "retrompi.spec.media")
-"""Where a run begins: the simulation and its process, what turns its result into rows, and what models are made of."""
+"""Entry modules of a run: the simulation and its process, the conversion of results to rows, and the base of models."""
 
 
 def _file(name: str, root: Path) -> Path | None:
-    """The source of a module of the package that lies in ``root``; None for a name that is no module."""
+    """The source file of a module of the package in ``root``; None for a name that is not a module."""
     place = root.joinpath(*name.split(".")[1:])
     for file in (place / "__init__.py", place.with_suffix(".py")):
         if file.is_file():
@@ -27,7 +27,7 @@ def _file(name: str, root: Path) -> Path | None:
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Every import in the code, in functions as well; not those that only type checkers follow."""
+    """Every import in the code, including those in functions, except under TYPE_CHECKING."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node
@@ -55,9 +55,9 @@ def imported(name: str, file: Path, root: Path) -> set[str]:
 
 
 def modules(root: Path, entries: Iterable[str] = ENTRIES) -> dict[str, Path]:
-    """Name -> file of the entries and of all that they import, with the packages these lie in; sorted by name.
+    """Name -> file of the entries and of all that they import, and the packages that contain them; sorted by name.
 
-    ``root`` is the folder of the package. Raises LookupError for an entry that is no module: it has moved.
+    ``root`` is the folder of the package. Raises LookupError for an entry that is not a module (it has moved).
     """
     found: dict[str, Path] = {}
     left = list(entries)

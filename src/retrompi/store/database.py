@@ -31,18 +31,18 @@ from retrompi.store.studies import Studies, this_process, time_text
 __all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
 
 BUSY_SECONDS = 5.0
-"""How long a locked SQLite store is waited for before it is reported."""
+"""How long to wait for a locked SQLite store before reporting it."""
 
 _ONCE_LOCK = 78360173
 
 CONNECT_SECONDS = 5
-"""How long a database server is given to answer."""
+"""Time limit for a database server's answer."""
 
 Rows = list[dict[str, Any]]
 
 
 def default_path() -> Path:
-    """Where the store is when nobody says otherwise: ``~/.local/share/retrompi/retrompi.db``."""
+    """The default path of the store: ``~/.local/share/retrompi/retrompi.db``."""
     return data_dir() / "retrompi.db"
 
 
@@ -51,7 +51,7 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
 
     ``location`` is a path, a database URL (``postgresql+psycopg://...``) or None for ``$RETROMPI_STORE`` and then
     the default path. With ``write`` False a store that cannot be written is still opened for reading. Raises
-    StoreError with one line when the store is missing, read-only, locked, no store, or newer than this code.
+    StoreError with one line when the store is missing, read-only, locked, not a store, or newer than this code.
     """
     chosen = location if location is not None else os.environ.get("RETROMPI_STORE") or None
     text = str(chosen) if chosen is not None else str(default_path())
@@ -89,16 +89,16 @@ def _url(text: str) -> URL:
 
 
 def _writable(path: Path) -> bool:
-    """Whether the file, or the nearest existing folder above it, may be written.
+    """Whether the file, or the nearest existing parent folder, is writable.
 
-    Mode bits count even for root, who may write anyway: whoever took them away meant it.
+    Mode bits are respected even for root, who could write anyway: a read-only mode is intentional.
     """
     place = path
     while not place.exists():
         if place.parent == place:
             return False
         place = place.parent
-    # WAL needs a file beside the store, so the folder must be writable as well.
+    # WAL creates files beside the store, so the folder must be writable as well.
     places = [place, place.parent] if place.is_file() else [place]
     try:
         return all(os.access(p, os.W_OK) and p.stat().st_mode & 0o222 for p in places)
@@ -123,7 +123,7 @@ def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
 
     def begin(connection: Connection) -> None:
         immediate = connection.get_execution_options().get("retrompi_write", False)
-        # A writer asks for the lock at once: upgrading a read lock later can fail without waiting.
+        # A writer takes the lock at once: upgrading a read lock later can fail without waiting.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
     event.listen(engine, "begin", begin)
@@ -136,21 +136,21 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            return  # a file system that cannot do WAL keeps its own mode, which is slower and as safe
+            return  # a file system without WAL support keeps its mode, which is slower but equally safe
         except sqlite3.OperationalError as error:
-            # SQLite does not wait for this lock by itself: somebody else is making the same new store.
+            # SQLite does not wait for this lock by itself: another process is creating the same store.
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
 
 
 def _server_engine(url: URL) -> Engine:
-    if url.get_backend_name() != "postgresql":  # SQLAlchemy knows others, whose driver would be asked for in vain
+    if url.get_backend_name() != "postgresql":  # SQLAlchemy supports others, whose drivers are not installed
         raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg", code="bad-store")
     if url.drivername.endswith("+psycopg"):
-        # It says on stderr what it also raises; the one line is ours to write.
+        # It also logs on stderr what it raises; the error is reported in one line by us.
         logging.getLogger("psycopg").addHandler(logging.NullHandler())
-        # The name tells others who holds a lock; PostgreSQL keeps 63 bytes of it.
+        # The name identifies the holder of a lock to others; PostgreSQL keeps 63 bytes of it.
         ours = {"connect_timeout": str(CONNECT_SECONDS), "application_name": f"retrompi, {this_process()}"[:63]}
         url = url.update_query_dict({name: value for name, value in ours.items() if name not in url.query})
     try:
@@ -197,7 +197,7 @@ class Store(Studies):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What this thread does to the store within is one writing transaction: all of it is kept, or nothing."""
+        """All store operations of this thread in the body form one atomic write transaction."""
         with self._connect(write=True) as connection:
             self._own.transaction = connection
             try:
@@ -207,7 +207,7 @@ class Store(Studies):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """This thread keeps one connection within: opening one takes longer than a small transaction. Do not fork within."""
+        """Keeps one connection for this thread in the body: opening one takes longer than a small transaction. Do not fork in the body."""
         try:
             connection = self._engine.connect()
         except (DBAPIError, sqlite3.Error) as error:
@@ -234,7 +234,7 @@ class Store(Studies):
         return f"the store {self.label} cannot be used: {said}"
 
     def _revision(self, connection: Connection) -> str | None:
-        """The migration the store is at; None for an empty database. Raises StoreError on somebody else's."""
+        """The migration the store is at; None for an empty database. Raises StoreError for a foreign database."""
         tables = sa.inspect(connection).get_table_names()
         if VERSION_TABLE in tables:
             found = connection.scalar(sa.text(f"SELECT version_num FROM {VERSION_TABLE}"))
@@ -265,7 +265,7 @@ class Store(Studies):
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def find_run(self, run: str | RunSpec) -> int | None:
-        """The id of the newest run with this identity, or with that of this specification, or None."""
+        """The id of the newest run with this identity or specification, or None."""
         identity = run if isinstance(run, str) else run.identity
         with self._connect() as connection:
             found: int | None = connection.scalar(_NEWEST, {"identity": identity})
@@ -281,19 +281,19 @@ class Store(Studies):
         anatomy: Iterable[Mapping[str, Any]] = (),
         size_B: int | None = None,
     ) -> int:
-        """Store one run and what hangs on it in one transaction; returns its id.
+        """Store one run with its points, ranks and stages in one transaction; returns its id.
 
-        ``result`` is the engine's Result or a mapping with the same names; what has no column of its own (marks,
-        waits, start-up steps) is kept in ``facts``. ``size_B`` is the message size of ``anatomy``.
+        ``result`` is the engine's Result or a mapping with the same names; values without a column (marks,
+        waits, start-up steps) are kept in ``facts``. ``size_B`` is the message size of ``anatomy``.
         """
         return self.keep(Kept.of(spec, result, points, ranks, anatomy, size_B))
 
     def keep(self, kept: Kept, *, once: bool = False) -> int:
-        """`add_run` of what was collected elsewhere; with ``once`` an identical run that is there by then is left, and its id returned."""
+        """Like `add_run`, for a collected run; with ``once``, the id of an identical run stored meanwhile is returned instead."""
         row = {**kept.row, "created": datetime.now(UTC)}
         with self._connect(write=True) as connection:
             if once:
-                if connection.dialect.name == "postgresql":  # SQLite has one writer anyway
+                if connection.dialect.name == "postgresql":  # SQLite allows only one writer
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_ONCE_LOCK})"))
                 known = connection.scalar(_NEWEST, {"identity": row["identity"]})
                 if known is not None:
@@ -305,7 +305,7 @@ class Store(Studies):
         return run_id
 
     def alike(self, spec: RunSpec, limit: int = 100) -> tuple[float, int]:
-        """(mean, number) of the wall times, seconds, of the newest runs of the same program and model, whatever their overrides."""
+        """(mean, number) of the wall times, seconds, of the newest runs of the same program and model, with any overrides."""
         same = (Run.kind == spec.kind, Run.model == spec.model, Run.mode == spec.mode, Run.fidelity == spec.fidelity,
                 Run.trace_hash == spec.trace_hash)  # fmt: skip
         newest = sa.select(Run.wall_s).where(*same).order_by(Run.id.desc()).limit(limit).subquery()
@@ -333,7 +333,7 @@ class Store(Studies):
         outcome: str | None = None,
         limit: int | None = None,
     ) -> Rows:
-        """The runs that match, newest last; ``limit`` keeps the newest."""
+        """The matching runs, newest last; ``limit`` is the maximum number of runs, the newest."""
         query = sa.select(*_columns(Run)).order_by(Run.id.desc())
         wanted = {Run.model: model, Run.platform: platform, Run.mode: mode, Run.kind: kind, Run.outcome: outcome}
         for column, value in wanted.items():
@@ -344,7 +344,7 @@ class Store(Studies):
         with self._connect() as connection:
             return [_readable(r) for r in reversed(connection.execute(query).mappings().all())]
 
-    # -- what hangs on a run ---------------------------------------------------------------------------------------
+    # -- details of a run ------------------------------------------------------------------------------------------
 
     def points(self, run_id: int) -> Rows:
         """Rows size_B, time_us, bandwidth_MBps, repetitions, in the order they were simulated."""
@@ -404,7 +404,7 @@ class Store(Studies):
         return batch
 
     def verdicts(self, paper: str | None = None, batch: int | None = None) -> Rows:
-        """The verdicts of a batch, or the newest of every claim (of one paper), with the names of the interface."""
+        """The verdicts of a batch, or the newest of every claim (of one paper), with the keys of the public interface."""
         query = (
             sa.select(
                 Verdict.claim.label("id"),
@@ -420,7 +420,7 @@ class Store(Studies):
             return [dict(r) for r in connection.execute(query).mappings()]
 
     def verdict_batches(self) -> dict[int, dict[str, Any]]:
-        """Id of a judging -> its paper, when it was made (created), by which version of the code, and from how many runs."""
+        """Id of a judging -> paper, time (created), version of the code, and number of runs."""
         query = sa.select(VerdictBatch.id, VerdictBatch.paper, VerdictBatch.created, VerdictBatch.code_version, VerdictBatch.run_ids)
         with self._connect() as connection:
             found = [dict(r) for r in connection.execute(query.order_by(VerdictBatch.id)).mappings()]
@@ -428,7 +428,7 @@ class Store(Studies):
                           "runs": len(r["run_ids"] or ())} for r in found}  # fmt: skip
 
 
-# Built once: making a statement takes longer than running it.
+# Built once: building a statement takes longer than executing it.
 _NEWEST = sa.select(Run.id).where(Run.identity == sa.bindparam("identity")).order_by(Run.id.desc()).limit(1)
 _RUN = sa.select(*sa.inspect(Run).local_table.columns).where(Run.id == sa.bindparam("run_id"))
 _INSERT_RUN = sa.insert(Run).returning(Run.id)
@@ -440,7 +440,7 @@ def _columns(table: type) -> list[sa.Column[Any]]:
 
 def _insert(connection: Connection, table: type, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
     names, statement = _hanging_insert(table)
-    # Only known names: what the engine adds to its rows later must not break an older store.
+    # Known columns only: keys added to the engine's rows later must not break an older store.
     values = [{"run_id": run_id, **{n: row.get(n) for n in names}} for row in rows]
     if values:
         connection.execute(statement, values)

@@ -1,4 +1,4 @@
-"""What makes two runs the same run: one hash over everything that can change a result."""
+"""Identity of a run: one hash over everything that can change its result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ONE_AT_A_TIME = threading.Lock()
 def code_version() -> str:
     """``<version>+<8 hex digits>`` over the code that can change a result: the engine, and every module that a simulation imports.
 
-    The digits matter in a checkout, where the version stays and the code does not.
+    The digits distinguish states of a checkout, where the code changes under the same version.
     """
     with _ONE_AT_A_TIME:
         return _code_version()
@@ -47,7 +47,7 @@ def _code_version() -> str:
 
 
 def digest(files: Mapping[str, Path]) -> str:
-    """SHA-256 of modules (name -> file): of their names and of what is in them."""
+    """SHA-256 over the names and contents of modules (name -> file)."""
     found = hashlib.sha256()
     for name, file in files.items():
         found.update(name.encode() + b"\0" + file.read_bytes())
@@ -56,7 +56,7 @@ def digest(files: Mapping[str, Path]) -> str:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """All that determines a run. ``parameters`` are the resolved values in base units, overrides included."""
+    """Everything that determines a run. ``parameters`` are the resolved values in base units, overrides included."""
 
     kind: str
     model: str
@@ -76,14 +76,14 @@ class RunSpec:
 
     @cached_property
     def identity(self) -> str:
-        """The run's name in the store: SHA-256 over every field but the human names of files."""
-        # Names are labels: a platform copied under another name simulates alike and hashes alike.
+        """The run's identity in the store: SHA-256 over every field except names of files."""
+        # Names are labels: a platform copied under another name gives the same results and the same hash.
         labels = ("platform", "trace", "scenario")
         return canonical_hash({f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels})
 
 
 def specification(question: Question | Resolved, kind: str = "") -> RunSpec:
-    """Under what a run is kept. ``kind`` is by default that of the question's workload.
+    """The specification under which a run is stored. ``kind`` defaults to that of the question's workload.
 
     Raises what `Resolved.of` raises: UsageError for an unknown name, key or unit.
     """
@@ -109,7 +109,7 @@ def specification(question: Question | Resolved, kind: str = "") -> RunSpec:
 
 
 def _workload_hash(asked: Resolved) -> str:
-    """One hash over the program and what happens beside it; a trace's own where it runs as it is."""
+    """One hash over the program and the concurrent load; the trace's own hash for an unmodified trace."""
     q = asked.question
     workload, facts = q.workload, q.workload.facts()
     loops = None

@@ -1,4 +1,4 @@
-"""A run on its way to the store: what `Store.add_run` writes, as plain data that a worker can send to the one who writes."""
+"""A run not yet stored: what `Store.add_run` writes, as plain data that a worker can send to the writing process."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from retrompi.store.identity import RunSpec
 __all__ = ["COLUMNS", "Kept", "Outbox"]
 
 COLUMNS = ("outcome", "detail", "wall_s", "time_s", "ranks", "actions", "messages", "bytes", "packets")
-"""What a result has a column for; the rest is in ``facts``."""
+"""Fields of a result that have a column; the others are in ``facts``."""
 
 Rows = list[dict[str, Any]]
 
 
 def plain(value: Any) -> dict[str, Any]:
-    """A dataclass or a mapping as a dict of its own; {} for None."""
+    """A dataclass or mapping as a new dict; {} for None."""
     if value is None:
         return {}
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
@@ -26,7 +26,7 @@ def plain(value: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Kept:
-    """One run with all that hangs on it; ``host`` is the machine it was made on."""
+    """One run with its points, ranks and stages; ``host`` is the machine it was simulated on."""
 
     spec: RunSpec
     row: Mapping[str, Any]
@@ -45,7 +45,7 @@ class Kept:
         anatomy: Iterable[Mapping[str, Any]] = (),
         size_B: int | None = None,
     ) -> Kept:
-        """From the engine's Result or a mapping with the same names, and the rows beside it."""
+        """Built from the engine's Result, or a mapping with the same names, and its rows."""
         given = plain(result)
         ranks = [*ranks, *given.pop("per_rank", [])]
         anatomy = [*anatomy, *given.pop("anatomy", [])]
@@ -67,12 +67,12 @@ class Kept:
 
 
 def numbered(rows: Iterable[Mapping[str, Any]], size_B: int | None) -> Rows:
-    """The rows of an anatomy with their places."""
+    """The rows of an anatomy with their positions."""
     return [{"size_B": size_B, **row, "position": i} for i, row in enumerate(rows)]
 
 
 class Outbox:
-    """What has a store's methods and no database: runs are collected, to be stored by somebody else (ids count from 1)."""
+    """The interface of a store without a database: collects runs for another process to store (ids count from 1)."""
 
     read_only = False
     label = "outbox"
@@ -86,7 +86,7 @@ class Outbox:
         return next((i for i in range(len(self.kept), 0, -1) if self.kept[i - 1].spec.identity == identity), None)
 
     def add_run(self, spec: RunSpec, result: Any = None, **beside: Any) -> int:
-        """Collects a run; arguments as of `Store.add_run`."""
+        """Collects a run; arguments as for `Store.add_run`."""
         self.kept.append(Kept.of(spec, result, **beside))
         return len(self.kept)
 
@@ -95,15 +95,15 @@ class Outbox:
         return {"id": run_id, **self.kept[run_id - 1].row}
 
     def points(self, run_id: int) -> Rows:
-        """Its curve."""
+        """Rows of the curve, as of `Store.points`."""
         return self.kept[run_id - 1].points
 
     def ranks(self, run_id: int) -> Rows:
-        """Its ranks."""
+        """Rows of the ranks, as of `Store.ranks`."""
         return self.kept[run_id - 1].ranks
 
     def anatomy(self, run_id: int) -> Rows:
-        """Its stages."""
+        """Rows of the stages, as of `Store.anatomy`."""
         kept = self.kept[run_id - 1]
         return numbered(kept.anatomy, kept.size_B)
 

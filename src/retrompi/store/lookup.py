@@ -39,12 +39,12 @@ class Found:
     rows: list[dict[str, Any]]
     found: bool
     timeline: Any = None
-    """All of the timeline that was asked for; the store keeps a sample."""
+    """The complete timeline, if requested; the store keeps a sample."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """Keeps a replay as a run of another ``kind``: ``about`` turns its result, with the profile of its calls, into facts and points."""
+    """Stores a replay as a run of another ``kind``: ``about`` converts its result and call profile to facts and points."""
 
     kind: str
     about: Callable[[Result], tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
@@ -53,14 +53,14 @@ class Record:
 def answer(
     store: Store, question: Question | Resolved, *, fresh: bool = False, observe: Observe = NOTHING, record: Record | None = None
 ) -> Found:
-    """The run that a question asks for: found in the store, or simulated now and put there.
+    """The run that answers a question: looked up in the store, or simulated now and stored.
 
-    Rows: of a benchmark its curve (size_B, time_us, bandwidth_MBps, repetitions), of Rinf1 its loops' rates, of a message its stages
-    (stage, process, seconds, ps, which sum to the total), of a start-up its steps, of a trace its ranks; everything else is in the run's
-    row and its ``facts``. ``fresh`` simulates even when an identical run is stored, as asking for a timeline does.
+    Rows: for a benchmark its curve (size_B, time_us, bandwidth_MBps, repetitions), for Rinf1 the rates of its loops, for a message its
+    stages (stage, process, seconds, ps, which sum to the total), for a start-up its steps, for a trace its ranks; everything else is in
+    the run's row and its ``facts``. ``fresh`` simulates even if an identical run is stored, as does the request of a timeline.
 
-    Raises `simulate.SimulationEnded` when a benchmark or a message does not complete, for a benchmark after storing how it ended; a trace
-    that does not complete is a result.
+    Raises `simulate.SimulationEnded` when a benchmark or a message does not complete, for a benchmark after storing its outcome; a trace
+    that does not complete is a valid result. UsageError for a workload that is not simulated by itself.
     """
     asked = Resolved.of(question)
     workload = asked.question.workload
@@ -78,7 +78,7 @@ def answer(
 def facts_of(
     store: Store, spec: RunSpec, work: Callable[[], Mapping[str, Any]], *, fresh: bool = False
 ) -> tuple[int, dict[str, Any], bool]:
-    """(run id, facts, found): the facts kept under ``spec``, or those ``work`` gives now (a JSON object; its ``outcome`` counts)."""
+    """(run id, facts, found): the facts stored under ``spec``, or those of ``work`` (a JSON object; its ``outcome`` is the run's)."""
     known = None if fresh else store.find_run(spec)
     if known is not None:
         return known, dict(store.run(known)["facts"]), True
@@ -90,7 +90,7 @@ def facts_of(
 
 @dataclass(frozen=True)
 class _Shelf:
-    """A store as a place for samples (`retrompi.sim.samples.Shelf`)."""
+    """A store as storage of samples (`retrompi.sim.samples.Shelf`)."""
 
     store: Store
     fresh: bool
@@ -107,15 +107,15 @@ class _Shelf:
 
 
 def samples_in(store: Store, fresh: bool = False) -> Samples:
-    """Samples that are looked up and kept in a store."""
+    """Samples looked up and kept in a store."""
     return Samples(simulate.run, _Shelf(store, fresh))
 
 
 def prepare_samples(store: Store, asked: Resolved, fresh: bool = False) -> None:
-    """Below ``mechanism``: the samples of the mechanism out of the store, or into it."""
+    """Below fidelity ``mechanism``: reads the mechanism's samples from the store, or simulates and stores them."""
     if asked.question.fidelity != "mechanism":
-        simulate.compile_question(asked)  # an override that no program could use is refused before anything is sampled
-        with suppress(NotSampled):  # how the mechanism ended is then the end of the run as well
+        simulate.compile_question(asked)  # rejects an override that no program could use before anything is sampled
+        with suppress(NotSampled):  # the run then has the outcome of the mechanism
             samples_in(store, fresh).prepare(asked)
 
 
@@ -128,19 +128,19 @@ def _benchmark(store: Store, asked: Resolved, fresh: bool) -> Found:
         return Found(known, store.points(known), True)
     prepare_samples(store, asked, fresh)
     result = simulate.run(asked)
-    # The marks are the points in another form. A benchmark that did not complete is stored as well: its end is data.
+    # The marks duplicate the points. A benchmark that did not complete is stored too: its outcome is data.
     run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=simulate.curve_of(asked, result))
     simulate.require_completed(result, what)
     return Found(run_id, store.points(run_id), False)
 
 
 def _ended(row: Mapping[str, Any]) -> Any:
-    """A stored run as far as `simulate.require_completed` looks at a result."""
+    """A stored run with the attributes that `simulate.require_completed` reads."""
     return SimpleNamespace(outcome=row["outcome"], detail=row["detail"], waits=row["facts"].get("waits", []))
 
 
 def _loop_rates(store: Store, asked: Resolved, fresh: bool) -> Found:
-    """Rinf1 on the host of its one rank, which sends nothing: the model only has to be a runtime that exists."""
+    """Rinf1 on the host of its one rank, which sends nothing: the model may be any existing runtime."""
     machine = kernels.machine(asked.room, asked.placement[0])
 
     def work() -> dict[str, Any]:
@@ -183,7 +183,7 @@ def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record
     known = None if fresh or observe.timeline else store.find_run(spec)
     if known is not None:
         old = store.run(known)
-        # A trace hashes alike wherever it lies, but who waits for whom is told by file and line.
+        # A trace's hash does not depend on its path, but a deadlock report names file and line.
         if old["outcome"] == "completed" or old["trace"] == label:
             return Found(known, store.ranks(known), True)
     prepare_samples(store, asked, fresh)

@@ -1,4 +1,4 @@
-"""Bringing a store up to date with the migrations that come in the package."""
+"""Upgrading a store with the migrations shipped in the package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["config", "known", "upgrade"]
 
 
 def config(connection: Connection | None = None) -> Config:
-    """Alembic's configuration without an ini file: the scripts lie beside this module."""
+    """Alembic's configuration without an ini file: the scripts are in a folder beside this module."""
     settings = Config()
     settings.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     settings.attributes["connection"] = connection
@@ -21,7 +21,7 @@ def config(connection: Connection | None = None) -> Config:
 
 
 def known() -> list[str]:
-    """Every revision this code can start from, newest first."""
+    """Every revision that this code can upgrade from, newest first."""
     return [script.revision for script in ScriptDirectory.from_config(config()).walk_revisions()]
 
 

@@ -1,4 +1,4 @@
-"""A question at every rung of the fidelity ladder, and how far the answers lie apart."""
+"""A question at every rung of the fidelity ladder, and the spread of the results."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _spread(times: Mapping[str, float]) -> dict[str, float]:
 
 
 def spread(store: Store, question: Question | Resolved, *, fresh: bool = False) -> list[dict[str, Any]]:
-    """A PingPong at all rungs: rows size_B, mechanism_us, curve_us, loggp_us (one way), spread (largest over smallest), run_ids (one a
-    rung)."""
+    """A PingPong at all rungs: rows size_B, mechanism_us, curve_us, loggp_us (one way), spread (largest over smallest), run_ids
+    (one for each rung)."""
     asked = Resolved.of(question)
     found = {rung: answer(store, asked.changed(fidelity=rung), fresh=fresh) for rung in RUNGS}
     out = []
@@ -35,7 +35,7 @@ def spread(store: Store, question: Question | Resolved, *, fresh: bool = False) 
 
 
 def spread_of_trace(store: Store, question: Question | Resolved, *, fresh: bool = False) -> dict[str, Any]:
-    """A trace at all rungs: mechanism_s, curve_s, loggp_s (simulated seconds), spread, and outcome_RUNG and run_ids."""
+    """A trace at all rungs: mechanism_s, curve_s, loggp_s (simulated seconds), spread, outcome_RUNG and run_ids."""
     asked = Resolved.of(question)
     found = {rung: answer(store, asked.changed(fidelity=rung), fresh=fresh) for rung in RUNGS}
     runs = {rung: store.run(f.run_id) for rung, f in found.items()}

@@ -15,9 +15,9 @@ REVISION = "0002"
 """The migration this code works with."""
 
 VERSION_TABLE = "retrompi_version"
-"""Alembic's bookkeeping under a name of our own, so that another application's database is never taken for ours."""
+"""Alembic's version table under a specific name, so that another application's database is never mistaken for a store."""
 
-# SQLite counts up only a column of type INTEGER; elsewhere ids are 64 bits.
+# SQLite auto-increments only columns of type INTEGER; elsewhere ids are 64 bits.
 _Id = BigInteger().with_variant(Integer, "sqlite")
 
 
@@ -34,7 +34,7 @@ class Base(DeclarativeBase):
 
 
 class Run(Base):
-    """One simulation, with all that is needed to repeat it and how it ended."""
+    """One simulation: everything needed to repeat it, and its outcome."""
 
     __tablename__ = "runs"
 
@@ -68,7 +68,7 @@ class Run(Base):
     bytes: Mapped[int | None] = mapped_column(BigInteger)
     packets: Mapped[int | None] = mapped_column(BigInteger)
     facts: Mapped[dict[str, Any]] = mapped_column(JSON)
-    """Whatever else the run reported: marks, who waits for whom, start-up steps."""
+    """Other results of the run: marks, the wait-for graph, start-up steps."""
 
 
 def _of_run() -> Mapped[int]:
@@ -108,7 +108,7 @@ class RankTime(Base):
 
 
 class Anatomy(Base):
-    """One stage of a message's time. ``ps`` are whole picoseconds, which sum to the total exactly."""
+    """One stage of a message's time. ``ps`` are integer picoseconds, which sum to the total exactly."""
 
     __tablename__ = "anatomy"
 
@@ -135,7 +135,7 @@ class VerdictBatch(Base):
 
 
 class Verdict(Base):
-    """One claim's verdict, as judged then."""
+    """One claim's verdict in a judging."""
 
     __tablename__ = "verdicts"
 
@@ -155,7 +155,7 @@ class Verdict(Base):
 
 
 class Study(Base):
-    """A study: its definition (`retrompi.studies.design`) is all that is needed to run it again."""
+    """A study: its definition (`retrompi.studies.design`) is sufficient to run it again."""
 
     __tablename__ = "studies"
 
@@ -170,7 +170,7 @@ class Study(Base):
 
 
 class StudyPoint(Base):
-    """One point of a study that has been looked up, simulated or refused; ``axes`` has a text for every axis."""
+    """One point of a study that has been looked up, simulated or rejected; ``axes`` has a text for every axis."""
 
     __tablename__ = "study_points"
 
@@ -179,10 +179,10 @@ class StudyPoint(Base):
     position: Mapped[int] = mapped_column(BigInteger)
     axes: Mapped[dict[str, Any]] = mapped_column(JSON)
     identity: Mapped[str] = mapped_column(String(64))
-    """Of its run; empty for a point that is none."""
+    """Identity of its run; empty for a point without a run."""
     run_id: Mapped[int | None] = mapped_column(_Id, ForeignKey("runs.id", ondelete="SET NULL"), index=True)
     outcome: Mapped[str] = mapped_column(String(16))
-    """That of its run, or ``error``."""
+    """Outcome of its run, or ``error``."""
     reason: Mapped[str] = mapped_column(Text)
     wall_s: Mapped[float] = mapped_column(Double)
 

@@ -1,4 +1,4 @@
-"""The part of the store that keeps studies: their definitions, their points, and who is running one."""
+"""The part of the store for studies: their definitions, their points, and the lock of a running study."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Studies:
     _line: Callable[[Exception], str]
 
     def add_study(self, name: str, digest: str, definition: Mapping[str, Any]) -> int:
-        """The id of the study with this hash, made or renamed now."""
+        """The id of the study with this hash; the study is created or renamed if necessary."""
         from retrompi.store.identity import code_version
 
         with self._connect(write=True) as connection:
@@ -85,7 +85,7 @@ class Studies:
         return rows
 
     def study(self, which: int | str) -> dict[str, Any]:
-        """One row of `studies`: by its number, its name (the newest of that name) or the beginning of its hash (4 digits or more)."""
+        """One row of `studies`: by its number, its name (the newest of that name) or a prefix of its hash (at least 4 digits)."""
         rows = self.studies()
         text = str(which)
         for fits in (
@@ -100,14 +100,14 @@ class Studies:
         raise UsageError(f"no study '{text}' in {self.label}{nearest(text, names) if names else ': it has none'}", code="unknown-study")
 
     def delete_study(self, study_id: int) -> int:
-        """Forgets a study; its runs stay. Returns how many points it had."""
+        """Deletes a study and keeps its runs. Returns the number of its points."""
         with self._connect(write=True) as connection:
             count = connection.execute(sa.delete(StudyPoint).where(StudyPoint.study_id == study_id)).rowcount
             connection.execute(sa.delete(Study).where(Study.id == study_id))
         return int(count)
 
     def put_study_points(self, study_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows position, axes, identity, run_id, outcome, reason, wall_s; a position that has one already gets the new one."""
+        """Rows position, axes, identity, run_id, outcome, reason, wall_s; existing rows are replaced."""
         values = [{"study_id": study_id, **row} for row in rows]
         if not values:
             return
@@ -128,14 +128,14 @@ class Studies:
             return [dict(r) for r in connection.execute(query).mappings()]
 
     def study_done(self, study_id: int) -> dict[int, str]:
-        """Position -> identity of the points that need not be done again: all that have a row with a run."""
+        """Position -> identity of the completed points: all that have a row with a run."""
         query = sa.select(StudyPoint.position, StudyPoint.identity).where(StudyPoint.study_id == study_id, StudyPoint.run_id.is_not(None))
         with self._connect() as connection:
             return {int(position): identity for position, identity in connection.execute(query)}
 
     @contextmanager
     def study_lock(self, digest: str) -> Iterator[None]:
-        """Held by the one process that runs the study; StoreError when another does. It is freed when the process ends, however it does."""
+        """Lock of the process that runs the study; StoreError when another holds it. Released whenever the process exits."""
         if self._engine.dialect.name == "postgresql":
             with self._server_lock(int(digest[:8], 16) - _FOUR_BYTES // 2):
                 yield
@@ -146,7 +146,7 @@ class Studies:
 
     @contextmanager
     def _server_lock(self, key: int) -> Iterator[None]:
-        """The lock of a session of its own, which the server frees with the session."""
+        """A lock held by a separate session, which the server releases with the session."""
         try:
             connection = self._engine.connect()
             with connection.begin():  # the lock is the session's, not the transaction's
@@ -159,19 +159,19 @@ class Studies:
                 raise StoreError(_busy(str(who or "").removeprefix("retrompi, ")), code="store-busy")
             yield
         finally:
-            # A server that went away has freed the lock; SQLAlchemy would report on stderr that it cannot tidy up there.
+            # A lost server has released the lock; SQLAlchemy would report the failed cleanup on stderr.
             if not connection.closed:
                 connection.invalidate()
                 connection.close()
 
 
 def time_text(made: datetime) -> str:
-    """A stored time as JSON can carry it: text in UTC (SQLite forgets the zone, so it is said again)."""
+    """A stored time as JSON can carry it: text in UTC (SQLite drops the time zone, so it is added here)."""
     return (made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)).isoformat(timespec="seconds")
 
 
 def this_process() -> str:
-    """Who we are, to others who wait for us."""
+    """Description of this process for others waiting on its lock."""
     return f"process {os.getpid()} on {_machine.node() or 'this host'}"
 
 
@@ -189,7 +189,7 @@ def _upsert(dialect: str) -> sa.Insert:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """An exclusive lock on a file that is there only while it is held."""
+    """An exclusive lock on a file that exists only while the lock is held."""
     while True:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -201,7 +201,7 @@ def _locked(path: Path) -> Iterator[None]:
             who = os.read(handle, 400).decode(errors="replace").strip()
             os.close(handle)
             raise StoreError(_busy(who), code="store-busy") from None
-        # Whoever had it before may have removed the file between our opening it and our lock.
+        # The previous holder may have removed the file between our open and our lock.
         with suppress(OSError):
             if os.stat(path).st_ino == os.fstat(handle).st_ino:
                 break

@@ -1,4 +1,4 @@
-"""Where a study's numbers come from: code, models, platforms, sources of what was varied, and what of it no calibration covers."""
+"""Provenance of a study's results: code, models, platforms, sources of the varied parameters, and points outside calibrated ranges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class About:
-    """Provenance: ``models`` and ``platforms`` are name -> hashes seen, ``sources`` key -> (value, source) of what the study varies."""
+    """Provenance: ``models`` and ``platforms`` are name -> hashes seen, ``sources`` key -> (value, source) of the varied parameters."""
 
     code_versions: tuple[str, ...] = ()
     simgrid: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ def about(definition: Mapping[str, Any], runs: Mapping[int, Row], curves: Mappin
         code_versions=tuple(dict.fromkeys(str(r["code_version"]) for r in found)),
         simgrid=tuple(dict.fromkeys(str(r["simgrid_version"]) for r in found)),
         models=_seen(found, "model", "model_hash"),
-        # A platform's hash counts overrides: what was varied shows in the definition, so here the bare names matter.
+        # A platform's hash includes overrides, which the definition shows already, so only the names count here.
         platforms=_seen(found, "platform", "platform_hash"),
         fidelities=tuple(dict.fromkeys(str(r["fidelity"]) for r in found)),
         sources=tuple(sources(_varied(definition), found)),
@@ -56,7 +56,7 @@ def _varied(definition: Mapping[str, Any]) -> list[str]:
 
 
 def sources(keys: Sequence[str], runs: Sequence[Row]) -> list[dict[str, str]]:
-    """Rows key, of (model or platform), value, source: what each varied parameter is when nobody overrides it, and where that is from."""
+    """Rows key, of (model or platform), value, source: the default of each varied parameter, and its source."""
     from retrompi.base.units import format_quantity
     from retrompi.spec import registry
 
@@ -91,7 +91,7 @@ def sources(keys: Sequence[str], runs: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def outside_of_runs(runs: Sequence[Row], curves: Mapping[int, Sequence[Row]]) -> dict[str, list[str]]:
-    """Model -> what of the runs lies outside its calibrated range, in a few words each; models with nothing outside are left out."""
+    """Model -> short descriptions of what lies outside its calibrated range; models with nothing outside are left out."""
     from retrompi.spec.outside_range import outside
 
     asked: dict[tuple[str, str, tuple[str, ...]], tuple[Row, set[int], set[int]]] = {}
@@ -102,7 +102,7 @@ def outside_of_runs(runs: Sequence[Row], curves: Mapping[int, Sequence[Row]]) ->
         ranks.update([r["ranks"]] if r.get("ranks") else [])
     found: dict[str, dict[str, None]] = {}
     for (model, platform, _), (row, sizes, ranks) in asked.items():
-        # Of several counts of ranks the outermost tell it all.
+        # Of several numbers of ranks, the smallest and the largest suffice.
         for n in dict.fromkeys((min(ranks, default=None), max(ranks, default=None))):
             try:
                 lines = outside(model, platform, sizes=sorted(sizes), ranks=n, sets=row.get("overrides") or {})

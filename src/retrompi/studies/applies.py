@@ -1,7 +1,7 @@
 """Which overrides of a study's points their runs use.
 
-An axis such as ``wmpi.pool`` means something to runs on one machine only. Where a point's run does not use an override, the point is run
-without it and its value is ``-``; the study says so before anything runs, and refuses an axis that no point uses.
+An axis such as ``wmpi.pool`` applies to runs on one machine only. A point whose run does not use an override is run without it and has
+the value ``-``; the study reports this before anything runs, and rejects an axis that no point uses.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["Applies", "Idle", "refuse_idle"]
 
 Idle = dict[str, str]
-"""Key of an override, as it was written -> why the run does not use it."""
+"""Key of an override, as written -> why the run does not use it."""
 
 
 @dataclass
 class Applies:
-    """Finds the overrides that runs do not use, and counts the points of each: points that are built alike are looked at once."""
+    """Finds the overrides that runs do not use, and counts the points of each: points with the same structure are examined once."""
 
     points: int = 0
     idle: Counter[str] = field(default_factory=Counter)
@@ -51,7 +51,7 @@ class Applies:
             self.reasons.setdefault(key, line)
 
     def of(self, scenario: Scenario) -> Idle:
-        """The overrides that a scenario's run does not use; none for a scenario that is no run."""
+        """The overrides that a scenario's run does not use; none for a scenario without a run."""
         if not scenario.sets:
             return {}
         try:
@@ -90,7 +90,7 @@ class Applies:
         calls, ranks = self._program(scenario, question, program)
         found = compile_runtime(cls, values, Layout(room, place(room, scenario.mode, ranks)), calls)
         others = []
-        for job in scenario.jobs:  # what they use of the platform is used
+        for job in scenario.jobs:  # their use of the platform counts
             spec = job.spec()
             theirs, _ = resolve(spec.model, scenario.platform, spec.alone())
             layout = Layout(room, place(room, spec.mode, spec.trace.ranks))
@@ -102,20 +102,20 @@ class Applies:
         if key not in self._calls:
             once = scenario
             if scenario.trace is None and "reps" in scenario.args:
-                once = replace(scenario, args={**scenario.args, "reps": 1})  # what is called does not depend on how often
+                once = replace(scenario, args={**scenario.args, "reps": 1})  # the calls made do not depend on the repetitions
             trace = trace_of(once)
             self._calls[key] = calls_of(trace, question), trace.ranks
         return self._calls[key]
 
 
 def _kind(text: str) -> str:
-    """A value as far as it may decide what a run uses: a word is itself, a number is zero or not."""
+    """The part of a value that can decide what a run uses: a word itself; of a number, whether it is zero."""
     number = re.match(r"[+-]?(\d*\.?\d+)", text)
     return text if number is None else "0" if float(number[1]) == 0 else "#"
 
 
 def _as_written(sets: Mapping[str, str], lines: Mapping[str, str]) -> Idle:
-    """The lines by the keys of ``sets``: ``pool`` or ``wmpi.pool`` for ``wmpi.pool``, ``platform.host.KEY`` for every host's."""
+    """The lines by the keys of ``sets`` as written: ``pool`` or ``wmpi.pool`` for ``wmpi.pool``, ``platform.host.KEY`` for every host's."""
     found = {}
     for key in sets:
         name = key if key.startswith("platform.") else key.rpartition(".")[2]

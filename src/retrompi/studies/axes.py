@@ -1,12 +1,12 @@
-"""What a study varies: the values of one key, written as a list, a range or (for a Latin hypercube) a continuous range.
+"""Axes of a study: the values of one key, written as a list, a range or (for a Latin hypercube) a continuous range.
 
     a,b,c            a list; "a,b" in quotes is one value
     A..B:xF          from A to B, each F times the one before
     A..B:+S          from A to B in steps of S
-    A..B             whole numbers, one by one; in a Latin hypercube everything in between
-    A..B:log         in a Latin hypercube: everything in between, every factor as likely as any other
+    A..B             consecutive integers; in a Latin hypercube, the continuous range
+    A..B:log         in a Latin hypercube: the continuous range, uniform in the logarithm
 
-Ranges are counted exactly and never written out, so that a study of 10^9 points is refused at once.
+Ranges are counted exactly and never expanded, so that a study of 10^9 points is rejected at once.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from retrompi.base.errors import UsageError
 __all__ = ["ABSENT", "Axis", "Span", "Steps", "Text", "parse", "split"]
 
 ABSENT = "-"
-"""The value of a key that does not concern a point: a parameter of another model."""
+"""The value of a key that does not apply to a point, such as a parameter of another model."""
 
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LOW = re.compile(rf"({_NUMBER})\s*([^\s\d]\S*)?")
 _HIGH = re.compile(rf"({_NUMBER})\s*([^\s\d:][^\s:]*)?\s*(?::\s*(\S.*))?")
 _STEP = re.compile(rf"({_NUMBER})\s*([^\s\d]\S*)?")
 _LISTED = 1100
-"""No geometric range has more values: a double holds no more powers of two."""
+"""Maximum number of values of a geometric range: a double has no more powers of two."""
 
 Text = str | tuple[str, ...]
-"""An axis as it was given: a text to be parsed, or the values one by one."""
+"""An axis as given: a text to be parsed, or a list of values."""
 
 
 @dataclass(frozen=True)
 class _Amount:
-    """A number as it was written: exact, in ``unit``, which is one spelling of the base unit ``base``."""
+    """A number as written: exact, in ``unit``, a multiple of the base unit ``base``."""
 
     number: Fraction
     unit: str
@@ -55,7 +55,7 @@ def _factor(base: str, unit: str) -> Fraction:
 
 
 def _text(value: Fraction, base: str, unit: str) -> str:
-    """``value`` (base units) the way a person writes it: sizes in their largest whole unit, all else in ``unit``."""
+    """``value`` (base units) as text: sizes in the largest unit that gives an integer, all else in ``unit``."""
     if base == "B" and value.denominator == 1:
         return units.format_bytes(int(value)).replace(" ", "")
     number = value / _factor(base, unit)
@@ -65,7 +65,7 @@ def _text(value: Fraction, base: str, unit: str) -> str:
 
 @dataclass(frozen=True)
 class Steps(Sequence[str]):
-    """``length`` values from ``first`` on, ``step`` apart; none of them is kept."""
+    """``length`` values from ``first`` on, ``step`` apart, computed on access."""
 
     first: Fraction
     step: Fraction
@@ -84,7 +84,7 @@ class Steps(Sequence[str]):
 
 @dataclass(frozen=True)
 class Span:
-    """Everything from ``low`` to ``high`` (base units), for a Latin hypercube."""
+    """The continuous range ``low`` to ``high`` (base units), for a Latin hypercube."""
 
     low: float
     high: float
@@ -93,7 +93,7 @@ class Span:
     log: bool = False
 
     def at(self, share: float, whole: bool = False) -> str:
-        """The value at ``share`` (0..1) of the way; of the whole numbers, every one has an equal share of it."""
+        """The value at ``share`` (0..1) of the range; with ``whole``, every integer has an equal part of it."""
         if whole:
             low, high = math.ceil(self.low), math.floor(self.high)
             spread = math.log((high + 1) / low) if self.log else 0.0
@@ -111,7 +111,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Axis:
-    """One key and the values that it takes; a continuous one (``span``) has no values of its own. ``given`` is its text."""
+    """One key and its values; a continuous axis (``span``) has no list of values. ``given`` is its text."""
 
     key: str
     values: Sequence[str]
@@ -126,7 +126,10 @@ class Axis:
 
 
 def split(text: str) -> list[tuple[str, bool]]:
-    """The items of a list separated by commas, and whether each was in double quotes (then it is one value as it stands)."""
+    """The items of a list separated by commas, and whether each was in double quotes (then it is one literal value).
+
+    Raises UsageError for an unclosed quote.
+    """
     items, item, quoted, inside = [], "", False, False
     for letter in text:
         if letter == '"':
@@ -143,7 +146,7 @@ def split(text: str) -> list[tuple[str, bool]]:
 
 def parse(key: str, given: Text, *, continuous: bool = False, repeats: bool = False) -> Axis:
     """The axis that ``given`` describes. ``continuous`` allows ranges without a step (a Latin hypercube); ``repeats`` keeps equal
-    values (axes that go together). Raises UsageError for an empty or falling range and for units that do not go together."""
+    values (zipped axes). Raises UsageError for an empty or descending range and for incompatible units."""
     if not isinstance(given, str):
         if not given:
             raise UsageError(f"'{key}' has no values", code="bad-range")
@@ -173,7 +176,7 @@ def _few(values: Sequence[str], key: str, given: str) -> Sequence[str]:
 
 
 def _ranged(item: str, continuous: bool) -> Sequence[str] | Span | None:
-    """The values of ``A..B...``; None for what is no range."""
+    """The values of ``A..B...``; None if it is not a range."""
     left, dots, right = item.partition("..")
     first = _LOW.fullmatch(left.strip())
     if not dots or first is None:
@@ -206,7 +209,7 @@ def _ranged(item: str, continuous: bool) -> Sequence[str] | Span | None:
 
 
 def _pair(item: str, *ends: tuple[str, str]) -> list[_Amount]:
-    """Both ends in one base unit; a bare zero is zero of anything."""
+    """Both ends in one base unit; a zero without a unit fits any unit."""
     known = [_bases(u) for number, u in ends if u or Fraction(number.replace("_", ""))] or [["1"]]
     for (_, unit), bases in zip([e for e in ends if e[1] or Fraction(e[0].replace("_", ""))], known, strict=False):
         if not bases:

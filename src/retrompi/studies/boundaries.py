@@ -1,7 +1,7 @@
-"""Where along one key something changes: a coarse scan for every change, then bisection of each.
+"""Finds the values of one key at which a state changes: a coarse scan, then bisection of each change.
 
-A change is found when two neighbours of the scan differ. Where a gap between two curves becomes small without changing its sign, the scan
-looks closer; a change and its undoing between two points of the scan are not seen otherwise.
+A change is found when two neighbouring points of the scan differ. Where the gap between two curves has a small minimum without a change
+of sign, the scan is refined; otherwise a change that is reversed between two points of the scan is missed.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ LOOKS = 4
 
 
 class Line(Protocol):
-    """What a search goes along: `retrompi.studies.scale.Scale`, or amounts of it."""
+    """The coordinate of a search: `retrompi.studies.scale.Scale`, or amounts on it."""
 
     def middle(self, low: float, high: float) -> float | None:
-        """A value between the two; None where there is none."""
+        """A value strictly between the two; None if there is none."""
 
     def width(self, low: float, high: float) -> float:
-        """How far apart the two are, relative to the larger."""
+        """The distance of the two, relative to the larger."""
 
 
 @dataclass
 class Search(Generic[P]):
-    """Points along ``scale``, evaluated by ``evaluate`` (many at a time), each in a ``state``; ``gap`` of a point is how far from a change.
+    """Points along ``scale``, evaluated by ``evaluate`` (many at a time), each in a ``state``; ``gap`` of a point is its
+    distance from a change.
 
-    ``points`` holds all that were evaluated.
+    ``points`` holds all evaluated points.
     """
 
     scale: Line
@@ -42,7 +43,7 @@ class Search(Generic[P]):
     points: dict[float, P] = field(default_factory=dict)
 
     def at(self, values: Sequence[float]) -> list[P]:
-        """The points at ``values``; those not known yet are evaluated together."""
+        """The points at ``values``; those not yet evaluated are evaluated in one batch."""
         new = [x for x in dict.fromkeys(values) if x not in self.points]
         if new:
             self.points.update(zip(new, self.evaluate(new), strict=True))
@@ -53,7 +54,7 @@ class Search(Generic[P]):
         return sorted(self.points.items(), key=lambda item: item[0])
 
     def look_closer(self) -> None:
-        """Adds points where the gap has a least value that could hide two changes."""
+        """Adds points around each minimum of the gap that could hide two changes."""
         for _ in range(LOOKS):
             wanted = [x for x in self._suspected() if x not in self.points]
             if not wanted:
@@ -67,7 +68,7 @@ class Search(Generic[P]):
             if len({self.state(p) for p in (p0, p1, p2)}) > 1 or None in gaps:
                 continue
             left, here, right = (g for g in gaps if g is not None)
-            # What is left to zero must be comparable to how steeply it falls, or every curve would be looked at forever.
+            # The remaining gap must be comparable to its slope, or every curve would be refined indefinitely.
             if here <= min(left, right) and here <= max(left, right) / 2:
                 yield from (m for m in (self.scale.middle(x0, x1), self.scale.middle(x1, x2)) if m is not None)
 
@@ -76,7 +77,7 @@ class Search(Generic[P]):
         return [(x0, x1) for (x0, p0), (x1, p1) in pairwise(self.ordered()) if self.state(p0) != self.state(p1)]
 
     def refine(self, tolerance: float, floor: float = 0.0) -> list[tuple[float, float]]:
-        """Halves every change until its ends are ``tolerance`` apart (relative), or ``floor`` (base units), or neighbours."""
+        """Bisects every change until its ends are ``tolerance`` (relative) or ``floor`` (base units) apart, or neighbours."""
         while True:
             wide = [(lo, hi) for lo, hi in self.changes() if self.scale.width(lo, hi) > tolerance and hi - lo > floor]
             middles = [m for lo, hi in wide if (m := self.scale.middle(lo, hi)) is not None]

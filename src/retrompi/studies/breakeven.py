@@ -1,11 +1,11 @@
-"""Where along one key A overtakes B: every crossing between two points that were simulated.
+"""Break-even search: every value of one key at which A overtakes B, bracketed by two simulated points.
 
     found = break_even(evaluate, scale, low, high)
-    found.crossings        # each an interval; what is ahead below and above it
-    found.ends             # the two ends of the range: who is ahead there, and by how much
+    found.crossings        # each an interval, with the side that is ahead below and above it
+    found.ends             # the two ends of the range: which side is ahead there, and by how much
 
-The states of a point are ``a`` or ``b`` (who is ahead), ``tie``, ``only a``, ``only b`` (the other did not complete) and ``neither``; a
-change between any two of them is searched for alike.
+The states of a point are ``a`` or ``b`` (which side is ahead), ``tie``, ``only a``, ``only b`` (the other did not complete) and
+``neither``. Every change of state is searched for.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Pair:
     b: Reading
 
     def state(self, more_is_better: bool, tie: float) -> str:
-        """Who is ahead: a, b, tie, only a, only b, neither."""
+        """Which side is ahead: a, b, tie, only a, only b, neither."""
         a, b = self.a.value, self.b.value
         if a is None or b is None:
             return "neither" if a is b else ("only b" if a is None else "only a")
@@ -44,7 +44,7 @@ class Pair:
         return "a" if (a > b) == more_is_better else "b"
 
     def lead(self, more_is_better: bool) -> float | None:
-        """ln of how many times A is better than B: positive when A is ahead; None where there is no such quotient."""
+        """Natural logarithm of the ratio by which A is better than B: positive when A is ahead; None if the ratio is undefined."""
         a, b = self.a.value, self.b.value
         if a is None or b is None or a <= 0 or b <= 0:
             return None
@@ -55,7 +55,7 @@ class Pair:
 class Crossing:
     """A change between two simulated neighbours: ``before`` is the state at ``low``, ``after`` that at ``high``.
 
-    ``estimate`` is where straight lines through the quotients meet one (base units), None where one side did not complete.
+    ``estimate`` is where the linearly interpolated ratio equals one (base units); None if one side did not complete.
     """
 
     low: Pair
@@ -66,13 +66,13 @@ class Crossing:
 
     @property
     def overtakes(self) -> bool:
-        """Whether both completed on both sides: one overtakes, or meets, the other."""
+        """Whether A and B completed at both ends of the interval, so that one overtakes or equals the other."""
         return {self.before, self.after} <= {"a", "b", "tie"}
 
 
 @dataclass(frozen=True)
 class BreakEven:
-    """All that was found; ``points`` by value, ``states`` with them."""
+    """Result of the search: ``points`` ordered by value, and the state of each in ``states``."""
 
     scale: Scale
     more_is_better: bool
@@ -88,14 +88,14 @@ class BreakEven:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """(runs that were looked at, of them simulated now)."""
+        """(runs evaluated, of which simulated now)."""
         return counted(r for p in self.points for r in (p.a, p.b))
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How the search is done: ``scan`` points are looked at first; ``tolerance`` is the relative width of an interval that is narrow
-    enough (whole numbers end as neighbours where that is wider); readings within ``tie`` of each other (relative) are a tie."""
+    """Search settings: ``scan`` is the number of points of the first scan; ``tolerance`` the relative width at which an interval is
+    narrow enough (integer keys stop at neighbours if that is wider); readings within ``tie`` of each other (relative) are a tie."""
 
     more_is_better: bool = False
     scan: int = SCAN
@@ -110,9 +110,9 @@ def break_even(
     high: float,
     rules: Rules | None = None,
 ) -> BreakEven:
-    """Every change of who is ahead from ``low`` to ``high``. ``evaluate`` gives A and B at many values.
+    """Every change of the leading side from ``low`` to ``high``. ``evaluate`` returns A and B at a batch of values.
 
-    Raises UsageError for an empty range and for rules that make no sense.
+    Raises UsageError for an empty range and for invalid rules.
     """
     rules = rules or Rules()
     more_is_better, scan, tolerance, tie = rules.more_is_better, rules.scan, rules.tolerance, rules.tie
@@ -145,7 +145,7 @@ def break_even(
 
 
 def _meet(scale: Scale, below: Pair, above: Pair, more_is_better: bool) -> float | None:
-    """Where the quotient of the two is one, on a straight line between the ends on the search's own scale."""
+    """Where the ratio of the two is one, interpolated linearly between the ends on the scale of the search."""
     left, right = below.lead(more_is_better), above.lead(more_is_better)
     if left is None or right is None or left == right:
         return None

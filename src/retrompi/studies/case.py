@@ -1,4 +1,4 @@
-"""One point of a study: how a key changes a scenario, what a value may be, and the work that a worker does."""
+"""One point of a study: how a key changes a scenario, which values are valid, and the work of a worker process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LISTS = ("kills", "traffic", "failures")
 PROGRAM = {"trace.section": "section", "trace.compute": "compute_s", "trace.memory_share": "memory_share"}
 ALIASES = {"ranks": "trace.ranks", "size": "trace.size", "sizes": "trace.sizes", "reps": "trace.reps"}
 ERROR = "error"
-"""The outcome of a point that is no run: its input is wrong, or we are."""
+"""The outcome of a point without a run: input or internal error."""
 
 
 # -- keys -----------------------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def proper(key: str) -> str:
 
 
 def _owner(key: str) -> str:
-    """The model that a key names: ``wmpi`` of ``wmpi.packet``; empty for a key of no model."""
+    """The model that a key names: ``wmpi`` in ``wmpi.packet``; empty for a key that names no model."""
     if key in WORDS or key in LISTS or key.startswith(("trace.", "platform.", PREFIX)):
         return ""
     prefix = key.rpartition(".")[0]
@@ -69,24 +69,24 @@ def _owner(key: str) -> str:
 
 
 def _names(model: str) -> set[str]:
-    """What may stand before the dot in a key of this model."""
+    """Valid prefixes (before the dot) of a key of this model."""
     base, _, variant = model.partition(":")
     base = Path(base).name if "/" in base else base
     return {base, variant, f"{base}:{variant}"} - {""}
 
 
 def concerns(key: str, model: str) -> bool:
-    """Whether a key means something to a point of this model: not if it is a parameter of another."""
+    """Whether a key applies to a point of this model; a parameter of another model does not."""
     owner = _owner(key)
     return not owner or owner in _names(model)
 
 
 def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
-    """The scenario with other values, ``{key: text}``: the one place where a key changes a scenario.
+    """The scenario with other values, ``{key: text}``. Every change of a scenario by a key is made here.
 
-    Keys: model, platform, hosts (so many of the platform's), mode, seed, fidelity, kills and the like, ``trace.ARGUMENT``, MODEL.param,
-    ``platform.*``. With another model the overrides of the old one go. Raises UsageError for a key or value that no run could have;
-    whether a model has a parameter is seen when the point is resolved.
+    Keys: model, platform, hosts (number of the platform's hosts), mode, seed, fidelity, kills and others, ``trace.ARGUMENT``, MODEL.param,
+    ``platform.*``. A change of model drops the overrides of the previous one. Raises UsageError for a key or value that no
+    run could have; whether a model has a parameter is checked when the point is resolved.
     """
     given = {proper(k): v.strip() for k, v in values.items()}
     model = given.pop("model", scenario.model)
@@ -128,7 +128,7 @@ def _whole(key: str, text: str, low: int, high: int | None = None) -> int:
 
 
 def _of_trace(scenario: Scenario, key: str, text: str, changed: dict[str, Any], args: dict[str, Any], program: dict[str, Any]) -> None:
-    """Sets what ``trace.NAME`` says of a scenario: of its generator, its file, or its start."""
+    """Applies a key ``trace.NAME`` to a scenario's generator, trace file or start-up."""
     name = key.removeprefix("trace.")
     if scenario.start:
         if name not in scenario.start:
@@ -175,7 +175,7 @@ def trace_keys(scenario: Scenario) -> list[str]:
 
 
 def _argument(key: str, text: str, parameter: inspect.Parameter) -> Any:
-    """The text of a generator's argument as what the generator takes."""
+    """A generator's argument, converted from text to the type of the parameter."""
     name, kind = parameter.name, str(parameter.annotation)
     if name == "sizes":
         return tuple(units.parse_sizes(text))
@@ -198,7 +198,7 @@ def _refuse(key: str, text: str, wanted: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class About:
-    """What a key of a scenario is: its base unit (``""`` for words), its choices, and the value in force as text and number."""
+    """Description of a scenario's key: its base unit (``""`` for words), its choices, and its current value as text and number."""
 
     unit: str
     choices: tuple[str, ...]
@@ -207,7 +207,7 @@ class About:
 
 
 def about(scenario: Scenario, key: str) -> About:
-    """What the values of a key are, for whoever makes up some. UsageError for an unknown key."""
+    """The description of a key, for callers that generate values. UsageError for an unknown key."""
     key = proper(key)
     if key.startswith("platform."):
         room = registry.platform(scenario.platform).with_overrides(
@@ -264,9 +264,9 @@ def whole(key: str, model: str) -> bool:
 
 @dataclass
 class Room:
-    """What the points of a study may be made of: its models and its rooms, of up to ``hosts`` hosts (0: as they are).
+    """The models and platforms of a study's points; platforms have up to ``hosts`` hosts (0: unchanged).
 
-    ``check`` refuses what no point could have. ``changed``: something of the rooms is set, or varies.
+    ``check`` rejects values that no point could have. ``changed``: some platform parameter is set or varies.
     """
 
     scenario: Scenario
@@ -285,13 +285,13 @@ class Room:
         return self._rooms
 
     def keys(self) -> list[str]:
-        """Every key that means something here."""
+        """Every valid key."""
         params = [f"{cls.name.partition(':')[0]}.{k}" for cls in map(registry.model, self.models) for k in cls.params()]
         of_link = [f"platform.link.{k}" for k in (*LINK_WORDS, *quantities(Link))]
         return [*WORDS, *LISTS, *trace_keys(self.scenario), *params, *of_link, *(f"platform.host.{k}" for k in quantities(Host))]
 
     def check(self, key: str, texts: Iterable[str]) -> None:
-        """Raises UsageError unless ``key`` exists and every one of ``texts`` is a value that it can have in some point."""
+        """Raises UsageError unless ``key`` exists and every one of ``texts`` is a valid value for at least one point."""
         check = self._check_of(key)
         for text in texts:
             check(text)
@@ -309,7 +309,7 @@ class Room:
             return check
         if key == "kills":
             return lambda text: self._any(lambda room: _check_kills(text, room))
-        if key == "traffic" and not self.changed:  # else the points will tell
+        if key == "traffic" and not self.changed:  # else checked for each point
             return lambda text: self._any(lambda room: cross_traffic.traffic(listed(text), room, ()))
         if key == "failures" and not self.changed:
             return lambda text: self._any(lambda room: cross_traffic.failures(listed(text), room))
@@ -317,7 +317,7 @@ class Room:
             return lambda text: apply(self.scenario, {key: text})
         if key.startswith("platform."):
             path = key.removeprefix("platform.")
-            if path in (f"link.{word}" for word in LINK_WORDS):  # a shape fits one kind, sites fit so many hosts: points will tell
+            if path in (f"link.{word}" for word in LINK_WORDS):  # depends on the kind and number of hosts: checked per point
                 return lambda text: topology.check_word(path.removeprefix("link."), text)
             return lambda text: self._any(lambda room: room.with_overrides({path: text}))
         owner = _owner(key)
@@ -327,7 +327,7 @@ class Room:
         return lambda text: _with(mine or self.models, key, text)
 
     def _any(self, work: Callable[[Platform], object]) -> None:
-        """Runs ``work`` on the rooms until one can; else raises what the first one said."""
+        """Runs ``work`` on the platforms until it succeeds on one; otherwise raises the error of the first."""
         first: RetrompiError | None = None
         for room in self.rooms():
             try:
@@ -354,7 +354,7 @@ def _check_kills(text: str, room: Platform) -> None:
         if not at or not name:
             raise UsageError(f"kills: '{item}' is not PROCESS@TIME; example: rank 1@0.5s", code="bad-syntax")
         host = name.partition(" of job ")[0].partition(" on ")[2]
-        if host and host not in hosts:  # whether the process is there depends on the runtime: the points will tell
+        if host and host not in hosts:  # whether the process exists depends on the runtime: checked per point
             raise UsageError(f"platform '{room.name}' has no host '{host}'{nearest(host, hosts)}", code="unknown-host")
         units.parse(when, "s")
 
@@ -372,9 +372,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a job: its runs as they are to be stored, the point's own last; plain data.
+    """The result of a job: its runs as they are to be stored, the point's own run last; plain data.
 
-    ``outcome`` is that of the run or ``error``, and ``reason`` says why. ``wall_s`` is what the job took.
+    ``outcome`` is that of the run or ``error``, with the ``reason``. ``wall_s`` is the job's wall time in seconds.
     """
 
     outcome: str
@@ -384,7 +384,7 @@ class Done:
 
 
 def specification(scenario: Scenario) -> RunSpec:
-    """The specification of a scenario's run. Raises what resolving it raises."""
+    """The specification of a scenario's run. Raises the errors of `Resolved.of`."""
     return specify(scenario.question())
 
 
@@ -394,7 +394,7 @@ def identity(scenario: Scenario) -> str:
 
 
 def evaluate(job: Job) -> Done:
-    """Runs a job where no store is. Never raises for what a simulation or its input does: that is the Done's outcome and reason."""
+    """Runs a job without a store. Errors of the simulation or its input are not raised but returned as outcome and reason."""
     outbox: Any = Outbox()
     began = time.perf_counter()
     reason = ""

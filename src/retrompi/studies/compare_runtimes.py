@@ -1,4 +1,4 @@
-"""One program on several runtimes: a scenario, a recorded trace or a generator, with the model (and the platform) as what changes."""
+"""Comparison of runtimes on one program (a scenario, a recorded trace or a generator); the model and the platform vary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi",
 
 @dataclass(frozen=True)
 class Row:
-    """What became of the program on one runtime. Times in seconds; None where it did not complete."""
+    """The program's result on one runtime. Times in seconds; None if it did not complete."""
 
     model: str
     platform: str
@@ -35,14 +35,14 @@ class Row:
     found: bool
     time_s: float | None = None
     relative: float | None = None
-    """The time over that of the fastest."""
+    """The time relative to that of the fastest."""
     in_mpi: float | None = None
     computing: float | None = None
     """Shares of all ranks' time inside MPI calls and computing."""
     messages: int | None = None
     packets: int | None = None
     values: Mapping[str, float | None] = field(default_factory=dict)
-    """Metric -> value, for those that were asked for."""
+    """Requested metric -> value."""
 
     def row(self) -> dict[str, Any]:
         """One flat row."""
@@ -50,10 +50,10 @@ class Row:
 
 
 def program(text: str, arguments: Sequence[str], model: str, platform: str | None, mode: str | None, np: int | None) -> Scenario:
-    """The program called ``text`` as a scenario: a scenario's name or file, a generator with ``KEY=VALUE`` arguments, or a trace.
+    """The program ``text`` as a scenario: a scenario's name or file, a generator with ``KEY=VALUE`` arguments, or a trace.
 
-    ``platform`` and ``mode`` None: the scenario's own; of a generator or trace the platform that ``model`` is calibrated on, one host for
-    each rank. Raises UsageError for what is none of them.
+    ``platform`` and ``mode`` None: the scenario's own; for a generator or trace, the platform that ``model`` is calibrated on, with one
+    host for each rank. Raises UsageError if ``text`` is none of these.
     """
     from retrompi.traces import generate
 
@@ -104,7 +104,7 @@ def _generated(name: str, arguments: Sequence[str], words: Mapping[str, Any], np
 
 @dataclass(frozen=True)
 class Candidates:
-    """The program of ``base`` on each of ``models`` (on each of ``platforms``; none: its own), with the metrics that are ``wanted``."""
+    """The program of ``base`` on each of ``models`` (on each of ``platforms``; empty: its own), with the ``wanted`` metrics."""
 
     base: Scenario
     models: Sequence[str]
@@ -112,7 +112,7 @@ class Candidates:
     wanted: Sequence[metrics.Metric] = ()
 
     def each(self) -> list[tuple[str, str, Scenario]]:
-        """(model, platform, scenario) of each."""
+        """(model, platform, scenario) of each candidate."""
         pairs = [(m, p) for p in (self.platforms or [self.base.platform]) for m in self.models]
         return [(m, p, case.apply(self.base, {"model": m, "platform": p})) for m, p in pairs]
 
@@ -120,10 +120,10 @@ class Candidates:
 def rows(
     store: Store, candidates: Candidates, *, executor: Executor | None = None, fresh: bool = False, report: Report | None = None
 ) -> list[Row]:
-    """What became of each candidate, the fastest first, then those that did not complete.
+    """The result of each candidate, fastest first, then those that did not complete.
 
-    Raises UsageError for a name that does not exist, or a metric that the program cannot have; a runtime that cannot run it is a row with
-    its reason.
+    Raises UsageError for an unknown name, or a metric that the program cannot have; a runtime that cannot run the program gives a row
+    with the reason.
     """
     for name in candidates.models:
         registry.model(name)
@@ -157,7 +157,7 @@ def _ranked(told: Sequence[Row]) -> list[Row]:
 
 
 def resolved(candidates: Candidates) -> list[Scenario]:
-    """The scenarios of the candidates that can be resolved, to be looked up in their calibrated ranges."""
+    """The candidates' scenarios that can be resolved, for the check against the calibrated ranges."""
     out = []
     for _, _, made in candidates.each():
         try:

@@ -1,4 +1,4 @@
-"""The executor ``dask``: jobs on the workers of a Dask cluster, one that runs already or our own on this machine.
+"""The executor ``dask``: jobs on the workers of a Dask cluster, an existing one or a local one started here.
 
 The workers need retrompi, the same code as here, and no store. A worker that is lost takes no job with it: the scheduler gives its jobs
 to others, and a job that ends worker after worker becomes a row with its reason.
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
 __all__ = ["ATTEMPTS", "DaskExecutor"]
 
 ATTEMPTS = 3
-"""So many times a job is done again when its worker is lost."""
+"""Number of times a job is repeated when its worker is lost."""
 CONNECT_SECONDS = 5.0
-"""How long a scheduler is given to answer."""
+"""Time limit for a scheduler's answer, seconds."""
 WORKERS_SECONDS = 10.0
-"""How long the first worker is waited for."""
+"""Time limit for the first worker, seconds."""
 ALONE_SECONDS = 60.0
-"""How long a study waits for a worker when the last one is gone."""
+"""How long a study waits for a worker after the last one is lost, seconds."""
 LOOK_SECONDS = 2.0
-"""How often it is looked who works."""
+"""Interval of checking the workers, seconds."""
 RESULT_SECONDS = 60.0
-"""How long the answer of a task that ended may be under way."""
+"""Time limit for receiving the result of a finished task, seconds."""
 TASK_SECONDS = 0.25
-"""What a task should take: small jobs are sent in batches of about so much."""
+"""Target duration of a task, seconds: small jobs are sent in batches of about this length."""
 MOST_JOBS = 64
-"""The most jobs of one task."""
+"""Maximum number of jobs of one task."""
 AHEAD = 2
-"""Tasks a worker's thread has at a time: one that it works on and one that waits for it."""
+"""Tasks assigned to a worker's thread at a time: one running and one queued."""
 
 
 class ClusterError(RetrompiError):
@@ -71,14 +71,14 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class _Refusal:
-    """What a worker of another version answers."""
+    """The answer of a worker with another version of the code."""
 
     address: str
     version: str
 
 
 def _work(study: str, version: str, jobs: list[Job]) -> list[Done] | _Refusal:
-    """A task: some jobs, one after the other, unless the study was dropped meanwhile."""
+    """A task: a batch of jobs run one after another, unless the study has been dropped meanwhile."""
     if version != code_version():
         from distributed import get_worker
 
@@ -94,7 +94,7 @@ def _work(study: str, version: str, jobs: list[Job]) -> list[Done] | _Refusal:
 
 
 def _drop(study: str) -> None:
-    """Ends what a study does on this worker: nobody waits for it any more."""
+    """Stops a study's work on this worker, whose results are no longer needed."""
     with _lock:
         _dropped.add(study)
         for server in _busy.get(study, ()):
@@ -108,13 +108,13 @@ def _drop(study: str) -> None:
 class _Task:
     jobs: list[Job]
     losses: int = 0
-    """Workers that were lost, or failed, with it."""
+    """Number of workers that were lost or failed while running it."""
 
 
 class DaskExecutor:
-    """Jobs on a Dask cluster: the one at ``scheduler`` or $DASK_SCHEDULER_ADDRESS, else a cluster of ``workers`` processes of our own.
+    """Jobs on a Dask cluster: the one at ``scheduler`` or $DASK_SCHEDULER_ADDRESS, else a local cluster of ``workers`` processes.
 
-    ``say`` gets a line for every worker that is refused. Entering raises UsageError with one line when distributed is not installed, the
+    ``say`` is called with a line for every rejected worker. Entering raises UsageError with one line when distributed is not installed, the
     scheduler does not answer, it has no workers, or none of them has this code.
     """
 
@@ -131,7 +131,7 @@ class DaskExecutor:
         self._flow: _Flow | None = None
 
     def describe(self) -> str:
-        """Where the jobs run, in some words."""
+        """Where the jobs run, in a few words."""
         return f"Dask scheduler {self._address}" if self._address else f"{self._workers} Dask workers on this machine"
 
     def __enter__(self) -> DaskExecutor:
@@ -164,7 +164,7 @@ class DaskExecutor:
         try:
             asyncio.run(asyncio.wait_for(_greet(address), CONNECT_SECONDS))
             client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except Exception as error:  # whatever it is that listens there
+        except Exception as error:  # the listener may be anything
             why = f" ({error})" if isinstance(error, ValueError) else ""
             raise UsageError(
                 f"no Dask scheduler answers at {address}{why}; start one with 'dask scheduler' and give its address, tcp://HOST:8786",
@@ -177,7 +177,7 @@ class DaskExecutor:
                 client.close(timeout=2)
 
     def _leave(self) -> None:
-        """A running simulation cannot be asked to stop: its process is ended."""
+        """A running simulation cannot be stopped otherwise than by ending its process."""
         with suppress(Exception):
             if self._client.status == "running":
                 self._client.sync(self._client.run, _drop, self._study, on_error="ignore", callback_timeout=2)
@@ -185,7 +185,7 @@ class DaskExecutor:
     # -- workers --------------------------------------------------------------------------------------------------------
 
     def _admit(self) -> None:
-        """Wait for the first worker and look at the code of all; UsageError when there is none that may work."""
+        """Wait for the first worker and check the code version of all; UsageError when none is usable."""
         try:
             self._client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TimeoutError:
@@ -201,7 +201,7 @@ class DaskExecutor:
             )
 
     def _look(self) -> None:
-        """Refuse the workers whose code is another."""
+        """Reject the workers with another version of the code."""
         for address, said in self._client.run(code_version, on_error="return").items():
             if said != code_version():
                 self._refuse(address, said)
@@ -214,24 +214,24 @@ class DaskExecutor:
         self._say(f"the worker {address} {has}, here it is {code_version()}: refused; install the same there")
 
     def _threads(self) -> dict[str, int]:
-        """Threads by worker that may work."""
+        """Accepted worker -> its number of threads."""
         threads: dict[str, int] = self._client.nthreads()
         return {address: n for address, n in threads.items() if address not in self._refused}
 
     # -- jobs -----------------------------------------------------------------------------------------------------------
 
     def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
-        """(position, Done) of every job, as they end; at most ``window`` jobs (0: of its own choice) are under way at a time."""
+        """(position, Done) of every job, in the order of completion; at most ``window`` jobs (0: its own choice) are in flight."""
         self._flow = _Flow(self, self._client, iter(jobs), window)
         return self._flow.run()
 
     def ready(self, within: float = 0.0) -> bool:
-        """Whether the next result is there, for which it waits ``within`` seconds at most."""
+        """Whether the next result is available, waiting at most ``within`` seconds for it."""
         return self._flow is not None and self._flow.ready(within)
 
 
 class _Flow:
-    """Some jobs on their way through a cluster."""
+    """The jobs of one `evaluate` call on a cluster."""
 
     def __init__(self, executor: DaskExecutor, client: Client, jobs: Iterator[Job], window: int) -> None:
         self._executor = executor
@@ -242,7 +242,7 @@ class _Flow:
         self._under_way: dict[str, tuple[Future, _Task, frozenset[str]]] = {}
         self._again: deque[_Task] = deque()
         self._suspects: deque[_Task] = deque()
-        self._seconds = 0.0  # of the jobs that ended, and how many these were
+        self._seconds = 0.0  # total time of the finished jobs, and their number
         self._count = 0
         self._threads = executor._threads()
         self._window = window or AHEAD * sum(self._threads.values()) * MOST_JOBS
@@ -250,7 +250,7 @@ class _Flow:
         self._seen = self._looked = time.monotonic()
 
     def ready(self, within: float) -> bool:
-        """Whether there is a result, or a task that ended, or one of them ``within`` seconds."""
+        """Whether there is a result or a finished task, now or ``within`` seconds."""
         if not self._results and not self._seen_ended:
             with suppress(Empty):
                 self._seen_ended.append(self._ended.get(timeout=max(within, 1e-6)))
@@ -275,12 +275,12 @@ class _Flow:
                     self._client.cancel(left, force=True)
 
     def _fill(self) -> bool:
-        """Send what there is room for; False when nothing is left to wait for."""
+        """Submit as many tasks as fit; False when nothing is left to wait for."""
         if self._executor._refused and not self._threads:
-            return True  # whoever is there may not work
+            return True  # the workers present are all rejected
         while self._again:
             self._send(self._again.popleft())
-        # One at a time: what waits beside a job that ends its worker is lost with it, and must not be blamed again and again.
+        # One at a time: jobs queued beside one that crashes its worker are lost with it, and must not be blamed repeatedly.
         if self._suspects and not any(task.losses for _, task, _ in self._under_way.values()):
             self._send(self._suspects.popleft())
         while len(self._under_way) < max(AHEAD * sum(self._threads.values()), 1):
@@ -292,13 +292,13 @@ class _Flow:
         return bool(self._under_way or self._suspects)
 
     def _batch(self) -> int:
-        """How many jobs a task gets: few at first, then by what jobs took, never so many that a thread has nothing to do."""
+        """Number of jobs of the next task: few at first, then from the mean duration, limited so that no thread is idle."""
         fair = self._window // max(AHEAD * sum(self._threads.values()), 1)
         fit = TASK_SECONDS * self._count / self._seconds if self._seconds else 1
         return int(max(1, min(fit, fair, MOST_JOBS)))
 
     def _send(self, task: _Task) -> None:
-        # Only where one was refused is it said who may work: a task that names its workers waits for these alone.
+        # Workers are named only if one was rejected, since a task that names its workers can run on no other.
         where = frozenset(self._threads if self._executor._refused else ())
         future = self._client.submit(
             _work, self._executor._study, code_version(), task.jobs, pure=False, workers=sorted(where) or None, retries=0
@@ -307,7 +307,7 @@ class _Flow:
         future.add_done_callback(self._ended.put)
 
     def _told(self, future: Future) -> None:
-        """Takes the answers of a task that ended; what was not done is put back."""
+        """Takes the results of a finished task; unfinished jobs are queued again."""
         from distributed import KilledWorker
 
         if future.key not in self._under_way:
@@ -319,10 +319,10 @@ class _Flow:
         try:
             answer = future.result(timeout=RESULT_SECONDS)
         except KilledWorker as error:
-            losses = error.allowed_failures + 1  # the scheduler itself tries again
+            losses = error.allowed_failures + 1  # the scheduler itself retries
             self._lost(task, losses, "its worker was lost")
         except Exception as error:
-            # The task's code does not raise: its worker could not load it, or its answer was lost on the way.
+            # The task's code does not raise: its worker could not load it, or its result was lost.
             with suppress(Exception):
                 self._executor._look()
             self._lost(task, 1, f"its worker failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
@@ -337,7 +337,7 @@ class _Flow:
             self._results.extend((job.position, done) for job, done in zip(task.jobs, answer, strict=True))
 
     def _lost(self, task: _Task, losses: int, reason: str) -> None:
-        """A batch is tried again job by job, so that one job's doing is not another's."""
+        """A lost batch is repeated job by job, so that a crash is attributed to the job that caused it."""
         if len(task.jobs) > 1:
             self._suspects.extend(_Task([job], 1) for job in task.jobs)
         elif task.losses + losses <= ATTEMPTS:
@@ -346,7 +346,7 @@ class _Flow:
             self._results.append((task.jobs[0].position, Done(ERROR, f"{reason} ({task.losses + losses} times)")))
 
     def _watch(self) -> None:
-        """Nothing ended for a while: is there still somebody who works, also for what only some may do?"""
+        """After a while without results: checks that workers are left for every task, including those restricted to some workers."""
         self._count_threads()
         if self._threads:
             self._seen = time.monotonic()
@@ -383,7 +383,7 @@ class _Flow:
 
 
 async def _greet(address: str) -> None:
-    """Say hello to a scheduler: a Client's patience has no bound with somebody who listens and says nothing."""
+    """Handshake with a scheduler; a Client would wait forever for a listener that never answers."""
     from distributed.comm import connect, resolve_address
     from distributed.security import Security
 
@@ -391,11 +391,11 @@ async def _greet(address: str) -> None:
     await comm.close()
 
 
-# -- a cluster of our own -------------------------------------------------------------------------------------------------
+# -- a local cluster ------------------------------------------------------------------------------------------------------
 
 
 def _quiet() -> None:
-    """What Dask says of lost workers and of versions is in our rows; whoever uses Dask in this process already keeps its settings."""
+    """Silences Dask's logging of lost workers and versions, which our rows report; an application's own Dask settings are kept."""
     if "distributed" not in sys.modules:
         with suppress(ModuleNotFoundError):
             import dask
@@ -406,7 +406,7 @@ def _quiet() -> None:
 
 @contextmanager
 def _own_cluster(workers: int) -> Iterator[str]:
-    """The address of a cluster of processes that only this machine can reach, and that leaves no files."""
+    """The address of a cluster of local processes, reachable from this machine only, that leaves no files."""
     import dask
     from distributed import LocalCluster
 
@@ -425,8 +425,8 @@ def _own_cluster(workers: int) -> Iterator[str]:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Threads and processes begun in here never see Ctrl-C, which is for whoever asked; one that comes meanwhile is seen afterwards."""
-    ensure_running()  # begun later it would let the signal through again
+    """Threads and processes started in the body never receive Ctrl-C; one that arrives meanwhile is delivered afterwards."""
+    ensure_running()  # started later, it would let the signal through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,4 +1,4 @@
-"""A study's definition: a scenario and what varies of it, read from a file or a command line, and the points it comes to."""
+"""A study's definition: a scenario and its axes, read from a file or a command line, and the points they produce."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name"
            "load", "points"]  # fmt: skip
 
 LIMIT = 100_000
-"""Points that a study may have unless somebody says otherwise."""
+"""Default limit on the number of points of a study."""
 MOST_DRAWN = 1_000_000
-"""A Latin hypercube is drawn as a whole, and has no more points."""
+"""Maximum number of points of a Latin hypercube, which is held in memory as a whole."""
 SAMPLINGS = ("grid", "lhs")
 _TEXTS = ("name", "title", "question", "summary", "metric")
 KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "vary", "zip", "set")
@@ -36,7 +36,7 @@ KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "v
 
 @dataclass(frozen=True)
 class Study:
-    """A loaded study. Axes of one group go together; ``fixed`` are overrides of every point that they mean something to."""
+    """A loaded study. Axes of one group vary together; ``fixed`` are overrides of every point to which they apply."""
 
     name: str
     base: Scenario
@@ -53,7 +53,7 @@ class Study:
     text: str = field(default="", repr=False, compare=False)
 
     def called(self, name: str) -> Study:
-        """The same under another name, unless ``name`` is empty."""
+        """The same study under another name, unless ``name`` is empty."""
         return replace(self, name=check_name(name)) if name else self
 
     @property
@@ -62,7 +62,7 @@ class Study:
         return tuple(axis for group in self.groups for axis in group)
 
     def definition(self) -> dict[str, Any]:
-        """All that is needed to make this study again (`from_definition`), as JSON; the scenario is in it whole."""
+        """Everything needed to rebuild this study (`from_definition`), as JSON, including the complete scenario."""
         base = dict(self.base.given)
         if self.base.trace is not None:
             base["trace"] = {**base["trace"], "file": str(self.base.trace)}
@@ -81,7 +81,7 @@ class Study:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all that determines the points (not of names and texts)."""
+        """SHA-256 of all that determines the points (names and descriptions are excluded)."""
         given = self.definition()
         facts = {k: v for k, v in given.items() if k not in (*_TEXTS, "base", "folder")}
         if self.sampling == "grid":
@@ -110,7 +110,7 @@ def _json(given: Text) -> str | list[str]:
 
 @dataclass(frozen=True)
 class Point:
-    """A point: a text for every axis (``-`` where it does not concern the point), and the scenario that it is."""
+    """A point: a text for every axis (``-`` if the axis does not apply to the point), and its scenario."""
 
     position: int
     values: dict[str, str]
@@ -121,7 +121,7 @@ class Point:
 
 
 def load(path: str | Path) -> Study:
-    """Read the study in ``path``; raises InputError with file and line when it is wrong in itself (`check` looks up its names)."""
+    """Read the study in ``path``; raises InputError with file and line for malformed content (`check` looks up names)."""
     file = Path(path)
     text, data = toml_text.read(file, "study")
     study = from_definition(data, file, text)
@@ -133,14 +133,17 @@ def load(path: str | Path) -> Study:
 
 
 def check_name(name: str) -> str:
-    """The name, if commands can find a study by it; UsageError for one that they take for a number or a file."""
+    """The name, if commands can find a study by it; UsageError for one that would be read as a number or a file."""
     if not name.strip() or not name.isprintable() or name.isdecimal() or "/" in name or name.lower().endswith((".toml", ".zip")):
         raise UsageError(f"a study's name is a word or a few, no number and no path, not '{name}'", code="bad-name")
     return name
 
 
 def from_definition(data: Mapping[str, Any], file: Path | None = None, text: str = "") -> Study:
-    """The study that the tables ``data`` describe: of a file, or as `Study.definition` gave them."""
+    """The study described by the tables ``data``, read from a file or returned by `Study.definition`.
+
+    Raises InputError with file and line, or UsageError without a ``file``, for malformed content.
+    """
     shell = Study("", _NOWHERE, (), path=file, text=text)
     fail = shell.fail
     for key in data:
@@ -204,7 +207,7 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
         base = catalogue.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
     except UsageError as error:
         raise fail(str(error), "scenario", code=error.code) from None
-    return base if file is None else replace(base, path=file)  # a trace.file is beside the study
+    return base if file is None else replace(base, path=file)  # trace.file is relative to the study
 
 
 def _scalar(key: str, value: Any, fail: Any) -> str:
@@ -255,7 +258,7 @@ def from_command(
     sample: str = "",
     seed: int = 1,
 ) -> Study:
-    """A study of a command line, called like its scenario (but see `Study.called`):
+    """A study from a command line, named after its scenario (but see `Study.called`):
     ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
     base = replace(catalogue.scenario(scenario), path=Path.cwd() / "study")
     pairs = list(vary.items()) if isinstance(vary, Mapping) else [_pair("--vary", item) for item in vary]
@@ -290,7 +293,7 @@ def _sampling(text: str) -> tuple[str, int]:
 
 
 def count(study: Study) -> int:
-    """How many points there are, without making them."""
+    """Number of points, without building them."""
     if study.sampling == "lhs":
         return study.samples
     holder, total = _model_group(study), 0
@@ -311,12 +314,15 @@ def _model_at(study: Study, holder: int | None, index: int) -> str:
 
 
 def _length(group: Sequence[Axis], model: str) -> int:
-    """Values of a group for the points of a model: one if none of its axes concerns them."""
+    """Number of values of a group for the points of a model: one if none of its axes applies to them."""
     return len(group[0]) if any(case.concerns(a.key, model) for a in group) else 1
 
 
 def check(study: Study, limit: int = LIMIT) -> None:
-    """Refuses, before anything runs, what cannot be right: too many points, an unknown key, a value that no point could have."""
+    """Rejects an invalid study before anything runs: too many points, an unknown key, a value that no point could have.
+
+    Raises InputError for a study from a file, UsageError for one from a command line.
+    """
     total = count(study)
     if total > limit:
         raise study.fail(f"this study has {total} points, more than {limit}; --limit {total} allows them, a larger step or --sample lhs:N "
@@ -336,7 +342,7 @@ def check(study: Study, limit: int = LIMIT) -> None:
             metrics.parse(study.metric)
         except UsageError as error:
             raise study.fail(str(error), "metric", code=error.code) from None
-    # Names first: what a parameter may be depends on which models and rooms there are.
+    # Names first: the valid values of a parameter depend on the models and platforms.
     first = ("model", "platform", "hosts")
     for axis in sorted(study.axes, key=lambda a: a.key not in first):
         try:
@@ -355,7 +361,7 @@ def check(study: Study, limit: int = LIMIT) -> None:
 
 
 def _telling(values: Sequence[str]) -> Sequence[str]:
-    """The values that tell whether all of them are right: of even steps, the first two and the last."""
+    """The values that have to be checked to validate all of them: for even steps, the first two and the last."""
     return [values[i] for i in (0, min(1, len(values) - 1), len(values) - 1)] if isinstance(values, Steps) else values
 
 
@@ -371,14 +377,14 @@ def _values_of(study: Study, key: str) -> Sequence[str]:
 
 
 def each(study: Study) -> Iterator[Point]:
-    """Every point in turn; the last axis varies fastest. Points that a key of another model would tell apart are one.
+    """Every point in turn; the last axis varies fastest. Points that differ only in a key of another model are merged.
 
-    A point is without the overrides that its run does not use (`Study.applies`).
+    Overrides that a point's run does not use (`Study.applies`) are left out.
     """
     nowhere = study.applies.nowhere().keys()
     for position, values in enumerate(_values(study)):
         scenario = _scenario(study, values)
-        # What no point uses stays: `check` refuses it.
+        # Overrides that no point uses are kept: `check` rejects them.
         idle = study.applies.of(scenario).keys() - nowhere
         if idle:
             scenario = replace(scenario, sets={k: v for k, v in scenario.sets.items() if k not in idle})
@@ -407,7 +413,7 @@ def _grid(study: Study) -> Iterator[dict[str, str]]:
     for head in _combinations([len(g[0]) for g in study.groups[:before]]):
         for index in range(len(study.groups[holder][0]) if holder is not None else 1):
             model = _model_at(study, holder, index)
-            # Of the groups before the model's, only their first value counts where they do not concern it.
+            # Groups before the model's that do not apply to it contribute their first value only.
             if any(at >= _length(g, model) for at, g in zip(head, study.groups, strict=False)):
                 continue
             rest = study.groups[before + (holder is not None) :]
@@ -416,7 +422,7 @@ def _grid(study: Study) -> Iterator[dict[str, str]]:
 
 
 def _combinations(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Every combination of indices, the last one fastest; of 10^9 of them none is kept (`itertools.product` keeps the ranges)."""
+    """Every combination of indices, the last one fastest, in constant memory (`itertools.product` would store the ranges)."""
     at = [0] * len(lengths)
     while True:
         yield at
@@ -438,7 +444,7 @@ def _named(study: Study, at: Sequence[int], model: str) -> dict[str, str]:
 
 
 def _samples(study: Study) -> Iterator[dict[str, str]]:
-    """A Latin hypercube: each group is one dimension, cut into as many strata as there are samples."""
+    """A Latin hypercube: each group is one dimension, divided into as many strata as there are samples."""
     import numpy as np
     from scipy.stats import qmc
 

@@ -1,6 +1,6 @@
-"""A study's numbers as a file: CSV, Parquet or JSON; a row a run, or a row a point of its curve. Units are in the column names.
+"""A study's results as CSV, Parquet or JSON, one row for each run or each point of its curve. Units are in the column names.
 
-CSV has no room for the definition, so it stands beside, in FILE.meta.json; the other two carry it.
+CSV cannot hold the definition, which is written to FILE.meta.json; the other two formats include it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "columns", "metadata", "table", "text", "write"]
 
 FORMATS = ("csv", "json", "parquet")
 _SPELLED = {"B": "B", "s": "s", "B/s": "Bps", "s/B": "s_per_B", "Hz": "Hz", "flop/s": "flops", "1": "", "probability": "share"}
-"""Base unit -> how a column's name says it."""
+"""Base unit -> suffix of a column's name."""
 _RUN: Mapping[str, tuple[str, str]] = {
     "study": ("str", "name of the study"),
     "position": ("int", "number of the point"),
@@ -67,12 +67,12 @@ def _column(axis: Axis) -> str:
 
 
 def _taken(axis: Axis) -> str:
-    # A run has a column of that name itself; what the study says of it is told beside.
+    # A run has a column of the same name; the study's value gets another name.
     return f"axis.{axis.key}" if axis.key in _RUN else _column(axis)
 
 
 def columns(found: Stored, points: bool = False) -> dict[str, tuple[str, str]]:
-    """Column -> (type: str, int or float; what it is), in their order. An axis of numbers is in its base unit."""
+    """Column -> (type: str, int or float; description), in order. A numeric axis is in its base unit."""
     out: dict[str, tuple[str, str]] = {"study": _RUN["study"], "position": _RUN["position"]}
     for a in _axes(found):
         kind = "str" if not a.numbers else "int" if all(n == int(n) for n in a.numbers.values()) and a.unit in ("1", "B") else "float"
@@ -81,9 +81,9 @@ def columns(found: Stored, points: bool = False) -> dict[str, tuple[str, str]]:
 
 
 def table(found: Stored, points: bool = False) -> list[Row]:
-    """The rows, a key for every column: one a point of the study, or with ``points`` one a point of its curve. None where there is none.
+    """The rows, with a key for every column: one for each point of the study or, with ``points``, of its curves. Missing values are None.
 
-    With ``points`` a run without a curve has one row, so that nothing is lost.
+    With ``points``, a run without a curve has one row, so that it is not lost.
     """
     axes = _axes(found)
     known = columns(found, points)
@@ -113,7 +113,7 @@ def _typed(kind: str, value: Any) -> Any:
 
 
 def metadata(found: Stored, points: bool = False) -> dict[str, Any]:
-    """What the numbers are of: the study's definition and hash, versions, and what every column is."""
+    """The study's definition and hash, versions, and a description of every column."""
     from retrompi.store import code_version
 
     study = found.study
@@ -135,7 +135,7 @@ def text(found: Stored, kind: str, points: bool = False) -> str:
 
 
 def write(found: Stored, target: Path, kind: str | None = None, points: bool = False) -> list[Path]:
-    """Write the rows to ``target`` and return the files written. ``kind`` is one of `FORMATS`, by default what the name ends in.
+    """Write the rows to ``target`` and return the files written. ``kind`` is one of `FORMATS`, by default that of the name's suffix.
 
     Raises UsageError for another kind or a missing package, InputError when it cannot be written.
     """

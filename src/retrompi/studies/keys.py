@@ -1,4 +1,4 @@
-"""What a numeric key of a scenario is now, and which of them have a sourced range."""
+"""Current values of a scenario's numeric keys, and the keys that have a sourced range."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced"]
 
 @dataclass(frozen=True)
 class Key:
-    """A key that is a number: its full ``name``, ``value`` in base units of ``unit`` (None: nothing is set), ``text`` for people."""
+    """A numeric key: its full ``name``, ``value`` in base units of ``unit`` (None: not set), ``text`` for display."""
 
     name: str
     unit: str
@@ -36,7 +36,7 @@ class Key:
 
 
 def ranks_of(scenario: Scenario) -> int:
-    """How many ranks the scenario's job has."""
+    """Number of ranks of the scenario's job."""
     if scenario.start:
         return scenario.start["ranks"]
     if "ranks" in scenario.args:
@@ -50,7 +50,7 @@ def hosts_of(scenario: Scenario, room: Platform) -> list[str]:
 
 
 def number(scenario: Scenario, key: str) -> Key:
-    """What ``key`` is in ``scenario``; UsageError in one line when there is no such key, it is a word, or its hosts differ in it."""
+    """The value of ``key`` in ``scenario``; UsageError in one line if the key is unknown, is not numeric, or differs between hosts."""
     name = case.proper(key)
     if not case.concerns(name, scenario.model):
         raise UsageError(f"'{key}' is a parameter of another model than '{scenario.model}'", code="unknown-parameter")
@@ -80,11 +80,10 @@ def _alike(scenario: Scenario, name: str) -> None:
 
 
 def sourced(scenario: Scenario) -> list[tornado.Factor]:
-    """Every number of the scenario's model and platform that has a sourced range and is read, as a factor between its ends.
+    """Every number that the scenario's run uses and that has a sourced range, as a factor between its ends.
 
-    What a run of it uses: of the model, and of the platform's hosts (``platform.host.KEY`` where all of them have the same value and range)
-    and link. A range that is all that a probability can be
-    is nobody's estimate and no factor.
+    Includes parameters of the model, the platform's hosts (``platform.host.KEY`` if all of them have the same value and range) and the
+    link. A range of 0..1 for a probability is not an estimate and is left out.
     """
     asked = Resolved.of(scenario.question())
     cls, values, room, placement = asked.model, asked.values, asked.room, asked.placement
@@ -123,7 +122,7 @@ def _factor(name: str, q: Quantity, scenario: Scenario) -> tornado.Factor:
 
 
 def _spelling(unit: str, ends: Sequence[float]) -> str:
-    """The spelling in which the larger end has one to three digits before the point."""
+    """The unit in which the larger end has one to three digits before the decimal point."""
     base = units.canonical(unit)
     if base == "B":
         return "B"

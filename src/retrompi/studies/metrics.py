@@ -1,4 +1,4 @@
-"""One number of a run, by name: what figures show, what answers compare.
+"""Metrics: one number of a run, by name, as shown in figures and compared by searches.
 
     metric = parse("time@1MiB")
     metric.of(store.run(i), store.points(i), store.ranks(i))      # seconds, or None where the run has no such number
@@ -25,12 +25,12 @@ __all__ = ["NAMES", "Metric", "parse", "sizes_of"]
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 Reader = Callable[[Row, Rows, Rows, int | None], float | None]
-"""Of a run's row, its points and its ranks' rows, at a message size in bytes."""
+"""Computes a metric from a run's row, its points and its ranks' rows, at a message size in bytes."""
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A family of metrics: ``needs`` is what a run must have, ``sized`` whether @SIZE may follow."""
+    """A family of metrics: ``needs`` is the data a run must have, ``sized`` whether @SIZE may follow."""
 
     label: str
     unit: str
@@ -147,7 +147,7 @@ class Metric:
     size_B: int | None = None
     more_is_better: bool = False
     base: Metric | None = None
-    """Of ``speedup``: the metric whose quotient it is (`over`); for every other metric None."""
+    """For ``speedup``, the metric whose ratio it is (`over`); None for every other metric."""
 
     def of(self, run: Row, points: Rows = (), ranks: Rows = ()) -> float | None:
         """The number of a stored run (rows of `Store.run`, `points`, `ranks`), in ``unit``.
@@ -159,7 +159,7 @@ class Metric:
         return _KINDS[self.kind].read(run, points, ranks, self.size_B)
 
     def over(self, values: Iterable[float | None], base: float | None) -> list[float | None]:
-        """``base`` over each value: the speed-ups of rows whose times are ``values``; None where there is no number."""
+        """``base`` divided by each of ``values`` (times): the speed-ups; None where either is missing."""
         return [None if v is None or base is None or v <= 0 else base / v for v in values]
 
     def require(self, run: Row, points: Rows = (), ranks: Rows = (), *, what: str = "the run") -> float:
@@ -169,7 +169,7 @@ class Metric:
             return value
         if run.get("outcome") != "completed":
             raise UsageError(
-                f"{what} has no '{self.name}': it ended as {run.get('outcome')}: {run.get('detail') or 'no reason told'}", code="no-metric"
+                f"{what} has no '{self.name}': it ended as {run.get('outcome')}: {run.get('detail') or 'no reason given'}", code="no-metric"
             )
         raise UsageError(f"{what} has no '{self.name}': {self._lacks(run, points, ranks)}", code="no-metric")
 
@@ -182,7 +182,7 @@ class Metric:
         return f"a {run.get('kind') or 'run'} of this kind has {', '.join(have)}{' and a number at each size' if points else ''}"
 
     def check(self, scenario: Scenario) -> None:
-        """UsageError in one line when runs of ``scenario`` cannot have this number; looks at nothing but the scenario."""
+        """UsageError in one line when runs of ``scenario`` cannot have this number; only the scenario is examined."""
         needs = _KINDS[self.kind].needs
         curve = not scenario.start and scenario.trace is None and not scenario.kills and scenario.outcome == "completed"
         curve = curve and scenario.generator != "rinf1"
@@ -226,7 +226,7 @@ class Metric:
 
 
 def sizes_of(scenario: Scenario) -> list[int]:
-    """The sizes a benchmark's curve will have."""
+    """The message sizes (bytes) of a benchmark's curve."""
     from retrompi.traces import generate
 
     if "size" in scenario.args:

@@ -1,11 +1,11 @@
-"""A study in one zip: its definition, the traces, models and platforms that are not retrompi's own, and the numbers it came to.
+"""A study in one zip: its definition, the traces, models and platforms that are not part of retrompi, and its results.
 
-    retrompi-study.json     what it is: definition, versions, hashes, and a list of every other file with its SHA-256
-    rows.json               the numbers, to compare a repetition with
+    retrompi-study.json     manifest: definition, versions, hashes, and every other file with its SHA-256
+    rows.json               the results, for comparison with a repetition
     traces/N/...  models/NAME/...  platforms/NAME.toml
 
-Inside, names that lie in the zip are written ``zip:PATH`` and traces of retrompi itself ``retrompi:NAME``. Whoever unpacks trusts nothing
-of it: `retrompi.studies.unpack`.
+Inside, names that lie in the zip are written ``zip:PATH`` and traces of retrompi itself ``retrompi:NAME``. A packed study is
+untrusted input: see `retrompi.studies.unpack`.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ MANIFEST = "retrompi-study.json"
 ROWS = "rows.json"
 INSIDE, OURS = "zip:", "retrompi:"
 _TIMES = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in the zip: the same study gives the same bytes."""
+"""Time stamp of every file in the zip, fixed so that the same study gives the same bytes."""
 _LARGEST_TRACE = 256 << 20
-"""A trace of more bytes than this goes by its hash alone."""
+"""A larger trace (bytes) is recorded by its hash only."""
 _SKIPPED = ("__pycache__", ".git", ".mypy_cache", ".ruff_cache")
 
 
 @dataclass
 class _Collected:
-    """What goes into the zip: path inside -> file; and what was left out."""
+    """The zip's contents: path inside -> file; and what was left out."""
 
     folder: str = ""
-    """Where paths of the study's traces begin."""
+    """Folder that the study's trace paths are relative to."""
     files: dict[str, Path] = field(default_factory=dict)
     traces: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Collected:
         return f"{INSIDE}{inside}"
 
     def model(self, text: str) -> str:
-        """A model: as it is for one of this package, else where its folder is in the zip."""
+        """A model: unchanged if it is part of this package, else the path of its folder in the zip."""
         folder = Path(inspect.getfile(registry.model(text))).parent
         if registry.origin(folder) == "retrompi":
             return text
@@ -85,7 +85,7 @@ class _Collected:
         return f"{INSIDE}models/{folder.name}{f':{variant}' if variant else ''}"
 
     def platform(self, text: str) -> str:
-        """A platform: as it is for one of this package, else where its file is in the zip; ``*N`` stays."""
+        """A platform: unchanged if it is part of this package, else the path of its file in the zip; ``*N`` is kept."""
         base, star, size = text.rpartition("*")
         if not star:
             base, size = text, ""
@@ -99,14 +99,14 @@ class _Collected:
 
 
 def _platform_file(name: str) -> Path | None:
-    registry.platform(name)  # a wrong name ends here, in one line
+    registry.platform(name)  # raises for an unknown name
     own = paths.user_platforms_dir() / f"{name}.toml"
     ours = paths.platforms_dir() / f"{name}.toml"
     return ours if ours.is_file() else own if own.is_file() else Path(name) if Path(name).is_file() else None
 
 
 def _members(path: Path) -> dict[str, Path]:
-    """Every file of a trace, by its name beside ``path``: a folder's, or those that an index names."""
+    """Every file of a trace by its name relative to ``path``: those of a folder, or those named by an index."""
     from retrompi import traces
 
     if path.is_dir():
@@ -131,7 +131,7 @@ def _sha256(path: Path) -> str:
 
 
 NAMED: Mapping[str, str] = {"model": "model", "platform": "platform", "trace.file": "trace"}
-"""Keys of a study whose values name something that may have to go along -> what they name."""
+"""Keys of a study whose values name a file that may have to be packed -> what they name."""
 
 
 def rewritten(definition: Mapping[str, Any], changed: Mapping[str, Callable[[str], str]]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _each(given: Any, change: Callable[[str], str]) -> Any:
 
 
 def named(definition: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What a definition names: model, platform, trace -> the names, once each."""
+    """The names in a definition: model, platform, trace -> the distinct names."""
     found: dict[str, dict[str, None]] = {"model": {}, "platform": {}, "trace": {}}
 
     def note(kind: str) -> Callable[[str], str]:
@@ -176,7 +176,7 @@ def named(definition: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def reference_rows(found: Stored) -> list[dict[str, Any]]:
-    """What every point came to, without what differs from one machine to another (ids, wall times, paths): numbers as they are stored."""
+    """The stored result of every point, without the fields that differ between machines (ids, wall times, paths)."""
     keys = ("model", "platform", "mode", "seed", "fidelity", "ranks", "time_s", "actions", "messages", "bytes", "packets", "model_hash",
             "platform_hash", "trace_hash", "code_version", "simgrid_version")  # fmt: skip
     beside = ("position", "outcome", "reason", "run_id", "time_s", "wall_s", "identity")
@@ -197,7 +197,7 @@ def reference_rows(found: Stored) -> list[dict[str, Any]]:
 
 
 def pack(found: Stored, target: Path) -> list[str]:
-    """Write the study to ``target``; returns remarks for a person (what was left out). InputError when it cannot be written."""
+    """Write the study to ``target``; returns remarks on what was left out. InputError when it cannot be written."""
     from retrompi.store import code_version
 
     collected = _Collected(str(found.definition.get("folder", "")))

@@ -1,4 +1,4 @@
-"""What a study will take, before it runs: its points, its runs, how many the store has, and the time of the rest."""
+"""Estimate of a study before it runs: its points and runs, how many runs are stored, and the time of the others."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["OVERHEAD_S", "Outside", "Plan", "keep_reason", "plan"]
 
 OVERHEAD_S = 0.003
-"""What a run takes besides its simulation (benchmarks/studies.py measures it)."""
+"""Overhead of a run besides its simulation, seconds (measured by benchmarks/studies.py)."""
 SAMPLED = 3
-"""Points that are timed where nothing alike is stored, for each kind of run that a study has; the first ones, and one in the middle."""
+"""Points timed for each kind of run of which no similar one is stored: the first ones, and one in the middle."""
 KINDS = 4
-"""At most so many kinds of run are timed."""
+"""Maximum number of kinds of run that are timed."""
 LONGEST_S = 10.0
-"""A point that is timed is stopped then: whoever asks how long a study takes will not wait for it."""
+"""Time limit of a timed point, seconds: an estimate must not take long itself."""
 
 
 @dataclass
 class Outside:
-    """Points outside the calibrated range of their models: how many, and why, with how many points each reason has."""
+    """Points outside the calibrated range of their models: how many, and the reasons with the number of points of each."""
 
     points: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -52,13 +52,13 @@ class Outside:
             try:
                 self._known[key] = outside(scenario.model, scenario.platform, sizes=sizes, ranks=ranks, sets=scenario.sets)
             except RetrompiError:
-                return  # such a point is no run, and its row says why
+                return  # such a point has no run; its row holds the reason
         if self._known[key]:
             self.points += 1
             self.reasons.update(f"{scenario.model}: {line}" for line in self._known[key])
 
     def line(self, total: int) -> str:
-        """One line for a person; empty where every point lies inside."""
+        """One line of text; empty if every point lies inside."""
         if not self.points:
             return ""
         told = [f"{reason}{f' ({n} points)' if n < self.points else ''}" for reason, n in self.reasons.most_common(3)]
@@ -67,17 +67,17 @@ class Outside:
 
 
 def keep_reason(reasons: list[str], reason: str) -> None:
-    """Adds why a point is no run to the first few different reasons."""
+    """Adds the reason of a point without a run to the first few distinct reasons."""
     if len(reasons) < 5 and reason not in reasons:
         reasons.append(reason)
 
 
 @dataclass
 class Plan:
-    """``points`` come to ``runs`` different runs, of which ``found`` are stored; ``refused`` points are no runs.
+    """``points`` correspond to ``runs`` distinct runs, of which ``found`` are stored; ``refused`` points have no run.
 
-    ``seconds`` is the time of the others on ``jobs`` processes and ``how`` says where it is from; None where nothing is left to do, or
-    where no point that was timed is a run. ``at_least``: a point was stopped while it was timed, so that it takes longer.
+    ``seconds`` is the estimated time of the others on ``jobs`` processes, and ``how`` its basis; None if nothing is left to do or no
+    timed point has a run. ``at_least``: a timed point was stopped, so that the estimate is a lower bound.
     """
 
     points: int
@@ -93,7 +93,7 @@ class Plan:
 
     @property
     def left(self) -> int:
-        """Runs that have to be simulated."""
+        """Number of runs that have to be simulated."""
         return self.runs - self.found
 
 
@@ -106,7 +106,7 @@ def plan(
     fresh: bool = False,
     report: Callable[[int, int, str], None] | None = None,
 ) -> Plan:
-    """What `retrompi.studies.run.run_study` would do. A few points may be simulated to time them; nothing is stored."""
+    """The plan of what `retrompi.studies.run.run_study` would do. A few points may be simulated for timing; nothing is stored."""
     design.check(study, limit)
     out = Plan(design.count(study), jobs)
     seen: set[str] = set()
@@ -134,7 +134,7 @@ def plan(
             alike.setdefault(kind, spec)
             counts[kind] += 1
             some = kinds.setdefault(kind, [])
-            if len(some) < SAMPLED - 1 or counts[kind] & (counts[kind] - 1) == 0:  # at 1, 2, 4, 8 ...: the last of them is far in
+            if len(some) < SAMPLED - 1 or counts[kind] & (counts[kind] - 1) == 0:  # at 1, 2, 4, 8 ...: the last one lies well inside
                 some[SAMPLED - 1 :] = [point.scenario]
         out.runs = len(seen)
         if counts:
@@ -149,7 +149,7 @@ def _time(
     alike: dict[tuple[str, ...], RunSpec],
     kinds: dict[tuple[str, ...], list[Scenario]],
 ) -> None:
-    """The time of so many runs of each kind: by what is stored of it, or by timing a few."""
+    """Estimated time of the given number of runs of each kind, from stored runs or by timing a few."""
     work = known = 0.0
     stored, tried = 0, 0
     for kind, count in counts.most_common():
@@ -166,7 +166,7 @@ def _time(
     if not known:
         return
     total = counts.total()
-    work *= total / known  # kinds that were not timed are taken for the mean of the others
+    work *= total / known  # kinds that were not timed are assumed to take the mean of the others
     words = []
     if stored:
         words.append(f"wall times of {stored} runs alike in the store")
@@ -178,12 +178,12 @@ def _time(
 
 
 class _Enough(BaseException):
-    """A point takes longer than we want to wait; no error of it, so that nobody on the way takes it for one."""
+    """Time limit reached. Not an Exception, so that no handler in between takes it for an error of the point."""
 
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Ends what is inside with `_Enough` after so long. Outside of the main thread, which alone hears the alarm, it waits."""
+    """Interrupts the body with `_Enough` after ``seconds``. No limit outside the main thread, the only one to receive the alarm."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -201,7 +201,7 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 
 def _timed(scenario: Scenario, out: Plan) -> float | None:
-    """The wall time of a point; None for one that is no run, whose reason is kept."""
+    """The wall time of a point; None for one without a run, whose reason is recorded."""
     if out.at_least:
         return None
     began = time.perf_counter()

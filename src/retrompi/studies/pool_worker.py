@@ -1,11 +1,11 @@
-"""A worker process of the pool: it does jobs one after the other.
+"""A worker process of the pool, which runs jobs one after another.
 
 ``python -m retrompi.studies.pool_worker FD PARENT`` speaks over a socket: a greeting first, then (ticket, Done) for each
-(ticket, begun, Job). It ends with its parent, or when the other end is closed; a simulation ends with its worker, however that ends.
+(ticket, begun, Job). It exits with its parent, or when the other end is closed; a simulation is killed with its worker, however that exits.
 
-A simulation of no great length is done in this process: a fork of it costs more than a PingPong. Should that end the process, the job
-is begun again, and then (as all long ones, and those on SimGrid's wire, which allows one simulation a process) in a fork, whose
-last words are the reason.
+A short simulation runs in this process, since a fork costs more than a PingPong. If it crashes the process, the job is repeated in a
+fork, whose last output is reported as the reason. Long simulations, and those on SimGrid's wire, which allows one simulation per
+process, always run in a fork.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ __all__ = ["HELLO", "Forking"]
 
 HELLO = "ready"
 INSIDE = 250_000
-"""Actions of a trace up to which a simulation is done in the worker itself: mostly less than a second."""
+"""Maximum number of a trace's actions for a simulation in the worker itself, which then mostly takes less than a second."""
 TRIES = 3
-"""A simulation that somebody kills is begun again, so many times in all."""
+"""Maximum number of attempts for a simulation that is killed from outside."""
 _CHUNK = 1 << 20
 
 
 class Forking:
-    """What `retrompi.sim.worker.ForkServer` is to others, without a server: the process that asks simulates itself, or in a fork of itself.
+    """Interface of `retrompi.sim.worker.ForkServer` without a server: the calling process simulates itself, or in a fork of itself.
 
-    For one thread. ``apart`` forks for every simulation.
+    Not thread-safe. ``apart`` forks for every simulation.
     """
 
     def __init__(self, asker: int | None = None) -> None:
         self.spent: dict[str, float] = {}
         self.apart = False
         self._asker = asker
-        """The descriptor whose hanging up means that nobody waits for the answer any more."""
+        """The descriptor whose hang-up means that the result is no longer wanted."""
         self._errors = os.memfd_create("retrompi-stderr") if sys.platform == "linux" else _scratch()
 
     def simulate(self, config: dict[str, Any], trace: Any, key: str, further: Sequence[Any] = ()) -> dict[str, Any]:
@@ -98,11 +98,11 @@ class Forking:
         return os.waitpid(pid, 0)[1], data
 
     def _read(self, incoming: int, pid: int) -> bytes:
-        """All that the child says; ends this process when nobody waits for it."""
+        """Reads all output of the child; exits when the parent has closed the connection."""
         poll = select.poll()
         poll.register(incoming, select.POLLIN)
         if self._asker is not None:
-            poll.register(self._asker, 0)  # only its hanging up: further jobs may lie in it
+            poll.register(self._asker, 0)  # hang-up only: further jobs may be queued in it
         parts: list[bytes] = []
         while True:
             for descriptor, _ in poll.poll():
@@ -124,11 +124,11 @@ def _scratch() -> int:
 
 
 def serve(descriptor: int, parent: int) -> None:
-    """Does jobs until the other end is closed."""
+    """Runs jobs until the other end is closed."""
     end_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asked
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the main process
     asker = Connection(descriptor)
-    from retrompi.sim import simulate  # noqa: F401  what every job needs is there before the first fork
+    from retrompi.sim import simulate  # noqa: F401  load what every job needs before the first fork
     from retrompi.studies import case
     from retrompi.traces import generate  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""What is known of one point of an answer: its number, or why it has none, and the run it is from."""
+"""The reading at one point of a search: its number, or the reason for having none, and its run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class NoNumber(RetrompiError):
 
 @dataclass(frozen=True)
 class Reading:
-    """A point's metric in base units (None where its run has none), its run (None for outcome ``error``), how it ended and why, and
-    whether it was ``found`` in the store rather than simulated now."""
+    """A point's metric in base units (None if its run has none), its run (None for outcome ``error``), the outcome with its reason,
+    and whether the run was ``found`` in the store rather than simulated now."""
 
     value: float | None
     run_id: int | None = None
@@ -36,12 +36,12 @@ class Reading:
     found: bool = False
 
     def told(self) -> str:
-        """How it ended, in a few words."""
+        """The outcome, in a few words."""
         return self.outcome if not self.reason else f"{self.outcome}: {self.reason}"
 
 
 def counted(readings: Iterable[Reading]) -> tuple[int, int]:
-    """(runs, of them simulated now): each run counts once, and a point that is no run not at all."""
+    """(runs, of which simulated now): each run counts once; points without a run do not count."""
     runs: set[int] = set()
     simulated: set[int] = set()
     for r in readings:
@@ -54,10 +54,10 @@ def counted(readings: Iterable[Reading]) -> tuple[int, int]:
 
 @dataclass
 class Asker:
-    """Points of a scenario, found in the store or simulated and stored by ``executor``: call it with ``{key: text}`` of each.
+    """Evaluates points of a scenario, looked up in the store or simulated by ``executor`` and stored; called with ``{key: text}`` of each.
 
-    A point is asked for once however often it is wanted. ``report(done, expected, what)`` is told of each run; how many there will be is
-    not known before a search ends, so ``expected`` is a guess that grows.
+    Each point is evaluated once. ``report(done, expected, what)`` is called for each run; the total is not known before a search
+    ends, so ``expected`` is an estimate that grows.
     """
 
     store: Store

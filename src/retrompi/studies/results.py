@@ -1,4 +1,4 @@
-"""What a study came to, as rows out of the store."""
+"""A study's results, as rows from the store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ BESIDE = ("position", "outcome", "reason", "run_id", "time_s", "ranks", "message
 
 
 def axes_of(definition: Mapping[str, Any]) -> list[str]:
-    """The keys that vary, in their order, of a study's definition."""
+    """The varying keys of a study's definition, in order."""
     return [*definition.get("vary", {}), *(key for together in definition.get("zip", ()) for key in together)]
 
 
 def rows(store: Store, study: int | str) -> list[dict[str, Any]]:
-    """One row a point that has been looked up, simulated or refused, by position: position, a text for every axis (``-``: does not
-    concern the point), outcome (``error``: it is no run), reason, run_id, time_s (simulated), ranks, messages, wall_s, identity."""
+    """One row for each point looked up, simulated or rejected, by position: position, a text for every axis (``-``: does not
+    apply to the point), outcome (``error``: no run), reason, run_id, time_s (simulated), ranks, messages, wall_s, identity."""
     which = store.study(study)
     keys = axes_of(which["definition"])
     out = []

@@ -23,27 +23,28 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "Executor", "Here", "StudyRun", "run_study", "runs_of"]
 
 GATHER_S = 0.03
-"""Results that come within so long are written together: what a main process that is killed may lose beside the runs in flight."""
+"""Results arriving within this time (seconds) are written in one transaction; a killed main process loses at most these and the
+runs in flight."""
 GATHERED = 8
-"""At most so many, so that nobody waits for the next job meanwhile."""
+"""Maximum number of results in one transaction, so that no worker waits for its next job meanwhile."""
 Report = Callable[[int, int, str], None]
 
 
 class Executor(Protocol):
-    """Who simulates. ``evaluate`` takes jobs from an iterator, in the thread that it is called in and never more than ``window`` (of its
-    own choice if 0) beyond those that have ended, and gives them in the order they end. A worker that is lost has its job done
-    again, three times at most; after that the job is a Done with outcome ``error``."""
+    """Runs simulations. ``evaluate`` takes jobs from an iterator, in the calling thread and at most ``window`` (0: its own choice)
+    beyond those completed, and yields them in the order of completion. The job of a lost worker is repeated, three times at
+    most; after that it is a Done with outcome ``error``."""
 
     def __enter__(self) -> Any: ...
 
     def __exit__(self, *what: object) -> None: ...
 
     def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
-        """(position, what became of it)."""
+        """(position, result) of each job, in the order of completion."""
         ...
 
     def ready(self, within: float = 0.0) -> bool:
-        """Whether the next result is there, for which it waits ``within`` seconds at most: then both are written together."""
+        """Whether the next result is available, waiting at most ``within`` seconds for it, so that both are written together."""
         ...
 
     def describe(self) -> str:
@@ -52,7 +53,7 @@ class Executor(Protocol):
 
 
 class Here:
-    """The executor that is this process: one simulation after the other."""
+    """The executor that simulates in this process, one job after another."""
 
     def __enter__(self) -> Here:
         return self
@@ -66,7 +67,7 @@ class Here:
             yield job.position, case.evaluate(job)
 
     def ready(self, within: float = 0.0) -> bool:
-        """Never."""
+        """False: nothing is computed in the background."""
         return False
 
     def describe(self) -> str:
@@ -76,9 +77,9 @@ class Here:
 
 @dataclass
 class StudyRun:
-    """A study that has been run: how many points there are, were done before, found in the store, simulated, and how they ended.
+    """Result of running a study: the numbers of points in all, done before, found in the store and simulated, and their outcomes.
 
-    ``simulated`` counts runs; points that are the same run count once. ``outcomes`` counts points.
+    ``simulated`` counts runs; points that share a run count once. ``outcomes`` counts points.
     """
 
     study_id: int
@@ -89,19 +90,19 @@ class StudyRun:
     outcomes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     reasons: list[str] = field(default_factory=list)
-    """The first few reasons of points that are no runs."""
+    """The first few reasons of points without a run."""
     outside: str = ""
-    """What lies outside the models' calibrated range, in one line."""
+    """Points outside the models' calibrated range, in one line."""
     applies: list[str] = field(default_factory=list)
     """The overrides that only some of the points use, a line each."""
 
     @property
     def errors(self) -> int:
-        """Points that are no runs."""
+        """Number of points without a run."""
         return self.outcomes[ERROR]
 
     def count(self, outcome: str, reason: str, points: int = 1) -> None:
-        """Counts points that ended so; the reason of those that are no runs is kept, if it is among the first few."""
+        """Counts points by outcome; the reason of points without a run is recorded if it is among the first few."""
         self.outcomes[outcome] += points
         if outcome == ERROR:
             keep_reason(self.reasons, reason)
@@ -119,8 +120,8 @@ def run_study(
     """Runs a study, or what is left of it. A point whose run is in the store is not simulated unless ``fresh``; points without a run
     (errors) are tried again.
 
-    Raises UsageError or InputError, before anything runs, for a study that cannot be right (`design.check`), and StoreError when
-    the store cannot be written or another process runs this study. What has come in when it is interrupted is stored.
+    Raises UsageError or InputError, before anything runs, for an invalid study (`design.check`), and StoreError when the store
+    cannot be written or another process runs this study. Results received before an interrupt are stored.
     """
     design.check(study, limit)
     study_id = store.add_study(study.name, study.hash, study.definition())
@@ -130,7 +131,7 @@ def run_study(
 
 
 class _Run:
-    """One running of a study: which points wait for which run, and what has come in but is not written yet."""
+    """State of a running study: the points waiting for each run, and results received but not yet written."""
 
     def __init__(self, store: Store, study: Study, study_id: int, fresh: bool, report: Report | None) -> None:
         self.store = store
@@ -172,7 +173,7 @@ class _Run:
         return self.told
 
     def jobs(self) -> Iterator[Job]:
-        """The points that have to be simulated; all others get their rows on the way."""
+        """The points that have to be simulated; the rows of all others are queued for writing."""
         done = {} if self.fresh else self.store.study_done(self.told.study_id)
         for point in design.each(self.study):
             self.outside.add(point.scenario)
@@ -199,12 +200,12 @@ class _Run:
             yield Job(point.position, point.scenario)
 
     def row(self, point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> None:
-        """Has a point's row written with the next transaction."""
+        """Queues a point's row for the next transaction."""
         self.told.count(outcome, reason)
         self.rows.append(_row(point, identity, run_id, outcome, reason, wall_s))
 
     def write(self) -> None:
-        """One transaction: the runs that have come in and the rows of their points."""
+        """Writes the runs received and the rows of their points, in one transaction."""
         if not self.pending and not self.rows:
             return
         ids: list[int | None] = []
@@ -227,13 +228,13 @@ class _Run:
         self.rows.clear()
 
     def tell(self, what: str) -> None:
-        """Progress, in runs; what was there already takes no time and does not count."""
+        """Reports progress in runs; stored runs take no time and do not count."""
         if self.report is not None:
             self.report(self.came, max(self.told.points - self.told.kept - self.told.found, self.came), what)
 
 
 def _row(point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> dict[str, Any]:
-    """A point as the store keeps it."""
+    """A point as a row of the store."""
     return {"position": point.position, "axes": point.values, "identity": identity, "run_id": run_id, "outcome": outcome, "reason": reason,
             "wall_s": wall_s}  # fmt: skip
 
@@ -243,7 +244,7 @@ def _row(point: Point, identity: str, run_id: int | None, outcome: str, reason: 
 
 @dataclass(frozen=True)
 class Asked:
-    """The run of a point (None for ``error``), how it ended and why, and whether it was stored before."""
+    """The run of a point (None for ``error``), its outcome with the reason, and whether it was stored before."""
 
     run_id: int | None
     outcome: str
@@ -262,8 +263,8 @@ def runs_of(
 ) -> list[Asked]:
     """The run of each scenario, in their order, found in the store or simulated and stored; equal ones are simulated once.
 
-    ``jobs`` processes simulate, or an ``executor`` that the caller has entered and may use for many calls. A scenario that is no run is
-    an Asked with the outcome ``error`` and its reason.
+    ``jobs`` processes simulate, or an ``executor`` that the caller has entered and may use for many calls. A scenario without a run
+    gives an Asked with the outcome ``error`` and its reason.
     """
     told: dict[str, Asked] = {}
     missing: dict[str, Job] = {}

@@ -1,4 +1,4 @@
-"""Two stored runs beside each other: what was different about them, and what came out differently.
+"""Comparison of two stored runs: the inputs and results that differ.
 
 Rows have a ``part`` (input, parameter, platform, override, result, point, rank, stage), ``what``, ``a`` and ``b`` in base units,
 ``difference`` b - a and ``ratio`` b / a where both are numbers, a ``unit``, and the sources of a parameter's two values.
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Differences:
-    """All that differs between runs ``a`` and ``b`` (rows of `Store.run`)."""
+    """The differences between runs ``a`` and ``b`` (rows of `Store.run`)."""
 
     a: Mapping[str, Any]
     b: Mapping[str, Any]
@@ -45,9 +45,9 @@ class Differences:
     same: list[str] = field(default_factory=list)
     """Inputs that are equal."""
     unknown: list[str] = field(default_factory=list)
-    """What can no longer be said: numbers of a platform whose file has changed since, and the like."""
+    """What can no longer be determined, such as the numbers of a platform whose file has changed since."""
     only: Mapping[str, int] = field(default_factory=dict)
-    """Model -> how many parameters it has that the other model has not; they are no rows."""
+    """Model -> number of parameters that the other model does not have; these have no rows."""
 
     @property
     def rows(self) -> list[Row]:
@@ -56,7 +56,7 @@ class Differences:
 
     @property
     def parts_at(self) -> int | None:
-        """The first size (bytes) where the curves part; None where they do not, or there are none."""
+        """The first size (bytes) at which the curves differ; None if they do not, or there are none."""
         sizes = [r["size_B"] for r in self.results if r["part"] == "point"]
         return min(sizes) if sizes else None
 
@@ -74,7 +74,7 @@ def _row(part: str, what: str, a: Any, b: Any, unit: str = "", **more: Any) -> R
 
 
 def show(row: Mapping[str, Any], side: str) -> str:
-    """A side (``a``, ``b`` or ``difference``) of a row with its unit; "-" where there is nothing."""
+    """A side (``a``, ``b`` or ``difference``) of a row with its unit; "-" for a missing value."""
     value, unit = row[side], row["unit"]
     if value is None or value == "":
         return "-"
@@ -88,7 +88,7 @@ def show(row: Mapping[str, Any], side: str) -> str:
 
 
 def diff(store: Store, first: int, second: int) -> Differences:
-    """What is different about two runs of the store, and what they came to; UsageError for an id that is not there."""
+    """The differences between two stored runs, by id; UsageError for an unknown id."""
     a, b = store.run(first), store.run(second)
     found = Differences(a, b, same=[k for k in INPUTS if a[k] == b[k]], only={})
     inputs = [_row("input", k, _short(k, a[k]), _short(k, b[k])) for k in INPUTS if a[k] != b[k]]
@@ -129,7 +129,7 @@ def _model(run: Mapping[str, Any]) -> type[RuntimeModel] | None:
 
 
 def _parameters(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[list[Row], dict[str, int]]:
-    """Rows of the parameters that both have and that differ; and how many each has alone."""
+    """Rows of the common parameters that differ; and the number of parameters that only one model has."""
     told = [_described(run) for run in (a, b)]
     left, right = a["parameters"], b["parameters"]
     shared = [k for k in left if k in right and left[k] != right[k]]
@@ -143,7 +143,7 @@ def _parameters(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[list[Row], 
 
 
 def _described(run: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Parameter -> (unit, source), from the model as it is now; a source only where the value is still that."""
+    """Parameter -> (unit, source), from the current model; the source only if the value is unchanged."""
     from retrompi.spec.model import model_values
 
     cls = _model(run)
@@ -162,7 +162,7 @@ def _described(run: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def _room(run: Mapping[str, Any], unknown: list[str]) -> Platform | None:
-    """The platform as the run had it; None, and a word in ``unknown``, when its file is not what it was."""
+    """The platform as the run had it; None, with an entry in ``unknown``, if its file has changed."""
     try:
         room = registry.platform(run["platform"])
         sets = {k.removeprefix("platform."): v for k, v in run["overrides"].items() if k.startswith("platform.")}
@@ -177,7 +177,7 @@ def _room(run: Mapping[str, Any], unknown: list[str]) -> Platform | None:
 
 
 def _platforms(a: Platform, b: Platform) -> list[Row]:
-    """Rows of the numbers that differ; a number that differs alike on every host is one row ``host.KEY``."""
+    """Rows of the numbers that differ; a number with the same difference on every host is one row ``host.KEY``."""
     rows: dict[str, Row] = {}
     if (a.link.kind, a.link.shape) != (b.link.kind, b.link.shape):
         kinds = [f"{r.link.kind} {topology.text(r.link.kind, r.link.shape)}".strip() for r in (a, b)]
@@ -235,7 +235,7 @@ def _stages(a: Iterable[Row], b: Iterable[Row]) -> list[Row]:
             total[(r["stage"], r["process"])] = total.get((r["stage"], r["process"]), 0.0) + r["seconds"]
         sums.append(total)
     if not all(sums):
-        return []  # only one of them was taken apart
+        return []  # only one of them has an anatomy
     left, right = sums
     rows = [
         _row("stage", f"{stage} ({process})", left.get((stage, process), 0.0), right.get((stage, process), 0.0), "s")

@@ -1,4 +1,4 @@
-"""One numeric key as a line to search on: texts and numbers, whole or not, logarithmic or linear."""
+"""One numeric key as a search coordinate: texts and numbers, integer or not, logarithmic or linear."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from retrompi.base.errors import UsageError
 __all__ = ["LEAST_TOLERANCE", "Scale", "scale_of"]
 
 LEAST_TOLERANCE = 1e-4
-"""A relative width: the numbers tried are rounded, so that what is simulated is exactly what is printed."""
+"""Relative rounding of the values tried, so that exactly the printed value is simulated."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Values of ``key`` in base units of ``unit``, written in ``spelling`` (or, from one of it on, ``larger``) with so many ``digits``;
-    ``whole`` numbers only, steps by factors if ``log``."""
+    """Values of ``key`` in base units of ``unit``, written in the unit ``spelling`` (or, from one of ``larger`` on, in
+    ``larger``) with ``digits`` digits; ``whole``: integers only; ``log``: steps are factors."""
 
     key: str
     unit: str
@@ -30,7 +30,7 @@ class Scale:
     larger: str = ""
 
     def text(self, x: float) -> str:
-        """``x`` as it is simulated and shown."""
+        """``x`` as text, as simulated and shown."""
         base = units.canonical(self.unit)
         if self.whole:
             return units.format_bytes(round(x)).replace(" ", "") if base == "B" else str(round(x))
@@ -38,11 +38,11 @@ class Scale:
         return f"{x / units.UNITS[base][spelling]:.{self.digits}g}{spelling}"
 
     def snap(self, x: float) -> float:
-        """The value of `text`."""
+        """``x`` rounded to the value of its `text`."""
         return units.parse(self.text(x), self.unit)
 
     def middle(self, low: float, high: float) -> float | None:
-        """A value between the two; None where there is none."""
+        """A value strictly between the two; None if there is none."""
         x = math.sqrt(low * high) if self.log and low > 0 else (low + high) / 2
         if self.whole:
             x = math.floor(x) if low < math.floor(x) else math.ceil(x)
@@ -50,11 +50,11 @@ class Scale:
         return x if low < x < high else None
 
     def width(self, low: float, high: float) -> float:
-        """How far apart the two are, relative to the larger."""
+        """The distance of the two, relative to the larger."""
         return (high - low) / max(abs(low), abs(high))
 
     def spread(self, low: float, high: float, n: int) -> list[float]:
-        """``n`` values from low to high, both included, fewer where whole numbers are fewer."""
+        """``n`` values from low to high inclusive; fewer if there are fewer integers."""
         if n < 2 or high <= low:
             raise ValueError("at least two values between two ends")
         if self.log and low > 0:
@@ -66,7 +66,7 @@ class Scale:
 
 
 def scale_of(key: str, unit: str, texts: Sequence[str], *, whole: bool, log: bool | None = None) -> tuple[Scale, list[float]]:
-    """The scale that ``texts`` (a range's ends) are written on, and their values; ``log`` None: where they are a factor 8 apart.
+    """The scale that ``texts`` (a range's ends) are written on, and their values; ``log`` None: logarithmic if they are a factor 8 apart.
 
     Raises UsageError for a wrong unit, ends that are not whole where the key takes whole numbers, or a logarithm from zero.
     """

@@ -1,4 +1,4 @@
-"""An experiment in one TOML file: trace + model + platform + overrides, and what of a paper it reproduces.
+"""An experiment in one TOML file: trace, model, platform and overrides, and the published experiment it reproduces.
 
 name = "bf-wmpi-shared"
 title = "..."
@@ -70,14 +70,14 @@ KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", 
 """Every key of a scenario's file."""
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
 JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
-"""Of a ``[[job]]``."""
+"""Keys of a ``[[job]]``."""
 FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
-"""Of a ``[trace]`` that is a file."""
+"""Keys of a ``[trace]`` that names a file."""
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A ``[[job]]`` of a scenario: what `retrompi.spec.cojobs.JobSpec` is made of when it runs."""
+    """A ``[[job]]`` of a scenario, from which a `retrompi.spec.cojobs.JobSpec` is made when it runs."""
 
     model: str
     mode: str
@@ -92,7 +92,7 @@ class Neighbour:
     program: Program = field(default_factory=Program)
 
     def row(self) -> dict[str, Any]:
-        """All that determines its part of a run."""
+        """Everything that determines the job's part of a run."""
         return {
             "name": self.name,
             "model": self.model,
@@ -108,7 +108,7 @@ class Neighbour:
         }
 
     def spec(self) -> JobSpec:
-        """The job with its trace read or made."""
+        """The job with its trace read or generated."""
         return JobSpec(
             self.model, trace_of(self), self.mode, self.sets, self.start_s, self.background, self.program.memory_share, self.name,
             self.generator or str(self.trace and self.trace.name),
@@ -116,7 +116,7 @@ class Neighbour:
 
 
 def trace_of(job: Scenario | Neighbour) -> Trace:
-    """The trace that a job replays: read from its file, or made by its generator."""
+    """The trace that a job replays, read from its file or generated."""
     from retrompi import traces
     from retrompi.traces import generate
 
@@ -127,7 +127,7 @@ def trace_of(job: Scenario | Neighbour) -> Trace:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A loaded experiment. ``args`` are its generator's arguments; the papers' sizes and repetitions where they are left out."""
+    """A loaded experiment. ``args`` are its generator's arguments, by default the papers' sizes and repetitions."""
 
     name: str
     title: str
@@ -155,16 +155,16 @@ class Scenario:
     jobs: tuple[Neighbour, ...] = ()
     path: Path | None = None
     given: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """The file's tables as they were read: what `from_data` makes this scenario of again."""
+    """The file's tables as read; `from_data` rebuilds this scenario from them."""
 
     @property
     def what_if(self) -> bool:
-        """Whether this departs from what a paper measured."""
+        """Whether this differs from every published experiment."""
         return self.reproduces.startswith("what-if")
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all that determines the run (not of titles and texts)."""
+        """SHA-256 of all that determines the run (titles and descriptions are excluded)."""
         facts = {
             "model": self.model,
             "platform": self.platform,
@@ -187,7 +187,7 @@ class Scenario:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def question(self) -> Question:
-        """What the scenario asks: a start-up, a curve of a benchmark, or the ranks of a trace."""
+        """The scenario's question: a start-up, a benchmark's curve, or the ranks of a trace."""
         return Question(
             self.model, self.platform, self._workload(), self.mode, self.sets, self.seed, self.fidelity,
             Beside(self.traffic, self.failures, [j.spec() for j in self.jobs], self.kills),
@@ -200,7 +200,7 @@ class Scenario:
         if self.trace is not None:
             return Replay(trace_of(self), self.trace.name, self.program)
         if self.generator != "rinf1" and (self.kills or self.outcome != "completed"):
-            # A benchmark that is not to end well has no curve: what became of its ranks is the result.
+            # A benchmark expected to fail has no curve: the outcome of its ranks is the result.
             return Replay(trace_of(self), str(self.generator))
         return Benchmark(str(self.generator), self.args)
 
@@ -238,7 +238,7 @@ def line_of(text: str, key: str) -> int | None:
 def load(path: str | Path) -> Scenario:
     """Read the scenario in ``path``; raises InputError with file and line when it is wrong.
 
-    Names of models and platforms are not looked up here but when the scenario runs.
+    Names of models and platforms are looked up when the scenario runs.
     """
     file = Path(path)
     text, data = toml_text.read(file, "scenario")
@@ -246,7 +246,10 @@ def load(path: str | Path) -> Scenario:
 
 
 def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
-    """The scenario that the tables ``data`` of ``file`` describe; ``text`` is where a line number is looked for."""
+    """The scenario described by the tables ``data`` of ``file``; ``text`` is the file's text, for line numbers in errors.
+
+    Raises InputError with file and line for malformed content.
+    """
 
     def fail(message: str, key: str, code: str | None = None) -> InputError:
         return InputError(message, file, line_of(text, key), code=code)
@@ -339,7 +342,7 @@ def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ..
 
 
 def _start(data: Mapping[str, Any], fail: Any) -> dict[str, Any]:
-    """The fields of a scenario that only starts a job: ``[start]`` with ``ranks`` and ``starts``, in place of a trace."""
+    """The fields of a start-up scenario: ``[start]`` with ``ranks`` and ``starts``, in place of a trace."""
     given = data["start"]
     if not isinstance(given, dict) or given.keys() != {"ranks", "starts"} or "trace" in data:
         raise fail("[start] stands in place of [trace] and has 'ranks' and 'starts'", "start", code="conflicting-options")
@@ -350,7 +353,7 @@ def _start(data: Mapping[str, Any], fail: Any) -> dict[str, Any]:
 
 
 def _program(given: Mapping[str, Any], fail: Any) -> Program:
-    """What ``[trace]`` says of the program: ``section``, ``compute`` (seconds in it) and ``memory_share``."""
+    """The program's settings in ``[trace]``: ``section``, ``compute`` (seconds in it) and ``memory_share``."""
     key = "section"
     try:
         section = given.get("section")
@@ -368,7 +371,7 @@ def _program(given: Mapping[str, Any], fail: Any) -> Program:
 
 
 def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
-    """The fields of a scenario that its [trace] table decides."""
+    """The fields of a scenario that are set by its [trace] table."""
     if not isinstance(given, dict) or ("generator" in given) == ("file" in given):
         raise fail("[trace] needs either a generator or a file", "trace", code="missing-key")
     if "file" in given:
@@ -382,7 +385,7 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
         if not trace.exists():
             raise fail(f"no trace {given['file']} beside this scenario", "file", code="unknown-trace")
         return {"np": np, "trace": trace, "program": _program(given, fail)}
-    from retrompi.traces import generate  # the engine is loaded only where a trace is made
+    from retrompi.traces import generate  # loads the engine only if a trace is generated
 
     args: dict[str, Any] = {}
     key = "generator"

@@ -1,4 +1,4 @@
-"""How much jobs that share a machine room slow each other down: a scenario's jobs together, and each alone."""
+"""How much jobs that share a platform slow each other down: a scenario's jobs run together and each alone."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def compare(
 ) -> list[dict[str, Any]]:
     """A row for every job, the first one first: name, model, mode, trace, start_s, outcome, detail, runs, alone_s, together_s, slowdown.
 
-    Times are in seconds since the job's start; of a background job ``together_s`` is the mean of the runs that ended. A time is None
-    where the job did not complete. All runs are found in the store or put there. Raises UsageError for a scenario without ``[[job]]``.
+    Times are in seconds since the job's start; for a background job ``together_s`` is the mean of its completed runs. A time is
+    None if the job did not complete. Runs are looked up in the store, or simulated and stored. Raises UsageError
+    for a scenario without ``[[job]]``.
     """
     if not scenario.jobs:
         raise UsageError(f"scenario '{scenario.name}' has no [[job]]: nothing shares its machines (docs/sharing.md)")
@@ -53,7 +54,7 @@ def compare(
     together = run(first.trace, first.label, jobs, scenario.kills)
     rows = [_row(first, {**together, "runs": int(together["outcome"] == "completed")}, run(first.trace, first.label, []))]
     for spec, got in zip(jobs, together["facts"]["jobs"], strict=True):
-        # Alone, but for a first job that does nothing: the same clocks of the same machines tick as beside the real one.
+        # Alone except for an idle first job, so that the machines' clocks tick as they do beside the real one.
         alone = run(_nothing(first.trace.ranks), "nothing", [replace(spec, background=False)])
         rows.append(_row(spec, got, alone["facts"]["jobs"][0]))
     return rows

@@ -1,4 +1,4 @@
-"""A stored study with everything that hangs on it, read once: for what shows, exports and packs it."""
+"""A stored study with its points and runs, read once for display, export and packing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 @dataclass(frozen=True)
 class Stored:
     """A study's row (id, name, hash, definition, created, code_version), the rows of its points, and its runs by id with their
-    points and ranks. Runs that several points share are in it once."""
+    points and ranks. A run shared by several points is included once."""
 
     study: Row
     rows: Sequence[Row]
@@ -36,7 +36,7 @@ class Stored:
         return found
 
     def view(self, metric: str | None = None) -> View:
-        """As it is shown, by a metric's name or the study's own. Raises UsageError for a metric that no run of it has."""
+        """The study prepared for display, by a metric's name or the study's own. Raises UsageError for a metric that no run has."""
         from retrompi.studies.view import metric_of, view
 
         wanted = metric_of(metric, self.definition, any(len(c) > 1 for c in self.curves.values()))
@@ -60,7 +60,7 @@ def _row(store: Store, study: int | str) -> Row:
 
 
 def read(store: Store, study: int | str) -> Stored:
-    """A study by number, name or hash; UsageError when there is none, or nothing of it has been run."""
+    """A study by number, name or hash; UsageError if there is none, or none of its points has been run."""
     from retrompi.studies import results
 
     with store.held():

@@ -1,4 +1,4 @@
-"""A study's numbers as tables: one axis across where it fits, the others down; for the terminal and for pages."""
+"""A study's results as tables for the terminal and for pages: one axis across if it fits, the others down."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from retrompi.studies.view import COUNTS, Axis, View, by_panel, order_of, ordere
 __all__ = ["WIDTH", "Table", "tables"]
 
 WIDTH = 80
-"""Characters a table may have before its values stand below each other."""
+"""Maximum width of a table in characters; wider ones list their values in one column."""
 _MOST = 9
 
 
@@ -32,7 +32,7 @@ class Table:
 
 
 def _shown(v: View, axis: Axis, other: Sequence[Axis]) -> int:
-    """How wide the table would be with ``axis`` across."""
+    """The table's width with ``axis`` across."""
     number = max((len(v.metric.show(r["value"]) or r["outcome"]) for r in v.rows), default=1)
     left = sum(max(len(a.key), *(len(t) for t in a.values)) + 2 for a in other)
     return left + sum(max(len(t), number) + 2 for t in axis.values)
@@ -45,7 +45,7 @@ def _across(v: View, panel: Sequence[str], x: str | None) -> Axis | None:
     fit = [a for a in free if len(a.values) <= _MOST and _shown(v, a, [o for o in free if o is not a]) <= WIDTH]
     if len(free) < 2 or v.sampled:
         return None
-    # Numbers read best along a line, counts first; an axis that leaves holes last; then the one with most values saves most lines.
+    # Prefer numeric axes, counts first, and axes without missing cells; then the axis with most values, which saves most lines.
     return max(fit, key=lambda a: (_full(v, a, free), a.key in COUNTS, a.numeric, len(a.values)), default=None)
 
 
@@ -57,12 +57,12 @@ def _full(v: View, across: Axis, free: Sequence[Axis]) -> bool:
 
 
 def tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> list[Table]:
-    """A table for each panel: the metric over the other axes; a run without a value shows how it ended."""
+    """A table for each panel: the metric over the other axes; a run without a value shows its outcome."""
     panel = [v.axis(k).key for k in panel]
     across = _across(v, panel, x)
     out = []
     for label, rows in by_panel(v, panel):
-        # What never changes the result of a panel ("-" everywhere) needs no column.
+        # An axis that does not apply to a panel ("-" everywhere) needs no column.
         title = ", ".join(f"{k} {t}" for k, t in zip(panel, label, strict=True))
         down = [a for a in v.axes if a.key not in panel and a is not across]
         heads = tuple(a.key for a in down if len({r["values"][a.key] for r in rows}) > 1 or len(rows) == 1)

@@ -1,10 +1,10 @@
-"""How far one key can go from its value until a metric is so much worse.
+"""Tolerance: how far one key can move from its value until a metric is worse by a given share.
 
     found = tolerance(evaluate, way, metric_at_the_base, slower=(0.05,))
     found.answers[0].low, found.answers[0].high        # within at low, worse at high, both simulated
     found.slope                                        # d metric / d key near the base
 
-Of a latency the slope of the time is the number of latencies on the critical path, as LLAMP (Shen et al., SC 2024) computes it from a
+For a latency, the slope of the time is the number of latencies on the critical path, as LLAMP (Shen et al., SC 2024) computes it from a
 linear program; here it is a finite difference of two simulations.
 """
 
@@ -22,17 +22,17 @@ from retrompi.studies.scale import LEAST_TOLERANCE, Scale
 __all__ = ["Answer", "Place", "Tolerance", "Way", "tolerance"]
 
 BATCH = 4
-"""Doublings that are simulated together."""
+"""Doublings simulated in one batch."""
 FARTHER = 3
-"""Doublings that are looked at beyond the first that is worse: a response may come back."""
+"""Doublings simulated beyond the first that is worse, since a response need not be monotonic."""
 ROUNDING = 1e-9
 FALL = 1e-3
-"""A metric that gets better by less than this share of its base, going away from it, is no second thought of the response."""
+"""An improvement by less than this share of the base, going away from it, does not count as non-monotonic."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """Where to look: from ``base`` by ``first``, doubled again and again, up to ``limit`` away (amounts, base units of ``scale``).
+    """The search range: from ``base`` by ``first``, doubled repeatedly, up to ``limit`` away (amounts in base units of ``scale``).
 
     With ``by_factor`` an amount is a factor instead: base times 2, 4, ... or, ``down``, divided by them.
     """
@@ -45,13 +45,13 @@ class Way:
     down: bool = False
 
     def value(self, amount: float) -> float:
-        """The key's value so far away: ``amount`` 0 (or a factor of 1) is the base."""
+        """The key's value at this amount from the base; ``amount`` 0 (or a factor of 1) is the base."""
         if not self.by_factor:
             return self.scale.snap(self.base - amount if self.down else self.base + amount)
         return self.scale.snap(self.base / amount if self.down else self.base * amount)
 
     def doublings(self) -> list[float]:
-        """Amounts from the first to the limit, whole numbers' values without repeats."""
+        """Amounts from the first to the limit; repeated values of an integer key are dropped."""
         found, amount = [], self.first
         while amount < self.limit:
             found.append(amount)
@@ -64,7 +64,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Place:
-    """A value of the key that was simulated, and how much worse the metric is there than at the base (0.05: 5 %; None: no number)."""
+    """A value of the key that was simulated, and how much worse the metric is than at the base (0.05: 5 %; None: no number)."""
 
     x: float
     text: str
@@ -75,10 +75,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Answer:
-    """For one share: ``status`` is reached, never (within the limit) or ends (the run stops completing before it is worse).
+    """Answer for one share: ``status`` is reached, never (within the limit) or ends (runs stop completing before the metric is worse).
 
-    ``low`` is within and ``high`` is not; ``never`` has the farthest place as ``low``. ``estimate`` is the key's value by a straight line
-    between them, ``by_slope`` by the slope at the base alone. ``back`` are later places that are within again.
+    ``low`` is within and ``high`` is not; ``never`` has the farthest place as ``low``. ``estimate`` is the key's value by linear
+    interpolation, ``by_slope`` by the slope at the base alone. ``back`` are later places that are within again.
     """
 
     slower: float
@@ -92,7 +92,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """All that was found, ``places`` from the base away; ``falls`` are neighbours of which the farther one is better."""
+    """Result of the search; ``places`` are ordered away from the base; ``falls`` are neighbours of which the farther one is better."""
 
     way: Way
     base: Reading
@@ -104,12 +104,12 @@ class Tolerance:
 
     @property
     def monotonic(self) -> bool:
-        """Whether going away only ever made it worse, at the places that were looked at."""
+        """Whether the metric never improved with distance, at the places simulated."""
         return not self.falls
 
     @property
     def counts(self) -> tuple[int, int]:
-        """(runs that were looked at, of them simulated now)."""
+        """(runs evaluated, of which simulated now)."""
         return counted([self.base, *(p.reading for p in self.places)])
 
 
@@ -122,15 +122,15 @@ def tolerance(
     more_is_better: bool = False,
     width: float = 0.01,
 ) -> Tolerance:
-    """How far along ``way`` until the metric is worse than ``base`` by each share of ``slower``.
+    """Distance along ``way`` at which the metric is worse than ``base`` by each share in ``slower``.
 
-    ``evaluate`` gives readings at values of the key. ``width`` is how narrow an answer's interval is to be, relative to the amount.
+    ``evaluate`` returns readings at values of the key. ``width`` is the target width of an answer's interval, relative to the amount.
     Raises NoNumber when the base has no number, UsageError when it is zero.
     """
     if base.value is None:
         raise NoNumber(f"the base itself has no number: {base.told()}")
     if base.value <= 0:
-        raise UsageError("the metric is 0 at the base: nothing is so many percent worse than nothing", code="bad-range")
+        raise UsageError("the metric is 0 at the base, so that no relative change is defined", code="bad-range")
     if not LEAST_TOLERANCE <= width < 1:
         raise UsageError(f"the tolerance is a share from {LEAST_TOLERANCE:g} to 1, not {width:g}", code="out-of-range")
     if not slower or not all(s > 0 for s in slower):
@@ -153,7 +153,7 @@ def tolerance(
 
     origin = 1.0 if way.by_factor else 0.0
     at_base = Place(way.base, way.scale.text(way.base), origin, base, 0.0)
-    # Amounts are searched, not values: 1 % of what is added, not of the sum.
+    # The search runs over amounts, not values: the width is relative to the amount added, not to the sum.
     amounts = _Amounts(way)
     known: dict[float, Place] = {origin: at_base}
     probe = Search(amounts, look, lambda p: _state(p, max(slower)), points=known)
@@ -173,7 +173,7 @@ def tolerance(
 
 @dataclass(frozen=True)
 class _Amounts:
-    """The line of amounts: a middle is one whose value lies between."""
+    """The coordinate of amounts: a midpoint is an amount whose value lies strictly between."""
 
     way: Way
 
@@ -224,7 +224,7 @@ def _slope(base: Place, near: Place) -> float | None:
 
 
 def _scan(search: Search[Place], way: Way, share: float) -> None:
-    """Doublings until the metric is worse at one, and some farther, then halfway between all of them."""
+    """Doublings until the metric is worse, a few beyond, then the midpoints between all of them."""
     ahead = way.doublings()
     seen: list[float] = []
     while ahead:

@@ -1,7 +1,7 @@
-"""Which key matters: one at a time between two ends, or Sobol indices of all of them together.
+"""Sensitivity analysis: keys varied one at a time between two ends, or Sobol indices of all of them together.
 
 One at a time is cheap and sees no interactions; Sobol's indices (Saltelli's sample and estimators, by SALib) split the variance of the
-metric among the keys drawn independently over their ranges. A list of values is drawn from with equal chances.
+metric among the keys drawn independently over their ranges. Values of a list are drawn with equal probability.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["CONFIDENCE", "Bar", "Factor", "Index", "OneAtATime", "Second", "Sobo
 
 CONFIDENCE = 0.95
 RESAMPLES = 500
-"""Of the bootstrap behind the confidence intervals."""
+"""Resamples of the bootstrap for the confidence intervals."""
 MOST_RUNS = 100_000
-"""A Sobol sample of more runs is refused: it is drawn whole, and would take days."""
+"""Maximum number of runs of a Sobol sample; a larger one would take days."""
 
 Evaluate = Callable[[Sequence[Mapping[str, str]]], Sequence[Reading]]
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A key that is varied: a list of values or a continuous range.
+    """A varied key: a list of values or a continuous range.
 
-    ``base`` is its text in the base run, ``source`` where the range is from.
+    ``base`` is its text in the base run, ``source`` the source of the range.
     """
 
     axis: Axis
@@ -50,7 +50,7 @@ class Factor:
         return self.axis.span.ends if self.axis.span is not None else tuple(self.axis.values)
 
     def at(self, share: float) -> str:
-        """The value at a share of 0..1: of a list, each value has an equal part of it."""
+        """The value at a share in 0..1 of the range; each value of a list has an equal part."""
         if self.axis.span is not None:
             return self.axis.span.at(share, self.whole)
         return self.axis.values[min(int(share * len(self.axis)), len(self.axis) - 1)]
@@ -58,7 +58,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Bar:
-    """One factor's runs: a reading for each of its ``ends``; ``swing`` is the largest less the smallest, the base included."""
+    """One factor's runs: a reading for each of its ``ends``; ``swing`` is the largest minus the smallest, including the base."""
 
     factor: Factor
     readings: tuple[Reading, ...]
@@ -79,14 +79,14 @@ class OneAtATime:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """(runs that were looked at, of them simulated now)."""
+        """(runs evaluated, of which simulated now)."""
         return counted([self.base, *(r for b in self.bars for r in b.readings)])
 
 
 def one_at_a_time(evaluate: Evaluate, factors: Sequence[Factor]) -> OneAtATime:
     """The base run, and every end of every factor with all others at their base.
 
-    Raises NoNumber when the base itself does not complete: there is nothing to compare with.
+    Raises NoNumber when the base run does not complete, UsageError without factors.
     """
     if not factors:
         raise UsageError("nothing varies; give --vary KEY=LOW..HIGH", code="nothing-varies")
@@ -117,7 +117,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Second:
-    """What two factors share beyond what each does alone."""
+    """Second-order index: the interaction of two factors."""
 
     a: str
     b: str
@@ -137,7 +137,7 @@ class Sobol:
     samples: int
     values: Mapping[str, float]
     counts: tuple[int, int]
-    """(Runs that were looked at, of them simulated now)."""
+    """(runs evaluated, of which simulated now)."""
     dropped: int = 0
     ended: Sequence[tuple[Mapping[str, str], Reading]] = field(default_factory=list)
 
@@ -158,7 +158,8 @@ def _problem(factors: Sequence[Factor]) -> dict[str, Any]:
 def saltelli(factors: Sequence[Factor], samples: int, seed: int, second: bool) -> list[dict[str, str]]:
     """Saltelli's sample as points key -> text: ``samples`` blocks of k + 2 points, with ``second`` of 2 k + 2.
 
-    Raises UsageError for fewer than two factors or a number of samples that is no power of two (Sobol's sequence is balanced only there).
+    Raises UsageError for fewer than two factors, a factor with a single value, or a number of samples that is not a power of two (Sobol's
+    sequence is balanced only then).
     """
     if len(factors) < 2:
         raise UsageError("Sobol indices are of two keys at least; for one, '--method oat' says all there is")
@@ -183,8 +184,8 @@ def sobol(
 ) -> Sobol:
     """First, total and (``second``) second-order indices with 95 % confidence intervals.
 
-    ``incomplete`` says what becomes of runs without a number: ``refuse`` raises NoNumber naming the first, ``drop`` leaves out the
-    blocks of the sample that have one: the indices are then those of the rest, which is no longer the whole range.
+    ``incomplete`` selects the treatment of runs without a number: ``refuse`` raises NoNumber naming the first; ``drop`` leaves out
+    the blocks of the sample that contain one, so that the indices no longer cover the whole range.
     """
     _, analysis = _salib()
     points = saltelli(factors, samples, seed, second)
@@ -206,7 +207,7 @@ def sobol(
     if values["most"] - values["least"] <= 1e-12 * max(abs(values["most"]), abs(values["least"])):
         raise NoNumber(f"the metric is the same at all {len(numbers)} points: nothing to split among the keys")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the bootstrap, where an index is zero
+        warnings.simplefilter("ignore")  # from the bootstrap when an index is zero
         found = analysis.analyze(
             _problem(factors), numbers, calc_second_order=second, num_resamples=RESAMPLES, conf_level=CONFIDENCE, seed=seed
         )

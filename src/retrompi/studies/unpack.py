@@ -1,8 +1,8 @@
-"""Opening a study's zip from somebody else, and comparing a repetition with the numbers in it.
+"""Opening a packed study from an untrusted source, and comparing a repetition with its results.
 
-Nothing in the zip is trusted: not its names (no way out of the folder it is unpacked to, no links), not its sizes (what comes out is
-counted, whatever the zip says), not its definition (it may name what lies in the zip and what retrompi itself has, no other path of
-this machine). Python in it, a user's own model, is written to the disk and never imported unless the caller says so.
+Nothing in the zip is trusted: names may not lead out of the target folder and links are rejected; sizes are counted while unpacking,
+whatever the zip declares; the definition may name files in the zip and those shipped with retrompi, and no other path of this machine.
+Python in it (a user's model) is written to disk and not imported unless the caller asks for it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ __all__ = ["Difference", "Package", "compare", "default_folder", "unpack"]
 MOST_FILES = 10_000
 MOST_BYTES = 1 << 30
 MOST_TEXT = 256 << 20
-"""Bytes of the manifest and of the rows, which are read whole."""
+"""Maximum size (bytes) of the manifest and of the rows, which are read into memory."""
 _FOLDERS = ("traces", "models", "platforms")
 _PART = re.compile(r"[A-Za-z0-9_.+@=,()\[\] -]{1,200}")
 STUDY = "study.toml"
 _UNREADABLE = (
     zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, ValueError,
 )  # fmt: skip
-"""What zipfile raises on a damaged file, one that is encrypted, or one of a method it does not know."""
+"""Exceptions of zipfile for a damaged or encrypted file, or an unknown compression method."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """An unpacked study: its folder, its name, the file to run it by, the names of models that are Python of its own, and its rows."""
+    """An unpacked study: its folder, its name, the file to run it by, the names of its models written in Python, and its rows."""
 
     folder: Path
     name: str
@@ -54,7 +54,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a repetition parts from the numbers in a zip: ``position`` None for the study as a whole."""
+    """A difference between a repetition and the packed results; ``position`` is None for the study as a whole."""
 
     position: int | None
     what: str
@@ -63,7 +63,7 @@ class Difference:
 
 
 def default_folder(zip_file: Path) -> Path:
-    """Where a zip is unpacked when nobody says: a folder of the user's data, by the zip's name and content."""
+    """The default target of `unpack`: a folder of the user's data, named by the zip's name and content."""
     try:
         digest = hashlib.sha256(zip_file.read_bytes()).hexdigest()[:12]
     except OSError as error:
@@ -73,9 +73,9 @@ def default_folder(zip_file: Path) -> Path:
 
 
 def unpack(zip_file: Path, folder: Path | None = None) -> Package:
-    """Unpack a study to ``folder`` (new or empty; `default_folder` may be there from before and is made anew).
+    """Unpack a study to ``folder`` (new or empty; an existing `default_folder` is replaced).
 
-    Raises InputError in one line for a file that is no such zip, is damaged, too large, or names what it may not.
+    Raises InputError in one line for a file that is not a packed study, is damaged, too large, or names a forbidden path.
     """
     where = folder if folder is not None else default_folder(zip_file)
     try:
@@ -125,7 +125,7 @@ def _entries(opened: zipfile.ZipFile, zip_file: Path) -> dict[str, zipfile.ZipIn
             raise InputError(f"holds '{name[:80]}', which no packed study has", zip_file, code="damaged-file")
         if info.flag_bits & 1:
             raise InputError("is encrypted", zip_file, code="damaged-file")
-        # On some disks case does not tell files apart.
+        # Some file systems ignore case.
         if name.lower() in {n.lower() for n in found}:
             raise InputError(f"holds '{name[:80]}' twice", zip_file, code="duplicate-name")
         found[name] = info
@@ -139,7 +139,7 @@ def _entries(opened: zipfile.ZipFile, zip_file: Path) -> dict[str, zipfile.ZipIn
 def _content(
     opened: zipfile.ZipFile, entries: Mapping[str, zipfile.ZipInfo], name: str, zip_file: Path, most: int, sha256: str | None = None
 ) -> bytes:
-    """A file of the zip; no more than ``most`` bytes are ever taken out of it."""
+    """The content of a file of the zip; at most ``most`` bytes are decompressed."""
     with opened.open(entries[name]) as stream:
         data = stream.read(most + 1)
     if len(data) > most:
@@ -175,7 +175,7 @@ def _check_manifest(manifest: Any, zip_file: Path) -> None:
 
 
 def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> dict[str, Any]:
-    """The definition with the paths that its names have once it is unpacked."""
+    """The definition with its names replaced by their paths after unpacking."""
     files: Mapping[str, Any] = manifest["files"]
     root = folder.resolve()
 
@@ -259,9 +259,9 @@ _NUMBERS = ("outcome", "ranks", "time_s", "section_s", "actions", "messages", "b
 
 
 def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]]) -> list[Difference]:
-    """Where the rows of a repetition (`pack.reference_rows`) part from those in the zip; [] where every number is the same.
+    """The differences between the rows of a repetition (`pack.reference_rows`) and the packed ones; [] if all numbers are equal.
 
-    What may explain it (another version of the code, a changed model) is told only beside numbers that differ, once for the study.
+    Possible causes (another version of the code, a changed model) are reported once for the study, and only if numbers differ.
     """
     mine = {r["position"]: r for r in here}
     numbers: list[Difference] = []
@@ -284,7 +284,7 @@ def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any
 
 
 def _told(key: str, packed: Any, here: Any) -> tuple[str, str, str]:
-    """What differs first, in words; of a list the first entry that differs, and there the first number."""
+    """The first difference, in words; for lists, the first differing number of the first differing entry."""
     if key in ("points", "rank_times") and isinstance(packed, list) and isinstance(here, list):
         if len(packed) != len(here):
             return f"number of {key.replace('_', ' ')}", str(len(packed)), str(len(here))

@@ -1,7 +1,7 @@
-"""What a table, a page or a figure shows of a stored study: its axes, one number a run, and the points to draw.
+"""The data that a table, a page or a figure shows of a stored study: its axes, one number for each run, and the points to draw.
 
-Everything here is computed from plain rows, so that tests test the points and not the drawing. Of keys that go together (zipped), those
-are axes that tell the points apart. An axis that some points do not have (a parameter of another model) has the value "-" there.
+Everything is computed from plain rows, so that tests check the points and not the drawing. Of zipped keys, those that distinguish the
+points are axes. An axis that does not apply to a point (a parameter of another model) has the value "-" there.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["COUNTS", "SIZE", "Axis", "Cell", "Failure", "Line", "View", "axis_of
            "without_effect"]  # fmt: skip
 
 COUNTS = ("ranks", "trace.ranks", "hosts")
-"""Axes that count what takes part: a time over one of them has a speed-up."""
+"""Axes that count participants (ranks, hosts): a time over one of them has a speed-up."""
 SIZE = "size"
-"""The axis of message sizes that every curve has, beside those that a study varies."""
+"""The axis of message sizes that every curve has in addition to the study's axes."""
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What a study varies: ``values`` as they were written, in their order, and what number each of them is, if they are numbers.
+    """An axis of a study: ``values`` as written, in order, and the number of each if they are numeric.
 
-    ``keys`` are the study's keys behind it: its own, and those zipped with it that tell nothing more. ``unit`` is a base unit, "" where
+    ``keys`` are the study's keys behind it: its own, and redundant ones zipped with it. ``unit`` is a base unit, "" if
     the values are names.
     """
 
@@ -43,16 +43,16 @@ class Axis:
     numbers: Mapping[str, float] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     drawn: str = ""
-    """For an axis whose values were drawn from a range: "linear" or "log", as they were drawn."""
+    """For an axis whose values were sampled from a range: "linear" or "log"."""
 
     @property
     def numeric(self) -> bool:
-        """Whether it is an axis of numbers, which lines may run along."""
+        """Whether the axis is numeric, so that lines can be drawn along it."""
         return bool(self.unit) and len(self.numbers) > 1
 
     @property
     def log(self) -> bool:
-        """Whether its numbers spread so far that a logarithmic scale shows them best."""
+        """Whether the range of its numbers calls for a logarithmic scale."""
         if self.drawn:
             return self.drawn == "log"
         found = list(self.numbers.values())
@@ -69,9 +69,9 @@ def _number(text: str) -> tuple[str, float] | None:
 
 
 def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> Axis:
-    """The axis of ``key`` with its distinct values in order; of numbers where all but "-" are numbers of one unit.
+    """The axis of ``key`` with its distinct values in order; numeric if all values but "-" are numbers of one unit.
 
-    ``nt-cluster*8`` counts as the number behind its star where that is all that differs.
+    ``nt-cluster*8`` counts as the number after the star if the values differ in nothing else.
     """
     distinct = tuple(dict.fromkeys(values))
     shown = [v for v in distinct if v != ABSENT]
@@ -79,7 +79,7 @@ def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> Axis:
     texts = {v: v.rpartition("*")[2] for v in shown} if len(stems) == 1 and stems != {""} else {v: v for v in shown}
     found = {v: _number(text) for v, text in texts.items()}
     kinds = {n[0] for n in found.values() if n is not None}
-    # 0 has no unit of its own
+    # 0 needs no unit
     kinds -= {"1"} if len(kinds) > 1 and all(n is None or n[0] != "1" or n[1] == 0 for n in found.values()) else set()
     if None in found.values() or len(kinds) != 1 or not shown:
         return Axis(key, distinct, keys=tuple(keys) or (key,))
@@ -89,7 +89,7 @@ def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> Axis:
 
 @dataclass(frozen=True)
 class Failure:
-    """A point without a result: where, how it ended, and why."""
+    """A point without a result: its values, its outcome, and the reason."""
 
     position: int
     values: Mapping[str, str]
@@ -110,7 +110,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Cell:
-    """A field of a heat map or of a table: its value, or how its run ended."""
+    """A cell of a heat map or table: its value, or the outcome of its run."""
 
     value: float | None
     outcome: str = "completed"
@@ -119,7 +119,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class View:
-    """A study as it is shown. ``rows`` have ``position``, ``values`` (axis key -> text), ``value`` (in the metric's unit or None),
+    """A study prepared for display. ``rows`` have ``position``, ``values`` (axis key -> text), ``value`` (in the metric's unit or None),
     ``outcome``, ``reason``, ``run_id``; ``curves`` are the points of its runs by run id, if they are curves."""
 
     definition: Mapping[str, Any]
@@ -130,7 +130,7 @@ class View:
 
     @property
     def sampled(self) -> bool:
-        """Whether the points were drawn from ranges and are not a grid."""
+        """Whether the points were sampled from ranges rather than forming a grid."""
         return str(self.definition.get("sampling", "grid")) != "grid"
 
     def axis(self, key: str) -> Axis:
@@ -142,7 +142,7 @@ class View:
 
 
 def _joined(keys: Sequence[str], rows: Sequence[Row], given: Callable[[Row, str], str]) -> list[str]:
-    """The fewest of zipped ``keys``, from the first on, that tell their points apart."""
+    """The smallest subset of zipped ``keys``, in order, that distinguishes their points."""
     whole = {tuple(given(r, k) for k in keys) for r in rows}
     kept: list[str] = []
     for key in keys:
@@ -159,7 +159,7 @@ def _given(row: Row, key: str) -> str:
 
 
 def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis, Callable[[Row], str]]]:
-    """Every axis with more than one value, and how a row's value on it is read."""
+    """Every axis with more than one value, and the function that reads a row's value on it."""
     groups = [list(table) for table in definition.get("zip", ())]
     zipped = {k for g in groups for k in g}
     vary = [k for k in definition.get("vary", {}) if k not in zipped]
@@ -177,7 +177,7 @@ def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis
                 by_ranks.setdefault(tuple(given(r, k) for k in keys), set()).add(r["ranks"])
         counts = [next(iter(s)) for s in by_ranks.values() if len(s) == 1]
         if "trace.file" in keys and len(counts) == len(by_ranks) == len(set(counts)) > 1:
-            # Captures of one program: what tells them apart is how many ranks it has.
+            # Captures of one program, distinguished by their number of ranks.
             names = {values: str(next(iter(found))) for values, found in by_ranks.items()}
 
             def read(row: Row, keys: list[str] = keys, names: Mapping[tuple[str, ...], str] = names) -> str:
@@ -187,7 +187,7 @@ def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis
             continue
 
         for key in told:
-            # What is zipped with an axis and tells nothing more goes by its name.
+            # A redundant key zipped with an axis is listed under that axis.
             others = [k for k in keys if k not in told] if key == told[0] else []
             axis = axis_of(key, (given(r, key) for r in rows), [key, *others])
             text = definition.get("vary", {}).get(key)
@@ -198,9 +198,9 @@ def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis
 
 
 def without_effect(v: View) -> list[str]:
-    """Axes of a grid that change nothing: with all others as they are, every value of them comes to the same number and outcome.
+    """Axes of a grid without effect: with all others fixed, every value of them gives the same number and outcome.
 
-    A parameter that these runs never read is one of them, and looks like a result otherwise.
+    A parameter that these runs never read is one of them, and would otherwise look like a result.
     """
     if v.sampled:
         return []
@@ -212,7 +212,7 @@ def without_effect(v: View) -> list[str]:
                 groups.setdefault(tuple(r["values"][o.key] for o in v.axes if o is not a), []).append(r)
         compared = [rows for rows in groups.values() if len(rows) > 1]
         same = all(len({(r["value"], r["outcome"]) for r in rows}) == 1 for rows in compared)
-        # Where every run ended without a number there is nothing to compare.
+        # If no run has a number there is nothing to compare.
         if compared and same and any(r["value"] is not None for rows in compared for r in rows):
             found.append(a.key)
     return found
@@ -230,7 +230,7 @@ def view(
     curves: Mapping[int, Sequence[Row]],
     ranks: Mapping[int, Sequence[Row]],
 ) -> View:
-    """A study's rows as they are shown; ``runs``, ``curves`` and ``ranks`` are by run id, as the store has them."""
+    """The `View` of a study's rows; ``runs``, ``curves`` and ``ranks`` map run ids to rows of the store."""
     full = [{**r, "ranks": runs[r["run_id"]].get("ranks") if r.get("run_id") in runs else None} for r in rows]
     axes = _axes(definition, full)
     shown = []
@@ -249,7 +249,7 @@ def view(
 
 
 def _with_speedup(v: View) -> View:
-    """The times of ``v`` as speed-ups: over the smallest count of the same series where an axis counts, else over the first point."""
+    """The times of ``v`` as speed-ups relative to the smallest count of the series if an axis counts participants, else the first point."""
     count = next((a for a in v.axes if a.key in COUNTS and a.numeric), None)
     others = [a.key for a in v.axes if a is not count] if count else []
     bases: dict[tuple[str, ...], float] = {}
@@ -266,7 +266,7 @@ def failures(v: View) -> list[Failure]:
 
 
 def ordered(axis: Axis) -> list[str]:
-    """The values of an axis as they stand along it: numbers from small to large, names as they were written, "-" last."""
+    """The values of an axis in display order: numbers ascending, names as written, "-" last."""
     if axis.numeric:
         return [*sorted(axis.numbers, key=axis.numbers.__getitem__), *(v for v in axis.values if v == ABSENT)]
     return list(axis.values)
@@ -284,9 +284,9 @@ def order_of(v: View, by: Sequence[str], rows: Sequence[Row]) -> list[tuple[str,
 
 
 def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None) -> list[Line]:
-    """The metric along the axis ``x``, one line for each combination of the axes ``by``; runs without a value leave a gap out.
+    """The metric along the axis ``x``, one line for each combination of the axes ``by``; runs without a value are left out.
 
-    With ``x`` = "size" the points are those of the runs' curves and y is what the metric's kind says of a size (time or bandwidth).
+    With ``x`` = "size" the points are those of the runs' curves and y is a time or a bandwidth, as the metric is.
     """
     chosen = list(v.rows if rows is None else rows)
     out = []
@@ -307,12 +307,12 @@ def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None)
 
 
 def _of_point(metric: Metric, point: Row) -> tuple[float]:
-    """What a point of a curve is to a metric: its one-way time where the metric is a time, else its bandwidth. Base units."""
+    """A curve point's value for a metric: its one-way time if the metric is a time, else its bandwidth. Base units."""
     return (float(point["time_us"]) * 1e-6,) if metric.unit == "s" else (float(point["bandwidth_MBps"]) * 1e6,)
 
 
 def grid(v: View, x: str, y: str, rows: Sequence[Row] | None = None) -> tuple[list[str], list[str], list[list[Cell | None]]]:
-    """(values along x, values along y, cells[y][x]) of two axes; a place with several runs has their median, with none None."""
+    """(values along x, values along y, cells[y][x]) of two axes; a cell with several runs holds their median, an empty one None."""
     chosen = list(v.rows if rows is None else rows)
     across, up = v.axis(x), v.axis(y)
     xs = [t for t in ordered(across) if any(r["values"][across.key] == t for r in chosen)]
@@ -337,7 +337,7 @@ def _cell(here: Sequence[Row]) -> Cell | None:
 
 
 def speedups(line: Line) -> list[tuple[float, float, float]]:
-    """(count, speed-up, efficiency) of a line of times over a count, against its smallest count p: T(p) / T(n) and that times p / n."""
+    """(count, speed-up, efficiency) for a line of times over a count, with its smallest count p: T(p) / T(n), and that times p / n."""
     if not line.x or line.y[0] <= 0:
         return []
     first, base = line.x[0], line.y[0]

@@ -1,4 +1,4 @@
-"""The executor of one machine: processes that simulate side by side, replaced when they are lost."""
+"""The executor for one machine: a pool of worker processes, replaced when they are lost."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from retrompi.studies.pool_worker import HELLO
 __all__ = ["TRIES", "Pool", "processors"]
 
 MODULE = "retrompi.studies.pool_worker"
-"""What a worker runs."""
+"""Command of a worker process."""
 TRIES = 3
-"""How often a job is begun whose worker is lost."""
+"""Maximum number of attempts for a job whose worker is lost."""
 DEPTH = 2
-"""Jobs that a worker has: the one it does, and the next, so that it never waits for us."""
+"""Jobs assigned to a worker: the current and the next one, so that it never waits for the main process."""
 _LARGE = 1 << 16
-"""A job of more bytes is sent to idle workers only: a busy one might be waiting for us to take its answer."""
+"""A larger job (bytes) is sent to idle workers only, since a busy one might be blocked on writing its result."""
 
 
 @dataclass
 class _Ticket:
-    """A job on its way, and how often it was begun and lost."""
+    """A job in flight, and the number of times it was started and lost."""
 
     number: int
     job: Job
     begun: int = 0
 
     def data(self) -> Any:
-        """What a worker is told."""
+        """The message for a worker."""
         return ForkingPickler.dumps((self.number, self.begun, self.job))
 
 
@@ -54,7 +54,7 @@ class _Worker:
 
 
 class Pool:
-    """``jobs`` processes (default: one for each processor), started with the first job. One thread uses it."""
+    """``jobs`` processes (default: one for each processor), started with the first job. Not thread-safe."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs or processors()
@@ -97,7 +97,7 @@ class Pool:
                     self._again.append(ticket)
                     self._hand_out()
                 if self._results or (self._workers and self.ready()):
-                    break  # a result is worth more than a job beyond what the workers have
+                    break  # return results before queueing more jobs than the workers hold
             self._hand_out()
             if self._results:
                 yield self._results.popleft()
@@ -107,13 +107,13 @@ class Pool:
                 return
 
     def _forget(self) -> None:
-        """Of jobs that nobody waits for any more, only those that are being done are left; their answers are dropped."""
+        """Cancels the jobs of an abandoned call: only running ones are left, and their results are dropped."""
         self._open.clear()
         self._again.clear()
         self._results.clear()
 
     def _hand_out(self) -> None:
-        """Gives waiting jobs to the workers with the fewest; starts workers while there are fewer than wanted."""
+        """Assigns queued jobs to the workers with the fewest; starts workers up to the requested number."""
         while self._again:
             ticket = self._again[0]
             if len(self._workers) < self.jobs and all(w.has for w in self._workers):
@@ -132,7 +132,7 @@ class Pool:
                 self._lost(free)
 
     def _listen(self) -> None:
-        """Waits until some worker says something, and takes it."""
+        """Waits for messages of the workers and handles them."""
         lines = {w.line: w for w in self._workers}
         for line in wait(list(lines)):
             worker = lines[line]  # type: ignore[index]
@@ -151,7 +151,7 @@ class Pool:
                 self._results.append((ticket.job.position, done))
 
     def _lost(self, worker: _Worker) -> None:
-        """Another worker in place of this one, and its jobs done again: the one it was at counts as begun."""
+        """Replaces a lost worker and repeats its jobs; the one it was running counts as an attempt."""
         self._workers.remove(worker)
         how = _end(worker)
         if not worker.greeted:
@@ -172,7 +172,7 @@ def _started() -> _Worker:
     ours, theirs = socket.socketpair()
     errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
     with theirs:
-        # A group of its own: Ctrl-C at a terminal is for us, and its simulation can be ended with it.
+        # A separate process group: Ctrl-C reaches only the main process, and the worker's simulation can be ended with it.
         process = subprocess.Popen(
             [sys.executable, "-m", MODULE, str(theirs.fileno()), str(os.getpid())],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[theirs.fileno()], process_group=0,
@@ -181,7 +181,7 @@ def _started() -> _Worker:
 
 
 def _end(worker: _Worker) -> str:
-    """Ends a worker and its simulation at once; how it ended by itself, in words."""
+    """Kills a worker and its simulation; returns a description of how it had ended by itself."""
     worker.line.close()
     own = worker.process.poll()
     kill_group(worker.process.pid)

@@ -1,4 +1,4 @@
-"""DUMPI, the traces of SST's dumpi library: read."""
+"""Reader for DUMPI, the trace format of SST's dumpi library."""
 
 from __future__ import annotations
 

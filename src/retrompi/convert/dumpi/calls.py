@@ -1,4 +1,4 @@
-"""Sends and collectives of DUMPI as the actions of a trace."""
+"""DUMPI sends and collectives as trace actions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _reduce_scatter(a: Args, b: Bytes, n: int) -> Line:
 
 def _gather(a: Args, b: Bytes, n: int) -> Line:
     sent = b(a["sendcount"], a["sendtype"])
-    # Only the root knows what it receives; there all send the same.
+    # Only the root knows what it receives; all ranks send the same amount.
     return "gather", [sent, b(a["recvcount"], a["recvtype"]) if "recvcount" in a else sent, a["root"], BYTE, BYTE]
 
 

@@ -1,4 +1,4 @@
-"""Reading DUMPI files: the calls of one rank, as they were recorded.
+"""Reading DUMPI files: the calls of one rank as recorded.
 
 Written from the description of the format (sst-dumpi, ``docs/traceformat.dox``): big-endian, a lead-in magic, the stream of calls, a
 header, a footer, tables of key values, counters, functions and type sizes, and an index of these at the end of the file.
@@ -38,8 +38,8 @@ class Status(NamedTuple):
 
 @dataclass(slots=True)
 class Call:
-    """One recorded call: its name without ``MPI_``, byte offset, thread, CPU and wall clock at entry and exit (ns from an origin of
-    the rank's own; None when not recorded) and its named arguments."""
+    """One recorded call: its name without ``MPI_``, byte offset, thread, CPU and wall clock at entry and exit (ns from a per-rank origin;
+    None when not recorded) and its named arguments."""
 
     name: str
     offset: int
@@ -50,9 +50,9 @@ class Call:
 
 
 class DumpiFile:
-    """A ``.bin`` file. ``version`` of the library that wrote it, ``type_sizes`` in bytes by type handle; `calls` streams the records.
+    """A ``.bin`` file. ``version``: of the library that wrote it; ``type_sizes``: bytes by type handle; `calls` streams the records.
 
-    Raises ``TraceError`` with the byte offset for what is truncated or corrupt.
+    Raises ``TraceError`` with the byte offset for a truncated or corrupt file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,7 +78,7 @@ class DumpiFile:
             raise self.fail(min(max(at, 0), len(self.data)), "the file ends here: it is truncated", code="damaged-file") from None
 
     def _index(self) -> None:
-        # The index stands at the very end and begins with the magic; later versions put more offsets before the four first ones.
+        # The index is at the very end and begins with the magic; later versions have more offsets before the first four.
         for extra in (3, 2, 1, 0):
             at = len(self.data) - 8 * (5 + extra)
             if at >= len(MAGIC) and self.data[at : at + 8] == MAGIC:
@@ -106,7 +106,7 @@ class DumpiFile:
         return list(self._unpack(f">{count}i", self._sizes + 4))
 
     def counts(self) -> dict[str, int] | None:
-        """Calls by name as the footer counts them, None when there is no footer: a check of the reading."""
+        """Calls by name as counted in the footer, to check the reading; None when there is no footer."""
         if not self._foot:
             return None
         if self._unpack(">Q", self._foot)[0] != FOOT_MAGIC:
@@ -116,9 +116,9 @@ class DumpiFile:
         return {names[i]: values[i] - values[291 + i] for i in range(290) if values[i] > values[291 + i]}
 
     def calls(self) -> Iterator[Call]:
-        """The recorded calls in order, without the records of the program's own functions."""
+        """The recorded calls in order, without records of the program's own functions."""
         data, version = self.data, self.version
-        self._unpack(">ii", self._body)  # the seconds taken off all clocks; only differences matter here
+        self._unpack(">ii", self._body)  # the seconds subtracted from all clocks; only differences matter here
         at = self._body + 8
         end = min(x for x in (self._head, self._foot, len(data)) if x > self._body)
         readers = _readers(version)
@@ -255,7 +255,7 @@ def _readers(version: tuple[int, int, int]) -> dict[int, tuple[str, list[tuple[R
     table: dict[int, tuple[str, list[tuple[Reader, str, bool]]]] = {}
     for number, (name, fields) in layouts().items():
         if fields is not None:
-            # a field of its own for the root has the name "?name", or just "?"
+            # an argument recorded only on the root has the name "?name", or just "?"
             table[number] = name, [(kinds[kind], field.lstrip("?"), field.startswith("?")) for field, kind in fields]
     return table
 
@@ -266,13 +266,13 @@ _BIN = re.compile(r"(.*)-(\d{4,})\.bin")
 
 
 def is_meta(data: bytes) -> bool:
-    """Whether a file's first bytes are a DUMPI meta file's: lines of key=value, among them numprocs and fileprefix."""
+    """Whether a file's first bytes are a DUMPI meta file's: key=value lines that include numprocs and fileprefix."""
     text = data[:4096]
     return re.search(rb"^numprocs=\d", text, re.M) is not None and re.search(rb"^fileprefix=", text, re.M) is not None
 
 
 def read_meta(path: Path) -> list[Path]:
-    """The ``.bin`` files of a meta file, by rank. Raises ``TraceError`` when one is missing."""
+    """The ``.bin`` files of a meta file in rank order. Raises ``TraceError`` when one is missing."""
     try:
         text = path.read_bytes().decode("utf-8", "replace")
     except OSError as e:
@@ -289,7 +289,7 @@ def read_meta(path: Path) -> list[Path]:
         raise TraceError("a DUMPI meta file must have numprocs=NUMBER and fileprefix=NAME", str(path)) from None
     if not 1 <= ranks <= 1 << 22:
         raise TraceError(f"numprocs={ranks} is no number of ranks", str(path), code="bad-syntax")
-    # A prefix that names another folder is where the files were written, not where they are.
+    # A prefix in another folder is where the files were written, not where they are now.
     prefix = Path(prefix).name
     found = [path.parent / f"{prefix}-{rank:04d}.bin" for rank in range(ranks)]
     for rank, file in enumerate(found):
@@ -299,7 +299,7 @@ def read_meta(path: Path) -> list[Path]:
 
 
 def bin_files(path: Path) -> list[Path]:
-    """All ``PREFIX-NNNN.bin`` beside one of them, by rank; the file alone when it is not called so."""
+    """All ``PREFIX-NNNN.bin`` in the folder of one of them, in rank order; the file alone when its name has another form."""
     match = _BIN.fullmatch(path.name)
     if match is None:
         return [path]

@@ -1,7 +1,7 @@
-"""What a DUMPI record holds: the arguments of every MPI call in the order in which they stand in the file.
+"""Layout of a DUMPI record: the arguments of every MPI call in file order.
 
-Facts of the format (sst-dumpi, ``docs/traceformat.dox`` and its list of calls): a row is the call's number, its name and its arguments.
-Arguments that the import uses have a name. All numbers are big-endian.
+Facts of the format (sst-dumpi, ``docs/traceformat.dox`` and its list of calls): each row has the call's number, its name and its
+arguments. Arguments that the import uses have a name. All numbers are big-endian.
 
     i 32 bits   h 16 bits   b 8 bits   q 64 bits        signed
     I H B       an array: its length in 32 bits, then 32-, 16- or 8-bit numbers
@@ -10,7 +10,7 @@ Arguments that the import uses have a name. All numbers are big-endian.
     A           the arguments of MPI_Init: K, with the count twice before version 0.6.2
     X Y         I; a single i before 0.6.9 (X) and 0.6.8 (Y)
     ?           only on the root: where ``root`` equals ``commrank``
-    -           numbers that no record carries
+    -           call numbers that never occur in a record
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ LAYOUT = """
 
 
 def layouts() -> dict[int, tuple[str, list[tuple[str, str]] | None]]:
-    """Call number -> name, [(argument or "", type)]; None in place of the list for what no record carries."""
+    """Call number -> name, [(argument or "", type)]; None in place of the list for call numbers that never occur."""
     rows: dict[int, tuple[str, list[tuple[str, str]] | None]] = {}
     for line in LAYOUT.split("\n"):
         words = line.split()

@@ -1,4 +1,4 @@
-"""DUMPI in: the binary traces of SST/macro's tracer (sst-dumpi) as a time-independent trace."""
+"""DUMPI import: the binary traces of SST/macro's tracer (sst-dumpi) as a time-independent trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMM_NULL, COMM_WORLD, COMM_SELF = 1, 2, 3
 REQUEST_NULL = 1
 DUMPI_ANY, DUMPI_ROOT = -1, -2
 LOCK_EXCLUSIVE = 2
-# Calls after which nothing is to be replayed. Everything that is in no table here or below is reported as lost.
+# Calls that need no replay. Calls that are in no table here or below are reported as lost.
 NO_USE = frozenset(
     re.findall(
         r"\w+",
@@ -53,10 +53,10 @@ def read_dumpi(
     shortest: float = 0.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """The texts of a trace, one a rank, of a DUMPI meta file or one of its ``.bin`` files.
+    """The texts of a trace, one per rank, of a DUMPI meta file or one of its ``.bin`` files.
 
-    ``rate`` in flop/s turns the time between calls into computation, by the CPU's ``clock`` or the wall clock (default: the CPU's where
-    recorded); pieces shorter than ``shortest`` seconds are dropped. What is lost goes to ``losses``. Raises ``TraceError``.
+    ``rate`` in flop/s converts the time between calls into computation; ``clock`` is the CPU's or the wall clock (default: the CPU's if
+    recorded); bursts shorter than ``shortest`` seconds are dropped. Losses are added to ``losses``. Raises ``TraceError``.
     """
     with path.open("rb") as handle:
         first = handle.read(4096)
@@ -71,7 +71,7 @@ def read_dumpi(
 
 
 class _Rank:
-    """The translation of one rank's file."""
+    """Converts one rank's file."""
 
     def __init__(self, rank: int, path: Path, world: Comm, losses: Losses, rate: float, clock: Clock | None, shortest: float) -> None:
         self.rank = rank
@@ -82,13 +82,13 @@ class _Rank:
         self.comms: dict[int, Comm] = {COMM_WORLD: world}
         self.world = world
         self.requests = Requests()
-        # handle -> identity, persistent?, the key of its wait (None: a send or receive that needs none), its communicator
+        # handle -> identifier, persistent?, the key of its wait (None: a send or receive that needs none), its communicator
         self.open: dict[int, tuple[int, bool, tuple[int, int, int], Comm, bool]] = {}
         self.windows: dict[int, tuple[int, Comm]] = {}
         self.own_windows: set[int] = set()  # on MPI_COMM_SELF
         self.groups = Groups()
 
-    # -- small things
+    # -- helpers
 
     def place(self, call: Call) -> str:
         return f"{self.path.name}, byte {call.offset}"
@@ -137,12 +137,12 @@ class _Rank:
         return count * size
 
     def matched(self, comm: Comm, status: Status | None, wild_source: bool, wild_tag: bool) -> tuple[int | None, int | None]:
-        """from= and mtag= of a wildcard receive, None where there is nothing to tell."""
+        """from= and mtag= of a wildcard receive; None where they are not wildcards or unknown."""
         if status is None or not (wild_source or wild_tag) or not 0 <= status.source < len(comm.peers):
             return None, None
         return comm.peers[status.source], (status.tag if status.tag >= 0 else None)
 
-    # -- the stream
+    # -- the call stream
 
     def run(self) -> comms.Reader:
         file = DumpiFile(self.path)
@@ -222,7 +222,7 @@ class _Rank:
         source, tag = self.source(call, comm, a["source"]), self.tag(a["tag"])
         status = a["status"][0] if a["status"] else None
         if source == ANY_SOURCE and status is not None and status.source < 0:
-            source = PROC_NULL  # MPICH's MPI_PROC_NULL is the number that stands for MPI_ANY_SOURCE here
+            source = PROC_NULL  # MPICH's MPI_PROC_NULL has the number of MPI_ANY_SOURCE here
         wild = source == ANY_SOURCE
         at, mtag = self.matched(comm, status, wild, tag == ANY_TAG) if source != PROC_NULL else (None, None)
         if wild and at is None:
@@ -405,7 +405,7 @@ class _Rank:
         self.out.add(action, comm.id, *groups, **attributes, comm=over)
 
     def joint(self, call: Call, how: str, comm: Comm, value: Any) -> comms.Joining:
-        if comm.id < 0:  # MPI_COMM_SELF has nobody to wait for
+        if comm.id < 0:  # on MPI_COMM_SELF there is no other rank to wait for
             return comm
         answer = yield Join(how, comm, value, self.place(call))
         return answer
@@ -417,7 +417,7 @@ class _Rank:
 
     def on_comm_split(self, call: Call) -> comms.Making:
         old = self.comm(call, "oldcomm")
-        # A rank that gets no communicator gave MPI_UNDEFINED, whatever number that is in its library.
+        # A rank that gets no communicator passed MPI_UNDEFINED, whatever its value in that library.
         colour = None if call.args["newcomm"] <= COMM_NULL else call.args["color"]
         new = yield from self.joint(call, "split", old, (colour, call.args["key"]))
         self.made(call, new if colour is not None else None, "comm_split", old)

@@ -1,4 +1,4 @@
-"""Sizes of the datatypes, and the groups, of one rank of a DUMPI trace, as its calls make them."""
+"""Datatype sizes and groups of one rank of a DUMPI trace, as built up by its calls."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from retrompi.convert.dumpi.file import Call, DumpiFile
 
 __all__ = ["Groups", "Types"]
 
-# What the sizes are when the file has no table of them (before version 0.6.6): a 64-bit machine's.
+# Sizes assumed when the file has no table of them (before version 0.6.6): those of a 64-bit machine.
 NATIVE = (0, 0, 1, 1, 1, 1, 4, 2, 2, 4, 4, 8, 8, 4, 8, 16, 8, 8, 8, 1, 0, 0, 8, 12, 12, 6, 8, 20)
 
 
 class Types:
-    """Bytes of an element by type handle. A handle may be made again with another size, so constructors count before the file's table."""
+    """Bytes per element by type handle. A handle may be reused with another size, so constructors take precedence over the file's table."""
 
     def __init__(self, file: DumpiFile) -> None:
         self._made: dict[int, int] = {}
         self._table = file.type_sizes
 
     def size(self, handle: int) -> int | None:
-        """Bytes, None when nothing tells."""
+        """Bytes per element; None when unknown."""
         if handle in self._made:
             return self._made[handle]
         size = self._table[handle] if 0 <= handle < len(self._table) else 0
-        # The tables name MPI_LONG_LONG_INT twice and give the first no size; a derived type of size 0 has none that is known.
+        # The tables list MPI_LONG_LONG_INT twice, the first time without a size; a derived type of size 0 has an unknown size.
         if size <= 0 and 0 <= handle < len(NATIVE):
             return NATIVE[handle]
         return size if size > 0 else None
 
     def learn(self, call: Call) -> bool:
-        """Take note of a call about datatypes; whether it was one."""
+        """Process a call about datatypes; returns whether it was one."""
         a = call.args
         if call.name == "Type_size":
             self._made[a["datatype"]] = a["size"]
@@ -75,7 +75,7 @@ _COUNTS: dict[str, Callable[[dict[str, Any]], int]] = {
     "Type_create_resized": lambda a: 1,
     "Type_dup": lambda a: 1,
     "Type_create_subarray": lambda a: _product(a["subsizes"]),
-    # Every process holds about its share of the array; the exact piece depends on its place in the grid.
+    # Every process holds approximately its share of the array; the exact piece depends on its position in the grid.
     "Type_create_darray": lambda a: _product(a["gsizes"]) // max(int(a["size"]), 1),
 }
 
@@ -89,15 +89,15 @@ class Groups:
         self._known: dict[int, tuple[int, ...]] = {self.NULL: (), self.EMPTY: ()}
 
     def get(self, handle: int) -> tuple[int, ...] | None:
-        """World ranks in order, None for a handle that no call made."""
+        """World ranks in order; None for a handle that no recorded call created."""
         return self._known.get(handle)
 
     def set(self, handle: int, ranks: tuple[int, ...]) -> None:
-        """What a call such as MPI_Comm_group returned."""
+        """Record a group returned by a call such as MPI_Comm_group."""
         self._known[handle] = ranks
 
     def learn(self, call: Call) -> bool:
-        """Take note of a call about groups; whether it was one. Groups of groups that are not known stay unknown."""
+        """Process a call about groups; returns whether it was one. Groups derived from unknown groups stay unknown."""
         a = call.args
         if not call.name.startswith("Group_"):
             return False

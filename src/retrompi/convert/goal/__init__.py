@@ -1,4 +1,4 @@
-"""GOAL, the schedules of LogGOPSim: read and written."""
+"""Reader and writer for GOAL, the schedules of LogGOPSim."""
 
 from __future__ import annotations
 

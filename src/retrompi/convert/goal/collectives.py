@@ -1,6 +1,6 @@
-"""Collectives as messages, for formats that know only messages.
+"""Collectives as point-to-point messages, for formats without collectives.
 
-The algorithms are the plain ones of the first MPI libraries, whatever a runtime model would take: binomial trees (broadcast, reduce),
+The algorithms are the basic ones of the first MPI libraries, independent of any runtime model: binomial trees (broadcast, reduce),
 linear gather and scatter, a ring (allgather), pairwise exchange (alltoall), dissemination (barrier), a chain (scan), and reduce followed
 by broadcast (allreduce) or scatter (reduce_scatter).
 """
@@ -62,7 +62,7 @@ def _chain(me: int, n: int, a: Sequence[int]) -> list[Step]:
 
 
 def _gather(me: int, n: int, a: Sequence[int]) -> list[Step]:
-    """a: bytes of every rank, root."""
+    """a: bytes of every rank, then the root."""
     counts, root = a[:n], a[n]
     if me != root:
         return [[("send", root, counts[me])]]
@@ -93,9 +93,9 @@ Work = Callable[[int, int, Sequence[int]], list[Step]]
 
 
 def expand(action: str, a: Sequence[str], me: int, n: int, counts: Callable[[int], Sequence[int]]) -> list[Step] | None:
-    """The steps of rank ``me`` of ``n`` for a collective's line (action, arguments in bytes); None for one that is not known.
+    """The steps of rank ``me`` of ``n`` for a collective's line (action, arguments in bytes); None for an unknown action.
 
-    ``counts(r)`` are the numbers on the line of another member, needed where only the root has them.
+    ``counts(r)`` returns the numbers on another member's line, needed where only the root has them.
     """
 
     def num(i: int) -> int:

@@ -1,4 +1,4 @@
-"""GOAL schedules (LogGOPSim's text form): a graph of sends, receives and calculations a rank."""
+"""GOAL schedules (LogGOPSim's text form): a graph of sends, receives and calculations for each rank."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _TOKEN = re.compile(r"[ \t\r;]+|(?P<nl>\n)|(?P<int>-?\d+)|(?P<word>[A-Za-z_]\w*)
 
 @dataclass(slots=True)
 class Op:
-    """A send, recv (``size`` in bytes, ``peer`` and ``tag`` -1: any) or calc (``size`` in ns) with the operations of the rank, by number,
-    that must be complete (``after``) or begun (``after_start``) before it."""
+    """A send, recv (``size`` in bytes, ``peer`` and ``tag`` -1: any) or calc (``size`` in ns), and the numbers of the rank's operations
+    that must be complete (``after``) or started (``after_start``) before it."""
 
     kind: str
     size: int
@@ -32,7 +32,7 @@ class Op:
 
 
 def is_goal(data: bytes) -> bool:
-    """Whether a text begins as a GOAL schedule does: ``num_ranks N`` after comments."""
+    """Whether a text begins like a GOAL schedule: ``num_ranks N`` after comments."""
     text = _COMMENT.sub(" ", data[:65536].decode("utf-8", "replace"))
     return re.match(r"\s*num_ranks\s+\d", text) is not None
 
@@ -42,7 +42,7 @@ class _Tokens:
         self.name = name
         self.items: list[tuple[str, str, int]] = []
         line = 1
-        # A comment keeps its line ends, for the numbers of the lines after it.
+        # Comments keep their line ends so that later line numbers stay correct.
         for m in _TOKEN.finditer(_COMMENT.sub(lambda c: "\n" * c[0].count("\n") or " ", text)):
             kind = m.lastgroup
             if kind == "nl":
@@ -89,7 +89,7 @@ class _Tokens:
 
 
 def parse_goal(path: Path) -> list[list[Op]]:
-    """The operations of all ranks. Raises ``TraceError`` with the line of what is wrong."""
+    """The operations of all ranks. Raises ``TraceError`` with the line of the error."""
     try:
         text = path.read_bytes().decode("utf-8", "replace")
     except OSError as e:

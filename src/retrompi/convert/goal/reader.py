@@ -1,9 +1,9 @@
-"""GOAL in: a graph of operations as a linear trace.
+"""GOAL import: a graph of operations as a linear trace.
 
-A schedule says of each operation only what must come before it; a trace is a line of calls. All ranks are run through together with
-messages that take no time, calculations that take theirs and one calculation at a time on a processor; each rank's calls stand in the
-order in which they begin there. A send or receive is posted when it may begin, and waited for when the first operation begins that
-requires it. As that order is one in which the job can run, the trace cannot hang where the schedule does not.
+A schedule only states the dependencies of each operation, whereas a trace is a sequence of calls. All ranks are executed together with
+messages that take no time, calculations that take theirs and one calculation at a time per processor; each rank's calls are written in
+the order in which they start there. A send or receive is posted when it may start, and waited for when the first operation that depends
+on it starts. As the job can run in that order, the trace cannot hang where the schedule does not.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MAX_ANCESTORS = 8192
 
 
 def read_goal(path: Path, losses: Losses, *, rate: float = 1e9, shortest: float = 0.0) -> list[str]:
-    """The texts of a trace, one a rank. ``rate`` in flop/s turns calculations, which GOAL has in ns, into operations."""
+    """The texts of a trace, one per rank. ``rate`` in flop/s converts calculations, which GOAL gives in ns, into operations."""
     ranks = parse_goal(path)
     order, eager = _Run(ranks, str(path)).run()
     return [_linear(rank, ops, order[rank], eager[rank], path.name, losses, rate, shortest) for rank, ops in enumerate(ranks)]
 
 
 class _Run:
-    """The job without a network: when every operation begins, relative to the others."""
+    """Execution of the job without a network: when every operation starts relative to the others."""
 
     def __init__(self, ranks: list[list[Op]], name: str) -> None:
         self.ranks = ranks
@@ -45,11 +45,11 @@ class _Run:
                     self.done_next[rank][before].append(number)
                 for before in op.after_start:
                     self.start_next[rank][before].append(number)
-        self.state = [bytearray(len(ops)) for ops in ranks]  # 0 not begun, 1 begun, 2 complete
+        self.state = [bytearray(len(ops)) for ops in ranks]  # 0 not started, 1 started, 2 complete
         self.order: list[list[int]] = [[] for _ in ranks]
-        self.eager: list[dict[int, bool]] = [{} for _ in ranks]  # sends that no receive met in time: met later?
+        self.eager: list[dict[int, bool]] = [{} for _ in ranks]  # sends whose receive was not posted in time: matched later?
         self.free: dict[tuple[int, int], int] = {}
-        # time, calculations last, sequence, kind (0 ready, 1 begin, 2 end), rank, number
+        # time, calculations last, sequence, kind (0 ready, 1 start, 2 end), rank, number
         self.events: list[tuple[int, bool, int, int, int, int]] = []
         self.sequence = 0
         self.sent: list[deque[tuple[int, int]]] = [deque() for _ in ranks]  # to a rank: (from, number), oldest first
@@ -58,7 +58,7 @@ class _Run:
 
     def push(self, time: int, kind: int, rank: int, number: int) -> None:
         self.sequence += 1
-        # What is only posted goes before a calculation that begins at the same time.
+        # Operations that are only posted come before a calculation that starts at the same time.
         late = kind == 1 and self.ranks[rank][number].kind == "calc"
         heapq.heappush(self.events, (time, late, self.sequence, kind, rank, number))
 
@@ -79,7 +79,7 @@ class _Run:
                     self.begin(now, rank, number, op)
                 else:
                     self.end(now, rank, number)
-            # Nothing goes on unless a send is complete before its receive is posted, as a buffered one is.
+            # No progress is possible unless a send completes before its receive is posted, as a buffered one does.
             while self.unmet and self.state[self.unmet[0][0]][self.unmet[0][1]] == 2:
                 self.unmet.popleft()
             if not self.unmet:
@@ -141,7 +141,7 @@ class _Run:
 def _linear(
     rank: int, ops: list[Op], order: list[int], eager: dict[int, bool], name: str, losses: Losses, rate: float, shortest: float
 ) -> str:
-    """One rank's lines from the order in which its operations begin."""
+    """One rank's lines in the order in which its operations start."""
     steps: list[tuple[str, int]] = []  # ("post" | "wait" | "calc", operation)
     open_: dict[int, None] = {}
     for number in order:
@@ -161,7 +161,7 @@ def _linear(
         if number in eager:
             losses.add("send", "taken as complete before its receive is posted: waited for at the end", f"{name}:{op.line}", "approximated")
     left = list(open_)
-    if left and steps[-1] == ("post", left[-1]):  # then it is a blocking call
+    if left and steps[-1] == ("post", left[-1]):  # then it becomes a blocking call
         left.insert(0, left.pop())
     steps += [("wait", number) for number in left]
     _independent(rank, ops, steps, name, losses)
@@ -178,7 +178,7 @@ def _linear(
         elif what == "post":
             peer, tag = (ANY_SOURCE if op.peer == ANY else op.peer), (ANY_TAG if op.tag == ANY else op.tag)
             skip = at + 1 < len(steps) and steps[at + 1] == ("wait", number)
-            if skip:  # posted and at once waited for: a blocking call
+            if skip:  # posted and waited for immediately: a blocking call
                 out.add(op.kind, peer, tag, op.size, BYTE)
             else:
                 held[number] = requests.new()
@@ -193,7 +193,7 @@ def _linear(
 
 
 def _independent(rank: int, ops: list[Op], steps: list[tuple[str, int]], name: str, losses: Losses) -> None:
-    """Report operations that the line puts behind a calculation or a wait on which they do not depend."""
+    """Report operations that the linear order puts after a calculation or a wait on which they do not depend."""
     exact = len(ops) <= MAX_ANCESTORS
     ancestors: list[int] = [0] * len(ops)
     known = [False] * len(ops)

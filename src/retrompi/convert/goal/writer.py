@@ -1,4 +1,4 @@
-"""GOAL out: a trace as a schedule for LogGOPSim."""
+"""GOAL export: a trace as a schedule for LogGOPSim."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODES = {"Ssend", "ssend", "ISsend", "issend", "bsend", "ibsend", "rsend", "irse
 
 
 def write_goal(trace: Trace, path: Path, losses: Losses, *, rate: float = 1e9) -> None:
-    """Write ``trace`` as a GOAL schedule; ``rate`` in flop/s turns operations into ns. What is lost goes to ``losses``."""
+    """Write ``trace`` as a GOAL schedule; ``rate`` in flop/s converts operations into ns. Losses are added to ``losses``."""
     try:
         path.write_text(goal_text(trace, losses, rate=rate), encoding="utf-8")
     except OSError as e:
@@ -29,7 +29,7 @@ def write_goal(trace: Trace, path: Path, losses: Losses, *, rate: float = 1e9) -
 
 
 def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:
-    """The schedule as text, see `write_goal`."""
+    """The schedule as text; see `write_goal`."""
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
     job = Job([texts for texts, _ in rows])
     tags = _Tags(job)
@@ -40,7 +40,7 @@ def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:
 
 
 class _Tags:
-    """GOAL has no communicators: where a trace sends on several, every pair of communicator and tag becomes a tag of its own."""
+    """GOAL has no communicators: where a trace sends on several, every (communicator, tag) pair is mapped to a distinct tag."""
 
     def __init__(self, job: Job) -> None:
         ends = [e for t in job.trackers for e in (*t.sends, *t.recvs)]
@@ -51,7 +51,7 @@ class _Tags:
                 self.numbers[comm, tag] = len(self.numbers)
 
     def of(self, comm: int, tag: int) -> int | None:
-        """The tag in the schedule; None where one cannot be told (any tag of one communicator among several)."""
+        """The tag in the schedule; None where it is not determined (any tag of one communicator among several)."""
         if tag == ANY_TAG:
             return -1 if self.plain else None
         return tag if self.plain else self.numbers[comm, tag]
@@ -60,8 +60,8 @@ class _Tags:
 class _Writer:
     """One rank's schedule.
 
-    A blocking call requires the one before it; what only posts requires the blocking one before it and comes, by irequires, after the
-    posting before it; a wait makes the next call require what was waited for.
+    A blocking call requires the previous blocking call; a call that only posts requires the previous blocking call and follows the
+    previous posting by irequires; a wait makes the next call require the operations that were waited for.
     """
 
     def __init__(self, trace: Trace, job: Job, rank: int, numbers: list[int], tags: _Tags, losses: Losses, rate: float) -> None:
@@ -75,10 +75,10 @@ class _Writer:
         self.out: list[str] = []
         self.count = 0
         self.before: list[int] = []  # what the next operation requires
-        self.posted: int | None = None  # the operation begun last
+        self.posted: int | None = None  # the operation started last
         self.of_request: dict[int, list[int]] = {}  # line of the posting -> operations
         self.turn: dict[int, int] = {}
-        # By line: its place among all joint calls of its communicator, as `Job` counts them.
+        # By line: its index among all collective calls of its communicator, as `Job` counts them.
         self.turns = {members[rank]: turn for (_, turn), members in job.collectives.items() if rank in members}
         self.at = 0
 
@@ -89,7 +89,7 @@ class _Writer:
         self.count += 1
         me = self.count
         self.out.append(f"l{me}: {text}\n")
-        if len(self.before) > 4:  # a knot in place of many threads: the schedule stays in proportion to the trace
+        if len(self.before) > 4:  # one joining node instead of many edges: the schedule's size stays proportional to the trace's
             self.out[-1] = f"l{me}: calc 0\n"
             self.out += [f"l{me} requires l{b}\n" for b in self.before]
             self.before, self.posted = [me], None
@@ -103,7 +103,7 @@ class _Writer:
         return me
 
     def wait(self, ops: Sequence[int]) -> None:
-        """What comes next requires ``ops`` as well."""
+        """The next operation requires ``ops`` as well."""
         self.before = list(dict.fromkeys([*self.before, *ops]))
 
     def lines(self) -> list[str]:
@@ -167,7 +167,7 @@ class _Writer:
                              self.trace.files[self.rank], self.numbers[self.at])  # fmt: skip
         size = e.bytes
         if kind == "recv" and e.match is None:
-            # The tracker of this pass has not been matched; the job's has.
+            # The tracker of this pass has no matches; the job's has.
             found = next((o for o in _last(self.job.trackers[self.rank].recvs, self.at) if o.peer == e.peer and o.tag == e.tag), None)
             size = found.match.bytes if found is not None and found.match is not None else max(size, 0)
         peer = -1 if e.peer == ANY_SOURCE else e.peer
@@ -221,5 +221,5 @@ def _post(end: End) -> int:
 
 
 def _last(ends: Sequence[End], at: int) -> list[End]:
-    """The ends posted at a line, of a list in order of lines."""
+    """The operations posted at line ``at``, from a list in line order."""
     return list(ends[bisect_left(ends, at, key=_post) : bisect_right(ends, at, key=_post)])

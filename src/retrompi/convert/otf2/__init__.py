@@ -1,4 +1,4 @@
-"""OTF2, the archives of Score-P and others: traces are read, timelines are written."""
+"""OTF2, the archives of Score-P and other tracers: reads traces, writes timelines."""
 
 from __future__ import annotations
 

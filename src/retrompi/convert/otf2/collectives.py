@@ -1,7 +1,7 @@
-"""Collectives of OTF2 as actions: what the sizes of all members together tell of the counts.
+"""OTF2 collectives as actions: deriving the counts from the sizes recorded by all members.
 
-OTF2 keeps of a collective, for each rank, only how many bytes it sent and received in all. Writers differ in whether a rank that sends
-one buffer to n ranks has sent it once or n times; the members' records together tell which.
+OTF2 records for each rank of a collective only how many bytes it sent and received in total. Writers differ in whether a rank that sends
+one buffer to n ranks has sent it once or n times; the records of all members together determine which.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Instance:
         return self.members[rank].received if rank in self.members else 0
 
     def every(self, what: Callable[[int], int]) -> list[int]:
-        """A quantity of every rank."""
+        """A quantity of every rank, in rank order."""
         return [what(rank) for rank in range(self.size)]
 
 
@@ -63,7 +63,7 @@ def _allreduce(i: Instance, me: int, root: int) -> Line:
 
 def _prefix(name: str) -> Callable[[Instance, int, int], Line]:
     def line(i: Instance, me: int, root: int) -> Line:
-        # Some writers count what passes on: rank r receives r or r + 1 times the length; the least of them is the length itself.
+        # Some writers count forwarded data: rank r receives r or r + 1 times the length; the smallest is the length itself.
         some = [v for v in i.every(i.received) if v] or [v for v in i.every(i.sent) if v] or [0]
         return name, [min(some), 0, BYTE], None
 
@@ -71,7 +71,7 @@ def _prefix(name: str) -> Callable[[Instance, int, int], Line]:
 
 
 def _contributions(i: Instance, total: int) -> list[int] | None:
-    """What every rank puts in when all of it together is ``total``; the writer may have counted it once a receiver."""
+    """Every rank's contribution when they add up to ``total``; the writer may have counted it once per receiver."""
     sent = i.every(i.sent)
     if sum(sent) == total:
         return sent
@@ -161,7 +161,7 @@ def _even(total: int, n: int) -> list[int]:
 
 
 def _table(sent: list[int], received: list[int]) -> list[list[int]]:
-    """A table of pairs in proportion to what a rank sent and the other received; rows add up to what was sent."""
+    """A table of pairs in proportion to what one rank sent and the other received; row sums equal what was sent."""
     total = sum(received)
     table = []
     for value in sent:
@@ -197,7 +197,7 @@ PER_PEER = ("ALLTOALLV", "ALLTOALLW")
 
 
 def action(instance: Instance, me: int) -> Line | None:
-    """The line of rank ``me`` of the communicator; None for what is no data collective (making a handle, say)."""
+    """The line of rank ``me`` of the communicator; None for a collective without data (creating a handle, for example)."""
     record = instance.members[me]
     work = _WORK.get(record.op)
     return None if work is None else work(instance, me, record.root)

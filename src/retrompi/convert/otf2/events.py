@@ -1,7 +1,7 @@
-"""What an OTF2 archive says of MPI, read by the ``otf2`` library and freed from its types.
+"""MPI records of an OTF2 archive, read by the ``otf2`` library and independent of its types.
 
-`Archive` holds for each rank the MPI calls in order, each with the records within it. Python's binding reads some ten thousand records a
-second.
+`Archive` holds for each rank the MPI calls in order, each with the records inside it. The Python binding reads about ten thousand records
+a second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOBODY = 2**32 - 1
 
 @dataclass(frozen=True)
 class Communicator:
-    """A communicator: its number in the archive, its world ranks in order, those of the other side (an intercommunicator's), and
+    """A communicator: its number in the archive, its world ranks in order, those of the remote group (of an intercommunicator), and
     whether it is MPI_COMM_SELF."""
 
     ref: int
@@ -47,7 +47,7 @@ class Collective:
     sent: int
     received: int
     request: int | None = None
-    turn: int = -1  # its place among the collectives of the communicator on this rank
+    turn: int = -1  # index among the collectives of the communicator on this rank
 
 
 @dataclass(slots=True)
@@ -62,8 +62,8 @@ class MpiCall:
 
 @dataclass
 class Archive:
-    """The MPI calls by rank, the communicators by number, the windows (communicator) by number, the rank of every location of MPI,
-    records outside every rank, and how many of the records that the definitions promise were not read."""
+    """The MPI calls by rank, communicators and windows (their communicator) by number, the rank of every MPI location, the count of
+    records outside every rank, and how many of the records declared by the definitions were not read."""
 
     calls: list[list[MpiCall]]
     comms: dict[int, Communicator]
@@ -75,7 +75,7 @@ class Archive:
 
 
 def is_anchor(path: Path, data: bytes) -> bool:
-    """Whether a file is the anchor of an OTF2 archive: its magic stands behind two bytes; a damaged one is known by name."""
+    """Whether a file is the anchor of an OTF2 archive: its magic follows two bytes; a damaged anchor is recognised by its name."""
     return data[2:6] == b"OTF2" or path.suffix == ".otf2"
 
 
@@ -89,14 +89,14 @@ def read_archive(path: Path, progress: Callable[[int, int], None] | None = None)
         raise UsageError(MISSING, code="missing-tool") from None
     if not path.is_file():
         raise TraceError("no such OTF2 anchor file", str(path), code="not-found")
-    # The library complains in its own words and over several lines; one line of ours says what matters.
+    # The library prints its errors over several lines; we report one line.
     with _muted() as said:
         try:
             with reading.open(str(path)) as trace:
                 return _read(trace, otf2, path, progress)
         except TraceError:
             raise
-        except Exception as e:  # the library raises errors of its own, and those of Python for what does not fit together
+        except Exception as e:  # the library raises its own errors, and Python's for inconsistent content
             why = " ".join((said() or str(e) or type(e).__name__).split())
             raise TraceError(f"the otf2 library cannot read it: {why[:200]}", str(path), code="unreadable-file") from None
 
@@ -159,7 +159,7 @@ def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None
             record = kinds[kind](event, ops)
             if at.depth:
                 at.call.records.append(record)
-            else:  # archives without regions: a call of no length
+            else:  # archives without regions: a call of zero duration
                 archive.calls[rank].append(MpiCall("", event.time * tick, event.time * tick, [record]))
     promised = {location._ref: location.number_of_events for location in definitions.locations}
     archive.missing = sum(max(promised[ref] - n, 0) for ref, n in seen.items())
@@ -171,7 +171,7 @@ def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None
 
 
 class _Open:
-    """Where a location stands: the MPI call it is in, and how many regions deep."""
+    """State of a location: the MPI call it is in, and its region nesting depth."""
 
     def __init__(self) -> None:
         self.call = MpiCall("", 0.0, 0.0, [])
@@ -184,7 +184,7 @@ def _is_mpi(region: Any) -> bool:
 
 
 def _ranks(definitions: Any, otf2: Any, path: Path) -> dict[int, int]:
-    """Location -> rank of MPI_COMM_WORLD: the locations that MPI's communicators are made of, in their order."""
+    """Location -> rank of MPI_COMM_WORLD: the locations in MPI's communicators, in their order."""
     for group in definitions.groups:
         if group.group_type == otf2.GroupType.COMM_LOCATIONS and group.paradigm == otf2.Paradigm.MPI:
             return {location._ref: rank for rank, location in enumerate(group.members)}
@@ -209,7 +209,7 @@ Record = tuple[str, tuple[Any, ...]]
 
 
 def _kinds(otf2: Any) -> dict[Any, Callable[[Any, dict[int, str]], Record]]:
-    """Record types that matter -> (kind, plain values)."""
+    """Relevant record types -> (kind, plain values)."""
     e = otf2.events
 
     def op(value: Any, ops: dict[int, str]) -> str:

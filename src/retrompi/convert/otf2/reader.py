@@ -1,4 +1,4 @@
-"""OTF2 in: an archive of Score-P or another tracer as a time-independent trace."""
+"""OTF2 import: an archive of Score-P or another tracer as a time-independent trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SENDS = {
     "MPI_Send": "send", "MPI_Ssend": "Ssend", "MPI_Bsend": "bsend", "MPI_Rsend": "rsend",
     "MPI_Isend": "isend", "MPI_Issend": "ISsend", "MPI_Ibsend": "ibsend", "MPI_Irsend": "irsend",
 }  # fmt: skip
-# Calls that communicate or look, but leave no record of what about.
+# Calls that communicate or test, but leave no record of the request or message.
 SILENT = {
     "MPI_Probe": "OTF2 has no record of what it looked for", "MPI_Iprobe": "OTF2 has no record of what it looked for",
     "MPI_Mprobe": "OTF2 has no record of what it looked for", "MPI_Improbe": "OTF2 has no record of what it looked for",
@@ -41,10 +41,10 @@ def read_otf2(
     approximate: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """The texts of a trace, one a rank, of the archive whose anchor file is ``path``.
+    """The texts of a trace, one per rank, of the archive whose anchor file is ``path``.
 
-    ``rate`` in flop/s turns the time between MPI calls into computation; pieces shorter than ``shortest`` seconds are dropped.
-    ``approximate`` writes MPI_Alltoallv and Alltoallw, of which OTF2 keeps no counts a peer, with a table in proportion to what the ranks
+    ``rate`` in flop/s converts the time between MPI calls into computation; bursts shorter than ``shortest`` seconds are dropped.
+    ``approximate`` writes MPI_Alltoallv and Alltoallw, for which OTF2 has no per-peer counts, with a table in proportion to what the ranks
     sent and received; without it they are left out on all ranks and reported. Raises ``TraceError`` and ``UsageError`` (library missing).
     """
     archive = read_archive(path, progress)
@@ -57,7 +57,7 @@ def read_otf2(
 
 
 class _Job:
-    """What the ranks' records tell only together: communicators, and the members of every collective."""
+    """Information that needs the records of all ranks: communicators, and the members of every collective."""
 
     def __init__(self, archive: Archive, path: Path) -> None:
         self.archive = archive
@@ -102,7 +102,7 @@ class _Job:
                 self.numbers.setdefault(ref, len(self.numbers) + (archive.world is None))
         everybody = {ref: c.group + (c.remote or ()) for ref, c in archive.comms.items()}
         self.in_place = {ref for ref in self.numbers if made[ref] == len(everybody[ref]) and archive.comms[ref].remote is None}
-        # Collectives in which some member shows a communicator that it made.
+        # Collectives in which some member's record shows the communicator that it created.
         self.makings: set[tuple[int, int]] = set()
         for calls in archive.calls:
             for call in calls:
@@ -130,7 +130,7 @@ class _Job:
 
 
 class _Rank:
-    """The translation of one rank's calls."""
+    """Converts one rank's calls."""
 
     def __init__(self, job: _Job, rank: int, path: Path, losses: Losses, rate: float, shortest: float, approximate: bool) -> None:
         self.job = job
@@ -139,7 +139,7 @@ class _Rank:
         self.approximate = approximate
         self.out = Script(rank, rate, shortest)
         self.requests = Requests()
-        self.open: dict[int, tuple[int, tuple[int, ...]]] = {}  # OTF2's request -> identity, key of its wait
+        self.open: dict[int, tuple[int, tuple[int, ...]]] = {}  # OTF2's request -> identifier, key of its wait
         self.arrivals: dict[int, deque[tuple[Any, ...] | None]] = defaultdict(deque)
         self.collectives: dict[int, deque[Collective]] = defaultdict(deque)
         self.place = ""
@@ -174,7 +174,7 @@ class _Rank:
 
     def text(self) -> str:
         calls = self.job.archive.calls[self.rank]
-        # A tracer that begins within the program, or writes no regions, has no MPI_Init.
+        # A trace that starts inside the program, or has no regions, has no MPI_Init.
         started = any(c.name in ("MPI_Init", "MPI_Init_thread") for c in calls)
         if not started:
             self.begin()
@@ -282,7 +282,7 @@ class _Rank:
                      comm=self.attr(ref))  # fmt: skip
 
     def receive(self, call: MpiCall, request: int) -> None:
-        """A receive is posted: what it asks for stands in the record of its arrival."""
+        """A receive is posted: its source and tag are in the record of its completion."""
         if not self.arrivals[request]:
             self.lost(call, "a receive that never completes says nothing of itself")
             return
@@ -344,7 +344,7 @@ class _Rank:
         self.out.add(name, *arguments, req=req, comm=self.attr(record.comm))
 
     def creation(self, call: MpiCall) -> None:
-        """MPI_Comm_split and its like: at its place where all members' records show it, else the communicator was made at the start."""
+        """MPI_Comm_split and similar: kept in place if all members' records show it, else the communicator exists from the start."""
         made = next((v[0] for k, v in call.records if k == "comm"), None)
         over = next((v[0].comm for k, v in call.records if k == "coll" and v[0].op in HANDLES), None)
         if any(k == "win_create" for k, _ in call.records):
@@ -410,7 +410,7 @@ class _Rank:
         if window is None:
             self.lost(call, "OTF2 has no record of the window")
         else:
-            # The target is not recorded; to complete everything takes at least as long.
+            # The target is not recorded; completing all targets takes at least as long.
             self.out.add("Win_flush_local_all" if "local" in call.name else "Win_flush_all", win=window)
 
     def silent(self, call: MpiCall) -> None:

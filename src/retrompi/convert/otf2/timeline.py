@@ -1,8 +1,8 @@
 """A timeline as an OTF2 archive, by the `otf2` package of PyPI (``pip install retrompi[otf2]``).
 
-Every rank, proxy and daemon is a location in a location group of its own; hosts are nodes of the system tree. Calls of ranks are
-regions, the states inside them are regions as well; messages of the program are MpiSend and MpiRecv, collectives MpiCollectiveBegin
-and -End with their communicator. The clock ticks in picoseconds.
+Every rank, proxy and daemon is a location in its own location group; hosts are nodes of the system tree. Calls of ranks and the states
+inside them are regions; messages of the program are MpiSend and MpiRecv, collectives MpiCollectiveBegin and -End with their
+communicator. The clock ticks in picoseconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_ROOT = 2**32 - 1
 
 
 def available() -> bool:
-    """Whether the package is there."""
+    """Whether the package is installed."""
     try:
         import otf2  # noqa: F401
     except ImportError:
@@ -43,7 +43,10 @@ def available() -> bool:
 
 
 def write(timeline: Timeline, folder: Path) -> list[str]:
-    """Write the archive ``folder``/traces.otf2; returns what the format cannot say. UsageError without the package or when it exists."""
+    """Write the archive ``folder``/traces.otf2; returns what the format cannot express.
+
+    Raises UsageError when the package is missing or the archive exists.
+    """
     try:
         import otf2
         from otf2 import enums
@@ -90,7 +93,7 @@ def _mpi_name(op: str) -> str:
 
 
 def _communicators(make: Any, enums: Any, t: Timeline, locations: list[Any]) -> dict[int, tuple[Any, dict[int, int]]]:
-    """Place in `Timeline.comms` -> (definition, rank of the world -> rank there); intercommunicators are told as the world."""
+    """Index in `Timeline.comms` -> (definition, world rank -> rank there); intercommunicators are written as the world."""
     make.group("ranks", group_type=enums.GroupType.COMM_LOCATIONS, paradigm=enums.Paradigm.MPI, members=locations)
     out: dict[int, tuple[Any, dict[int, int]]] = {}
     world = {r: r for r in range(t.ranks)}
@@ -106,7 +109,7 @@ def _communicators(make: Any, enums: Any, t: Timeline, locations: list[Any]) -> 
 
 
 def _calls(t: Timeline, events: list[list[tuple[int, int, Any]]], place: list[int], ops: Any, states: Any, comms: Any, enums: Any) -> None:
-    """Regions: order at one time is receive (-1), leave (0..2), what takes no time (3), enter (5..7), send (8), so that they nest."""
+    """Regions: order at equal times is receive (-1), leave (0..2), zero duration (3), enter (5..7), send (8), so that they nest."""
     cuts: dict[int, list[int]] = {}
     c = t.calls
     for i in range(len(c)):
@@ -115,7 +118,7 @@ def _calls(t: Timeline, events: list[list[tuple[int, int, Any]]], place: list[in
         if end > begin:
             cuts.setdefault(place[c.rank[i]], []).extend((begin, end))
         instant = end == begin
-        # What takes no time stands between the leaves and the enters of its moment.
+        # Zero-duration regions come between the leaves and the enters of the same time.
         mine.append((begin, 3 if instant else 5, _enter(region)))
         name = _COLLECTIVES.get(t.ops[c.op[i]].lower())
         known = comms.get(c.comm[i])

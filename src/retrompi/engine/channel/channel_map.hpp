@@ -1,4 +1,4 @@
-// The first hops of a process towards the ranks it has to do with. A rank of thousands talks to a few, so they are made on first use.
+// The first hops of a process towards the ranks it communicates with. One rank of thousands talks to a few, so they are created on first use.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,15 +9,15 @@ namespace retrompi {
 class Chan;
 class Proc;
 
-/// Who makes the channels between a process and a rank when they are first used.
+/// Creates the channels between a process and a rank on first use.
 class ChannelMaker {
  public:
   virtual ~ChannelMaker() = default;
-  /// Puts what there is into the maps of `from` and of rank `to`.
+  /// Creates the channels between the two and enters them into the maps of `from` and of rank `to`.
   virtual void connect(Proc& from, size_t to) = 0;
 };
 
-/// Rank -> channel, by open addressing. Where there is a maker, a channel that is missing is made when it is asked for.
+/// Rank -> channel, by open addressing. With a maker, a missing channel is created when it is looked up.
 class ChannelMap {
  public:
   /// `owner`: the process whose channels these are.

@@ -18,18 +18,18 @@ class Congestion {
   [[nodiscard]] int64_t ssthresh() const { return ssthresh_; }
   [[nodiscard]] int dupacks() const { return dupacks_; }
 
-  /// `bytes` that were not acknowledged before are: slow start below `ssthresh`, a segment a round trip above it.
+  /// `bytes` are newly acknowledged: slow start below `ssthresh`, a segment a round trip above it.
   void on_ack(int64_t bytes) {
     if (cwnd_ >= kUnlimited) return;
     cwnd_ += cwnd_ < ssthresh_ ? std::min(bytes, mss_) : std::max<int64_t>(1, mss_ * mss_ / cwnd_);
     if (cwnd_ >= rcvbuf_ && cwnd_ >= ssthresh_) cwnd_ = kUnlimited;
   }
-  /// The retransmission timer has ended with `flight` bytes unacknowledged.
+  /// The retransmission timer has expired with `flight` bytes unacknowledged.
   void on_timeout(int64_t flight) {
     halve(flight);
     cwnd_ = mss_;
   }
-  /// Counts an acknowledgement of nothing new; true at the `limit`th, which asks for a fast retransmit.
+  /// Counts a duplicate acknowledgement; true at the `limit`th, which triggers a fast retransmit.
   [[nodiscard]] bool on_duplicate_ack(int limit) { return ++dupacks_ == limit; }
   /// The oldest segment is sent again without waiting for the timer.
   void on_fast_retransmit(int64_t flight) {

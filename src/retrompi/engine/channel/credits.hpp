@@ -1,14 +1,14 @@
-// Credit flow control above a connection, as in Illinois Fast Messages: a sender has so many packets that the receiver has not taken in.
+// Credit flow control above a connection, as in Illinois Fast Messages: limits a sender's packets that the receiver has not taken in yet.
 #pragma once
 #include "channel/tcp.hpp"
 
 namespace retrompi {
 
-/// The credits of one direction. The receiver returns them in packets of the other direction, or in an update of their own once it owes
+/// The credits of one direction. The receiver returns them in packets of the other direction, or in a separate update once it owes
 /// half of them; a lost update is sent again after the connection's timeout.
 class Credits {
  public:
-  /// `total` 0: there is no such limit.
+  /// `total` 0: no limit.
   Credits(Chan& chan, TcpConnection& tcp, int32_t total) : chan_(chan), tcp_(tcp), total_(total), available_(total) {}
 
   [[nodiscard]] bool limited() const { return total_ > 0; }
@@ -28,9 +28,9 @@ class Credits {
   }
 
   // ---- the receiver
-  /// A packet has been taken in; true when an update of its own is due.
+  /// A packet has been taken in; true when a separate update is due.
   [[nodiscard]] bool owe() { return ++owed_ >= std::max(1, total_ / 2); }
-  /// What is owed, and is owed no longer.
+  /// Returns the credits owed and clears them.
   int32_t pay() {
     const int32_t n = owed_;
     owed_ = 0;

@@ -1,4 +1,4 @@
-// A channel that is its sampled curve: overheads at both ends, a transit time, and ports whose occupation is the only
+// A channel that follows a sampled curve: overheads at both ends, a transit time, and ports whose occupation is the only
 // contention. No packets, no wire, no operating system: three events a message.
 #include "channel/curve_law.hpp"
 #include "mpi/rank.hpp"

@@ -1,5 +1,5 @@
-// The curve rung's law: what a message takes by its size, what it occupies and what it waits for. The engine's channels (curve.cpp) and
-// those of the SMPI plug-in (measure/smpi/native/law.hpp) follow this one; all else of them, who runs meanwhile, is their own.
+// The law of the curve rung: how long a message of a given size takes, what it occupies and what it waits for. The engine's channels (curve.cpp) and
+// those of the SMPI plug-in (measure/smpi/native/law.hpp) both follow it; scheduling around it is up to each of them.
 #pragma once
 #include <cmath>
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace retrompi {
 
-/// What the mechanism did with a message of `size` bytes, in picoseconds on the hosts themselves: work of the sender, from its end
+/// What the mechanism rung measured for a message of `size` bytes, in picoseconds on the hosts themselves: work of the sender, from its end
 /// to the beginning of the receiver's, work of the receiver; how long a channel, one direction of a port, a whole port
 /// and the wire that all hosts share are busy.
 struct CurvePoint {
@@ -27,7 +27,7 @@ struct CurveTable {
     if (hi == points.begin()) return *hi;
     if (hi == points.end()) {
       if (points.size() == 1) return points.back();
-      --hi;  // beyond the last point its rate goes on
+      --hi;  // beyond the last point, extrapolate its rate
     }
     const CurvePoint &a = *(hi - 1), &b = *hi;
     const double x = static_cast<double>(size - a.size) / static_cast<double>(b.size - a.size);
@@ -41,7 +41,7 @@ struct CurveTable {
             mix(a.both, b.both),
             mix(a.wire, b.wire)};
   }
-  /// Why a message is not carried; empty: it is.
+  /// Why a message is not carried; empty if it is.
   [[nodiscard]] std::string refusal(int64_t bytes, int32_t from) const {
     if (bytes < limit) return {};
     return "a message of " + std::to_string(bytes) + " B from rank " + std::to_string(from) + ": the mechanism did not carry one of " +
@@ -50,7 +50,7 @@ struct CurveTable {
 };
 
 struct CurvePort {
-  Ps out = 0, in = 0, any = 0;  // until when the one-way stream out of it, into it, and the sum of both keep it busy
+  Ps out = 0, in = 0, any = 0;  // busy until: outgoing stream, incoming stream, both together
 };
 
 /// From one rank to another.
@@ -61,7 +61,7 @@ class CurveLane {
 
   const CurveTable& table;
 
-  /// Messages of a pair tend to be of one size.
+  /// Caches the last size: messages of a pair tend to have one size.
   const CurvePoint& point(int64_t size) {
     if (size != known_.size) {
       known_ = table.at(size);
@@ -74,7 +74,7 @@ class CurveLane {
   };
   /// Books the ports for a message that is ready at `now`.
   Trip depart(Ps now, const CurvePoint& p) {
-    // What a message does not occupy it neither waits for nor keeps from others: it may itself begin late, for want of a port.
+    // A message neither waits for nor blocks a resource it does not occupy: it may itself begin late, for want of a port.
     Ps start = std::max(now, free_);
     if (p.port > 0) start = std::max({start, from_->out, to_->in});
     if (p.both > 0) start = std::max({start, from_->any, to_->any});
@@ -85,7 +85,7 @@ class CurveLane {
     if (p.wire > 0) wire_->any = start + p.wire;
     return {start, arrival(start + p.transit)};
   }
-  /// Of what would be there at `t`: messages of a pair do not overtake.
+  /// Arrival time of a message that would arrive at `t`: messages of a pair do not overtake each other.
   Ps arrival(Ps t) { return last_ = std::max(t, last_); }
 
  private:

@@ -61,16 +61,16 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     Packet p;
     int32_t tries;
     bool acked;
-    uint32_t timer;        // only the newest timer counts
+    uint32_t timer;        // generation: only the latest timer counts
     bool fetched = false;  // taken in by the receiver
-    Ps armed = 0;          // when the timer was set, and by whom
+    Ps armed = 0;          // when the timer was set, and by which cause
     Cause by{};
   };
   struct Shipped {  // a datagram, or an acknowledgement
     Proc* sender = nullptr;
     uint8_t kind = 0;
     uint32_t seq = 0;
-    int64_t frames = 0;  // still on their way
+    int64_t frames = 0;  // still in flight
     bool lost = false;
   };
   struct Part {  // a frame of it
@@ -91,8 +91,8 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     co_await from.thread.run(call(from), Stage::Syscall);
     co_await from.thread.run(copy, Stage::Copy);
     Out* o = find(seq);
-    if (!o || o->acked) co_return;  // acknowledged while we were busy sending it again
-    // The retry timer is a timed wait of the daemon: it ends on a clock tick; it doubles with each try.
+    if (!o || o->acked) co_return;  // acknowledged while it was being retransmitted
+    // The retry timer is a timed wait of the daemon: it ends on a clock tick and doubles with each try.
     o->armed = world.loop.now;
     o->by = world.anatomy.current;
     const Ps due = h.spec.next_tick(world.loop.now + (spec.timeout << std::min(o->tries, 6)));
@@ -104,13 +104,13 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     }
   }
 
-  /// Hands a datagram to the sending kernel; IP cuts it into frames, and it is there when all of them are: on a wire that is shared a
-  /// short last one may come before longer ones.
+  /// Hands a datagram to the sending kernel; IP fragments it into frames, and it has arrived when all of them have: on a shared wire, a
+  /// short last one may arrive before longer ones.
   void ship(Proc& sender, uint8_t kind, uint32_t seq, int64_t bytes) {
     Host& h = sender.host;
     const int64_t payload = world.net->mtu() - 20;
     int64_t left = bytes + kUdpHeader;
-    // Losing any fragment loses the datagram, so the draw is once a datagram.
+    // Losing any fragment loses the datagram, so there is one random draw per datagram.
     const bool lost = spec.loss > 0 && common.rng.uniform() < spec.loss;
     const bool late = spec.reorder > 0 && common.rng.uniform() < spec.reorder;
     const uint32_t whole = take(shipped_, free_shipped_);
@@ -157,7 +157,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
   }
   void on_in(uint32_t slot) { gone(slot, false); }
   void on_lost(uint32_t slot) { gone(slot, true); }
-  /// A frame is no longer on its way. Without one of its frames IP cannot put a datagram together.
+  /// A frame has arrived or is lost. IP cannot reassemble a datagram without all of its frames.
   void gone(uint32_t slot, bool lost) {
     const Part part = parts_[slot];
     free_.push_back(slot);
@@ -188,7 +188,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, o->p, bytes, false))) : 0;
     co_await to.thread.run(call(to), Stage::Syscall);
     co_await to.thread.run(copy, Stage::Copy);
-    // Acknowledge whatever comes, also what came before: the first acknowledgement may have been lost.
+    // Acknowledge every datagram, duplicates included: the first acknowledgement may have been lost.
     co_await to.thread.run(call(to), Stage::Syscall);
     ship(to, kAck, seq, spec.header);
     o = find(seq);

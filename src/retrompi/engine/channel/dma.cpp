@@ -26,9 +26,9 @@ class DmaChan final : public ChanOf<DmaSpec> {
 
   Task push(Packet p) override {
     Host& h = from.host;
-    const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, which the receiver has named
+    const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, whose address the receiver has sent
     if (!direct && p.kind == Packet::Data && spec.slots > 0) {
-      // A place in the receiver's memory for what it has not asked for.
+      // A buffer in the receiver's memory for data it has not requested.
       if (!(free_slots_ > 0)) co_await from.until([this] { return free_slots_ > 0; }, spec.space_wait, spec.progress);
       --free_slots_;
       assert(free_slots_ >= 0);
@@ -38,7 +38,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     const Ps copy = direct ? 0 : static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     co_await from.thread.run(lib, Stage::Library);
     if (copy > 0) co_await from.thread.run(copy, Stage::Copy);
-    // Both ends make their memory known to the card: the receiver before it answers, the sender before its data leave.
+    // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave.
     if (p.kind == Packet::Cts || direct) {
       const int64_t pages = (p.m->bytes + spec.page - 1) / spec.page;
       co_await from.thread.run(h.scaled(spec.pin + pages * spec.pin_page), Stage::Syscall);
@@ -87,7 +87,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     flying_[seq - base_].arrived = true;
     land();
   }
-  /// Nobody sends it again: neither the card nor the library keeps what has left (docs/sharing.md).
+  /// There is no retransmission: neither the card nor the library keeps a copy of sent data (docs/sharing.md).
   void on_lost(uint32_t seq) {
     Flying& f = flying_[seq - base_];
     f.arrived = f.lost = true;
@@ -95,7 +95,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     land();
   }
   void land() {
-    // One path, one order: a short message does not pass a long one that left before it.
+    // Messages on one path stay in order: a short one does not overtake a long one sent before it.
     while (!flying_.empty() && flying_.front().arrived) {
       const Flying f = flying_.front();
       flying_.pop_front();

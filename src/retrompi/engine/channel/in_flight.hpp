@@ -1,4 +1,4 @@
-// What is on its way between two kernels, in the order in which it set out.
+// Data in flight between two kernels, in the order in which they were sent.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -10,8 +10,8 @@
 
 namespace retrompi {
 
-/// A queue from which elements may also leave out of turn. On the simulated wire a small frame may overtake a large one, which the frames of
-/// an Ethernet do not: whatever arrives delivers the element that is due next, and only what is lost leaves by itself.
+/// A queue from which elements may also leave out of order. On the simulated wire a small frame may overtake a large one, which the frames of
+/// an Ethernet do not: any arrival delivers the element that is due next, and only lost elements leave separately.
 template <class T>
 class InFlight {
  public:
@@ -21,7 +21,7 @@ class InFlight {
     entry(n_++) = {x, ++ids_};
     return ids_;
   }
-  /// The frame `id` has arrived: returns the first element; those up to `id` move to the frame behind theirs.
+  /// The frame `id` has arrived: returns the first element; those up to `id` each move to the next frame.
   T arrived(uint32_t id) {
     const T first = entry(0).what;
     const size_t at = find(id);
@@ -69,7 +69,7 @@ class InFlight {
     head_ = (head_ + 1) & (ring_.size() - 1);
     --n_;
   }
-  std::vector<Entry> ring_;  // a power of two of places, of which `n_` from `head_` on are taken
+  std::vector<Entry> ring_;  // size is a power of two; `n_` entries from `head_` on are in use
   size_t head_ = 0, n_ = 0;
   uint32_t ids_ = 0;
 };

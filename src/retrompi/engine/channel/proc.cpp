@@ -9,14 +9,14 @@ Task Proc::absorb() {
 }
 
 Task Proc::post(Chan& c, Packet p) {
-  if (c.busy) {  // asked for while half a packet is written: goes out right after it
+  if (c.busy) {  // requested while a packet is half written: goes out right after it
     c.deferred.push_back(p);
     return {};
   }
   return write(c, p);
 }
 
-/// A packet is queued for a channel; where message paths are recorded it has a number from now on.
+/// A packet is queued for a channel; where message paths are recorded, it is numbered here.
 int32_t Proc::begin_transit(const Chan& c, const Packet& p) {
   MessagePath& j = world.anatomy.path;
   if (!j.on) return -1;
@@ -49,7 +49,7 @@ Task Forwarder::main() {
       pending_.pop_front();
       co_await thread.run(host.scaled(cost), Stage::Library);
       Chan& c = *next[static_cast<size_t>(p.to)];
-      // A packet that is too long for the next hop is split again; one piece at least, for headers alone.
+      // A packet too long for the next hop is split again; at least one piece, even if it has only headers.
       int64_t left = p.bytes;
       bool first = p.first;
       do {

@@ -26,7 +26,7 @@ class Chan;
 class Proc;
 struct Request;
 
-/// One MPI message on its way.
+/// One MPI message in flight.
 struct Message {
   int32_t src = 0, dst = 0, tag = 0, ctx = 0;
   int64_t bytes = 0;
@@ -36,14 +36,14 @@ struct Message {
   Request* sreq = nullptr;               // the sender's request, until it is complete
   Request* rreq = nullptr;               // the receive that matched
   int64_t arrived = 0;                   // payload that has reached the receiving process
-  int64_t unexpected_bytes = 0;          // of it, what waits in the library's own memory for a receive
-  bool ack_sent = false, acked = false;  // a synchronous send's match: told by the receiver, heard by the sender
+  int64_t unexpected_bytes = 0;          // of these, bytes in the library's memory waiting for a receive
+  bool ack_sent = false, acked = false;  // a synchronous send's match: acknowledged by the receiver, seen by the sender
   bool send_complete = false;            // the sender has nothing more to do with it
   bool sent_all = false, delivered = false;
-  bool lost = false;        // a part of it, and nobody sends it again
-  uint32_t line = 0;        // of the call that sent it, in its sender's trace
-  Ps at = 0;                // when that was
-  Ps unexpected_since = 0;  // when the library began to keep it for a receive
+  bool lost = false;        // a part of it is lost and is not retransmitted
+  uint32_t line = 0;        // trace line of the call that sent it
+  Ps at = 0;                // time of that call
+  Ps unexpected_since = 0;  // since when the library has buffered it for a receive
   int64_t number = -1;      // in the timeline
   struct PoolPacket {
     Chan* chan;
@@ -67,7 +67,7 @@ struct Packet {
   int32_t transit = -1;  // through the channel that it is in, in the message path
 };
 
-/// The curves between the ranks of one job: which one a pair follows is a matter of the two ranks' classes.
+/// The curves between the ranks of one job: the classes of the two ranks determine which one a pair follows.
 struct CurveSet {
   std::vector<size_t> classes;           // rank -> class
   std::vector<std::vector<int32_t>> of;  // class of the sender, class of the receiver -> table, -1: none
@@ -77,16 +77,16 @@ struct CurveSet {
 
 /// One-sided operations between two ranks, as the model states them.
 struct RmaSpec : OneSidedSpec {
-  bool there = false;  // false: the runtime has none
+  bool there = false;  // whether the runtime has them
 };
 
-/// What takes up room of a limited resource.
+/// An occupant of a limited resource.
 struct Occupant {
   const Message* m;
   int64_t bytes;  // of the resource
   Ps since;
 };
-/// A resource that can be full, and what fills it.
+/// A resource that can be full, and what occupies it.
 struct Resource {
   std::string name;   // "the shared memory pool of server"
   int64_t total = 0;  // in `unit`
@@ -100,15 +100,15 @@ struct Token {
   uint32_t seq = 0;
 };
 
-/// What a run adds up.
+/// Counters of a run.
 struct Counters {
   int64_t messages = 0, bytes = 0, packets = 0, frames = 0, delivered = 0, delivered_bytes = 0, retransmissions = 0, duplicates = 0;
-  int64_t lost = 0;                      // frames, on something that was down
-  int64_t own_bytes = 0;                 // of the messages that the program itself sends, not its collectives
+  int64_t lost = 0;                      // frames lost on a failed component
+  int64_t own_bytes = 0;                 // bytes of point-to-point messages, without collectives
   std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
 };
 
-/// Everything the parts of one simulation share.
+/// State shared by all parts of one simulation.
 struct World {
   Loop loop;
   Anatomy anatomy;
@@ -116,7 +116,7 @@ struct World {
   std::unique_ptr<Wire> wire;
   std::unique_ptr<Net> net;
   std::deque<std::unique_ptr<Proc>> procs;  // of all jobs
-  int32_t channels = 0;                     // made so far
+  int32_t channels = 0;                     // created so far
 };
 
 /// What the processes of one job have in common, ranks and others.
@@ -128,7 +128,7 @@ struct Common {
   CallProfile* profile = nullptr;
   int64_t unexpected_limit = 0;  // bytes of library memory for unexpected messages; 0: only the machine's
   double compute_scale = 1;      // of every amount of computation in the trace
-  double memory_share = 0;       // share of a computation spent on the memory bus that the processors of a host have in common
+  double memory_share = 0;       // share of a computation spent on the host's shared memory bus
   std::vector<Lock> pool_locks;  // host -> of the shared memory that runtimes guard by one lock
 };
 
@@ -149,22 +149,22 @@ class Proc {
   WaitPolicy idle;  // how it waits for packets
   std::deque<Token> inbox;
 
-  /// Takes one token from the inbox and does what it asks.
+  /// Takes one token from the inbox and handles it.
   Task absorb();
-  /// Sends a packet over a channel, after those that are already waiting for it.
+  /// Sends a packet over a channel, after those already queued for it.
   Task post(Chan& c, Packet p);
   Task write(Chan& c, Packet p);
   [[nodiscard]] int32_t begin_transit(const Chan& c, const Packet& p);
   /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
-  /// A process that only puts the packet somewhere does so here and returns true.
+  /// A process that only stores the packet does so here and returns true.
   virtual bool take(const Packet&) { return false; }
-  /// Asked before a packet is copied out of shared memory: true leaves it there.
+  /// Called before a packet is copied out of shared memory: true leaves it there.
   virtual bool leave_in_pool(const Packet&) { return false; }
-  /// The last byte of a message has left the sending process's hands.
+  /// The last byte of a message has left the sending process.
   virtual void sent(Message&) {}
   void arrive(Token t, bool immediate, bool network = false) {
-    if (thread.dead()) return;  // nobody is there to take it
+    if (thread.dead()) return;  // a dead process takes nothing
     inbox.push_back(t);
     thread.signal(immediate, network);
   }
@@ -196,21 +196,21 @@ class Chan {
   Chan(const Chan&) = delete;
   Chan& operator=(const Chan&) = delete;
   virtual Task push(Packet p) = 0;
-  /// Deals with one token in the receiving process (or, for acknowledgements and timers, in the sending one).
+  /// Handles one token in the receiving process (or, for acknowledgements and timers, in the sending one).
   virtual Task pull(Token t) = 0;
   /// Copies out and frees a packet that was left in the pool.
   virtual Task fetch(Message&, Message::PoolPacket) { co_return; }
-  /// Whether it tells by itself when a message has left the sender's hands; else that is when `push` returns.
+  /// Whether it reports when a message has left the sender; otherwise the message has left when `push` returns.
   [[nodiscard]] virtual bool tells_sent() const { return false; }
   /// What a sender may have to wait for, if anything.
   [[nodiscard]] virtual std::optional<Resource> resource() const { return std::nullopt; }
-  /// Whether the sender waits for room on this channel now.
+  /// Whether the sender is waiting for space on this channel.
   [[nodiscard]] bool full() const { return busy && from.thread.waits_for(WaitFor::Room) && no_room(); }
   [[nodiscard]] virtual bool no_room() const { return false; }
   /// Largest payload of a packet of a message.
   [[nodiscard]] virtual int64_t packet_of(const Message&) const { return spec.packet; }
 
-  /// What is done from here on is done for this, which goes from one end's host to the other's; `back`: against the channel's direction.
+  /// Attributes the following work to this item, which travels between the hosts of both ends; `back`: against the channel's direction.
   void attribute(NetworkPacket::Kind kind, int64_t bytes, bool back = false, int32_t transit = -1) {
     const auto a = static_cast<int32_t>(from.host_index), b = static_cast<int32_t>(to.host_index);
     world.anatomy.attribute({kind, number, back ? b : a, back ? a : b, bytes, transit});
@@ -218,7 +218,7 @@ class Chan {
 
   World& world;
   Common& common;
-  const MediumSpec& spec;  // what all media have; a channel of one has its own besides (ChanOf)
+  const MediumSpec& spec;  // fields common to all media; ChanOf has those of one medium
   const Medium medium;
   Proc& from;
   Proc& to;
@@ -227,14 +227,14 @@ class Chan {
   std::deque<Packet> deferred;
 
  protected:
-  // The transit of a packet. A channel says when it begins to copy one in or out, where that is not at once.
+  // The transit of a packet. A channel reports when it begins to copy one in or out, if that is not immediately.
   void copy_in_begins(const Packet& p) { world.anatomy.path.copy_in_begins(p.transit, world.loop.now); }
   void copy_in_ends(const Packet& p) { world.anatomy.path.copy_in_ends(p.transit, world.loop.now); }
   void copy_out_begins(const Packet& p) { world.anatomy.path.copy_out_begins(p.transit, world.loop.now); }
   void copy_out_ends(const Packet& p) { world.anatomy.path.copy_out_ends(p.transit, world.loop.now); }
 };
 
-/// A channel with what is declared of its medium (spec/media.py).
+/// A channel with the declared parameters of its medium (spec/media.py).
 template <class Spec>
 class ChanOf : public Chan {
  public:
@@ -248,12 +248,12 @@ class ChanOf : public Chan {
     const double user = p.m ? spec.ws_message * static_cast<double>(p.m->bytes) + channel : channel;
     return in ? host.copy_time(bytes, user, channel) : host.copy_time(bytes, channel, user);
   }
-  /// The same where sender and receiver run on cores of their own.
+  /// The same where sender and receiver run on different cores.
   [[nodiscard]] CopyCost copy_cost(const Packet& p, bool in) const {
     const Kinship kin = from.host.kinship(from.core, to.core);
     const auto n = static_cast<double>(p.m ? p.m->bytes : p.bytes), packet = static_cast<double>(p.bytes);
     const double ring = std::max(spec.ws_fixed, spec.ws_packet * packet), passing = std::min(ring, n);
-    // Source and destination share a cache, or each has one to itself.
+    // Source and destination share a cache, or each has a private one.
     const double buffers = kin == Kinship::Bus ? spec.ws_message / 2 : spec.ws_message;
     CopySide user{.near = n + passing + static_cast<double>(spec.header), .set = buffers * n + passing};
     CopySide channel{.near = ring, .set = ring + buffers * std::min(ring, n), .held = CopySide::Dirty};
@@ -283,7 +283,7 @@ class Forwarder : public Proc {
 
 class SharedPool;
 class SlotRing;
-/// Whose slots a ring hands out: those of a hop, of a process, of a pair of them; and to which role.
+/// The owner of a ring's slots (a hop, a process, a pair of processes), and the role that uses them.
 using RingKey = std::tuple<const MediumSpec*, const Proc*, const Proc*, std::string>;
 /// What the channels of one job share: the pool of a host, the slots of a ring, the ports of a curve.
 struct SharedParts {

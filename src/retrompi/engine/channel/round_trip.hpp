@@ -17,7 +17,7 @@ class RoundTripTime {
     seq_ = seq;
     started_ = now;
   }
-  /// Karn's algorithm: the round trip of a segment that was sent twice says nothing.
+  /// Karn's algorithm: a retransmitted segment gives no valid round-trip sample.
   void cancel() { seq_ = -1; }
   /// Everything before `ack` is acknowledged.
   void acknowledged(int64_t ack, Ps now) {

@@ -5,7 +5,7 @@ namespace retrompi {
 
 namespace {
 
-/// What the two kinds have in common: copy in, link, signal; copy out, free.
+/// Common to both kinds: copy in, link, signal; copy out, free.
 template <class Spec, class Memory>
 class SharedChan final : public ChanOf<Spec> {
   using Base = ChanOf<Spec>;
@@ -61,7 +61,7 @@ class SharedChan final : public ChanOf<Spec> {
     queue_.push_back({p, buffer, world.loop.now});
     copy_in_ends(p);
     to.arrive({this, 0, 0}, spec.by_event);
-    if (spec.until_taken) {  // the one buffer is not given up before the receiver has emptied it
+    if (spec.until_taken) {  // the single buffer is held until the receiver has emptied it
       const int64_t mine = ++filled_;
       co_await from.until([this, mine] { return emptied_ >= mine; }, spec.space_wait, spec.progress);
     }
@@ -199,7 +199,7 @@ std::unique_ptr<Chan> make_chan(World& w, SharedParts& shared, const PoolSpec& s
 }
 
 std::unique_ptr<Chan> make_chan(World& w, SharedParts& shared, const RingSpec& s, Proc& a, Proc& b) {
-  // A message that must be alone is alone in the ring of its pair. The region of a proxy is not that of the ranks.
+  // A message that must be alone is alone in the ring of its pair. A proxy's region is separate from that of the ranks.
   auto& slot =
       shared.rings[{s.one_message || s.slots_of_sender ? &s : nullptr, s.slots_of_sender ? &a : &b, s.one_message ? &a : nullptr, s.between.from}];
   if (!slot) slot = std::make_shared<SlotRing>(s.slots);

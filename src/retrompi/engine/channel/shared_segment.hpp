@@ -1,4 +1,4 @@
-// What a host's processes share: p4's pool of size classes, and a ring of packet slots. Both only count; the time is the channel's.
+// Memory shared by a host's processes: p4's pool of size classes, and a ring of packet slots. Both only keep count; the channel models time.
 #pragma once
 #include "channel/proc.hpp"
 
@@ -12,7 +12,7 @@ class SharedPool {
   SharedPool(int64_t bytes, int64_t prefix, std::vector<int64_t> classes)
       : total_(bytes), rest_(bytes), prefix_(prefix), classes_(std::move(classes)), free_(classes_.size()) {}
 
-  /// Returns a handle or -1 when there is no room now.
+  /// Returns a handle, or -1 when there is no space now.
   int32_t take(int64_t bytes, const Message* m, Ps now) {
     const auto k = class_of(bytes);
     if (k >= classes_.size()) {

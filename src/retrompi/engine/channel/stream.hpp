@@ -1,5 +1,5 @@
-// A channel that is a stream socket: packets are written to it as bytes and found again by the reader. How a library drives its sockets is
-// a class of its own for each style (stream_blocking.cpp, stream_nonblocking.cpp).
+// A channel over a stream socket: packets are written to it as bytes, and the reader finds their boundaries. Each style of socket I/O has
+// its own class (stream_blocking.cpp, stream_nonblocking.cpp).
 #pragma once
 #include "channel/credits.hpp"
 #include "channel/tcp.hpp"
@@ -28,11 +28,11 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
   struct Frame {
     Packet p;
     int64_t end;      // the byte after it
-    int32_t credits;  // that it carries
+    int32_t credits;  // carried with it
   };
   /// Puts a packet into the connection, by the style of I/O.
   virtual Task send(Packet p) = 0;
-  /// Credits that this end owes for packets of the opposite direction: they ride on whatever goes there.
+  /// Credits that this end owes for packets of the opposite direction: they are piggybacked on whatever is sent there.
   [[nodiscard]] int32_t pay_reverse() { return reverse_ ? reverse_->credits_.pay() : 0; }
   void refill_reverse(int32_t n) {
     if (n > 0 && reverse_) reverse_->credits_.refill(n);
@@ -46,12 +46,12 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
     offered_ = true;
     to.arrive({this, kData, 0}, true, true);
   }
-  enum : uint8_t { kData, kRoom, kSent };  // tokens: for the reader, for a writer that may go on, for a writer whose operation is complete
+  enum : uint8_t { kData, kRoom, kSent };  // tokens: for the reader, for a writer that may continue, for a writer whose operation is complete
 
   TcpConnection tcp_;
   Credits credits_;
   bool offered_ = false;
-  std::deque<Frame> frames_;  // that the reader has not read as a whole
+  std::deque<Frame> frames_;  // not yet read completely
 
  private:
   Task open_and_send(Packet p);

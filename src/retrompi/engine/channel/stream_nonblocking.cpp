@@ -1,12 +1,12 @@
 // Socket I/O of a library that does not wait in its calls: it writes and reads what is possible whenever it gets to run (non-blocking), or
-// the system moves the data and tells of completed operations (asynchronous).
+// the system moves the data and reports completed operations (asynchronous).
 #include "channel/stream.hpp"
 
 namespace retrompi {
 
 namespace {
 
-/// What both styles have in common: packets are queued by the library and leave its hands later.
+/// Common to both styles: packets are queued by the library and leave it later.
 class QueuedStream : public StreamChan {
  public:
   using StreamChan::StreamChan;
@@ -27,7 +27,7 @@ class QueuedStream : public StreamChan {
     co_await submit(p);
   }
   virtual Task submit(Packet p) = 0;
-  /// Packets that end before `upto` have left the library's hands.
+  /// Packets that end before `upto` have left the library.
   void finish_sent(int64_t upto) {
     while (!unsent_.empty() && unsent_.front().end <= upto) {
       const Packet p = unsent_.front().p;
@@ -38,10 +38,10 @@ class QueuedStream : public StreamChan {
   }
   /// Whether the next byte to be read begins a packet.
   [[nodiscard]] bool at_packet() const { return tcp_.read_bytes() == packets_end_; }
-  /// What a read that is posted or made now may take: the rest of a message that has begun goes to the user's buffer; what begins a
+  /// How much a read issued now may take: the rest of a message that has begun goes to the user's buffer; what begins a
   /// message is read into one of the library's, with whatever follows it there.
   [[nodiscard]] int64_t next_read() const { return at_packet() ? spec.first_read : frames_.front().end - tcp_.read_bytes(); }
-  /// Packets that have been read as a whole.
+  /// Packets that have been read completely.
   std::vector<Packet> whole_packets() {
     std::vector<Packet> whole;
     while (!frames_.empty() && frames_.front().end <= tcp_.read_bytes()) {
@@ -59,11 +59,11 @@ class QueuedStream : public StreamChan {
       if (!to.take(p)) co_await to.handle(p);
     }
   }
-  int64_t queued_ = 0;  // end of what the library has asked to be sent
+  int64_t queued_ = 0;  // end of the bytes that the library has submitted
   std::deque<Unsent> unsent_;
 
  private:
-  int64_t packets_end_ = 0;  // end of the last packet that was read as a whole
+  int64_t packets_end_ = 0;  // end of the last packet read completely
 };
 
 class NonblockingStream final : public QueuedStream {
@@ -125,7 +125,7 @@ class AsynchronousStream final : public QueuedStream {
   }
 
  private:
-  /// What fits is copied into the socket's buffer now, the rest is taken from the user's as the buffer empties.
+  /// What fits is copied into the socket's buffer now; the rest is copied from the user's buffer as space becomes free.
   Task submit(Packet p) override {
     const int64_t fits = std::clamp<int64_t>(tcp_.room(), 0, p.bytes + spec.header);
     co_await from.thread.run(call_cost(from), Stage::Syscall);
@@ -133,7 +133,7 @@ class AsynchronousStream final : public QueuedStream {
     tcp_.write(queued_ - tcp_.written());
     finish_sent(buffered());
   }
-  /// How far what was written is in the send buffer or beyond.
+  /// Position up to which written bytes are in the send buffer or already sent.
   [[nodiscard]] int64_t buffered() const { return tcp_.snd_una() + tcp_.sndbuf(); }
   Task complete_write() {
     co_await from.thread.run(call_cost(from), Stage::Syscall);
@@ -152,7 +152,7 @@ class AsynchronousStream final : public QueuedStream {
     fill_posted_read();
     co_await take_in(whole);
   }
-  /// The system fills the posted buffer with what has come.
+  /// The system fills the posted buffer with what has arrived.
   void fill_posted_read() {
     const int64_t n = std::min(tcp_.readable(), told_read_ || filling_ ? 0 : next_read());
     if (n <= 0) return;
@@ -177,7 +177,7 @@ class AsynchronousStream final : public QueuedStream {
     from.arrive({this, kSent, 0}, true, true);
   }
   bool told_sent_ = false;
-  int64_t completed_ = 0;  // what the completed read has brought
+  int64_t completed_ = 0;  // bytes of the completed read
   bool completed_begins_ = false, told_read_ = false, filling_ = false;
 };
 

@@ -9,18 +9,18 @@
 
 namespace retrompi {
 
-/// One direction of a connection: the sender at `Chan::from`, the receiver at `Chan::to`. The other direction is a `TcpConnection` of its
-/// own (`pair_with`), whose segments carry the acknowledgements of this one. Sequence numbers count bytes from 0 on; names are those of
+/// One direction of a connection: the sender at `Chan::from`, the receiver at `Chan::to`. The other direction is a separate
+/// `TcpConnection` (`pair_with`), whose segments carry the acknowledgements of this one. Sequence numbers count bytes from 0 on; names are those of
 /// RFC 793 and, where it has none, of 4.4BSD.
 class TcpConnection {
  public:
-  /// Who writes to the sender's socket and reads from the receiver's.
+  /// The user of both sockets: writes to the sender's and reads from the receiver's.
   class User {
    public:
     virtual ~User() = default;
     /// `rcv_nxt` has moved: there are bytes to be read.
     virtual void on_readable() = 0;
-    /// `snd_una` may have moved; `was_full`: the send buffer had no room before.
+    /// `snd_una` may have moved; `was_full`: the send buffer had no space before.
     virtual void on_acknowledged(bool was_full) = 0;
   };
   struct Options {
@@ -34,13 +34,13 @@ class TcpConnection {
   [[nodiscard]] TcpConnection* reverse() const { return reverse_; }
 
   // ---- the sender's socket
-  /// Room in the send buffer, in bytes; an asynchronous write may leave it below 0.
+  /// Free space in the send buffer, in bytes; an asynchronous write may leave it below 0.
   [[nodiscard]] int64_t room() const { return sndbuf_ - (written_ - snd_una_); }
   [[nodiscard]] int64_t sndbuf() const { return sndbuf_; }
   [[nodiscard]] int64_t written() const { return written_; }
   [[nodiscard]] int64_t snd_una() const { return snd_una_; }
   [[nodiscard]] int64_t snd_nxt() const { return snd_nxt_; }
-  /// `bytes` are put behind those in the send buffer.
+  /// Appends `bytes` to the send buffer.
   void write(int64_t bytes) {
     written_ += bytes;
     output();
@@ -51,15 +51,15 @@ class TcpConnection {
   [[nodiscard]] int64_t rcv_nxt() const { return rcv_nxt_; }
   [[nodiscard]] int64_t read_bytes() const { return read_; }
   [[nodiscard]] int64_t readable() const { return rcv_nxt_ - read_; }
-  /// `bytes` are taken out of the receive buffer.
+  /// Removes `bytes` from the receive buffer.
   void read(int64_t bytes) {
     read_ += bytes;
     assert(read_ <= rcv_nxt_);
-    // Silly-window avoidance (RFC 1122 4.2.3.3): the sender is told only of a worthwhile opening.
+    // Silly-window avoidance (RFC 1122 4.2.3.3): only a sufficiently large opening is advertised.
     if (read_ + rcvbuf_ - rcv_adv_ >= std::min(2 * mss_, rcvbuf_ / 2)) send_ack();
   }
 
-  // ---- for what else travels on the connection (credits)
+  // ---- for other users of the connection (credits)
   /// Whether both ends are on one host.
   [[nodiscard]] bool local() const { return local_; }
   /// Puts a segment without data of `sender` on the wire.
@@ -78,7 +78,7 @@ class TcpConnection {
     int64_t seq, bytes;
     Ack ack;  // of the other direction, carried with it; ack -1: none
   };
-  // A frame is told by one number: the id of its segment and its payload.
+  // One number identifies a frame: it combines the id of its segment and its payload.
   static uint64_t frame_of(uint32_t id, int64_t bytes) { return static_cast<uint64_t>(id) << 32 | static_cast<uint64_t>(bytes); }
   static uint32_t id_of(uint64_t frame) { return static_cast<uint32_t>(frame >> 32); }
   static int64_t bytes_of(uint64_t frame) { return static_cast<int64_t>(frame & UINT32_MAX); }
@@ -127,30 +127,30 @@ class TcpConnection {
   // sender
   int64_t snd_una_ = 0;  // oldest byte that is not acknowledged
   int64_t snd_nxt_ = 0;  // next byte to be sent
-  int64_t snd_max_ = 0;  // highest byte sent: `snd_nxt_` goes back when the retransmission timer ends
-  int64_t written_ = 0;  // end of what is in the send buffer
+  int64_t snd_max_ = 0;  // highest byte sent: `snd_nxt_` goes back when the retransmission timer expires
+  int64_t written_ = 0;  // end of the data in the send buffer
   int64_t snd_edge_;     // right edge of the window, as the sender knows it: SND.UNA + SND.WND
   Congestion congestion_;
   RoundTripTime round_trip_;
   // receiver
   int64_t rcv_nxt_ = 0;                           // next byte expected
   int64_t read_ = 0;                              // how far the process has read
-  int64_t rcv_adv_;                               // right edge of the window that was advertised
+  int64_t rcv_adv_;                               // right edge of the advertised window
   int32_t unacked_ = 0;                           // segments since the last acknowledgement
-  bool ack_delayed_ = false, ack_timer_ = false;  // an acknowledgement is due; an event looks after it
+  bool ack_delayed_ = false, ack_timer_ = false;  // an acknowledgement is due; its timer event is pending
   Ps ack_delayed_at_ = 0;
   uint64_t ack_sequence_ = 0;
   Cause ack_cause_;
   InFlight<Segment> segments_;
   InFlight<Ack> acks_;
   // recovery: the sender's
-  Ps timer_start_ = 0;                                                       // of the retransmission timer
-  bool numbered_ = false;                                                    // segments on their way are known by their sequence numbers
-  bool recovering_ = false;                                                  // something was lost and not all is acknowledged: the timer is an event
-  int retransmits_ = 0;                                                      // of the oldest segment
-  enum class Probe : uint8_t { None, Sent, Answered } probe_ = Probe::None;  // of a window that is shut (RFC 1122 4.2.2.17)
+  Ps timer_start_ = 0;       // of the retransmission timer
+  bool numbered_ = false;    // segments in flight are tracked by sequence number
+  bool recovering_ = false;  // a segment was lost and not all data are acknowledged: the timer is an event
+  int retransmits_ = 0;      // of the oldest segment
+  enum class Probe : uint8_t { None, Sent, Answered } probe_ = Probe::None;  // of a closed window (RFC 1122 4.2.2.17)
   Cause lost_by_;
-  std::map<int64_t, int64_t> reassembly_;  // the receiver's: begin -> end of what came past a gap
+  std::map<int64_t, int64_t> reassembly_;  // at the receiver: begin -> end of data received beyond a gap
 };
 
 }  // namespace retrompi

@@ -1,5 +1,5 @@
 // The receiver of a TCP connection: reassembly, and when it acknowledges (RFC 1122 4.2.3.2: at the latest every second segment, or when
-// the delayed-ACK timer ends; at once what is out of order).
+// the delayed-ACK timer expires; immediately if it is out of order).
 #include "channel/tcp.hpp"
 
 namespace retrompi {
@@ -23,7 +23,7 @@ void TcpConnection::on_segment(uint64_t frame) {
   if (gap) reassemble();
   assert(rcv_nxt_ <= snd_max_);  // no byte arrives that was not sent
   if (to_.thread.dead())
-    read_ = rcv_nxt_;  // the system has closed the dead process's sockets and throws away what comes
+    read_ = rcv_nxt_;  // the system has closed the dead process's sockets and discards what arrives
   else
     user_.on_readable();
   if (s.ack.ack >= 0) reverse_->acknowledged(s.ack);
@@ -44,7 +44,7 @@ void TcpConnection::swap_payload_of_overtaking(Segment& it) {
   });
 }
 
-/// A segment that is not the next one is acknowledged at once (RFC 1122 4.2.2.21), as is one that comes twice.
+/// A segment out of order is acknowledged at once (RFC 1122 4.2.2.21), as is a duplicate.
 void TcpConnection::out_of_order(const Segment& s) {
   if (s.seq > rcv_nxt_) reassembly_[s.seq] = std::max(reassembly_[s.seq], s.seq + s.bytes);
   send_ack();
@@ -71,13 +71,13 @@ void TcpConnection::schedule_delayed_ack() {
                                 callback<&TcpConnection::on_delayed_ack>(*this, ack_sequence_));
 }
 
-/// One event for all segments: it goes on to the time of the newest whose acknowledgement is delayed, if only to end there.
+/// One event serves all segments: it moves on to the time of the latest segment whose acknowledgement is delayed, even if it then does nothing.
 void TcpConnection::on_delayed_ack(uint64_t sequence) {
   if (sequence != ack_sequence_) return schedule_delayed_ack();
   ack_timer_ = false;
   if (!ack_delayed_) return;
   if (Anatomy& a = world_.anatomy; a.on) {
-    // The segment whose acknowledgement is delayed started the timer: the chain of causes goes on with it.
+    // The segment whose acknowledgement is delayed started the timer: the chain of causes continues with it.
     a.current = ack_cause_;
     chan_.attribute(NetworkPacket::Ack, 0, true);
     a.current = a.of(a.record("tcp", Stage::Ack, ack_delayed_at_, ack_delayed_at_, world_.loop.now));
@@ -85,7 +85,7 @@ void TcpConnection::on_delayed_ack(uint64_t sequence) {
   send_ack();
 }
 
-/// Data are about to leave in the other direction and can carry the acknowledgement; ack -1: there is nothing new to tell.
+/// Data are about to leave in the other direction and can carry the acknowledgement; ack -1: nothing new to acknowledge.
 TcpConnection::Ack TcpConnection::piggybacked_ack() {
   if (unacked_ == 0 && rcv_adv_ == read_ + rcvbuf_) return {-1, 0};
   unacked_ = 0;

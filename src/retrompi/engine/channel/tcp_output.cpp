@@ -28,7 +28,7 @@ void TcpConnection::output() {
   while (snd_nxt_ < written_) {
     const int64_t n = std::min(written_ - snd_nxt_, mss_);
     const int64_t usable = std::min(snd_edge_, snd_una_ + congestion_.cwnd()) - snd_nxt_;
-    // Sender's silly-window avoidance (RFC 1122 4.2.3.4): no part of a segment, unless nothing else is on its way.
+    // Sender's silly-window avoidance (RFC 1122 4.2.3.4): no partial segment, unless nothing else is in flight.
     if (usable < n && !(snd_nxt_ == snd_una_ && usable > 0)) break;
     // Nagle (RFC 896): a small segment waits until all before it is acknowledged.
     if (nagle_ && n < mss_ && snd_nxt_ > snd_una_) break;
@@ -76,7 +76,7 @@ void TcpConnection::on_ack(uint32_t id) {
 }
 
 void TcpConnection::acknowledged(const Ack& a) {
-  assert(a.ack <= snd_max_);  // nobody acknowledges what was never sent
+  assert(a.ack <= snd_max_);  // only data that was sent is acknowledged
   const bool was_full = room() <= 0;
   if (a.ack > snd_una_ || a.edge > snd_edge_) {
     timer_start_ = world_.loop.now;

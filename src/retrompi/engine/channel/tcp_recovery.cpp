@@ -1,8 +1,8 @@
 // What a TCP connection does about lost segments: the retransmission timer (RFC 793 3.7, RFC 1122 4.2.3.1), probes of a closed window
 // (RFC 1122 4.2.2.17) and fast retransmit (RFC 2001, as in 4.3BSD-Reno but without fast recovery's inflation of the window).
 //
-// The timer of a real connection is always there. Here it becomes an event only when something has been lost, for the time at which the
-// real one ends, and until all that was sent is acknowledged: it changes nothing before.
+// The timer of a real connection always exists. Here it becomes an event only after a loss, at the time at which the real one would
+// expire, and until all sent data are acknowledged: before a loss it has no effect.
 #include "channel/tcp.hpp"
 
 namespace retrompi {
@@ -19,7 +19,7 @@ void TcpConnection::on_ack_lost(uint32_t id) {
   recover();
 }
 
-/// From the first loss on segments are known by their sequence numbers; before, all that is on its way arrives and it is enough to count.
+/// From the first loss on, segments are tracked by sequence number; before, everything in flight arrives and counting suffices.
 void TcpConnection::number_segments() {
   if (numbered_) return;
   numbered_ = true;
@@ -55,9 +55,9 @@ void TcpConnection::schedule_retransmission() {
 }
 
 void TcpConnection::on_retransmission_timer() {
-  // Nobody will read what a dead process has written, and its system has forgotten the connection.
+  // What a dead process has written will not be read, and its system has dropped the connection.
   if (from_.thread.dead() || to_.thread.dead()) return;
-  const bool closed = snd_una_ == snd_max_ && written_ > snd_nxt_;  // the window is; its opening may have been lost
+  const bool closed = snd_una_ == snd_max_ && written_ > snd_nxt_;  // the window is closed; the segment that opened it may have been lost
   if (snd_una_ == snd_max_ && (!closed || probe_ == Probe::Answered)) {
     recovering_ = false;
     probe_ = Probe::None;

@@ -1,10 +1,10 @@
-// What an event, a frame's arrival or the end of kernel work calls: a member function of an object, with one number.
+// Called by an event, the arrival of a frame or the end of kernel work: a member function of an object, with one number.
 #pragma once
 #include <cstdint>
 
 namespace retrompi {
 
-/// Two pointers and a number: nothing is allocated. Made by `callback` alone, which knows the types, so that this header is the only
+/// Two pointers and a number: nothing is allocated. Only `callback` creates it and knows the types, so that this header is the only
 /// place in the engine where the type of an event's object is erased.
 struct Callback {
   using Fn = void (*)(void* object, uint64_t arg);
@@ -15,7 +15,7 @@ struct Callback {
   explicit operator bool() const { return fn != nullptr; }
 };
 
-/// What becomes of something that is sent: one of two member functions of the same object is called.
+/// Outcome of a transmission: one of two member functions of the same object is called.
 struct Delivery {
   Callback::Fn delivered = nullptr, lost = nullptr;
   void* object = nullptr;

@@ -1,4 +1,4 @@
-// What every part of the engine needs: time, the event loop, coroutines, random numbers, and how a simulation ends early.
+// Used by every part of the engine: time, the event loop, coroutines, random numbers, and how a simulation ends early.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -11,7 +11,7 @@
 
 namespace retrompi {
 
-/// The model, the platform or the trace asks for something that cannot be simulated.
+/// The model, the platform or the trace requires something that cannot be simulated.
 struct ConfigError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -21,8 +21,8 @@ class Rank;
 /// The simulated run ended badly (pool exhausted, retries used up): a result, not a defect.
 struct Abort {
   std::string reason;
-  const Chan* full = nullptr;      // the channel that had no room
-  const Rank* overflow = nullptr;  // the rank whose memory for unexpected messages had none
+  const Chan* full = nullptr;      // the channel that was full
+  const Rank* overflow = nullptr;  // the rank whose memory for unexpected messages was full
 };
 
 /// SplitMix64 (Steele, Lea, Flood 2014): tiny, seedable, identical on every machine; std distributions are not.

@@ -6,9 +6,9 @@
 
 namespace retrompi {
 
-/// E has `t` and `order`; no two have both in common. Four children to a node (LaMarca and Ladner 1996: fewer cache misses than two); the
-/// least child is found without branches, and on `pop` the hole goes down to a leaf before the last event is put into it, where it belongs
-/// as a rule: a processor cannot predict any of these comparisons.
+/// E has `t` and `order`; no two events are equal in both. Four children to a node (LaMarca and Ladner 1996: fewer cache misses than two); the
+/// least child is found without branches, and on `pop` the hole goes down to a leaf before the last event is put into it, which is usually
+/// its place: a processor cannot predict any of these comparisons.
 template <class E>
 class EventHeap {
  public:

@@ -13,20 +13,20 @@ namespace retrompi {
 /// An event is *passive* when it only passes time (a quantum ends, a poll finds nothing): a simulation in which only
 /// passive events are left, nothing is on the wire and no process has anything to do is deadlocked.
 ///
-/// Several jobs share one queue. An event belongs to the owner for whom it was scheduled: with owners counted (`count_owners`), the loop
-/// knows when nothing of one of them is pending while others go on.
+/// Several jobs share one queue. An event belongs to the owner it was scheduled for: with owners counted (`count_owners`), the loop
+/// knows when one of them has nothing pending while others continue.
 class Loop {
  public:
   Ps now = 0;
   bool stopped = false;        // the job is done
   Ps limit = kNever;           // the last time at which anything may begin
   Ps external_event = kNever;  // the next event outside this queue: on the wire
-  uint32_t owner = 0;          // of the running event; 0: nobody in particular
+  uint32_t owner = 0;          // of the running event; 0: none
 
   void schedule(Ps t, const Callback& c, bool passive = false) {
     active_ += passive ? 0 : 1;
     if (t <= now) {
-      // Whatever the heap holds for this time was scheduled before.
+      // Events in the heap for this time were scheduled earlier.
       present_.push_back(call(c, passive));
       return;
     }
@@ -40,9 +40,9 @@ class Loop {
     active_ += passive ? 0 : 1;
     heap_.push({t, (sequence << 1) | static_cast<uint64_t>(passive), call(c, passive)});
   }
-  /// From now on, what is pending is counted for each owner below `n`.
+  /// From now on, pending work is counted for each owner below `n`.
   void count_owners(uint32_t n) { pending_.resize(n); }
-  /// Something of an owner is pending that is no event of its own: in a host's kernel, on the wire.
+  /// Counts pending work of an owner that is not an event in this queue: in a host's kernel, on the wire.
   void add_pending(uint32_t who) {
     if (who < pending_.size()) ++pending_[who];
   }
@@ -51,13 +51,13 @@ class Loop {
     --pending_[who];
     assert(pending_[who] >= 0);
   }
-  /// Whether nothing of a counted owner is pending but passive events.
+  /// Whether a counted owner has only passive events pending.
   [[nodiscard]] bool idle(uint32_t who) const { return pending_[who] == 0; }
   [[nodiscard]] bool empty() const { return heap_.empty() && present_begin_ == present_.size(); }
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
   [[nodiscard]] Ps next_time() const { return present_begin_ < present_.size() ? now : heap_.empty() ? kNever : heap_.front().t; }
   [[nodiscard]] uint64_t executed() const { return executed_; }
-  /// Whether nothing at all happens until `t`, `t` included: the running event may then move the clock there itself.
+  /// Whether no event happens up to and including `t`: the running event may then move the clock there itself.
   [[nodiscard]] bool no_event_until(Ps t) const { return t < external_event && t < next_time() && t <= limit && !stopped; }
   [[nodiscard]] bool finished() const { return stopped || now > limit; }
 

@@ -75,7 +75,7 @@ class [[nodiscard]] Task {
     if (h_) h_.destroy();
   }
 
-  /// An empty one has nothing to do: a function that need not wait returns it and makes no coroutine.
+  /// An empty task is already complete: a function that need not wait returns it and creates no coroutine.
   bool await_ready() const noexcept { return !h_; }
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
     h_.promise().next = caller;

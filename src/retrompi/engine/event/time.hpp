@@ -10,7 +10,7 @@ using Ps = int64_t;
 constexpr Ps kNever = INT64_MAX;
 constexpr double kPsPerSecond = 1e12;
 
-/// Saturates at half of what fits, so that a time may be added to another one.
+/// Saturates at half of the range, so that two times can be added.
 inline Ps to_ps(double seconds) {
   constexpr Ps kMost = kNever / 2;
   const double ps = seconds * kPsPerSecond + 0.5;

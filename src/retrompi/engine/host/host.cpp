@@ -1,4 +1,4 @@
-// The scheduler: who runs on which processor, for how long, and when the kernel interrupts.
+// The scheduler: which thread runs on which processor, for how long, and when the kernel interrupts.
 #include "host/host.hpp"
 
 namespace retrompi {
@@ -16,7 +16,7 @@ Thread& Host::add_thread(const std::string& name, uint32_t owner) {
 }
 
 bool Host::could_act() const {
-  // Whom background work alone interrupts goes on after it.
+  // A thread interrupted by background work only continues after it.
   const Core& first = cores_[0];
   if (own_kjobs_ > 0 || (first.kernel_busy && first.running && !spinning(*first.running))) return true;
   return std::any_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->could_act(); });
@@ -34,7 +34,7 @@ Stage Host::blame(const Thread& t) const {
 
 void Host::reblame() {
   if (!anatomy.log) return;
-  // The reason for which a ready thread waits changes while it waits: who holds the processor may begin to spin.
+  // The reason why a ready thread waits may change: the thread that holds the processor may begin to spin.
   for (auto& q : ready_)
     for (Thread* t : q)
       if (!spinning(*t)) {
@@ -43,14 +43,14 @@ void Host::reblame() {
       }
 }
 
-// The thread that is acting keeps its core until then: no event comes, nobody outranks it and the kernel leaves it alone.
+// The acting thread keeps its core until then: there is no event, no thread of higher priority and no interrupt.
 bool Host::undisturbed(const Thread& t, Ps until) const {
   return t.acting_ && t.state_ == Thread::State::Running && t.pre_ == 0 && loop.no_event_until(until) && !(t.core_ == 0 && cores_[0].kernel_busy) &&
          !others_ready(t.prio_ + 1, static_cast<size_t>(t.core_));
 }
 
 void Host::go(Thread& t) {
-  if (t.core_ == 0 && cores_[0].kernel_busy) return;  // goes on when the kernel is done
+  if (t.core_ == 0 && cores_[0].kernel_busy) return;  // continues when the kernel is done
   start_clock(t);
   if (t.memory_ > 0 && cores_.size() > 1) reshare(t);
 }
@@ -112,7 +112,7 @@ void Host::resume(Thread& t) {
     t.main_.check();
     return;
   }
-  // Whom it woke may outrank it; a thread can only be preempted once its coroutine has said what it wants next.
+  // A thread it woke may outrank it; a thread can only be preempted once its coroutine has stated its next request.
   if (t.state_ == Thread::State::Running && !(t.core_ == 0 && cores_[0].kernel_busy) && others_ready(t.prio_ + 1, static_cast<size_t>(t.core_)))
     preempt(static_cast<size_t>(t.core_), true);
 }
@@ -176,7 +176,7 @@ void Host::arm(size_t core) {
   Thread* t = cores_[core].running;
   if (!t) return;
   if (!t->q_armed_) {
-    while (t->q_end_ <= loop.now) {  // quanta that ended while nobody else wanted the processor
+    while (t->q_end_ <= loop.now) {  // quanta that ended while no other thread wanted the processor
       t->q_end_ += spec.quantum;
       t->prio_ = std::max(0, t->prio_ - 1);
     }
@@ -218,7 +218,7 @@ void Host::make_ready(Thread& t, bool front) {
     if (cores_[c].running && t.may_use(c) && cores_[c].running->prio_ < low) low = cores_[c].running->prio_, worst = c;
   if (low < t.prio_) {
     if (!cores_[worst].running->acting_) preempt(worst, true);
-    return;  // else `resume` does it
+    return;  // otherwise `resume` does this
   }
   for (size_t c = 0; c < cores_.size(); ++c)
     if (t.may_use(c)) arm(c);
@@ -248,7 +248,7 @@ void Host::release(Thread& t) {
   }
   t.q_armed_ = false;
   const auto core = static_cast<size_t>(t.core_);
-  assert(cores_[core].running == &t);  // who gives a processor up has it
+  assert(cores_[core].running == &t);  // only its holder gives a processor up
   t.state_ = Thread::State::Blocked;
   t.core_ = -1;
   cores_[core].running = nullptr;
@@ -288,7 +288,7 @@ void Host::on_kernel() {
   if (!kjobs_.empty()) return start_kernel(c);
   c.kernel_busy = false;
   if (!c.running) return dispatch(0);
-  // What became ready meanwhile may outrank the interrupted thread.
+  // A thread that became ready meanwhile may outrank the interrupted one.
   if (others_ready(c.running->prio_ + 1, 0)) return preempt(0, true);
   go(*c.running);
   if (others_ready(0, 0)) arm(0);

@@ -1,4 +1,4 @@
-// A computer of the time: processors, the operating system's scheduler, memory, and kernel work that interrupts both.
+// A host: processors, the operating system's scheduler, memory, and kernel work that interrupts both.
 #pragma once
 #include <deque>
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace retrompi {
 
-/// What two cores have in common.
+/// What two cores share.
 enum class Kinship : uint8_t { Same, Cache, Bus };
 
-/// Where the lines of one side of a copy are found. The sets are distances of reuse: bytes walked between two uses of a line.
+/// Where the lines of one side of a copy are found. The sets are reuse distances: bytes accessed between two uses of a line.
 struct CopySide {
   double near = 0;                                  // by this core: decides the first level
   double set = 0;                                   // in the cache: decides the second level
-  enum : uint8_t { Own, Clean, Dirty } held = Own;  // by whom the line was used last: this core; another, which read or which wrote it
+  enum : uint8_t { Own, Clean, Dirty } held = Own;  // last user of the line: this core; another core that read it; another core that wrote it
 };
 
 struct CopyCost {
@@ -45,9 +45,9 @@ class Thread {
   };
 
   /// Uses the processor for `ps` picoseconds (of this host; already scaled). `memory`: the share of them spent waiting for
-  /// the memory bus when nobody else uses it; other processors' computations then stretch these, and these theirs.
+  /// the memory bus when no other processor uses it; computations on other processors slow these down and vice versa.
   Await run(Ps ps, Stage s, double memory = 0);
-  /// The same for several things done one after the other in one go; what each takes is told apart in the log only.
+  /// The same for several parts executed back to back; only the log distinguishes them.
   struct Part {
     Ps ps;
     Stage s;
@@ -57,18 +57,18 @@ class Thread {
     parts_ = {a, b, c};
     return run(a.ps + b.ps + c.ps, Stage::Wait);
   }
-  /// Gives up or burns the processor until somebody calls `signal`. The caller re-tests its condition afterwards.
+  /// Gives up or spins on the processor until `signal` is called. The caller re-tests its condition afterwards.
   Await wait(const WaitPolicy& p);
   /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
   Await sleep(Ps ps);
 
-  /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()); `network` is true for what
-  /// a spinning process looks at only now and then.
+  /// `immediate` is false for what only a poll can notice (shared memory during a blocking select()); `network` is true for what
+  /// a spinning process polls only occasionally.
   void signal(bool immediate = true, bool network = false);
   void start(Task&& main);
-  /// Ends the thread from outside, in the middle of whatever it does. Called from an event, never from a process.
+  /// Ends the thread from outside at any point. Called from an event, never from a process.
   void kill();
-  /// Closes the log at the present moment: the run is over.
+  /// Closes the log at the current time: the run is over.
   void close_log();
   /// The thread may run on this core only.
   void pin(int core);
@@ -80,7 +80,7 @@ class Thread {
   [[nodiscard]] bool dead() const { return mode_ == Mode::Dead; }
   [[nodiscard]] bool finished() const { return main_.done(); }
   [[nodiscard]] bool could_act() const;
-  /// Whether it has work, or something to do when it gets a processor.
+  /// Whether it has work or would act when it gets a processor.
   [[nodiscard]] bool has_work() const { return mode_ == Mode::Work || (mode_ == Mode::Wait && signalled_); }
   void check() const { main_.check(); }
   [[nodiscard]] Ps cpu_time() const { return used_; }
@@ -92,9 +92,9 @@ class Thread {
   enum class State : uint8_t { Blocked, Ready, Running };
   enum class Mode : uint8_t { Work, Wait, Sleep, Dead };
 
-  void enter(Stage s);  // closes the current stretch of the log
+  void enter(Stage s);  // closes the current interval of the log
   [[nodiscard]] bool host_log() const;
-  void log_work(Ps begin, Ps end);  // of `want_`, or of the parts it has
+  void log_work(Ps begin, Ps end);  // of `want_`, or of its parts
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   void schedule_quantum_end();
@@ -115,25 +115,25 @@ class Thread {
   bool poll_armed_ = false;
   int prio_ = 0;
   int core_ = -1, pin_ = -1;
-  Ps pre_ = 0;             // context switch still to be paid before anything else
-  Ps need_ = 0;            // processor time still wanted, as if alone on the memory bus
+  Ps pre_ = 0;             // context switch still to be charged first
+  Ps need_ = 0;            // processor time still needed, as if alone on the memory bus
   double memory_ = 0;      // share of `need_` spent on the memory bus
-  double slow_ = 1;        // how much the neighbours on that bus stretch the current stretch
-  Ps began_ = 0;           // when the current stretch on the processor began
+  double slow_ = 1;        // slowdown of the current interval by the neighbours on that bus
+  Ps began_ = 0;           // when the current interval on the processor began
   bool acting_ = false;    // its coroutine is executing
   bool on_clock_ = false;  // `pre_`, then `need_`, is being consumed
   bool q_armed_ = false;
-  uint32_t skipped_ = 0;  // stretches in a row that needed no event
-  uint32_t gen_ = 0;      // invalidates events of an interrupted stretch
+  uint32_t skipped_ = 0;  // consecutive intervals that needed no event
+  uint32_t gen_ = 0;      // invalidates events of an interrupted interval
   Ps q_left_ = 0, q_end_ = 0;
-  uint64_t q_sequence_ = 0;  // of the end that counts; an event for an earlier one is in the queue (`q_due_`) or none is (kNever)
+  uint64_t q_sequence_ = 0;  // of the valid end; `q_due_`: time of the queued event, possibly of an earlier end; kNever: none
   Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
   Stage want_ = Stage::Library;  // what `need_` is spent on
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
-  std::array<Part, 3> parts_{};  // of `need_`, when a log is kept and `want_` is Wait
+  std::array<Part, 3> parts_{};  // of `need_`, if a log is kept and `want_` is Wait
 };
 
 /// Kernel work: runs before any thread of its processor (interrupts, deferred procedure calls).
@@ -144,10 +144,10 @@ struct KernelJob {
   Ps asked;
   Cause by;
   uint32_t owner;
-  bool background;  // of traffic beside the jobs
+  bool background;  // of cross traffic
 };
 
-/// One holder at a time; the others wait until it is given back.
+/// A lock: one holder at a time; the others wait until it is released.
 struct Lock {
   bool held = false;
   std::vector<Thread*> waiting;
@@ -174,15 +174,15 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   Thread& add_thread(const std::string& name, uint32_t owner);
-  /// `background`: work for traffic beside the jobs, which keeps no run alive.
+  /// `background`: work for cross traffic, which does not keep a run alive.
   void kernel(Ps cost, Stage stage, const Callback& done, bool background = false);
 
-  /// HostSpec::copy_time, remembered.
+  /// HostSpec::copy_time, cached.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
-  /// A copy by `core` of what `other` wrote, or of what it will read.
+  /// A copy by `core` of data that `other` wrote or will read.
   [[nodiscard]] CopyCost copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const;
   [[nodiscard]] Kinship kinship(int a, int b) const;
-  /// A line that the other core has changed.
+  /// Transfer of a line that the other core has modified.
   [[nodiscard]] Ps line(Kinship k) const { return k == Kinship::Bus ? spec.line_bus : k == Kinship::Cache ? spec.line_shared : 0; }
   /// Books a copy on the buses of two cores from now on; returns how much longer than `core` it takes.
   Ps claim_bus(int a, int b, const CopyCost& c);
@@ -190,7 +190,7 @@ class Host {
   [[nodiscard]] Ps scaled(Ps reference) const { return spec.scaled(reference); }
 
   HostSpec spec;
-  bool shares_memory = false;  // computations state their share of the memory bus: copies use it as well
+  bool shares_memory = false;  // computations declare their share of the memory bus; copies then use it as well
   Loop& loop;
   Anatomy& anatomy;
   [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }
@@ -210,7 +210,7 @@ class Host {
   void go(Thread& t);     // the running thread (re)starts consuming its need
   void pause(Thread& t);  // the running thread stops consuming
   [[nodiscard]] double slowdown(const Thread& t) const;
-  void reshare(const Thread& t);  // `t` has begun or ended to use the memory bus: its neighbours are faster or slower from now on
+  void reshare(const Thread& t);  // `t` has started or stopped using the memory bus: its neighbours change speed
   void start_clock(Thread& t);
   void stop_clock(Thread& t);
   void resume(Thread& t);  // the need is consumed: let the coroutine act
@@ -218,7 +218,7 @@ class Host {
   [[nodiscard]] bool spinning(const Thread& t) const;
   void release(Thread& t);  // the running thread gives up its core
   void preempt(size_t core, bool to_front);
-  void arm(size_t core);  // somebody waits for this core: set the quantum's end
+  void arm(size_t core);  // a thread waits for this core: set the quantum's end
   [[nodiscard]] bool others_ready(int prio, size_t core) const;
   Thread* pop_ready(size_t core);
   Stage blame(const Thread& t) const;
@@ -231,16 +231,16 @@ class Host {
   std::vector<Core> cores_;
   std::vector<Ps> bus_free_;  // by package
   std::array<std::deque<Thread*>, kPrios> ready_;
-  unsigned waiting_ = 0;  // a bit for each priority that somebody is ready at
-  bool pinned_ = false;   // a thread is: not everybody may use every core
+  unsigned waiting_ = 0;  // a bit for each priority with a ready thread
+  bool pinned_ = false;   // some thread is pinned: not every thread may use every core
   struct Copied {
     int64_t bytes = -1;
     double from = 0, to = 0;
     Ps ps = 0;
   };
-  mutable std::array<Copied, 64> copied_;  // what copies of some sizes took: the same ones come again and again
+  mutable std::array<Copied, 64> copied_;  // cached times of copies: the same sizes recur
   std::deque<KernelJob> kjobs_;
-  size_t own_kjobs_ = 0;  // those of them that are a job's
+  size_t own_kjobs_ = 0;  // those that belong to a job
   std::deque<std::unique_ptr<Thread>> threads_;
 };
 

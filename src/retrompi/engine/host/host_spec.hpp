@@ -1,4 +1,4 @@
-// A host's figures and what follows from them alone, for the engine and for the SMPI plug-in.
+// A host's parameters and what follows from them alone, for the engine and for the SMPI plug-in.
 #pragma once
 #include <cmath>
 
@@ -6,13 +6,13 @@
 
 namespace retrompi {
 
-/// What is declared of a host (spec/host.py), all times already in picoseconds on this host, and what follows from that alone.
+/// The declared parameters of a host (spec/host.py), all times already in picoseconds on this host, and what follows from them alone.
 struct HostSpec : HostFields {
   Ps tick_phase = 0;  // clocks of two machines are not synchronised
 
   /// A cost stated for the reference host, on this host.
   [[nodiscard]] Ps scaled(Ps reference) const { return static_cast<Ps>(static_cast<double>(reference) / speed + 0.5); }
-  /// The first tick that is not before `t`.
+  /// The first tick at or after `t`.
   [[nodiscard]] Ps next_tick(Ps t) const { return tick_phase + (t - tick_phase + tick - 1) / tick * tick; }
   /// Share of the lines of a working set that miss the second-level cache.
   [[nodiscard]] double misses(double working_set) const {

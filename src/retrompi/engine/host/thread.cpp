@@ -1,4 +1,4 @@
-// What a thread asks of its host (a stretch of work, a wait, a signal), and the events that end these.
+// Requests of a thread to its host (an interval of work, a wait, a signal), and the events that end them.
 #include "host/host.hpp"
 
 namespace retrompi {
@@ -19,13 +19,13 @@ void Thread::start(Task&& main) {
   host_.make_ready(*this);
 }
 
-// Awaited calls that end at once are as deep in the stack as the compiler leaves them.
+// Awaited calls that end at once may nest on the stack, depending on the compiler.
 constexpr uint32_t kMostSkipped = 200;
 
 Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   if (ps <= 0) return {*this, true};
   if (host_.undisturbed(*this, host_.loop.now + ps) && !(host_.shares_memory && (s == Stage::Copy || memory > 0)) && ++skipped_ < kMostSkipped) {
-    // Nobody would have noticed that it took the time: no event, and the coroutine goes on at once.
+    // Nothing could observe the elapsed time: no event, and the coroutine continues at once.
     Ps& now = host_.loop.now;
     used_ += ps;
     if (host_.anatomy.log) {
@@ -41,7 +41,7 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   }
   skipped_ = 0;
   need_ = ps;
-  // A copy of the library does nothing but wait for memory, as far as its data are not in a cache: long ones are not.
+  // A copy by the library only waits for memory, unless its data are in a cache; those of long copies are not.
   memory_ = s == Stage::Copy && host_.shares_memory ? 1 : memory;
   want_ = s;
   mode_ = Mode::Work;
@@ -123,7 +123,7 @@ void Thread::signal(bool immediate, bool network) {
     case WaitPolicy::SpinYield:
       if (again) break;
       if (state_ == State::Running) {
-        signalled_ = false;  // up to now it has waited
+        signalled_ = false;  // it has waited until now
         host_.pause(*this);
         signalled_ = true;
         need_ = notice(network);
@@ -149,7 +149,7 @@ void Thread::kill() {
       std::erase(h.ready_[p], this);
       if (h.ready_[p].empty()) h.waiting_ &= ~(1U << p);
     }
-  ++gen_;  // whatever it had asked the clock for is stale
+  ++gen_;  // its pending timer events are stale
   q_armed_ = false;
   signalled_ = false;
   mode_ = Mode::Dead;
@@ -187,7 +187,7 @@ void Thread::schedule_quantum_end() {
   host_.loop.schedule_reserved(q_end_, q_sequence_, callback<&Thread::on_quantum>(*this, q_sequence_), true);
 }
 
-// Most quanta end early: the event of one stays in the queue for those that follow, and goes on to the end of the present one.
+// Most quanta end early: the event of one stays in the queue for those that follow, and moves on to the end of the current one.
 void Thread::on_quantum(uint64_t sequence) {
   if (host_.loop.now != q_due_) return;  // an earlier one has been set since
   q_due_ = kNever;

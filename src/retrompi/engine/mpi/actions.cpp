@@ -14,7 +14,7 @@ namespace {
 
 /// ConfigError for a duration that cannot be counted.
 void within_horizon(const Rank& rank, double seconds) {
-  constexpr double kHorizon = 4e6;  // seconds: with room for waiting and stretching, what picoseconds in 64 bits can count
+  constexpr double kHorizon = 4e6;  // seconds: range of picoseconds in 64 bits, less a margin for waiting and slowdown
   if (to_s(rank.world.loop.now) + seconds < kHorizon) return;
   rank.fail(*rank.now_at, "the simulated time would pass 4e6 s, the longest that can be counted");
 }
@@ -124,7 +124,7 @@ Task probe(Rank& rank, const Action& a) {
     return std::any_of(queue.begin(), queue.end(), [&](const Message* m) { return matches(want, *m); });
   };
   co_await rank.library_call(rank.spec.test_cpu);
-  // One that found a message waits for it; one that found none, or of which nobody knows, is a look.
+  // A probe recorded as successful waits for its message; one that failed, or whose outcome is unknown, is a single test.
   if (a.op == Op::Probe || (a.told() && a.done())) {
     if (a.op == Op::Iprobe) co_await rank.progress();
     co_await rank.until(there, rank.spec.recv_wait, true);
@@ -165,7 +165,7 @@ Task execute(Rank& rank, const Action& a) {
       return send_and_receive(rank, a);
     case ActionKind::PointToPoint:
       return a.op == Op::Probe || a.op == Op::Iprobe ? probe(rank, a) : point_to_point(rank, a);
-    case ActionKind::None:  // freeing a communicator is local: MPI lets what is under way end, and nobody has to agree
+    case ActionKind::None:  // freeing a communicator is local: MPI lets pending operations complete, without synchronisation
       if (a.op == Op::Finalize) return rank.finish_pending();
       break;
     case ActionKind::Mark:

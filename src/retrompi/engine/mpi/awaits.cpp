@@ -1,4 +1,4 @@
-// What a rank that does not go on waits for: for the analysis of a deadlock.
+// What a blocked rank waits for, for the deadlock analysis.
 #include "mpi/rank.hpp"
 
 namespace retrompi {
@@ -17,7 +17,7 @@ std::vector<Awaited> awaits(const Rank& rank) {
   };
   auto add_collective = [&](const CollectiveRun& c) {
     for (size_t i = c.passed; i < c.open.size(); ++i) {
-      // Of several, only the one that a step waits for holds the algorithm up.
+      // Of several, only the one that the current step waits for blocks the algorithm.
       if (c.blocked && c.steps.step().kind == coll::Step::Wait && c.open[i].slot != c.steps.step().slot) continue;
       add(*c.open[i].r);
     }
@@ -64,10 +64,10 @@ std::vector<Awaited> awaits(const Rank& rank) {
       if (rank.awaited && rank.awaited->kind == Request::Collective) {
         add_filed(*rank.awaited);
       } else if (rank.awaited) {
-        // A sendrecv waits for its send first; if the other half is open as well it is the same call that holds it.
+        // A sendrecv waits for its send first; if the other half is open as well, the same call blocks it.
         add(*rank.awaited);
       } else if (!rank.collectives.blocking().open.empty()) {
-        add(*rank.collectives.blocking().open.back().r);  // in the middle of a send: there is no room on its way
+        add(*rank.collectives.blocking().open.back().r);  // in the middle of a send: there is no space on its path
       } else if (a.op >= Op::Send && a.op <= Op::Irsend) {
         const auto& x = a.get<action::PointToPoint>();
         out.push_back({x.peer, Awaited::Receiver, x.tag, a.comm, x.bytes});

@@ -2,7 +2,7 @@
 // 0..n-1, those of the other one n..n+remote-1.
 //
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/*.c, the functions MPIR_*_inter; the 2048 B of gather and scatter are MPIR_GATHER_SHORT_MSG and
-// MPIR_SCATTER_SHORT_MSG there. MPI-1 has no collectives of intercommunicators, so the older runtimes are given the same.
+// MPIR_SCATTER_SHORT_MSG there. MPI-1 has no collectives of intercommunicators, so the older runtimes use the same algorithms.
 #include "mpi/coll.hpp"
 
 namespace retrompi::coll {
@@ -34,7 +34,7 @@ Steps bcast(Args a) {
   for (Steps s = a.table->make(Op::Bcast, within(a, a.bytes)); s.next();) co_yield s.step();
 }
 
-/// The first members tell the other group, the low one first.
+/// The first members notify the other group, the low one first.
 Steps tell_each_other(Args a, int64_t bytes, int64_t bytes_back) {
   for (int turn = 0; turn < 2; ++turn) {
     Args b = a;
@@ -151,7 +151,7 @@ Steps allgather(Args a) {
   for (Steps s = tell_each_other(a, a.bytes * a.n, a.bytes_in * a.remote); s.next();) co_yield s.step();
 }
 
-/// Nobody knows the counts of the own group here, so everything goes to the other group's first member, who tells its own.
+/// The counts of the own group are unknown here, so everything goes to the other group's first member, which passes it to its group.
 Steps allgatherv(Args a) {
   for (int turn = 0; turn < 2; ++turn) {
     Args g = a;
@@ -217,7 +217,7 @@ Steps agree_on_context(Args a) {
     for (Steps s = t.make(Op::Allreduce, a); s.next();) co_yield s.step();
     co_return;
   }
-  // The groups agree each among themselves, their first members with each other, and tell the rest.
+  // Each group agrees internally, then the first members of both with each other; they inform the rest.
   for (Steps s = t.make(Op::Allreduce, within(a, t.context_bytes)); s.next();) co_yield s.step();
   if (a.me == 0) {
     co_yield irecv(a.n, t.context_bytes, 0);
@@ -237,7 +237,7 @@ Steps agree_on_colors(Args a) {
 }
 
 Steps swap_groups(Args a) {
-  // Each leader tells the other one its group, then its own group of the other: an identity of 8 B for each member.
+  // The leaders exchange their groups, then each informs its own group of the other: an identity of 8 B for each member.
   constexpr int64_t kIdentity = 8;
   if (a.me == 0) {
     co_yield irecv(a.n, kIdentity * a.remote, 0);

@@ -254,7 +254,7 @@ Task Collectives::start(const Action& a) {
   std::unique_ptr<CollectiveRun> c = std::move(finished_.back());
   finished_.pop_back();
   coll::Args args = this->args(a);
-  // The action, and the counts that it names, may be gone before the collective ends.
+  // The action and its counts may be gone before the collective ends.
   c->counts.assign(args.out.begin(), args.out.end());
   c->counts.insert(c->counts.end(), args.in.begin(), args.in.end());
   const std::span<const int64_t> kept = c->counts;

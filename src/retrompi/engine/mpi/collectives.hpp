@@ -1,5 +1,5 @@
-// Collectives of a rank: what an action asks for, and the steps of the algorithm that it follows (engine/coll/ has the algorithms). A
-// blocking call follows them to the end; a non-blocking one as far as it can without waiting, and further whenever the rank is in the library.
+// Collectives of a rank: the requested operation, and the steps of the algorithm that carries it out (engine/coll/ has the algorithms). A
+// blocking call executes them to the end; a non-blocking one as far as it can without waiting, and further whenever the rank is in the library.
 #pragma once
 #include <memory>
 #include <unordered_map>
@@ -10,7 +10,7 @@
 
 namespace retrompi {
 
-/// A collective under way: the steps of its algorithm and the requests that they have started.
+/// A collective in progress: the steps of its algorithm and the requests that they have started.
 struct CollectiveRun {
   coll::Steps steps;
   const Group* group = nullptr;
@@ -38,19 +38,19 @@ class Collectives {
   explicit Collectives(Rank& rank) : rank_(rank) {}
   /// A collective of the program.
   Task execute(const Action& a);
-  /// Steps of the library's own, to the end.
+  /// Steps of the library itself, to the end.
   Task follow(coll::Steps steps, int32_t comm);
-  /// A collective of the library's own.
+  /// A collective of the library itself.
   Task internal(int32_t comm, Op op, int64_t bytes);
   Task barrier(int32_t comm) { return internal(comm, Op::Barrier, 0); }
-  /// What every collective of this rank in a communicator is called with.
+  /// The arguments common to every collective of this rank in a communicator.
   [[nodiscard]] coll::Args own_args(int32_t comm);
   [[nodiscard]] Member& member(int32_t comm);
 
-  /// No non-blocking collective is under way.
+  /// Whether no non-blocking collective is in progress.
   [[nodiscard]] bool idle() const { return running_.empty(); }
   [[nodiscard]] bool can_advance() const;
-  /// Goes on with all non-blocking collectives that can.
+  /// Advances all non-blocking collectives that can make progress.
   Task advance_all();
 
   [[nodiscard]] const CollectiveRun& blocking() const { return blocking_; }
@@ -58,7 +58,7 @@ class Collectives {
 
  private:
   Task start(const Action& a);
-  /// Goes on with a collective until it ends; `blocking` false: until it has to wait.
+  /// Advances a collective until it ends; `blocking` false: until it has to wait.
   Task advance(CollectiveRun& c, bool blocking);
   [[nodiscard]] bool can_go_on(const CollectiveRun& c) const;
   [[nodiscard]] coll::Args args(const Action& a);
@@ -69,7 +69,7 @@ class Collectives {
   std::unordered_map<int32_t, Member> members_;
   CollectiveRun blocking_;                                // there is one at a time
   std::vector<std::unique_ptr<CollectiveRun>> running_;   // non-blocking, in the order of their calls
-  std::vector<std::unique_ptr<CollectiveRun>> finished_;  // for use again
+  std::vector<std::unique_ptr<CollectiveRun>> finished_;  // for reuse
   bool advancing_ = false;
   int32_t copied_out_ = 0;  // receivers that have copied out of this rank's shared buffer of a broadcast
 };

@@ -2,7 +2,7 @@
 
 namespace retrompi {
 
-// The sources of the steps stand in coll.hpp.
+// coll.hpp cites the sources of the steps.
 Task make_communicator(Rank& rank, const Action& a) {
   const auto& x = a.get<action::NewComm>();
   const bool belongs = x.made >= 0;
@@ -32,7 +32,7 @@ Task make_communicator(Rank& rank, const Action& a) {
       co_await context(x.made);
       break;
     case CommHow::IntercommMerge:
-      // Who comes first, then a context (code: MPICH 1.1, src/context/comm_merge.c; MPICH2 likewise)
+      // Which group comes first, then a context (code: MPICH 1.1, src/context/comm_merge.c; MPICH2 likewise)
       co_await rank.collectives.follow(coll::agree_on_context(rank.collectives.own_args(a.comm)), a.comm);
       co_await context(x.made);
       break;

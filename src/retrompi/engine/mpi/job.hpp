@@ -19,7 +19,7 @@ struct MarkTime {
   Ps time;
 };
 
-/// What a named piece of computation takes: ``seconds[host]`` at one vector length.
+/// The cost of a named piece of computation: ``seconds[host]`` at one vector length.
 struct KernelRow {
   std::string name;
   int64_t n;
@@ -40,12 +40,12 @@ class Job : public Common {
  public:
   Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) { pool_locks.resize(w.hosts.size()); }
   World& world;
-  std::string suffix;  // of the names of its processes: " of NAME" beside another job
+  std::string suffix;  // of the names of its processes: " of NAME" for a further job
   Callback over;       // called when its last rank has finished
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;
-  bool free_wildcards = false;  // receives from any source match whatever comes, not what is recorded
+  bool free_wildcards = false;  // receives from any source match the first arrival, not the recorded message
   std::vector<Rank*> ranks;
   std::vector<MarkTime> marks;
   int32_t finished = 0;
@@ -60,14 +60,14 @@ class Job : public Common {
   }
   [[nodiscard]] const Comm& comm(int32_t index) const { return trace.comms[static_cast<size_t>(index)]; }
   [[nodiscard]] const Group& group(int32_t comm, bool low = true);
-  /// Seconds of one repetition of a Kernel action on a host; ConfigError when nobody has said.
+  /// Seconds of one repetition of a Kernel action on a host; ConfigError when none are given.
   [[nodiscard]] double kernel_seconds(size_t host, const action::Kernel& kernel) const;
 
   Message& new_message();
   Request& new_request(Request::Kind kind);
   void free_message(Message& m) { free_messages_.push_back(&m); }
   void free_request(Request& r) { free_requests_.push_back(&r); }
-  /// Also those that are free.
+  /// Includes free ones.
   [[nodiscard]] const std::deque<Message>& messages() const { return messages_; }
 
  private:

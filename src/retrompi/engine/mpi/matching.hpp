@@ -1,4 +1,4 @@
-// Queues in which messages and receives find each other: in the order in which they came, without looking at all of them.
+// Queues in which messages and receives are matched in order of arrival, without scanning all of them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace retrompi {
 
-/// What a queue keeps in its members: neighbours in the whole queue and in the chain of their envelope.
+/// Links that a queue keeps in its members: neighbours in the whole queue and in the chain of their envelope.
 template <class T>
 struct Queued {
   T *before = nullptr, *after = nullptr;  // in the order in which they came
@@ -17,8 +17,8 @@ struct Queued {
   uint64_t order = 0;
 };
 
-/// Envelopes (context, source, tag) in order. T has ctx, tag, envelope_source() and a `Queued<T> queued`. Few are looked at one by one;
-/// beyond that those of an envelope hang in a chain of their own, and all with a wildcard in another one.
+/// Envelopes (context, source, tag) in order. T has ctx, tag, envelope_source() and a `Queued<T> queued`. A short queue is scanned;
+/// a longer one has a separate chain for each envelope, and another one for all entries with a wildcard.
 template <class T>
 class MatchQueue {
  public:
@@ -124,7 +124,7 @@ class MatchQueue {
   }
   T *first_ = nullptr, *last_ = nullptr;
   Chain wild_;
-  std::vector<Chain> chains_;  // a power of two of them; none as long as there are few
+  std::vector<Chain> chains_;  // size is a power of two; empty while the queue is short
   size_t size_ = 0;
   uint64_t order_ = 0;
 };

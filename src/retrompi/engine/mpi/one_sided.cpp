@@ -15,7 +15,7 @@ const RmaSpec& OneSided::rma(int32_t target) const {
   return s;
 }
 
-/// What a put and a get have in common: the call is counted, and on one host the origin copies the data at once.
+/// Common to put and get: the call is counted, and on one host the origin copies the data at once.
 Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved) {
   co_await rank_.thread.run(rank_.host.scaled(s.cpu), Stage::Library);
   ++rank_.common.count.messages;
@@ -111,7 +111,7 @@ Task OneSided::access(const Action& a, const action::Rma& x) {
       co_await get(x.target, x.bytes, later);
       co_return;
     default:  // Accumulate, GetAccumulate, FetchOp, CompareSwap
-      // Read, combine, write back: the data cross twice, and what was read is what the fetching ones return.
+      // Read, combine, write back: the data cross twice, and fetching operations return the value read.
       co_await get(x.target, x.bytes);
       co_await put(x.target, x.bytes);
   }
@@ -147,7 +147,7 @@ Task OneSided::receive_from_each(std::span<const int64_t> ranks, int32_t ctx, in
   }
 }
 
-// A word is read and changed in one; if it does not allow the lock, the origin looks again when somebody has let go.
+// A word is read and modified atomically; if it does not allow the lock, the origin checks again after a release.
 Task OneSided::lock(int32_t window, Rank& target, bool exclusive) {
   while (true) {
     co_await get(target.id, kWord);
@@ -182,7 +182,7 @@ Task OneSided::unlock(int32_t window, Rank& target, bool exclusive) {
 
 Task OneSided::make_or_free(const Action& a) {
   if (a.op == Op::WinNew) {
-    // Everybody learns where everybody's memory lies (code: MPICH2, src/mpid/ch3/src/ch3u_rma_ops.c: three addresses each), in a context
+    // Every member learns the addresses of every member's memory (code: MPICH2, src/mpid/ch3/src/ch3u_rma_ops.c: three each), in a context
     // of its own.
     constexpr int64_t kAddresses = 24;
     co_await rank_.collectives.internal(a.comm, Op::Allgather, kAddresses);
@@ -216,10 +216,10 @@ Task OneSided::synchronise(const Action& a, const action::WindowSync& x) {
   Epoch& mine = windows_[win];
   switch (a.op) {
     case Op::Flush:
-    case Op::FlushLocal:  // all that the hardware has is to wait until everything has arrived
+    case Op::FlushLocal:  // the hardware can only wait until everything has arrived
       co_await flush();
       break;
-    case Op::Fence:  // own operations first, then everybody's
+    case Op::Fence:  // own operations first, then those of all members
       co_await flush();
       co_await rank_.collectives.barrier(a.comm);
       break;
@@ -240,7 +240,7 @@ Task OneSided::synchronise(const Action& a, const action::WindowSync& x) {
     case Op::UnlockAll:
       co_await lock_all(a, x);
       break;
-    // A window is exposed and done with by empty messages (code: MPICH2, src/mpid/ch3/src/ch3u_rma_sync.c).
+    // A window's exposure is opened and closed by empty messages (code: MPICH2, src/mpid/ch3/src/ch3u_rma_sync.c).
     case Op::WinPost:
       mine.exposed_to = rank_.job.vector(x.ranks);
       co_await send_to_each(mine.exposed_to, ctx, kPost);

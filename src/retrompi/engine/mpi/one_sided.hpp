@@ -1,5 +1,5 @@
-// One-sided operations: the origin's processor moves the data; the target takes no part. A put is over for the origin when the
-// data have left, for everybody when they have arrived (flush, fence).
+// One-sided operations: the origin's processor moves the data; the target takes no part. A put is complete at the origin when
+// the data have left, and at the target when they have arrived (flush, fence).
 #pragma once
 #include <span>
 #include <unordered_map>
@@ -17,15 +17,15 @@ class OneSided {
   /// Any call on a window.
   Task execute(const Action& a);
   Task put(int32_t target, int64_t bytes);
-  /// Waits until all own operations have arrived.
+  /// Waits until all operations of this rank have arrived.
   Task flush();
-  /// Whose memory this rank waits to lock; null: nobody's.
+  /// The rank whose memory this rank waits to lock; null: none.
   [[nodiscard]] const Rank* waits_to_lock() const { return lock_of_; }
   [[nodiscard]] bool holds_lock(int32_t window, int32_t target) const;
 
  private:
   Task access(const Action& a, const action::Rma& x);
-  /// `later`: the request that is complete when the data have come; without one the caller waits for them.
+  /// `later`: the request that is complete when the data have arrived; without one the caller waits for them.
   Task get(int32_t target, int64_t bytes, Request* later = nullptr);
   Task origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved);
   Task make_or_free(const Action& a);
@@ -42,10 +42,10 @@ class OneSided {
 
   struct Epoch {                                 // of this rank in a window
     std::vector<int64_t> exposed_to, access_to;  // world ranks
-    std::unordered_map<int32_t, bool> locked;    // whose memory this rank has locked: exclusively
+    std::unordered_map<int32_t, bool> locked;    // ranks whose memory this rank has locked -> exclusively
     int32_t shared = 0;                          // locks on this rank's memory, held by others or itself
     bool exclusive = false;
-    std::vector<Rank*> wanted;  // who waits for such a lock
+    std::vector<Rank*> wanted;  // ranks waiting for such a lock
   };
   Rank& rank_;
   int32_t puts_open_ = 0;

@@ -35,13 +35,13 @@ Task Rank::main() {
     else
       mpi += used;
   }
-  // A trace may end without finalize; MPI must still see its sends through (MPI 1.1, 7.5).
+  // A trace may end without finalize; MPI must still complete its sends (MPI 1.1, 7.5).
   co_await finish_pending();
   now_at = nullptr;
   finished = true;
   end = world.loop.now;
   if (++job.finished == static_cast<int32_t>(job.ranks.size())) job.over();
-  // The library of the time goes on answering until the job is over (MPI_Finalize waits for everybody).
+  // The library continues to answer until the job is over (MPI_Finalize waits for all ranks).
   while (true) {
     if (!inbox.empty())
       co_await absorb();
@@ -65,7 +65,7 @@ Ps Rank::conversion(int32_t peer, int64_t bytes) const {
 }
 
 Task Rank::handle(Packet p) {
-  // Matching and completion are paid when the message shows up, not when its receive is posted: in a PingPong the posting
+  // Matching and completion are charged when the message arrives, not when its receive is posted: in a PingPong the posting
   // overlaps the wait.
   const bool called = p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !p.m->rendezvous)) && (spec.lock > 0 || spec.recv_cpu > 0);
   if (called || (p.kind == Packet::Data && !p.held && conversion(p.m->src, p.bytes) > 0)) return handle_with_work(p, called);
@@ -114,7 +114,7 @@ Task Rank::locked_call(Ps cost) {
 }
 
 Task Rank::progress() {
-  // A call that only looks sees shared memory each time, the network each so many times.
+  // A test call polls shared memory each time, the network only every n-th time.
   const int every = spec.recv_wait.look_every;
   const bool look = every <= 1 || ++tests_ % every == 0;
   auto network = [](const Token& t) { return t.chan->medium == Medium::Stream; };

@@ -1,4 +1,4 @@
-// A rank: reads its trace and does what MPI says, by the runtime's protocol. Its parts each do one thing: the sending and the receiving side
+// A rank: reads its trace and executes the MPI calls by the runtime's protocol. Each part has one task: the sending and the receiving side
 // of point-to-point messages, the requests that a trace names, one-sided operations, and collectives.
 #pragma once
 #include "mpi/collectives.hpp"
@@ -13,19 +13,19 @@ namespace retrompi {
 class Rank final : public Proc {
  public:
   Rank(Job& job, World& w, Host& h, size_t host_index, int32_t id, const RankSpec& spec);
-  /// Carries out its part of the trace, then goes on answering until the job is over.
+  /// Executes its part of the trace, then continues to answer until the job is over.
   Task main();
   Task handle(Packet p) override;
   bool leave_in_pool(const Packet& p) override { return receiver.leave_in_pool(p); }
   void sent(Message& m) override { sender.sent(m); }
 
   // ---- the library
-  /// Work of the library in one call, with its lock around it.
+  /// Work of the library in one call, under its lock.
   Task library_call(Ps cost);
-  /// Takes in whatever is there, without waiting.
+  /// Takes in everything that has arrived, without waiting.
   Task progress();
   Task wait(Request& r);
-  /// As Proc::until; collectives under way go on meanwhile.
+  /// As Proc::until; collectives in progress advance meanwhile.
   template <class F>
   Task until(F cond, WaitPolicy policy, bool progress) {
     return collectives.idle() ? Proc::until(cond, policy, progress) : until_driving(cond, policy, progress);
@@ -38,7 +38,7 @@ class Rank final : public Proc {
     const double set = 2.0 * static_cast<double>(bytes);
     return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set)));
   }
-  /// Conversion of data that go to or come from `peer`, of another byte order.
+  /// Conversion of data exchanged with `peer`, if its byte order differs.
   [[nodiscard]] Ps conversion(int32_t peer, int64_t bytes) const;
   /// ConfigError about an action of this rank.
   [[noreturn]] void fail(const Action& a, const std::string& why) const;
@@ -47,10 +47,10 @@ class Rank final : public Proc {
   const RankSpec& spec;
   const int32_t id;
   ChannelMap out;   // first hop towards each rank
-  ChannelMap bulk;  // the same for the data of a rendezvous; null: as everything else
+  ChannelMap bulk;  // the same for the data of a rendezvous; null: the same path as everything else
   Ps end = 0, mpi = 0, compute = 0;
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
-  const Action* now_at = nullptr;    // the action being executed; stands where `place_` is, also when an error has ended the coroutine
+  const Action* now_at = nullptr;    // the action being executed, at `place_`; kept when an error has ended the coroutine
   const Request* awaited = nullptr;  // by a blocking call
   bool finished = false;
 
@@ -78,27 +78,27 @@ class Rank final : public Proc {
   Task handle_now(const Packet& p);
 
   ActionList::const_iterator place_;  // in its trace
-  int32_t tests_ = 0;                 // calls that only looked
+  int32_t tests_ = 0;                 // test calls so far
 };
 
-/// What an action does; marks and what takes no time are not for here (actions.cpp).
+/// Executes an action, except marks and actions that take no time (actions.cpp).
 Task execute(Rank& rank, const Action& a);
-/// Whom a receive or probe is from: as recorded, unless the run leaves wildcards free.
+/// The source of a receive or probe: as recorded, unless the run leaves wildcards free.
 [[nodiscard]] action::Envelope wanted(const Job& job, const Action& a);
-/// Computes; cut into parts, because the neighbours on the memory bus may stretch each of them (actions.cpp).
+/// Computes, split into parts, because the neighbours on the memory bus may slow each of them down (actions.cpp).
 Task compute(Rank& rank, double flops);
 /// How members agree on a new communicator (communicators.cpp).
 Task make_communicator(Rank& rank, const Action& a);
 
-/// What a rank that cannot go on waits for (awaits.cpp).
+/// What a blocked rank waits for (awaits.cpp).
 struct Awaited {
-  int32_t rank = 0;  // of the world; ANY_SOURCE: anybody
+  int32_t rank = 0;  // of the world; ANY_SOURCE: any rank
   enum What : uint8_t { Message, Receiver, Collective, Lock } what = Message;
-  int32_t tag = 0;  // Message, Receiver: ANY_TAG or the tag asked for
+  int32_t tag = 0;  // Message, Receiver: ANY_TAG or the requested tag
   int32_t comm = 0;
-  int64_t bytes = 0;  // Receiver: of the message that is to be taken
+  int64_t bytes = 0;  // Receiver: of the message to be received
 };
-[[nodiscard]] std::vector<Awaited> awaits(const Rank& rank);  // empty: nothing that another rank could give
+[[nodiscard]] std::vector<Awaited> awaits(const Rank& rank);  // empty: nothing that another rank could provide
 [[nodiscard]] std::string waits_for(const Rank& rank);        // the same in words
 
 }  // namespace retrompi

@@ -79,7 +79,7 @@ Task ReceiveSide::take_unexpected(Message& m) {
 Task ReceiveSide::copy_directly(Message& m) {
   const Rank& sender = rank_.job.rank(m.src);
   const auto n = static_cast<double>(m.bytes);
-  // The envelope that told of the message passes through the first level as well.
+  // The envelope that announced the message passes through the first-level cache as well.
   const double near = 2 * n + static_cast<double>(rank_.out[static_cast<size_t>(m.src)]->spec.header);
   const CopySide source{.near = near, .set = 2 * n, .held = CopySide::Clean}, target{.near = near, .set = 2 * n};
   MessagePath& path = rank_.world.anatomy.path;

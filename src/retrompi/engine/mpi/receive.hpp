@@ -1,4 +1,4 @@
-// The receiving side of a rank's messages: the posted and the unexpected queue, matching, and what a match sets off.
+// The receiving side of a rank's messages: the posted and the unexpected queue, matching, and the actions that a match triggers.
 #pragma once
 #include "mpi/matching.hpp"
 #include "mpi/request.hpp"
@@ -12,9 +12,9 @@ class ReceiveSide {
   explicit ReceiveSide(Rank& rank) : rank_(rank) {}
   /// MPI_Irecv: takes a message out of the unexpected queue, or is posted.
   Task irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& r);
-  /// An envelope has come: it matches a posted receive, or goes into the unexpected queue.
+  /// An envelope has arrived: it matches a posted receive, or goes into the unexpected queue.
   void arrive(Message& m);
-  /// A receive and a message have matched: what the protocol does next.
+  /// A receive and a message have matched: performs the protocol's next step.
   Task on_match(Message& m);
   /// A packet with payload has been copied out of its channel.
   Task on_data(Message& m, const Packet& p);
@@ -25,11 +25,11 @@ class ReceiveSide {
   [[nodiscard]] const MatchQueue<Message>& unexpected() const { return unexpected_; }
 
  private:
-  Task take_unexpected(Message& m);  // what lies in the pool or in the library's buffer
+  Task take_unexpected(Message& m);  // copies data waiting in the pool or in the library's buffer
   Task copy_directly(Message& m);
   void complete(Message& m);
   void buffer_unexpected(Message& m, int64_t bytes);
-  [[nodiscard]] static bool too_long(const Message& m);  // for the receive that it has matched
+  [[nodiscard]] static bool too_long(const Message& m);  // longer than the receive it has matched
   [[noreturn]] static void truncated(const Message& m);
 
   Rank& rank_;

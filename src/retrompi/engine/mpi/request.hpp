@@ -1,4 +1,4 @@
-// Requests, and what a runtime says of its ranks.
+// Requests, and a runtime's parameters for its ranks.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,10 +11,10 @@ namespace retrompi {
 
 struct Request {
   enum Kind : uint8_t { Send, Recv, Collective, OneSided } kind = Send;
-  int32_t peer = 0, tag = 0, ctx = 0;  // a receive's wildcards stay as asked for
+  int32_t peer = 0, tag = 0, ctx = 0;  // a receive keeps its wildcards
   int64_t bytes = 0;
   Op mode = Op::Send;
-  uint32_t line = 0;  // of the call that began it
+  uint32_t line = 0;  // trace line of the call that started it
   bool done = false, persistent = false, active = true, detached = false;
   Message* m = nullptr;
   int32_t src = 0, dst = 0;  // the key under which a trace files it
@@ -22,7 +22,7 @@ struct Request {
   [[nodiscard]] int32_t envelope_source() const { return peer; }
 };
 
-/// Matching keeps communicators apart, in each the messages of collectives from the program's, and those of windows from all others.
+/// Matching contexts separate communicators, in each the messages of collectives from the program's, and those of windows from all others.
 inline int32_t program_context(int32_t comm) { return 2 * comm; }
 inline int32_t collective_context(int32_t comm) { return 2 * comm + 1; }
 inline int32_t window_context(int32_t window) { return -1 - window; }
@@ -35,19 +35,19 @@ inline bool matches(const Request& receive, const Message& m) {
 /// Which protocol a message of a size range follows.
 struct ProtocolRow {
   int64_t from = 0, to = 0;  // payload, from <= bytes < to
-  /// Direct: the receiver is told where the data lie and copies them itself.
+  /// Direct: the receiver gets the address of the data and copies them itself.
   enum Kind : uint8_t { Eager, Rendezvous, Direct } kind = Eager;
 };
 
 struct RankSpec {
   std::vector<ProtocolRow> same, remote;
   Ps send_cpu = 0, recv_cpu = 0, test_cpu = 0;  // one call of the library, on the reference host
-  // Between hosts of different byte order each end converts: so many picoseconds a byte, and so much for each buffer of it.
+  // Between hosts of different byte order each end converts, at a cost for each byte and one for each buffer.
   double convert_byte = 0;
   int64_t convert_buffer = 0;
   Ps convert_call = 0;
   Ps lock = 0;         // its lock, taken and released in each
-  Ps direct_call = 0;  // the system's part of a direct copy beside a bare system call
+  Ps direct_call = 0;  // the system's part of a direct copy in addition to a bare system call
   WaitPolicy recv_wait, send_wait;
 };
 

@@ -39,7 +39,7 @@ size_t RequestTable::index_of(const Request& r) const {
   return i;
 }
 
-/// Where the request of this identity is filed; most often the one after the last that was asked for.
+/// Where the request of this identity is filed; most often right after the last one looked up.
 size_t RequestTable::index_of(const Action& a, int64_t req, size_t hint) const {
   for (size_t k = 0; k < filed_.size(); ++k) {
     const size_t i = hint + k < filed_.size() ? hint + k : hint + k - filed_.size();
@@ -73,7 +73,7 @@ void RequestTable::retire_complete(bool one) {
   }
 }
 
-/// A persistent request; what is filed keeps the wildcards that a recorded match replaces.
+/// A persistent request; the filed one keeps the wildcards that a recorded match replaces.
 Task RequestTable::start(size_t i, std::optional<action::Envelope> matched) {
   const Filed& f = filed_[i];
   Request& r = *f.r;
@@ -118,7 +118,7 @@ Task RequestTable::test(const Action& a) {
   }
 }
 
-/// The line names its requests, and which of them it completed (Waitall: all of them).
+/// The line names its requests and those that it completed (Waitall: all of them).
 Task RequestTable::complete_listed(const Action& a) {
   const auto& x = a.get<action::SeveralRequests>();
   const auto& list = rank_.job.vector(x.list);
@@ -134,7 +134,7 @@ Task RequestTable::complete_listed(const Action& a) {
   if (a.op == Op::Waitall || (a.op == Op::Testall && a.done())) {
     done = all;
   } else if (!a.told()) {
-    // Nobody says how it ended: whatever is complete now.
+    // The outcome is not recorded: take what is complete now.
     std::vector<Request*> rs;
     size_t at = 0;
     for (const int64_t req : all) rs.push_back(filed_[at = index_of(a, req, at)].r);
@@ -177,7 +177,7 @@ void RequestTable::take_out(std::vector<size_t> indices) {
   filed_.resize(to);
 }
 
-/// The line names no request: it is about every one that is outstanding.
+/// The line names no request: it refers to all outstanding ones.
 Task RequestTable::complete_all(const Action& a) {
   switch (a.op) {
     case Op::Waitall:
@@ -233,7 +233,7 @@ Task RequestTable::start_listed(const Action& a) {
   }
 }
 
-/// MPI lets an active one complete; it is gone for the program at once.
+/// MPI lets an active request complete; for the program it is gone at once.
 void RequestTable::release(const Action& a) {
   bool marker = false;
   Request* r = find(a, marker);

@@ -1,5 +1,5 @@
 // The requests that a trace names. A request is known by its identity (`req=`) or, where the trace has none, by its key, as SMPI's replay
-// files them. What a trace says of an outcome is followed: the recorded one completes, and the rank waits for it if need be.
+// files them. Recorded outcomes are followed: the recorded request completes, and the rank waits for it if necessary.
 #pragma once
 #include <optional>
 #include <vector>
@@ -34,7 +34,7 @@ class RequestTable {
   [[nodiscard]] Request* find(const Action& a, bool& marker);
   [[nodiscard]] size_t index_of(const Request& r) const;
   [[nodiscard]] size_t index_of(const Action& a, int64_t req, size_t hint = 0) const;
-  void retire(size_t i);  // a filed request is complete: take it out, or make it inactive
+  void retire(size_t i);  // a filed request is complete: removes it, or deactivates it
   void retire_complete(bool one);
   void take_out(std::vector<size_t> indices);
 

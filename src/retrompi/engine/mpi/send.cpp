@@ -28,7 +28,7 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   r.m = &m;
   m.line = r.line = rank_.now_at ? rank_.now_at->line : 0;
   m.at = rank_.world.loop.now;
-  // What windows send is the library's own, as what collectives send.
+  // Messages of windows belong to the library, like those of collectives.
   if (rank_.common.timeline)
     m.number = rank_.common.timeline->sent({rank_.id, dst, tag, ctx < 0 ? collective_context(0) : ctx, bytes, m.line, m.at, -1, false, {}});
   ++rank_.common.count.messages;
@@ -89,7 +89,7 @@ Task SendSide::push_packets(Message& m, Chan& c, int64_t packet) {
 }
 
 Task SendSide::push_bulk(Message& m) {
-  // One message at a time goes through a pair's copy buffer; those that may go meanwhile wait for their turn.
+  // One message at a time goes through a pair's copy buffer; messages that become ready meanwhile wait for their turn.
   Bulk& b = bulk_[m.dst];
   b.waiting.push_back(&m);
   if (b.active) co_return;

@@ -18,7 +18,7 @@ class SendSide {
   Task cleared(Message& m);
   /// The last byte has left this process.
   void sent(Message& m);
-  /// Completes the send if nothing is missing any more: the data have left, and a synchronous send has been matched.
+  /// Completes the send once the data have left and, for a synchronous send, it has been matched.
   void try_complete(Message& m);
   [[nodiscard]] bool all_complete() const { return open_ == 0; }
 
@@ -32,7 +32,7 @@ class SendSide {
   [[nodiscard]] ProtocolRow::Kind protocol(int32_t dst, int64_t bytes) const;
 
   Rank& rank_;
-  int32_t open_ = 0;  // sends that MPI_Finalize must see through
+  int32_t open_ = 0;  // sends that MPI_Finalize must complete
   struct Bulk {
     std::deque<Message*> waiting;
     bool active = false;

@@ -1,4 +1,4 @@
-// What the native wire keeps of its links and of the flows that take the same route.
+// The native wire's state of its links and of the flows that share a route.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace retrompi {
 
-/// Part of wire.cpp and of nothing else, as native_wire.hpp.
+/// Included by wire.cpp only, like native_wire.hpp.
 namespace {
 
 struct Part {
@@ -16,7 +16,7 @@ struct Part {
   uint32_t slot;
   bool operator<(const Part& o) const { return until != o.until ? until > o.until : order > o.order; }
 };
-/// When a flow that is alone has its links, and the picoseconds beside `end`.
+/// When a flow that is alone uses its links, and the picoseconds beside `end`.
 struct Told {
   Ps start, end;
   double frac;
@@ -24,36 +24,36 @@ struct Told {
 };
 struct Bundle {
   std::vector<uint32_t> links;
-  double top = 0;               // what the slowest of them carries, bytes per picosecond
+  double top = 0;               // rate of the slowest of them, bytes per picosecond
   std::vector<Part> parts;      // a heap: the first to finish in front
-  double delivery_latency = 0;  // picoseconds from the end of a flow until its host hears of it
-  double entry_latency = 0;     // picoseconds before a flow takes its share
+  double delivery_latency = 0;  // picoseconds from the end of a flow until its host is notified
+  double entry_latency = 0;     // picoseconds before a flow gets its share
   double weight = 1;            // of one flow
   Ps last = 0;                  // when `got` was counted, and the picoseconds beside it
   double frac = 0;
   double got = 0;   // bytes that each flow has had since the bundle was last empty
   double rate = 0;  // of each flow, bytes per picosecond
   std::vector<Told> line;
-  bool told = false;    // it has its links to itself, `line` says when each of its flows uses them, and `parts` is empty
-  size_t coming = 0;    // flows that will set out by an item of the agenda
+  bool told = false;    // it has its links to itself: `line` has the times at which each of its flows uses them, and `parts` is empty
+  size_t coming = 0;    // flows that an agenda item will start
   bool listed = false;  // on its links
-  bool fresh = false;   // its flows are others than when its end was planned
+  bool fresh = false;   // its flows have changed since its end was planned
   bool fixed = false;   // while shares are found
   double share = 0;
-  uint32_t gen = 0;     // of the item of the agenda that counts
+  uint32_t gen = 0;     // of the valid agenda item
   Ps planned = kNever;  // when the first of its flows finishes
-  Ps item = kNever;     // when the agenda will look, which is not later
+  Ps item = kNever;     // time of the agenda item, which is not later
   uint64_t seen = 0;
 };
 struct Link {
   double rate = 0;  // bytes per picosecond
   std::vector<uint32_t> bundles;
-  bool changed = false;         // since shares were found
+  bool changed = false;         // since shares were last solved
   double room = 0, weight = 0;  // while shares are found
-  bool stale = false;           // `weight` counts bundles that are fixed by now
+  bool stale = false;           // `weight` includes bundles fixed since
   uint64_t seen = 0;
 };
-/// A link that is still to be divided, and what a flow of weight 1 could have had of it when it was last looked at.
+/// A link still to be divided, and what a flow of weight 1 could have had of it when it was last examined.
 struct Scarce {
   double level;
   uint32_t line;

@@ -1,14 +1,14 @@
-// Flows, the agenda and the drive of the wire on the engine's own queue; what links there are is a matter of who derives from it.
+// Flows, the agenda and the main loop of the wire on the engine's own queue; derived classes define the links.
 #pragma once
 #include "network/wire.hpp"
 
 namespace retrompi {
 
-// Part of wire.cpp and of nothing else: without linkage the compiler puts all of it into the loop that drives the wire.
+// Included by wire.cpp only: with internal linkage the compiler inlines all of it into the wire's main loop.
 namespace {
 
-/// A queue of what the wire will do. Whatever changes shares goes before what is told to hosts at the same time; those hear it in the
-/// order in which the flows set out.
+/// The queue of the wire's future actions. At equal times, changes of shares come before notifications of hosts, and notifications follow
+/// the order in which the flows started.
 class Agenda {
  public:
   explicit Agenda(Loop& loop) : loop_(loop) {}
@@ -42,23 +42,23 @@ struct Flow {
   Ps asked = 0;
   Cause by;
   double bytes = 0;
-  uint64_t order = 0;  // how many set out before it
-  uint32_t gen = 0;    // agenda items of an older plan are void
+  uint64_t order = 0;  // number of flows started before it
+  uint32_t gen = 0;    // agenda items with an older generation are void
   uint32_t route = 0;
   int32_t from = 0, to = 0;
   bool background = false;
-  bool coming = false;  // it will set out by an item of the agenda
-  bool gone = true;     // nobody waits for it any more
+  bool coming = false;  // an agenda item will start it
+  bool gone = true;     // delivered, lost or unused
 };
 
-/// Flows, the agenda and the drive; what links there are is a matter of the kinds below.
+/// Flows, the agenda and the main loop; the derived classes below define the links.
 class NativeWire : public Wire {
  public:
   NativeWire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy), agenda_(loop) {}
 
   void send(int from, int to, int64_t bytes, const Delivery& d) override { set_out(loop_.now, from, to, bytes, d, false); }
   bool send_at(Ps t, int from, int to, int64_t bytes, const Delivery& d) override {
-    if (failing_) return false;  // nobody knows now what will be down then
+    if (failing_) return false;  // what will be down by then is unknown
     set_out(t, from, to, bytes, d, false);
     return true;
   }
@@ -80,29 +80,29 @@ class NativeWire : public Wire {
   }
 
  protected:
-  /// A flow sets out at the time it was asked for, which may be later than now: plan it.
+  /// Plans the start of a flow at the requested time, which may be later than now.
   virtual void enter(uint32_t /*slot*/, int /*from*/, int /*to*/) { throw ConfigError("nothing joins these hosts"); }
-  /// An agenda item that is not about telling; it sets the clock unless it is void.
+  /// An agenda item other than a notification; it sets the clock unless it is void.
   virtual void change(const Agenda::Item&) {}
-  /// A flow is over and forgotten.
+  /// Releases a flow that is over.
   virtual void leave(uint32_t /*slot*/) {}
-  /// Whether something between two cards is down; remembers what took the flow.
+  /// Whether something between two cards is down; records which failure took the flow.
   virtual bool blocked(uint32_t /*slot*/) { return false; }
 
-  /// The flow's last byte has come at `t`, unless its plan changes.
+  /// The flow's last byte arrives at `t`, unless its plan changes.
   void tell(uint32_t slot, Ps t) {
     const Flow& f = flows_[slot];
     agenda_.push({t, Agenda::kTells | f.order, slot, f.gen});
   }
 
-  /// The flow will not arrive. Its sender is told by an event, so that no call of the wire comes back before it ends.
+  /// The flow will not arrive. Its sender is notified by an event, so that no call of the wire re-enters it.
   void lose(uint32_t slot) {
     Flow& f = flows_[slot];
     if (f.delivery.lost) loop_.schedule(loop_.now, f.delivery.on_lost(), f.background);
     forget(slot);
     if (!f.coming) free_.push_back(slot);
   }
-  /// An item of the agenda was still to come for a flow that is lost.
+  /// An agenda item was still pending for a flow that is lost.
   void give_back(uint32_t slot) { free_.push_back(slot); }
 
   Loop& loop_;
@@ -144,7 +144,7 @@ class NativeWire : public Wire {
   }
   void advance() {
     const Ps t = agenda_.top().t;
-    // Everything that comes at one time comes before the hosts react to any of it.
+    // Everything that arrives at one time arrives before the hosts react to any of it.
     while (!agenda_.empty() && agenda_.top().t == t) {
       const Agenda::Item i = agenda_.pop();
       if (!i.tells()) {

@@ -64,9 +64,9 @@ Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, i
   Flight& f = flight(job);
   f = {this, from, to, bytes, d, w_.anatomy.current, &job, rail_of(from, to)};
   if (!rails_.stripe || bytes <= mtu_) return leave(f, rate, piece);
-  // What the sender's memory gives, if less than its cards, is divided among them.
+  // If the sender's memory is slower than its cards, its rate is divided among them.
   f.parts = static_cast<uint32_t>(rails_.n);
-  --job.count.frames;  // the parts count
+  --job.count.frames;  // the parts are counted instead
   Ps left = 0;
   for (size_t rail = 0; rail < rails_.n; ++rail) {
     Flight& part = flight(job);

@@ -1,4 +1,4 @@
-// The cards of the hosts and what crosses them: frames of a network stack, and bursts that a card moves from memory to memory.
+// The hosts' cards and the data that cross them: frames of a network stack, and bursts that a card moves from memory to memory.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,17 +18,17 @@ class Net {
  public:
   struct Rails {
     size_t n = 1;
-    bool stripe = false;         // frames go out over all of them in turn, else a pair of hosts has one
-    std::vector<size_t> places;  // of the hosts in the room, by which a pair has its rail
+    bool stripe = false;         // frames use all rails in turn; otherwise each pair of hosts has one
+    std::vector<size_t> places;  // of the hosts on the platform; they determine the rail of a pair
   };
   Net(World& w, int64_t overhead, int64_t mtu, Rails rails);
-  /// Carries one frame; tells that it is lost when something on the way is down.
+  /// Carries one frame; reports it lost when something on the path is down.
   void frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d);
   /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
   /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
   Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d);
   [[nodiscard]] int64_t mtu() const { return mtu_; }
-  /// A frame of the traffic beside the jobs crosses a card of a host, outwards or inwards; returns when it has.
+  /// A frame of cross traffic crosses a card of a host, outwards or inwards; returns when it has crossed.
   Ps background(bool out, size_t host, size_t rail, int64_t bytes);
 
  private:
@@ -40,8 +40,8 @@ class Net {
     Cause by;
     Common* job;
     uint32_t rail;
-    uint32_t parts = 0;       // of the whole of a burst that takes all rails: still on their way
-    bool gone = false;        // it is lost, or a part of it
+    uint32_t parts = 0;       // of a burst over all rails: parts still in flight
+    bool gone = false;        // it is lost, or one of its parts is
     int64_t piece = 0;        // of a burst
     Ps left = 0;              // when a burst has left the sender's memory
     int64_t number = -1;      // of a frame between its two hosts, where frames take all rails
@@ -53,7 +53,7 @@ class Net {
     void on_burst_carried();
     void on_lost();
   };
-  /// Frames of two hosts that take all rails are handed over in the order in which they set out (RFC 1990).
+  /// Frames between two hosts that use all rails are delivered in the order in which they were sent (RFC 1990).
   struct Order {
     int64_t out = 0, in = 0;
     std::map<int64_t, Flight*> early;  // null: lost

@@ -6,13 +6,13 @@ namespace retrompi {
 
 class Outages {
  public:
-  /// Throws ConfigError for a failure of what is not there.
+  /// Throws ConfigError for a failure of something that does not exist.
   Outages(const Routes& routes, const std::vector<Failure>& failures);
 
   /// Failure `i` begins or ends.
   void begin(size_t i) { mark(outages_[i], 1); }
   void end(size_t i) { mark(outages_[i], -1); }
-  /// Whether something between two cards is down; the first failure that explains it counts the frame.
+  /// Whether something between two cards is down; the frame is counted for the first failure that explains it.
   bool blocks(size_t from, size_t to, const std::vector<uint32_t>& links);
   /// "link server down from 1 s on (3 frames lost)", of every failure that has begun.
   [[nodiscard]] std::string told(Ps now) const;
@@ -26,7 +26,7 @@ class Outages {
   };
   void mark(Outage& o, int by);
   std::vector<Outage> outages_;
-  std::vector<int> links_, cards_;  // by how many failures each is down
+  std::vector<int> links_, cards_;  // how many failures affect each
 };
 
 }  // namespace retrompi

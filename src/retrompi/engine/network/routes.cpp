@@ -91,7 +91,7 @@ std::vector<uint32_t> Routes::way(size_t from, size_t to) const {
   return out;
 }
 
-/// Dimension order, the shorter way round, as SimGrid's torus (and its choice among ways of equal length).
+/// Dimension order, the shorter way round, as SimGrid's torus (including its choice among routes of equal length).
 void Routes::walk_torus(size_t from, size_t to, size_t base, std::vector<uint32_t>& out) const {
   const auto& shape = spec_.shape;
   size_t at = from, before = 1;
@@ -123,8 +123,8 @@ uint32_t Routes::tree_link(size_t base, size_t level, const std::vector<size_t>&
   return static_cast<uint32_t>(base + below_[level] + 2 * (node(level, child) * ports + port) + (down ? 1 : 0));
 }
 
-/// Up by destination modulo the ways up (Zahavi 2010), until the destination is below; then down. Of parallel links down, the one that
-/// SimGrid takes: by the source, and searched for from where the level above was left.
+/// Up by destination modulo the number of uplinks (Zahavi 2010), until the destination is below; then down. Of parallel links down, the one
+/// that SimGrid takes: by the source, searched from the position at which the level above was left.
 void Routes::walk_tree(size_t from, size_t to, size_t base, std::vector<uint32_t>& out) const {
   std::vector<size_t> label(levels_), target(levels_);
   for (size_t j = 0, a = from, b = to; j < levels_; ++j) {
@@ -195,7 +195,7 @@ Routes::Cut Routes::cut(const Failure& f) const {
       size_t nodes = 1;
       for (size_t j = 0; j < levels_; ++j) nodes *= j < f.a ? parents_[j] : children_[j];
       if (f.b >= nodes) throw none("level " + std::to_string(f.a) + " has " + std::to_string(nodes) + " switches, counted from 0");
-      // What joins it to its children and to its parents.
+      // Its links to its children and to its parents.
       std::vector<size_t> label(levels_);
       for (size_t j = 0, n = f.b; j < levels_; ++j) {
         const size_t radix = j < f.a ? parents_[j] : children_[j];

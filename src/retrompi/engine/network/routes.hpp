@@ -1,4 +1,4 @@
-// Which links lie between two cards, for every kind of link: what both wires, native and reference, and failures go by.
+// Which links lie between two cards, for every kind of link; used by both wires (native and reference) and by failures.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace retrompi {
 
-/// Something of the room that is down for a time. A place is a host's number in the room.
+/// A component of the platform that is down for a time. A place is a host's number on the platform.
 struct Failure {
   enum What : uint8_t {
-    Host,    // the link of place `a` to whatever joins the hosts, on every rail
+    Host,    // the link from place `a` to the network, on every rail
     Pair,    // the link between places `a` and `b`: a cable, neighbours in a torus
     Whole,   // the hub or switch
     Switch,  // fat-tree: number `b` of level `a`, from 1 on
@@ -22,7 +22,7 @@ struct Failure {
   } what = Host;
   size_t a = 0, b = 0;
   Ps from = 0, until = kNever;
-  std::string name;  // as it was asked for
+  std::string name;  // as given by the user
 };
 
 /// Cards are numbered host by host, and on each host by rail.
@@ -40,21 +40,21 @@ class Routes {
   }
   [[nodiscard]] size_t rail(size_t card) const { return spec_.rails == 1 ? 0 : card % spec_.rails; }
 
-  /// Cards whose flows take the same links stand for each other: that of the sender, that of the receiver.
+  /// Cards whose flows take the same links are equivalent: one class for the sender, one for the receiver.
   [[nodiscard]] size_t senders() const { return hub_ ? spec_.rails : positions_.size(); }
   [[nodiscard]] size_t sender(size_t card) const { return hub_ ? rail(card) : card; }
   [[nodiscard]] size_t receiver(size_t card) const { return hub_ || cable_ ? 0 : card; }
 
   /// The links from one card to another of the same rail, in the order in which they are crossed.
   [[nodiscard]] std::vector<uint32_t> way(size_t from, size_t to) const;
-  /// All routes have the same latency: it can as well be counted after the bytes, with one event less.
+  /// All routes have the same latency, so it can be added after the bytes, which saves an event.
   [[nodiscard]] bool even() const { return !torus_ && !tree_ && !wan_; }
 
   struct Cut {
     std::vector<uint32_t> links;
-    std::vector<size_t> cards;  // whatever they send or are sent is lost
+    std::vector<size_t> cards;  // all frames from and to them are lost
   };
-  /// Throws ConfigError for what is not there.
+  /// Throws ConfigError for something that does not exist.
   [[nodiscard]] Cut cut(const Failure& f) const;
 
  private:
@@ -77,7 +77,7 @@ class Routes {
   size_t first_line_ = SIZE_MAX;
 };
 
-/// Refuses a link that cannot join hosts at `positions`.
+/// Throws ConfigError for a link that cannot join hosts at `positions`.
 void check_link(const std::vector<size_t>& positions, const LinkSpec& link);
 
 }  // namespace retrompi

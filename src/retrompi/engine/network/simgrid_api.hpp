@@ -1,5 +1,5 @@
-// What SimGrid's versions call the same things: 3.32 (Debian 12) makes zones by functions, 4.1 by methods of a root zone that is always
-// there, and calls the older names deprecated. Versions between the two know the older names.
+// Names that differ between SimGrid's versions: 3.32 (Debian 12) creates zones by functions, 4.1 by methods of a root zone that always
+// exists, and it deprecates the older names. Versions between the two have the older names.
 #pragma once
 #include <functional>
 #include <simgrid/s4u.hpp>
@@ -21,7 +21,7 @@ inline constexpr const char* kTimePrecision = "precision/timing";
 inline constexpr const char* kTimePrecision = "surf/precision";
 #endif
 
-/// Makes the host of one place of a torus or a tree.
+/// Creates the host of one place of a torus or a tree.
 using MakeHost = std::function<sg::Host*(sg::NetZone*, unsigned long)>;
 
 #if SIMGRID_VERSION >= 40100

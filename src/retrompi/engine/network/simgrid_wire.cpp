@@ -1,4 +1,4 @@
-// The only door to SimGrid: the reference for what crosses a wire.
+// The only interface to SimGrid: the reference implementation of the wire.
 //
 // Events on one host run ahead of SimGrid's clock as long as nothing is on the wire; while a flow is in the air the two clocks advance
 // together.
@@ -46,7 +46,7 @@ struct Impl {
 class SimgridWire final : public Wire {
  public:
   SimgridWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) : loop_(loop), anatomy_(anatomy) {
-    loop_.external_event = 0;  // SimGrid's clock is not ours to move
+    loop_.external_event = 0;  // only SimGrid moves its clock
     build(positions, link);
   }
   void send(int from, int to, int64_t bytes, const Delivery& d) override { set_out(from, to, bytes, d, false); }
@@ -74,14 +74,14 @@ void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& li
   static char* argv[] = {name, quiet, nullptr};
   int argc = 2;
   impl_->engine = std::make_unique<sg::Engine>(&argc, argv);
-  // Plain flows: the published wire rates are already net, and TCP is simulated by us, so SimGrid's own TCP corrections
+  // Plain flows: the published wire rates are already net, and the engine simulates TCP, so SimGrid's own TCP corrections
   // (fitted on another cluster) are switched off. Its max-min solver adds up the reciprocals of latencies, 1e7 and more, and must
-  // take what is left of such a sum for nothing, or it looks for flows where there are none and crashes.
+  // treat the rounding remainder of such a sum as zero, or it looks for flows where there are none and crashes.
   for (const char* c : {"network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:0", "network/bandwidth-factor:1",
                         "network/latency-factor:1", "network/weight-S:0", "maxmin/precision:1e-7"})
     sg::Engine::set_config(std::string(c));
   sg::Engine::set_config(std::string(api::kTimePrecision) + ":1e-12");  // latencies here start at 240 ns
-  // What the links are and which are crossed is SimGrid's own; of a tree and of sites, only the latency is waited for beforehand.
+  // SimGrid defines links and routes itself; for a tree and for sites, only the latency is waited for beforehand.
   if (link.kind == "fat-tree" || link.kind == "wan") {
     const auto routes = std::make_shared<Routes>(positions, link);
     before_ = [routes](int a, int b) { return routes->latency_ps(routes->way(static_cast<size_t>(a), static_cast<size_t>(b))) / kPsPerSecond; };
@@ -237,7 +237,7 @@ void SimgridWire::pump() {
         continue;
       }
       const Ps until = m.pending.empty() ? t : std::min(t, m.pending.front()->asked);
-      if (until == kNever) return;  // only the wire can go on
+      if (until == kNever) return;  // only the wire can make progress
       m.timer_at = until;
       m.timer = Timer::set(to_s(until), [this] {
         impl_->clock = std::max(impl_->clock, impl_->timer_at);
@@ -256,7 +256,7 @@ void SimgridWire::pump() {
 
 bool SimgridWire::run(const std::function<bool()>& could_act) {
   impl_->could_act = &could_act;
-  // Made here and not before: from 4.0 on, SimGrid aborts when actors wait to begin and a refused input ends the process.
+  // Created here and not earlier: from 4.0 on, SimGrid aborts when actors wait to begin and a refused input ends the process.
   impl_->over = sg::Semaphore::create(0);
   api::add_actor(impl_->hosts[0], "keeper", [this] { impl_->over->acquire(); });
   impl_->timer = Timer::set(0.0, [this] { pump(); });

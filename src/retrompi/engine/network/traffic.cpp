@@ -11,7 +11,7 @@ Traffic::Traffic(World& w, const std::vector<TrafficSpec>& specs, const std::vec
     Rng rng(seed ^ 0x7472616666696bULL ^ (0x9e3779b97f4a7c15ULL * (sources_.size() + 1)));
     Source& s = sources_.emplace_back(Source{.traffic = *this, .spec = t, .rng = rng, .gap = gap});
     s.on_left = t.law == TrafficSpec::OnOff ? drawn(s.rng, t.on) : 0;
-    // Sources of one rate do not go in step.
+    // Sources of equal rate are not in phase.
     next(s, static_cast<Ps>(s.rng.uniform() * static_cast<double>(gap)));
   }
 }
@@ -21,7 +21,7 @@ Ps Traffic::drawn(Rng& rng, Ps mean) { return static_cast<Ps>(-std::log1p(-rng.u
 void Traffic::next(Source& s, Ps gap) {
   Ps at = w_.loop.now;
   if (s.spec.law == TrafficSpec::OnOff) {
-    // The mean rate is that of all the time: within a period frames come closer together.
+    // The mean rate covers on and off periods: within an on period frames come at shorter intervals.
     gap = static_cast<Ps>(static_cast<double>(gap) * static_cast<double>(s.spec.on) / static_cast<double>(s.spec.on + s.spec.off));
     while (gap > s.on_left) {
       gap -= s.on_left;

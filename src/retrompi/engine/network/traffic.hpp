@@ -1,4 +1,4 @@
-// Traffic beside the job: frames of other programs on the same wire, and on the job's hosts also through card and processor.
+// Cross traffic: frames of other programs on the same wire, and on the job's hosts also through card and processor.
 #pragma once
 #include "channel/proc.hpp"
 
@@ -7,14 +7,14 @@ namespace retrompi {
 struct TrafficSpec {
   enum Law : uint8_t { Constant, Poisson, OnOff } law = Constant;
   int from = -1, to = -1;  // endpoints of the wire, the job's hosts first; -1: drawn for each frame
-  double rate = 0;         // bytes per second, with all that a frame has on the wire
+  double rate = 0;         // bytes per second on the wire, headers included
   int64_t frame = 0;       // bytes on the wire
-  Ps on = 0, off = 0;      // OnOff: mean lengths of the periods in which frames come and in which none come
+  Ps on = 0, off = 0;      // OnOff: mean lengths of the periods with and without frames
 };
 
 class Traffic {
  public:
-  /// `places`: of the endpoints in the room, by which a pair chooses its rail.
+  /// `places`: of the endpoints on the platform; they determine the rail of a pair.
   Traffic(World& w, const std::vector<TrafficSpec>& specs, const std::vector<size_t>& places, size_t rails, int64_t overhead, uint64_t seed);
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
@@ -43,7 +43,7 @@ class Traffic {
     void on_stack_in();
     void on_lost();
   };
-  /// A card's queue: what comes when it is full is dropped.
+  /// A card's queue: frames that arrive when it is full are dropped.
   static constexpr size_t kQueue = 256;
   void next(Source& s, Ps gap);
   void emit(Source& s);

@@ -1,8 +1,8 @@
 // The wire on the engine's own queue: every flow waits for the latency of its route and then gets a max-min fair share of its links.
 //
-// Where every route has the same latency, a flow takes its share as soon as it is sent and its end is told that latency later: the
+// Where every route has the same latency, a flow gets its share as soon as it is sent and its end is reported that latency later: the
 // same times with one event less. A flow that is alone on its links, as nearly all are because cards send one frame at a time, is one
-// event; nothing is done for it when its bytes have passed, later flows look for themselves whether it is gone.
+// event; nothing is done when its bytes have passed, since later flows check whether it is gone.
 #include <optional>
 
 #include "network/bundle.hpp"
@@ -14,9 +14,9 @@ namespace retrompi {
 namespace {
 
 /// Flows over links of one bandwidth. Those that take the same route always have equal shares, so they finish in the order of the
-/// bytes that each had to send when it came plus those that one of them had got until then: one number orders a bundle for good, and
-/// only the first of it is on the agenda. When bundles meet on a link, the shares of all that hang together are found anew, once for
-/// all that changes at one time.
+/// bytes that each had to send on arrival plus the bytes that each flow of the bundle had received until then: this number fixes their
+/// order, and only the first is on the agenda. When bundles meet on a link, the shares of the whole connected set are solved again, once
+/// for all changes at one time.
 class LinkedWire final : public NativeWire {
  public:
   LinkedWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
@@ -57,7 +57,7 @@ class LinkedWire final : public NativeWire {
     agenda_.push({start, kEnter + flows_[slot].order, slot, flows_[slot].gen});
   }
 
-  /// A flow that will have its links to itself, as far as can be said now, is told at once; whoever comes between takes that back.
+  /// A flow that, as far as is known now, has its links to itself is scheduled at once; a flow that interferes later revokes this.
   void reserve(uint32_t slot, uint32_t id, Ps start) {
     Bundle& b = bundles_[id];
     prune(b);
@@ -76,13 +76,13 @@ class LinkedWire final : public NativeWire {
     b.line.push_back({start, end, ps - static_cast<double>(end - start), slot});
     tell(slot, start + whole(ps + b.delivery_latency));
   }
-  /// Forgets told flows whose bytes have passed.
+  /// Drops scheduled flows whose bytes have passed.
   void prune(Bundle& b) const {
     size_t n = 0;
     while (n < b.line.size() && b.line[n].end <= loop_.now) ++n;
     if (n > 0) b.line.erase(b.line.begin(), b.line.begin() + static_cast<std::ptrdiff_t>(n));
   }
-  /// The other bundles on the links of one, without those that are only remembered.
+  /// The other active bundles on the links of one.
   void tidy_beside(uint32_t id) {
     for (const uint32_t l : bundles_[id].links)
       for (size_t i = links_[l].bundles.size(); i-- > 0;) {
@@ -92,7 +92,7 @@ class LinkedWire final : public NativeWire {
         if (bundles_[other].line.empty()) drop(other);
       }
   }
-  /// Takes back what was told: a flow on its way goes on as any other, one that has yet to set out will come in its time.
+  /// Revokes the schedule: a flow in flight continues as any other, one that has not started yet starts at its time.
   void untell(uint32_t id) {
     Bundle& b = bundles_[id];
     if (!b.told) return;
@@ -115,7 +115,7 @@ class LinkedWire final : public NativeWire {
       touch(b);
   }
 
-  /// The bundle of a route: made when it is first used, so that memory grows with the pairs that talk.
+  /// The bundle of a route: created on first use, so that memory grows with the pairs that communicate.
   uint32_t bundle(size_t from, size_t to) {
     auto& row = known_[routes_.sender(from)];
     const size_t column = routes_.receiver(to);
@@ -176,7 +176,7 @@ class LinkedWire final : public NativeWire {
     b.last = loop_.now;
     b.frac = 0;
   }
-  /// Picoseconds from `last` until the first of the flows has had its bytes.
+  /// Picoseconds from `last` until the first of the flows has received its bytes.
   static double first_end(const Bundle& b) { return b.frac + std::max(0.0, b.parts.front().until - b.got) / b.rate; }
   void plan(uint32_t id, bool by_itself) {
     Bundle& b = bundles_[id];
@@ -188,7 +188,7 @@ class LinkedWire final : public NativeWire {
       tell_alone(b, slot, b.last, ps);
     } else {
       b.planned = b.last + whole(ps);
-      if (b.item <= b.planned) return;  // looked at then, and put off
+      if (b.item <= b.planned) return;  // examined then, and postponed
       b.item = b.planned;
       agenda_.push({b.item, kFinish, id, ++b.gen});
     }
@@ -222,7 +222,7 @@ class LinkedWire final : public NativeWire {
     b.got = std::max(b.got, b.parts.front().until);
     b.frac = ps - static_cast<double>(loop_.now - b.last);
     b.last = loop_.now;
-    do {  // those that finish together leave together
+    do {  // flows that finish together leave together
       std::pop_heap(b.parts.begin(), b.parts.end());
       tell(b.parts.back().slot, b.last + whole(b.frac + b.delivery_latency));
       b.parts.pop_back();
@@ -239,10 +239,10 @@ class LinkedWire final : public NativeWire {
   }
   void leave(uint32_t slot) override {
     auto& line = bundles_[flows_[slot].route].line;
-    if (!line.empty() && line.front().slot == slot) line.erase(line.begin());  // nobody has looked since its bytes have passed
+    if (!line.empty() && line.front().slot == slot) line.erase(line.begin());  // not checked since its bytes passed
   }
 
-  /// The flows of a bundle are others now: shares are found before the clock moves, when all that happens at this time has.
+  /// The flows of a bundle have changed: shares are solved before the clock moves, after all events of this time.
   void touch(Bundle& b) {
     b.fresh = !b.parts.empty();
     if (changed_.empty()) agenda_.push({loop_.now, kShare, 0, 0});
@@ -276,7 +276,7 @@ class LinkedWire final : public NativeWire {
       group_.push_back(o);
     }
   }
-  /// Max-min shares of the bundles that hang together with a link: the scarcest link is divided first. What a flow could get of a link
+  /// Max-min shares of the bundles connected to a link: the scarcest link is divided first. What a flow could get of a link
   /// only grows as others are divided, so a link waits in the heap with an older level until its turn comes.
   void share(uint32_t from) {
     group_.clear();
@@ -294,7 +294,7 @@ class LinkedWire final : public NativeWire {
       const bool stale = k.stale;
       if (stale) {
         k.stale = false;
-        k.weight = 0;  // counted anew: what is left of sums of fractions is no flow
+        k.weight = 0;  // recounted: the rounding remainder of a sum is not a flow
         for (const uint32_t o : k.bundles)
           if (const Bundle& b = bundles_[o]; !b.fixed) k.weight += b.weight * static_cast<double>(b.parts.size());
       }
@@ -332,7 +332,7 @@ class LinkedWire final : public NativeWire {
     }
   }
 
-  // ---- what is down
+  // ---- failures
   void on_up(uint32_t i) { outages_->end(i); }
   void on_down(uint32_t i) {
     outages_->begin(i);
@@ -342,7 +342,7 @@ class LinkedWire final : public NativeWire {
     const auto from = static_cast<size_t>(flows_[slot].from), to = static_cast<size_t>(flows_[slot].to);
     return outages_->blocks(from, to, bundles_[bundle(from, to)].links);
   }
-  /// Takes those that are on their way over what is down now off their links.
+  /// Removes the flows in flight over a failed component from their links.
   void cut_off() {
     std::vector<std::pair<uint64_t, uint32_t>> lost_now;
     for (uint32_t slot = 0; slot < flows_.size(); ++slot)

@@ -1,4 +1,4 @@
-// What crosses a wire between hosts, and the clock that drives everything: latency, then a fair share of the links on the way.
+// Flows between hosts, and the clock that drives the simulation: latency, then a fair share of the links on the route.
 //
 // Two implementations of one law (SimGrid's CM02 flows, without its corrections for TCP, which we simulate ourselves): `native` on
 // the engine's own queue, whose cost does not grow with the number of routes, and `simgrid`, the reference it is tested against.
@@ -17,19 +17,19 @@ namespace retrompi {
 class Wire {
  public:
   virtual ~Wire() = default;
-  /// Carries `bytes` from one card to another of the same rail and then tells that they are delivered, or lost.
+  /// Carries `bytes` from one card to another of the same rail and reports them delivered or lost.
   virtual void send(int from, int to, int64_t bytes, const Delivery& d) = 0;
-  /// The same for traffic beside the job: what is on its way keeps no run alive.
+  /// The same for cross traffic: its frames in flight do not keep a run alive.
   virtual void send_background(int from, int to, int64_t bytes, const Delivery& d) = 0;
-  /// The same from `t` on, which is not before now. False: this wire does not plan ahead, send it then.
+  /// The same from `t` on, which is not before now. False: this wire does not plan ahead; the caller sends at `t`.
   virtual bool send_at(Ps /*t*/, int /*from*/, int /*to*/, int64_t /*bytes*/, const Delivery&) { return false; }
   /// Runs until the loop is over or until nothing can happen any more. Returns true if nothing could happen (a deadlock).
-  /// `could_act` is asked when only passive events are left: whether a process has anything to do.
+  /// `could_act` is called when only passive events are left: whether a process has anything to do.
   virtual bool run(const std::function<bool()>& could_act) = 0;
 
-  /// Called once, before anything is sent. What sets out over something that is down, or is on its way over it when it goes down, is lost.
+  /// Called once, before anything is sent. A flow that starts over a failed component, or is crossing it when it fails, is lost.
   virtual void fail(const std::vector<Failure>&) { throw ConfigError("failures need the wire native"); }
-  /// Which failures there have been and what each took: "link server down from 1 s on (3 frames lost)"; empty when none has begun.
+  /// The failures so far and the frames each has taken: "link server down from 1 s on (3 frames lost)"; empty when none has begun.
   [[nodiscard]] virtual std::string failed() const { return {}; }
 };
 

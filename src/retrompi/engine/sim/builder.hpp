@@ -1,4 +1,4 @@
-// The processes of one job and the channels between them, made as they are needed.
+// The processes of one job and the channels between them, created on demand.
 #pragma once
 #include <set>
 
@@ -65,7 +65,7 @@ class Builder final : public ChannelMaker {
     return forwarder(role.substr(0, at), role.substr(at + 1) == "dst" ? b.host_index : a.host_index);
   }
   // A pair is connected when either of the two first needs the other, in both directions, because some channels answer on the
-  // opposite one. Making a channel costs no simulated time and draws nothing, so when it happens makes no difference.
+  // opposite one. Creating a channel costs no simulated time and draws no random number, so the moment does not matter.
   void connect(Proc& from, size_t to) override {
     Rank &a = static_cast<Rank&>(from), &b = *job_.ranks[to];
     if (&a == &b) return;
@@ -122,7 +122,7 @@ class Builder final : public ChannelMaker {
   std::set<std::string> roles_;
   std::map<std::pair<std::string, size_t>, Forwarder*> forwarders_;
   std::map<Key, std::unique_ptr<Chan>> chans_;
-  std::vector<Chan*> fresh_;  // those that the pair at hand needed and nobody before it
+  std::vector<Chan*> fresh_;  // channels newly created for the current pair
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
   SharedParts shared_;
 };

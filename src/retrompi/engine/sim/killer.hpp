@@ -1,4 +1,4 @@
-// Processes that are ended while a simulation runs.
+// Processes that are killed while a simulation runs.
 #pragma once
 #include <algorithm>
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 namespace retrompi {
 
-/// Ends processes at their times; remembers which deaths have happened.
+/// Kills processes at their times; records which deaths have happened.
 class Killer {
  public:
   Killer(const SimConfig& c, World& w) : w_(w) {
@@ -20,7 +20,7 @@ class Killer {
     }
     for (Victim& v : victims_) w_.loop.schedule(v.at, callback<&Victim::on_kill>(v));
   }
-  /// Who of a job was killed.
+  /// The killed processes of a job.
   [[nodiscard]] std::string told(uint32_t job) const {
     std::string s;
     for (const Victim& v : victims_)
@@ -47,7 +47,7 @@ class Killer {
       proc->thread.kill();
     }
   };
-  /// The newest of that name: a background job has had several.
+  /// The latest process of that name: a background job has had several.
   [[nodiscard]] Proc* find(const std::string& name) const {
     const auto p = std::find_if(w_.procs.rbegin(), w_.procs.rend(), [&name](const auto& q) { return q->thread.name() == name; });
     return p == w_.procs.rend() ? nullptr : p->get();

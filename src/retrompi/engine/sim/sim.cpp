@@ -8,7 +8,7 @@ namespace retrompi {
 
 namespace {
 
-constexpr int64_t kMostRuns = 10000;  // of a background job: its processes are kept
+constexpr int64_t kMostRuns = 10000;  // of a background job: the processes of all its runs are kept
 
 void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& t) {
   if (t.ranks.size() != c.placement.size())
@@ -21,7 +21,7 @@ void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& 
     if (c.cores[r] < 0 || c.cores[r] >= hosts[c.placement[r]].cores)
       throw ConfigError("rank " + std::to_string(r) + " is pinned to core " + std::to_string(c.cores[r]) + " of " +
                         std::to_string(hosts[c.placement[r]].cores) + " on " + hosts[c.placement[r]].name);
-  // One-sided calls that the runtime has not, before the run and not in the middle of it.
+  // One-sided calls that the runtime lacks are refused before the run, not in the middle of it.
   if (!c.rma_same.there || !c.rma_remote.there)
     for (size_t r = 0; r < t.ranks.size(); ++r)
       for (const Action& a : t.ranks[r]) {
@@ -95,13 +95,13 @@ class Simulation {
     std::unique_ptr<Job> job;
     std::unique_ptr<Builder> builder;
     JobResult result;
-    std::vector<int> placed;  // what the hosts' cores held before it
+    std::vector<int> placed;  // ranks on each host before this job was placed
     Ps began = 0;             // the present run
     bool leaving = false;     // its last rank has finished
     bool over = false;        // `result` is complete
   };
   Part& first() { return parts_.front(); }
-  /// The part whose event ended in an Abort; its number is the loop's owner, 0 nobody's.
+  /// The job whose event ended in an Abort; its number is the loop's owner, 0 for none.
   Part& part_of(uint32_t owner, const Abort& a) {
     RETROMPI_ASSERT(owner > 0 && owner <= parts_.size());
     if (owner == 0) throw std::logic_error("an abort that belongs to no job: " + a.reason);
@@ -123,7 +123,7 @@ class Simulation {
       w_.hosts.back()->shares_memory = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.c.memory_share > 0; });
     }
     placed_.resize(w_.hosts.size());
-    // Curves need no wire, one-sided operations do at every fidelity.
+    // Curves need no wire; one-sided operations do at every fidelity.
     auto wired = [](const JobConfig& c) {
       return c.rma_remote.there ||
              std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return !std::holds_alternative<CurveSpec>(h); });
@@ -158,7 +158,7 @@ class Simulation {
     job->collectives = p.c.collectives;
     job->free_wildcards = p.c.free_wildcards;
     job->over = callback<&Simulation::left>(*this, p.number - 1);
-    if (p.job) {  // what its last run left on its way still names it
+    if (p.job) {  // messages in flight from its last run still refer to it
       past_jobs_.push_back(std::move(p.job));
       past_builders_.push_back(std::move(p.builder));
     } else {
@@ -178,7 +178,7 @@ class Simulation {
     if (!parts_[part].over) launch(parts_[part]);
   }
 
-  /// Begins to record: before anything runs, so that the times of the first calls are known.
+  /// Begins to record before anything runs, so that the times of the first calls are known.
   void observe() {
     const Job& job = *first().job;
     const auto& procs = first().builder->processes();
@@ -221,7 +221,7 @@ class Simulation {
     sum(p);
     launch(p);
   }
-  /// A job is over while others go on: what remains of its processes goes.
+  /// A job is over while others continue: ends its remaining processes.
   void leave(Part& p) {
     if (!p.builder) return;
     for (Proc* q : p.builder->processes()) q->thread.kill();
@@ -242,7 +242,7 @@ class Simulation {
     const auto& all = p.builder->processes();
     return std::none_of(all.begin(), all.end(), [](const Proc* q) { return q->thread.has_work(); });
   }
-  /// How a job ended that was not closed when the simulation was over.
+  /// The outcome of a job that was still open when the simulation ended.
   [[nodiscard]] const char* ended(const Part& p, bool nothing_more) const {
     if (p.leaving && !p.c.background) return "completed";
     if (p.c.background) return nothing_more || stuck(p) ? "deadlock" : "ended";
@@ -281,7 +281,7 @@ class Simulation {
     if (const std::string down = w_.wire->failed(); !down.empty() && outcome != "completed" && outcome != "ended")
       r.detail += (r.detail.empty() ? "" : "; ") + down;
     if (std::string told = killer_->told(p.number); !told.empty()) {
-      // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
+      // The report names the process that died; a user of the period saw only what the library printed when it gave up, or nothing.
       if (outcome == "deadlock" || outcome == "timeout") told += "; the runtime said nothing to the job's owner";
       r.detail += (r.detail.empty() ? "" : "; ") + told;
     }
@@ -299,7 +299,7 @@ class Simulation {
     if (!p.c.background) r.time = time;
     if (&p == &first()) close_first();
   }
-  /// What is recorded of the first job only.
+  /// Records kept for the first job only.
   void close_first() {
     end_ = w_.loop.now;
     if (!timeline_) return;

@@ -1,4 +1,4 @@
-// One simulation: what a compiled model, a platform and a trace say, put together and run.
+// One simulation: a compiled model, a platform and a trace, put together and run.
 #pragma once
 #include "network/traffic.hpp"
 #include "record/diagnosis.hpp"
@@ -6,15 +6,15 @@
 
 namespace retrompi {
 
-/// What Python hands over of one job: plain rows, no behaviour. Hosts are named by their index in the simulation.
+/// One job as handed over by Python: plain data, no behaviour. Hosts are named by their index in the simulation.
 struct JobConfig {
   std::string name;                   // of a further job; the names of its processes end with it
   Ps start = 0;                       // of a further job
-  bool background = false;            // begun again whenever it ends, until the first job is over
+  bool background = false;            // restarted whenever it ends, until the first job is over
   std::vector<size_t> placement;      // rank -> host
   std::vector<int> cores;             // rank -> core it is pinned to; empty: wherever the scheduler puts it
   std::vector<HopSpec> same, remote;  // the hops between two ranks of one host, of two hosts
-  std::vector<HopSpec> same_bulk;     // the data of a rendezvous between two ranks of one host, where they go another way
+  std::vector<HopSpec> same_bulk;     // the data of a rendezvous between two ranks of one host, where they take another path
   RankSpec rank;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;
@@ -27,12 +27,12 @@ struct JobConfig {
   double memory_share = 0;  // of the program's computation, 0..1: waiting for the memory bus
 };
 
-/// The machine room, what is asked of the simulation, and the first job.
+/// The platform, the options of the simulation, and the first job.
 struct SimConfig : JobConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
-  bool simgrid = false;  // the reference carries what crosses the wire
-  // Host -> its place in the machine room (a torus has places that no rank uses); then those of machines that only have traffic.
+  bool simgrid = false;  // use the reference wire (SimGrid)
+  // Host -> its place on the platform (a torus has places that no rank uses); then those of machines that only have traffic.
   std::vector<size_t> positions;
   std::vector<TrafficSpec> traffic;
   std::vector<Failure> failures;
@@ -42,18 +42,18 @@ struct SimConfig : JobConfig {
   int32_t anatomy_rank = 0;
   std::string anatomy_from, anatomy_to;           // labels of marks
   std::vector<DirectionSpec> directions;          // of a message path, one after the other; none: no path is recorded
-  std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
+  std::vector<std::pair<std::string, Ps>> kills;  // process, and when it is killed
   TimelineSpec timeline;                          // of the first job
-  bool profile = false;                           // the first job's calls summed up
+  bool profile = false;                           // sum up the first job's calls
   std::vector<JobConfig> further;                 // jobs that share the hosts and the wire
 };
 
-/// What became of one job.
+/// The result of one job.
 struct JobResult {
   std::string outcome = "completed", detail;
   Ps start = 0;
-  Ps time = 0;       // since its start; of a background job: of the runs that ended
-  int64_t runs = 0;  // of a background job: how many ended
+  Ps time = 0;       // since its start; of a background job: of its completed runs
+  int64_t runs = 0;  // of a background job: how many completed
   Counters count;
   struct RankRow {
     int32_t rank;
@@ -72,9 +72,9 @@ struct JobResult {
   Diagnosis why;  // of one that did not complete
 };
 
-/// The first job, and what else was asked for.
+/// The result of the first job and of everything else requested.
 struct SimResult : JobResult {
-  Ps end = 0;  // of the first job: the last thing that happened in it
+  Ps end = 0;  // of the first job: its last event
   uint64_t events = 0;
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;

@@ -1,11 +1,11 @@
-"""One program on the machine, on SMPI and on a runtime model, compared.
+"""Comparison of one program on the machine, on SMPI and on a runtime model.
 
     from retrompi.measure import compare
     from retrompi import store
     c = compare.compare(store.open_store(), "pingpong.c", (), 2, model="mpich", platform="this-machine")
     c.distribution("model", "native", "held out")      # median, 95th, worst, bias of the relative error
 
-``docs/compare.md`` says how the numbers are made.
+``docs/compare.md`` explains how the numbers are computed.
 """
 
 from retrompi.measure.compare.comparison import CallRow, Comparison, Row, Split, build

@@ -1,7 +1,7 @@
-"""Executions of one program on several backends, lined up: sections, calls, where the difference comes from, what a bound says.
+"""Executions of one program on several backends, aligned: sections, calls, the origin of the difference, and bounds.
 
-Nothing runs here. Times are seconds; a native time is the median of its repetitions; an error is signed and relative,
-``time / reference - 1``. What ran natively is the reference; without it SMPI is.
+Nothing is executed here. Times are seconds; a native time is the median of its repetitions; an error is signed and relative,
+``time / reference - 1``. The reference is the native run, or SMPI when there is none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _POINT_TO_POINT = frozenset(["MPI_Send", "MPI_Recv", "MPI_Sendrecv"])
 class Row:
     """One time on every backend: a section, or the whole program.
 
-    ``times``: backend -> seconds of a part (`backends.Execution.parts`); ``bands``: backend -> its repeated measurements, where there are
+    ``times``: backend -> seconds of one part (`backends.Execution.parts`); ``bands``: backend -> its repeated measurements, if there are
     several. ``use``: whether the model's fit saw such a message ("fit", "held out"; "" when the model was not fitted to measured curves).
     """
 
@@ -37,7 +37,7 @@ class Row:
     use: str = ""
 
     def error(self, backend: str, reference: str) -> float | None:
-        """Signed relative error; None where either did not come there."""
+        """Signed relative error; None where either backend has no time."""
         return relative(self.times.get(backend), self.times.get(reference))
 
     def inside(self, backend: str, reference: str) -> bool | None:
@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class CallRow:
-    """All calls of one MPI function with one size: how many there were and how long all ranks together were inside."""
+    """All calls of one MPI function with one size: their count and the time that all ranks together spent in them."""
 
     call: str
     size_B: int
@@ -69,7 +69,7 @@ class CallRow:
     seconds: Mapping[str, float]
 
     def difference(self, backend: str, reference: str) -> float:
-        """Seconds of all ranks that ``backend`` spends more than ``reference``; where one has no such call it spends none."""
+        """Seconds, summed over the ranks, that ``backend`` spends more than ``reference``; a backend without such a call spends none."""
         return self.seconds.get(backend, 0.0) - self.seconds.get(reference, 0.0)
 
     def row(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -84,9 +84,9 @@ class CallRow:
 
 @dataclass(frozen=True)
 class Split:
-    """Where the difference between two backends comes from, in seconds of all ranks together.
+    """The origin of the difference between two backends, in seconds summed over the ranks.
 
-    ``communication`` is inside MPI calls, ``computation`` all the rest; ``calls``: those that account for most of it, largest first.
+    ``communication`` is time inside MPI calls, ``computation`` the rest; ``calls``: those that account for most of it, largest first.
     """
 
     backend: str
@@ -108,7 +108,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A program on several backends. ``warnings``: why some of its numbers may say nothing; ``pairs``: (backend, reference)."""
+    """A program on several backends. ``warnings``: why some numbers may be meaningless; ``pairs``: (backend, reference)."""
 
     program: str
     arguments: tuple[str, ...]
@@ -124,24 +124,24 @@ class Comparison:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """What is judged: the sections, or the whole program where there are none."""
+        """The rows that are judged: the sections, or the whole program if there are none."""
         return self.sections or (self.whole,)
 
     @property
     def completed(self) -> bool:
-        """Whether every backend came to the end."""
+        """Whether the program completed on every backend."""
         return all(e.completed for e in self.executions.values())
 
     def judged(self) -> tuple[Row, ...]:
-        """The rows that no fit saw; all of them where none is marked."""
+        """The rows that no fit saw; all rows if none is marked."""
         return tuple(r for r in self.rows if r.use == HELD_OUT) or tuple(r for r in self.rows if r.use != FIT)
 
     def distribution(self, backend: str, reference: str, use: str | None = None) -> Distribution | None:
-        """Of the rows with this ``use``; of all by default. None without any."""
+        """The distribution over the rows with this ``use`` (default: all rows). None if there are none."""
         return distribution((r.label, r.error(backend, reference)) for r in self.rows if use is None or r.use == use)
 
     def distributions(self) -> list[dict[str, Any]]:
-        """Rows backend, reference, use ("all", "fit", "held out"), inside (share in the noise band) and what `Distribution` has."""
+        """Rows backend, reference, use ("all", "fit", "held out"), inside (share in the noise band) and the fields of `Distribution`."""
         out = []
         for backend, reference in self.pairs:
             for use in ("all", *(u for u in (FIT, HELD_OUT) if any(r.use == u for r in self.rows))):
@@ -154,7 +154,7 @@ class Comparison:
         return out
 
     def noise(self) -> float | None:
-        """Half of the median width of the native bands over their medians: what "within" can mean at best; None without repetitions."""
+        """Half the median relative width of the native bands: the smallest error that can be resolved; None without repetitions."""
         widths = [s for r in self.rows if (held := r.bands.get("native")) is not None and held.n > 1 and (s := held.spread) is not None]
         return sorted(widths)[len(widths) // 2] / 2 if widths else None
 
@@ -166,9 +166,9 @@ def pairs_of(backends: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def is_message(execution: Execution, label: str) -> bool:
-    """Whether a section is what fits are made from: messages of the size that it is called between two ranks, and nothing else.
+    """Whether a section is of the kind that fits use: messages of the size in its label between two ranks, and nothing else.
 
-    A PingPong, a stream and an exchange by blocking calls are alike here: a fit that saw the size saw all of them.
+    A PingPong, a stream and an exchange by blocking calls are treated alike: a fit that saw the size saw all of them.
     """
     mine = [c for c in execution.calls if c.section == label and c.call not in ("MPI_Pcontrol", "MPI_Wtime")]
     kinds = {c.call for c in mine}
@@ -187,9 +187,9 @@ def _row(label: str, size: int | None, parts: int, samples: Mapping[str, Sequenc
 
 
 def sizes_of(executions: Mapping[str, Execution], labels: Iterable[str]) -> frozenset[str]:
-    """The labels that are message sizes: some call in the section has that size. All of them where no call is known.
+    """The labels that are message sizes: some call in the section has that size. All of them if no calls are known.
 
-    A section 0 is one of empty messages when every other section is one of its size; else it counts something of the program's own.
+    A section 0 contains empty messages if every other label is a message size; otherwise it is a number of the program's own.
     """
     known = {(c.section, c.size_B) for e in executions.values() for c in e.calls}
     numbers = [label for label in labels if label.isdecimal()]
@@ -200,7 +200,7 @@ def sizes_of(executions: Mapping[str, Execution], labels: Iterable[str]) -> froz
 
 
 def sections_of(executions: Mapping[str, Execution], seen: Seen = NOTHING_SEEN) -> tuple[Row, ...]:
-    """The sections of all backends by label: numbers in order, then what is none as it came. A backend may lack some."""
+    """The sections of all backends by label: numbers in order, then other labels in order of occurrence. A backend may lack some."""
     labels = list(dict.fromkeys(label for e in executions.values() for label in e.sections))
     labels.sort(key=lambda s: (0, int(s)) if s.isdecimal() else (1, 0))
     sizes = sizes_of(executions, labels)
@@ -217,7 +217,7 @@ def sections_of(executions: Mapping[str, Execution], seen: Seen = NOTHING_SEEN) 
 
 
 def calls_of(executions: Mapping[str, Execution]) -> tuple[CallRow, ...]:
-    """The calls of all backends by function and size, whatever the section; those with most time first."""
+    """The calls of all backends by function and size, whatever the section; those with the most time first."""
     counts: dict[tuple[str, int], dict[str, int]] = {}
     seconds: dict[tuple[str, int], dict[str, float]] = {}
     for backend, execution in executions.items():
@@ -231,7 +231,7 @@ def calls_of(executions: Mapping[str, Execution]) -> tuple[CallRow, ...]:
 
 
 def split_of(backend: str, reference: str, executions: Mapping[str, Execution], calls: Sequence[CallRow], most: int = 5) -> Split | None:
-    """None where one of the two has no profile or no time. The native profile is a run of its own, and its own time counts."""
+    """None where one of the two has no profile or no time. The native profile comes from a separate run, whose own time is used."""
     totals: dict[str, tuple[float, float]] = {}
     for name in (backend, reference):
         e = executions[name]
@@ -249,7 +249,7 @@ def split_of(backend: str, reference: str, executions: Mapping[str, Execution], 
 
 
 def _warnings(executions: Mapping[str, Execution], sections: Sequence[Row], seen: Seen) -> list[str]:
-    """Why the numbers may say nothing, most serious first."""
+    """Reasons why the numbers may be meaningless, most serious first."""
     out = [f"{b} did not complete ({e.outcome}{': ' + e.detail if e.detail else ''})" for b, e in executions.items() if not e.completed]
     native, model = executions.get("native"), executions.get("model") or executions.get("smpi")
     if native is not None:
@@ -266,7 +266,7 @@ def _warnings(executions: Mapping[str, Execution], sections: Sequence[Row], seen
 
 
 def build(executions: Iterable[Execution], seen: Seen = NOTHING_SEEN) -> Comparison:
-    """Line up executions of one program on different backends. Raises UsageError for fewer than two, or for such as are not comparable."""
+    """Align executions of one program on different backends. Raises UsageError for fewer than two, or for different rank counts."""
     given = list(executions)
     found = {e.backend: e for e in sorted(given, key=lambda e: BACKENDS.index(e.backend))}
     if len(found) < 2 or len(found) != len(given):

@@ -1,4 +1,4 @@
-"""Relative errors and their distribution, and the noise band of repeated measurements: numbers in, numbers out."""
+"""Relative errors and their distribution, and the noise band of repeated measurements: pure functions of numbers."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Band:
         return (self.high - self.low) / self.median if self.median > 0 else None
 
     def holds(self, value: float | None) -> bool:
-        """Whether ``value`` is inside; a single measurement has no band and holds nothing."""
+        """Whether ``value`` is inside the band; a single measurement has no band and contains nothing."""
         return value is not None and self.n > 1 and self.low <= value <= self.high
 
 
 def band(samples: Iterable[float]) -> Band | None:
-    """The band of repeated measurements; None without any."""
+    """The band of repeated measurements; None without samples."""
     values = [s for s in samples if math.isfinite(s)]
     if not values:
         return None
@@ -54,9 +54,9 @@ def band(samples: Iterable[float]) -> Band | None:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Signed relative errors: ``median`` and ``p95`` of their sizes, the ``worst`` one with its sign and ``where``, ``bias``: their median.
+    """Signed relative errors: ``median`` and ``p95`` of their magnitudes, the signed ``worst`` and ``where`` it is, ``bias``: their median.
 
-    ``p95`` is no interpolation: at least 95 % of the errors are not larger (`rank_quantile`).
+    ``p95`` is not interpolated: at least 95 % of the errors are not larger (`rank_quantile`).
     """
 
     n: int
@@ -72,7 +72,7 @@ class Distribution:
 
 
 def distribution(errors: Iterable[tuple[str, float | None]]) -> Distribution | None:
-    """The distribution of named errors; those that are None are no errors. None when nothing is left."""
+    """The distribution of named errors; those that are None are ignored. None when no errors are left."""
     known = [(name, e) for name, e in errors if e is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""Running a program on its backends for a comparison, and taking the runs of one out of the store again."""
+"""Running a program on several backends for a comparison, and rebuilding a comparison from the store."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Report = Callable[[int, int, str], None]
 
 
 def _quiet(done: int, total: int, what: str = "") -> None:
-    """Report nothing."""
+    """A progress callback that does nothing."""
 
 
 def chosen(backends: Sequence[str], model: str | None) -> tuple[str, ...]:
-    """The backends in the order in which they are run. Raises UsageError for a wrong name, fewer than two, or a missing model."""
+    """The backends in execution order. Raises UsageError for a wrong name, fewer than two, or a missing model."""
     for name in backends:
         if name not in BACKENDS:
             raise UsageError(f"no backend '{name}'{nearest(name, BACKENDS)}", code="unknown-name")
@@ -54,19 +54,19 @@ def compare(
     report: Report = _quiet,
     **options: Any,
 ) -> Comparison:
-    """Run ``program`` on each of ``backends`` and line the runs up; all of them are in the store.
+    """Run ``program`` on each of ``backends`` and compare the runs, which are all stored.
 
-    The model replays what was recorded in the native run, or with ``trace_from`` "smpi" in the online run of this comparison, which is
-    the default without a native run. ``options`` are fields of `backends.Request`. Raises what `backends.run` raises.
+    The model replays the trace recorded in the native run, or with ``trace_from`` "smpi" (the default without a native run) that of the
+    comparison's online run. ``options`` are fields of `backends.Request`. Raises what `backends.run` raises.
     """
     wanted = chosen(backends, model)
     source = trace_from or ("native" if "native" in wanted else "smpi")
     if source not in wanted:
         raise UsageError(f"--trace-from {source}, but {source} is not among the backends {','.join(wanted)}", code="missing-option")
-    # SMPI runs the curve that is sampled from the mechanism: beside it the model does too, unless somebody wants their difference.
+    # SMPI runs the curve sampled from the mechanism, so the model does too in their comparison, unless their difference is asked for.
     fidelity = options.get("fidelity") or ("curve" if "smpi" in wanted else "mechanism")
     if mode is None and "native" in wanted:
-        mode = "shared"  # as the ranks are natively
+        mode = "shared"  # where the ranks are natively
     simulated: dict[str, Any] = {"model": model, "platform": platform, "mode": mode, "fidelity": fidelity}
     simulated |= {k: v for k in ("sets", "seed", "fresh", "timeout_s") if (v := options.get(k)) is not None}
     keys = ("mpi", "repetitions", "warmup", "wait_quiet_s", "timeout_s")
@@ -87,7 +87,7 @@ def compare(
 
 
 def _seen(executions: Sequence[Execution]) -> Seen:
-    """What the fit of the simulated model saw, of the messages that the ranks' placement makes."""
+    """What the simulated model's fit saw, for the pair kinds of messages in the ranks' placement."""
     simulated = next((e for e in reversed(executions) if e.model), None)
     if simulated is None:
         return NOTHING_SEEN
@@ -100,12 +100,12 @@ def _seen(executions: Sequence[Execution]) -> Seen:
 
 
 def _mode(text: str) -> Any:
-    """A mode as it is kept in the store: a name, or hosts."""
+    """A mode as stored: a name, or a list of hosts."""
     return [int(i) for i in text.split(",")] if text and all(i.strip().isdecimal() for i in text.split(",")) else text or "distributed"
 
 
 def from_store(store: Store, run_ids: Sequence[int]) -> Comparison:
-    """The comparison of runs that are in the store, drawn again. Raises UsageError for runs that are no executions of one program."""
+    """The comparison of stored runs. Raises UsageError for runs that are not executions of one program."""
     found = [launch.load(store, i) for i in run_ids]
     programs = {(e.program, tuple(e.arguments)) for e in found}
     if len({(p.rpartition("/")[2], a) for p, a in programs}) > 1:
@@ -115,5 +115,5 @@ def from_store(store: Store, run_ids: Sequence[int]) -> Comparison:
 
 
 def hashes_of(store: Store, c: Comparison) -> dict[str, str]:
-    """Backend -> hash of the model it ran, from its run in the store."""
+    """Backend -> hash of the model it ran, from its stored run."""
     return {b: str(store.run(e.run_id)["model_hash"]) for b, e in c.executions.items() if e.run_id is not None and e.model}

@@ -1,4 +1,4 @@
-"""What the fit of a model saw: its sizes and its machine, read from the model's ``fit.toml``."""
+"""The data that a model was fitted to: its sizes and its machine, read from the model's ``fit.toml``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["NOTHING_SEEN", "Seen", "seen_by"]
 
 @dataclass(frozen=True)
 class Seen:
-    """``sizes``: bytes of the messages that a fit of measured curves saw; ``fitted``: whether the model is one.
+    """``sizes``: bytes of the messages that a fit of measured curves saw; ``fitted``: whether the model is such a fit.
 
-    ``machine``: host, cpu, cores and mpi where they were measured, as far as they are known.
+    ``machine``: host, cpu, cores and mpi of the measurement, as far as known.
     """
 
     model: str = ""
@@ -29,7 +29,7 @@ class Seen:
     """Nanoseconds that a cache line took between the cores when it was measured; 0 when nobody knows."""
 
     def odd_state(self) -> str:
-        """"" when the cores are as far apart now as when the model was measured, else how far. Raises BackendError without an MPI."""
+        """How far apart the cores are now if that differs from when the model was measured, else "". Raises BackendError without an MPI."""
         from retrompi.measure.this_machine import core_distance
 
         if not self.line_ns:
@@ -40,7 +40,7 @@ class Seen:
         return f"a cache line took {now:.0f} ns between the cores, and {self.line_ns:.0f} ns when the model was measured"
 
     def apart(self, native: Execution) -> list[str]:
-        """Sentences on how the machine of a native run differs from the one that the model describes."""
+        """Sentences on how the machine of a native run differs from the machine that the model describes."""
         if not self.fitted:
             return [f"{self.model or 'the model'} was not fitted to this machine: its distance from native times is no error of the model"]
         if not self.machine:
@@ -57,7 +57,7 @@ NOTHING_SEEN = Seen()
 
 
 def seen_by(model: str, *, remote: bool | None = None) -> Seen:
-    """What the fit of ``model`` saw: of messages inside a host (``remote`` False), between hosts (True), or of both (None).
+    """What the fit of ``model`` saw: messages inside a host (``remote`` False), between hosts (True), or both (None).
 
     Raises UsageError for an unknown model.
     """

@@ -1,4 +1,4 @@
-"""The example programs and the collectives, compared one after the other: one table of hold-outs for a machine's model."""
+"""The example programs and the collectives, compared in turn: one table of held-out results for a machine's model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Judged:
-    """A case and what came of it."""
+    """A case and its result."""
 
     case: Case
     comparison: Comparison
@@ -64,7 +64,7 @@ class Judged:
 
 
 def cases(only: Sequence[str] = ()) -> list[Case]:
-    """The cases of these names or groups, all without any. Raises UsageError for a wrong name."""
+    """The cases with these names or groups; all if none are given. Raises UsageError for a wrong name."""
     known = [*(c.name for c in CASES), *dict.fromkeys(c.group for c in CASES)]
     for name in only:
         if name not in known:
@@ -85,7 +85,7 @@ def run(
     store: Store, ranks: int, bounds: Mapping[str, float], wanted: Sequence[Case], options: Mapping[str, Any],
     report: Callable[[int, int, str], None],
 ) -> list[Judged]:
-    """Compare each case; ``options`` as of `compare`. Raises what that raises."""
+    """Compare each case; ``options`` as in `compare`, which also has the errors raised."""
     folder, out = _folder(), []
     for i, case in enumerate(wanted):
         report(i, len(wanted), case.name)
@@ -96,7 +96,7 @@ def run(
 
 
 def row_of(judged: Judged) -> list[dict[str, Any]]:
-    """A flat row for each pair of backends: what the held-out rows say, the whole program, the noise."""
+    """A flat row for each pair of backends: held-out errors, the whole program, the noise."""
     c = judged.comparison
     out = []
     for backend, reference in c.pairs:
@@ -116,7 +116,7 @@ def row_of(judged: Judged) -> list[dict[str, Any]]:
 
 
 def totals(judged: Sequence[Judged]) -> list[dict[str, Any]]:
-    """For each group and pair: the distribution of all its held-out rows, every program's rows alike."""
+    """For each group and pair: the distribution over all held-out rows, all programs' rows weighted equally."""
     out = []
     pairs = dict.fromkeys(p for j in judged for p in j.comparison.pairs)
     for backend, reference in pairs:
@@ -131,7 +131,7 @@ def totals(judged: Sequence[Judged]) -> list[dict[str, Any]]:
 
 
 def warnings_of(judged: Sequence[Judged]) -> list[str]:
-    """What the comparisons warn of: once, with the programs that it is about unless it is about all."""
+    """The warnings of all comparisons, each once, with the programs it concerns unless it concerns all."""
     about: dict[str, list[tuple[str, str]]] = {}
     for j in judged:
         for text in j.comparison.warnings:

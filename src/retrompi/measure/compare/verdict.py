@@ -1,4 +1,4 @@
-"""What a comparison is asked to stay within, and whether it does."""
+"""The error bounds requested of a comparison, and whether they hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATISTICS = ("median", "p95", "worst", "whole")
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether every bound holds for every pair with the reference, in a ``line``; ``found``: (pair, statistic) -> size of the error."""
+    """Whether every bound holds for every pair with the reference, as a ``line``; ``found``: (pair, statistic) -> error's magnitude."""
 
     passed: bool
     line: str
@@ -44,9 +44,10 @@ def parse_within(text: str) -> dict[str, float]:
 
 
 def judge(c: Comparison, bounds: Mapping[str, float]) -> Verdict:
-    """Each pair with the reference (SMPI and the model with the native run; without one the model with SMPI) against ``bounds`` (shares).
+    """Check each pair with the reference against ``bounds`` (statistic -> share).
 
-    Judged are the sections that no fit saw, or the whole program where there are none. What could not be compared fails.
+    The pairs are SMPI and the model with the native run, or without one the model with SMPI. Judged are the sections that no fit saw, or
+    the whole program if there are none. Missing comparisons fail.
     """
     reference = "native" if "native" in c.executions else "smpi"
     found: dict[tuple[str, str, str], float] = {}

@@ -1,9 +1,9 @@
-"""Measured curves: what the usual benchmarks print, and digitised ones, with where they are from.
+"""Measured curves: the output of common benchmarks, and digitised curves, with their provenance.
 
-    read("osu_latency.txt").points[0].time_us        # one way, whatever the file says
-    for series in read_all("IMB.txt"): ...           # one for each table
+        read("osu_latency.txt").points[0].time_us        # one way, whatever the file reports
+        for series in read_all("IMB.txt"): ...           # one per table
 
-A file's format is told by its content.
+    A file's format is detected from its content.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FORMATS = (*_READERS, "csv")
 
 
 def detect(lines: Sequence[Line]) -> str:
-    """The format of a file's lines; ``csv`` when no benchmark's own signs are in it."""
+    """The format of a file's lines; ``csv`` if no benchmark is recognised."""
     return next((name for name, (knows, _) in _READERS.items() if knows(lines)), "csv")
 
 
@@ -49,11 +49,11 @@ def read_all(
     date: str = "",
     by: str = "",
 ) -> list[Measured]:
-    """Every series of a file; ``format`` one of `FORMATS`, None for what its content says.
+    """Every series of a file; ``format`` is one of `FORMATS`, None: detected from the content.
 
-    For tables: ``unit`` (``us``, ``MB/s``, ...), ``way`` (``one way``, ``round trip``), ``columns`` (``{"size": "1", "time": "rtt"}``) say
-    what the file does not. ``what`` says which benchmark it was where the output does not (`MEANINGS`). ``host``, ``date``, ``by``: who
-    measured where and when. Raises InputError with file and line, UsageError for an option that does not go with the format.
+    For tables: ``unit`` (``us``, ``MB/s``, ...), ``way`` (``one way``, ``round trip``), ``columns`` (``{"size": "1", "time": "rtt"}``)
+    declare what the file does not. ``what`` names the benchmark where the output does not (`MEANINGS`). ``host``, ``date``, ``by``: where,
+    when and by whom it was measured. Raises InputError with file and line, UsageError for an option that does not apply to the format.
     """
     file = Path(path)
     if format is not None and format not in FORMATS:
@@ -88,8 +88,8 @@ def read_all(
 
 
 def read(path: str | Path, format: str | None = None, *, what: str | None = None, **said: str | Mapping[str, str]) -> Measured:
-    """The one series of a file; of several the one called ``what``, or its PingPong. Errors as of `read_all`, and UsageError for a
-    choice."""
+    """The only series of a file; among several the one named ``what``, or its PingPong. Raises as `read_all`, and UsageError when there is
+    no unique choice."""
     found = read_all(path, format, **said)  # type: ignore[arg-type]
     if what is not None and len(found) == 1 and (found[0].provenance.tool in ("table", "NetPIPE") or found[0].what == what):
         return found[0].named(what=what)

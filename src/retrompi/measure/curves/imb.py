@@ -1,4 +1,4 @@
-"""Intel MPI Benchmarks (Pallas MPI Benchmarks before): every table of a file, one series each."""
+"""Intel MPI Benchmarks (formerly Pallas MPI Benchmarks): every table of a file, one series each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _fact(lines: Sequence[Line], name: str) -> str:
 
 
 def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]:
-    """One series for each table; several for a benchmark that was run with several numbers of processes."""
+    """One series per table; several for a benchmark that was run with several numbers of processes."""
     head = next((m for m in (_HEAD.match(text) for _, text in lines) if m), None)
     said = [f"{name}: {_fact(lines, name)}" for name in ("Machine", "System", "Release", "MPI Version") if _fact(lines, name)]
     told = replace(
@@ -88,7 +88,7 @@ def _point(text: str, columns: Sequence[str], what: str, path: Path, line: int) 
             raise InputError(f"a rate of {row['Msg/sec']} messages a second says no time", path, line, code="no-results")
         return Point.of_time(size, 1e6 / rate, repetitions=runs)
     low, high = (number(row[k], path, line, "a time in us") if k in row else None for k in ("t_min[usec]", "t_max[usec]"))
-    # What it computes its own throughput from is the slowest rank's time for exchanges; of a collective OSU and it show the mean of ranks.
+    # Its throughput is computed from the slowest rank's time for exchanges; for collectives both OSU and IMB show the mean over ranks.
     name = next((k for k in (("t_max[usec]",) if what in ("sendrecv", "exchange") else ("t[usec]", "t_avg[usec]")) if k in row), None)
     name = name or next((k for k in columns if k.startswith("t") and k.endswith("[usec]")), None)
     if name is None:

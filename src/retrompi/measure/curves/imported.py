@@ -1,4 +1,4 @@
-"""Measured curves in the store: runs of kind ``measured`` with their points and where they are from."""
+"""Measured curves in the store: runs of kind ``measured`` with their points and provenance."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _spec(series: Measured, label: str, number: int) -> RunSpec:
 
 
 def save(store: Store, series: Measured, *, label: str = "", number: int = 1) -> tuple[int, bool]:
-    """(run id, whether it was there already): ``number`` tells the tables of one file apart."""
+    """Store a curve; returns (run id, whether it was already stored). ``number`` distinguishes the tables of one file."""
     name = label or default_label(series)
     spec = _spec(series, name, number)
     known = store.find_run(spec.identity)
@@ -68,8 +68,8 @@ def save(store: Store, series: Measured, *, label: str = "", number: int = 1) ->
 
 
 def stored(store: Store) -> list[dict[str, Any]]:
-    """Rows id, label, what, ranks, points, from_B, to_B, tool, version, units, host, date, file, sha256, by, said, created of all of
-    them."""
+    """All stored curves as rows id, label, what, ranks, points, from_B, to_B, tool, version, units, host, date, file, sha256, by, said,
+    created."""
     out = []
     for run in store.runs(kind="measured"):
         facts = run["facts"]
@@ -92,7 +92,7 @@ def stored(store: Store) -> list[dict[str, Any]]:
 
 
 def series_of(store: Store, which: str) -> Measured:
-    """A stored measured curve as it was read: by run id or label. Raises UsageError when there is none."""
+    """A stored measured curve as it was read, by run id or label. Raises UsageError when there is none."""
     known = {row["label"]: row["id"] for row in stored(store)}
     if not which.isdigit() and which not in known:
         raise UsageError(f"no measured curve '{which}': neither a file, nor a run, nor a label{nearest(which, known)}", code="unknown-name")

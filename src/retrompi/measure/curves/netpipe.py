@@ -1,4 +1,4 @@
-"""NetPIPE: what NPmpi prints and its file np.out, of 3.x (three columns, Mbit/s of 2^20) and 5.x (five columns, Gbit/s of 10^9)."""
+"""NetPIPE: the output of NPmpi and its file np.out, of 3.x (three columns, Mbit/s of 2^20) and 5.x (five columns, Gbit/s of 10^9)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLOSE = 0.03
 
 
 def _rows(lines: Sequence[Line]) -> list[list[float]] | None:
-    """The rows of a table of numbers alone, None for anything else."""
+    """The rows of a table of numbers only; None for anything else."""
     rows = []
     for _, text in lines:
         if not text.strip() or text.lstrip().startswith("#"):
@@ -34,7 +34,7 @@ def _rows(lines: Sequence[Line]) -> list[list[float]] | None:
 
 
 def _ways(ratios: Sequence[float]) -> int:
-    """In how many directions data went, from rates over size by time: 1, 2 (the rate is that of both), or 0 when it is neither."""
+    """The number of directions, from rate over size by time: 1, 2 (the rate is their sum), or 0 when it is neither."""
     for ways in (1, 2):
         if ratios and sum(abs(r / ways - 1) < _CLOSE for r in ratios) > len(ratios) / 2:
             return ways
@@ -42,7 +42,7 @@ def _ways(ratios: Sequence[float]) -> int:
 
 
 def _file_kind(lines: Sequence[Line]) -> int:
-    """3 or 5: a table whose rates and times belong together as in that version's np.out; 0 otherwise."""
+    """3 or 5: a table whose rates and times are consistent with that version's np.out; 0 otherwise."""
     rows = _rows(lines)
     if rows is None or len({len(r) for r in rows}) != 1:
         return 0
@@ -59,7 +59,7 @@ def detect(lines: Sequence[Line]) -> bool:
 
 
 def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]:
-    """One series. Neither form says whether a stream was timed in place of a PingPong, except what 5.x prints about both directions."""
+    """One series. Neither form states whether a stream was timed instead of a PingPong, except what 5.x prints about both directions."""
     printed = [(n, row) for n, row in ((n, _PRINTED.match(text)) for n, text in lines) if row is not None]
     both = any("Bidirectional mode" in text or "both directions simultaneously" in text for _, text in lines)
     if printed:
@@ -75,7 +75,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
         version, points = f"{kind}.x", _file(lines, kind, path)
         rows, scale = _rows(lines) or [], 2**20 if kind == 3 else 1e3
         both = both or _ways([r[1] * scale * r[-1] / (8 * r[0]) for r in rows if r[0] >= 64]) == 2
-    if both:  # each of the two messages that cross in a time adds half of it
+    if both:  # each of the two messages that cross within a time contributes half of it
         points = [Point.of_time(p.size_B, p.time_us / 2, repetitions=p.repetitions, spread=p.spread) for p in points]
     units = "s, Mbit/s of 2^20" if version == "3.x" else "us, Gbit/s of 10^9"
     told = replace(about, tool="NetPIPE", version=version, units=units)

@@ -36,7 +36,7 @@ def detect(lines: Sequence[Line]) -> bool:
 
 
 def _what(title: str) -> str:
-    """``MPI-CUDA Broadcast Latency`` -> ``bcast``; an operation without a name of ours: its words."""
+    """``MPI-CUDA Broadcast Latency`` -> ``bcast``; for an operation unknown here, its words."""
     kind = title.split(" ", 1)
     rest = kind[1] if len(kind) > 1 else ""
     one_sided = kind[0].removeprefix("MPI").lstrip("_-")
@@ -50,7 +50,7 @@ def _what(title: str) -> str:
 
 
 def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]:
-    """One series for each title; InputError with the line for what is no row of its table."""
+    """One series per title. Raises InputError with the line for an invalid row of its table."""
     found: list[Measured] = []
     title: re.Match[str] | None = None
     columns: list[str] = []
@@ -76,7 +76,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
             end()
             title, columns, points = begins, [], []
             facts = {"ranks": 2} if _what(begins[1]) in ("pingpong", "bw", "bibw") else {}
-        elif text.lstrip().startswith("#") or re.match(r"\s+[A-Z].*\(us\)", text):  # osu_ibarrier's header has no sign
+        elif text.lstrip().startswith("#") or re.match(r"\s+[A-Z].*\(us\)", text):  # osu_ibarrier's header has no '#'
             pairs = re.search(r"pairs: (\d+)", text)
             window = re.search(r"window size: (\d+)", text)
             if pairs:
@@ -88,7 +88,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
                 columns = [c.lower() for c in re.split(r"\s{2,}|\t", re.sub(r"(\)|Iterations|MB/s|Size)(?=\s)", r"\1  ", head)) if c]
         elif text.strip() and title is not None and columns:
             if not re.match(r"\s*\d", text):
-                continue  # what the library or the launcher says between rows
+                continue  # output of the library or the launcher between rows
             point = _point(text, columns, path, n)
             if point is not None:
                 points.append(point)
@@ -105,7 +105,7 @@ def _point(text: str, columns: Sequence[str], path: Path, line: int) -> Point | 
         messages = number(row.get("messages/s", "0"), path, line, "a rate of messages")
         if messages > 0:
             return Point.of_time(size, 1e6 / messages, spread=digits(row["messages/s"], messages))
-        # Rounded to hundredths, the rate of a byte on a slow machine is 0: that says no time.
+        # Rounded to hundredths, the rate of a byte on a slow machine is 0, from which no time follows.
         return Point(size, size / value, value, spread=digits(row[rate], value)) if value > 0 else None
     times = [c for c in _TIMES if c in row] or [c for c in columns if c.endswith("(us)")]
     if not times:

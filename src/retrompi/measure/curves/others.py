@@ -21,7 +21,7 @@ def detect_mpptest(lines: Sequence[Line]) -> bool:
 
 
 def read_mpptest(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]:
-    """One series: the average time of a message one way (half of a round trip, its default) against its length."""
+    """One series: the average one-way time of a message (half of a round trip, its default) against its length."""
     kind = next((m[1] for m in (re.search(r"'type = ([^']*)'", text) for _, text in lines) if m), "")
     host = next((m[1] for m in (re.search(r"Comm Perf for MPI \(([^)]*)\)", text) for _, text in lines) if m), "")
     points, begun = [], False
@@ -52,7 +52,7 @@ def detect_mpi4py(lines: Sequence[Line]) -> bool:
 
 
 def read_mpi4py(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]:
-    """``pingpong``: the mean of one way and its deviation; ``ringtest``: a hop of a ring, a point for each size, mean of its runs."""
+    """``pingpong``: mean and deviation of the one-way time; ``ringtest``: a hop of a ring, one point per size, mean of its runs."""
     version = next((m[1] for m in (re.search(r"mpi4py[ -]v?(\d[\w.]*)", text) for _, text in lines) if m), "")
     told = replace(about, tool="mpi4py.bench", version=version, units="s, MB/s of 10^6 B")
     points, begun = [], False
@@ -78,7 +78,7 @@ def read_mpi4py(lines: Sequence[Line], path: Path, about: Provenance) -> list[Me
                 points.append(Point(size, size / rate, rate))
                 continue
             mean, deviation, runs = number(row[3], path, n, "a time in s"), number(row[4], path, n, "a deviation in s"), int(row[5])
-            # What is told is the scatter of single messages; a curve is of their mean.
+            # The output has the scatter of single messages; a curve needs that of their mean.
             spread = deviation / mean / max(1, runs) ** 0.5 if mean else None
             points.append(Point.of_time(size, mean * 1e6, repetitions=runs, spread=spread))
     found = [Measured("pingpong", tuple(points), told, 2)] if points else []

@@ -1,4 +1,4 @@
-"""What a benchmark's output says: points of a size each, and where they are from."""
+"""The content of a benchmark's output: one point per size, and its provenance."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One size. ``time_us`` as `MEANINGS` says; bandwidth in 10^6 B/s; ``spread`` is a relative standard deviation (of what
-    was told, or of its digits), ``low_us`` and ``high_us`` the least and largest of ranks or repetitions; ``more`` holds other columns
-    (``send_us``, ...). None and 0: not told."""
+    """One size. ``time_us`` is defined in `MEANINGS`; bandwidth in 10^6 B/s; ``spread`` is a relative standard deviation (as reported, or
+    from the printed digits), ``low_us`` and ``high_us`` the smallest and largest over ranks or repetitions; ``more`` holds other columns
+    (``send_us``, ...). None and 0: not reported."""
 
     size_B: int
     time_us: float
@@ -47,14 +47,14 @@ class Point:
         return cls(size, time_us, size / time_us if time_us else 0.0, **more)
 
     def row(self) -> dict[str, Any]:
-        """A flat object: what is not told is left out."""
+        """A flat object; fields that were not reported are left out."""
         told = {k: v for k, v in asdict(self).items() if k != "more" and v is not None}
         return told | dict(self.more)
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where points are from. ``units`` and ``said`` are what the file, or the user, stated about them; ``host`` and ``date`` as printed."""
+    """Where points come from. ``units`` and ``said``: what the file or the user stated about them; ``host`` and ``date`` as printed."""
 
     file: str
     sha256: str
@@ -70,7 +70,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The points of one benchmark. ``what`` is a key of `MEANINGS` or an operation; ``ranks`` None when the output does not say."""
+    """The points of one benchmark. ``what`` is a key of `MEANINGS` or an operation; ``ranks`` None if the output does not state it."""
 
     what: str
     points: tuple[Point, ...]
@@ -94,7 +94,7 @@ def lines_of(text: str) -> list[Line]:
 
 
 def number(text: str, path: Path, line: int, what: str) -> float:
-    """A number from 0 on; InputError with the line otherwise."""
+    """A number >= 0. Raises InputError with the line otherwise."""
     try:
         value = float(text)
     except ValueError:
@@ -105,20 +105,20 @@ def number(text: str, path: Path, line: int, what: str) -> float:
 
 
 def whole(text: str, path: Path, line: int, what: str) -> int:
-    """A whole number from 0 on; InputError with the line otherwise."""
+    """An integer >= 0. Raises InputError with the line otherwise."""
     if not text.isdigit():
         raise InputError(f"'{text}' is not a whole number of {what}", path, line)
     return int(text)
 
 
 def digits(text: str, value: float) -> float | None:
-    """The relative standard deviation that printing so few digits makes; None for a value of 0."""
+    """The relative standard deviation due to the number of digits printed; None for a value of 0."""
     places = len(text.partition(".")[2])
     return 10.0**-places / 12**0.5 / value if value > 0 else None
 
 
 def cells(text: str, count: int, path: Path, line: int, columns: Sequence[str]) -> list[str]:
-    """The columns of a row separated by blanks, as many as there must be."""
+    """The columns of a row separated by blanks. Raises InputError unless there are ``count``."""
     found = text.split()
     if len(found) != count:
         raise InputError(f"a row of {len(found)} columns where the table has {count}: {', '.join(columns)}", path, line, code="no-results")

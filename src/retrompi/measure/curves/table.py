@@ -1,8 +1,8 @@
-"""A curve as a table: digitised from a figure, printed by a program of one's own, or what ``retrompi pingpong --csv`` writes.
+"""A curve as a table: digitised from a figure, printed by the user's own program, or written by ``retrompi pingpong --csv``.
 
 A header names the columns; units are in its names (``time_us``, ``bandwidth_MBps``, ``t [ms]``), in a comment (``# unit: us``), or given by
-the caller. Whether a time is one way or a round trip is said by a column's name, by a comment (``# way: round trip``), by the caller, or
-shown by a bandwidth in the next column. Neither is guessed.
+the caller. Whether a time is one way or a round trip follows from a column's name, a comment (``# way: round trip``), the caller, or a
+bandwidth in the next column. Neither is guessed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SIZES = ("size", "size_b", "bytes", "b", "message size", "msgsize", "length", "
 
 @dataclass(frozen=True)
 class Said:
-    """What the caller declares where the file does not: a unit of `TIMES` or `RATES`, a key of `WAYS`, the columns by name or number."""
+    """The caller's declarations where the file has none: a unit of `TIMES` or `RATES`, a key of `WAYS`, the columns by name or number."""
 
     unit: str | None = None
     way: str | None = None
@@ -61,7 +61,7 @@ class Said:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column's index, what is in it (``size``, ``time``, ``rate``, ``send`` .. ``both``, ``spread``, ``deviation``, ``repetitions``),
+    """A column's index, its content (``size``, ``time``, ``rate``, ``send`` .. ``both``, ``spread``, ``deviation``, ``repetitions``) and
     its unit."""
 
     index: int
@@ -71,12 +71,12 @@ class _Column:
 
 
 def _unit(text: str) -> str:
-    """A unit as we spell it; "" for none. Case tells bits from bytes and is not ignored for rates."""
+    """A unit in the project's spelling; "" for none. Case distinguishes bits from bytes and is not ignored for rates."""
     return _SPELLED.get(text) or (_SPELLED[text.lower()] if _SPELLED.get(text.lower()) in TIMES else "")
 
 
 def _named(name: str, index: int) -> _Column | None:
-    """What a header's name says; None for a column that is not used."""
+    """The column described by a header's name; None for a column that is not used."""
     plain = name.strip().strip('"').lstrip("#").strip()
     low = plain.lower()
     if low in _SIZES:
@@ -130,7 +130,7 @@ def _size(text: str, path: Path, line: int) -> int:
 
 
 def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str, _Column]:
-    """Role -> column, from a header's names and what the caller says."""
+    """Role -> column, from a header's names and the caller's declarations."""
     found: dict[str, _Column] = {}
     for i, name in enumerate(head):
         column = _named(name, i)
@@ -152,7 +152,7 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
             )
         known = _named(head[index], index)
         found[role] = _Column(index, role, known.unit if known else "", known.way if known else "")
-    if said.columns and not {"time", "rate"} <= set(said.columns):  # a chosen column stands for what was found by name
+    if said.columns and not {"time", "rate"} <= set(said.columns):  # a column chosen by the caller replaces one found by name
         for other in {"time", "rate"} - set(said.columns):
             if {"time", "rate"} & set(said.columns):
                 found.pop(other, None)
@@ -177,7 +177,7 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
 
 
 def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> list[Measured]:
-    """One series. Raises InputError with the line for a missing declaration or a cell that is no number, UsageError for a wrong one."""
+    """One series. Raises InputError with the line for a missing declaration or an invalid number, UsageError for an invalid declaration."""
     told, rows = _told(lines)
     if not rows:
         raise InputError("no rows in this file", path, code="no-results")
@@ -201,7 +201,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
     unit = _given_unit(said.unit, told, path)
     way = _given_way(said.way, told, path)
     if unit in RATES and "rate" in columns:
-        columns.pop("time", None)  # what the user says is measured is what counts
+        columns.pop("time", None)  # the user's declaration of what is measured takes precedence
     main = columns.get("time") or columns["rate"]
     stated = main.unit or (unit if unit in (TIMES if main.role == "time" else RATES) else "")
     if unit and main.unit and unit != main.unit and unit in (TIMES if main.role == "time" else RATES):
@@ -245,7 +245,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
 
 
 def _told(lines: Sequence[Line]) -> tuple[dict[str, str], list[Line]]:
-    """What comments say (``# unit: us``), and the lines that are no comment."""
+    """Declarations in comments (``# unit: us``), and the lines that are not comments."""
     told: dict[str, str] = {}
     rows = []
     for n, text in lines:
@@ -265,7 +265,7 @@ def _is_header(text: str) -> bool:
 
 
 def _shown(rows: Sequence[Line], delimiter: str | None, columns: Mapping[str, _Column], main: _Column, unit: str) -> str:
-    """What a bandwidth beside the times shows about them: size over time is one way, twice that a round trip; "" for neither."""
+    """What a bandwidth beside the times shows about them: size over time is one way, twice that is a round trip; "" for neither."""
     rate = columns.get("rate")
     if main.role != "time" or rate is None or not rate.unit:
         return ""
@@ -279,7 +279,7 @@ def _shown(rows: Sequence[Line], delimiter: str | None, columns: Mapping[str, _C
                 float(row[rate.index]) * RATES[rate.unit],
             )
         except (ValueError, IndexError):
-            return ""  # told with its line where the row is read
+            return ""  # reported with its line where the row is read
         if size > 0 and time > 0:
             ratios.append(moved * time / size)
     return next((way for way, ways in WAYS.items() if ratios and all(abs(r / ways - 1) < _CLOSE for r in ratios)), "")
@@ -324,7 +324,7 @@ def _point(
     else:
         rate = number(row[main.index], path, line, f"a bandwidth in {unit}") * RATES[unit]
         if size == 0:
-            return None  # the bandwidth of no bytes says nothing about their time
+            return None  # the bandwidth of zero bytes determines no time
         if rate <= 0:
             raise InputError(f"a bandwidth of {row[main.index]} {unit} says no time", path, line, code="no-results")
         value = size / rate

@@ -1,10 +1,10 @@
-"""Curve in, model out: segments of a measured curve, and the runnable model made of them.
+"""From a measured curve to a model: the curve's segments, and the runnable model generated from them.
 
     found = fit(sizes_B, times_s)                    # segments, thresholds, their uncertainty
     sample = sample_of(found)                        # send, transit, recv, gap, port, both for every size
     ModelFiles(name="mine", samples={"same": sample}, ...).write(folder)
 
-The model itself (`model.FittedModel`) needs nothing of this but its folder.
+The model itself (`model.FittedModel`) only needs its folder, nothing of this package.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    # A fitted model is imported with this package; scipy, which only fitting needs, is not.
+    # Importing a fitted model imports this package, but not scipy, which only fitting needs.
     if name not in _WHERE:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(import_module(_WHERE[name]), name)

@@ -1,4 +1,4 @@
-"""``retrompi fit``: measured curves to a model folder, with sizes held out, residuals, and what had to be assumed."""
+"""``retrompi fit``: measured curves to a model folder, with held-out sizes, residuals, and the assumptions made."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHARED = ("send", "recv", "gap", "port", "both")
 
 @dataclass(frozen=True)
 class Curve:
-    """One pair kind, fitted: the measurement, its fit, what was held out, and the parts of a time with their sources."""
+    """One pair kind, fitted: the measurement, its fit, the held-out sizes, and the parts of a time with their sources."""
 
     kind: str
     measured: Measured
@@ -51,7 +51,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Made:
-    """What was written: the model's name and folder, its platform (and file, where one was written)."""
+    """The files written: the model's name and folder, its platform (and its file, if one was written)."""
 
     name: str
     folder: Path
@@ -67,14 +67,14 @@ def name_from(file: str) -> str:
 
 
 def held_out(sizes: Sequence[int]) -> tuple[list[int], list[int]]:
-    """(seen, held out): every second size is held out, the least and the largest never, so that no prediction leaves the range."""
+    """(seen, held out): every second size is held out, except the smallest and largest, so that no prediction extrapolates."""
     ordered = sorted(set(sizes))
     out = [s for i, s in enumerate(ordered) if i % 2 == 1 and s != ordered[-1]]
     return [s for s in ordered if s not in out], out
 
 
 def summary(residuals: Sequence[Residual]) -> dict[str, float]:
-    """Median, 95th percentile and worst of the relative errors' sizes, and their mean with sign; {} without any."""
+    """Median, 95th percentile and maximum of the relative errors' magnitudes, and their signed mean; {} without residuals."""
     errors = [abs(r.error) for r in residuals]
     if not errors:
         return {}
@@ -88,7 +88,7 @@ def summary(residuals: Sequence[Residual]) -> dict[str, float]:
 
 
 def _streams(kind: str, streams: Sequence[Measured], parts: dict[str, dict[int, float]], sources: dict[str, str]) -> None:
-    """Adds what measured streams say: the time a message adds to a channel, to a port, to both directions."""
+    """Adds the columns measured by streams: the time a message adds to a channel, to a port, to both directions."""
     for series in streams:
         column = _STREAMS.get(series.what)
         if column is None:
@@ -117,8 +117,8 @@ def fitted_curve(
 ) -> Curve:
     """Fits one measured curve of a pair kind (``same`` or ``remote``).
 
-    ``thresholds``, ``leave_out`` (sizes the fit does not see) and ``eager_below`` in bytes; other arguments as of `segments.fit` and
-    `Parts`. Raises UsageError for a curve that is no PingPong, or too short.
+    ``thresholds``, ``leave_out`` (sizes hidden from the fit) and ``eager_below`` are in bytes; other arguments as in `segments.fit` and
+    `Parts`. Raises UsageError for a curve that is not a PingPong, or is too short.
     """
     if measured.what not in ("pingpong", "ring"):
         raise UsageError(f"{measured.provenance.file} holds {measured.what}: a model needs one-way times, of a PingPong", code="cannot-fit")
@@ -160,7 +160,7 @@ def fitted_curve(
 
 
 def _eager(found: Fit, stated: int | None) -> Limit:
-    """From which size a message asks first, and where that is from."""
+    """The size from which messages use rendezvous, and its source."""
     if stated is not None:
         return float(stated), "assumed: stated by the user, --eager-below"
     steps = [t for t in found.thresholds if t.step >= STEP]
@@ -179,7 +179,7 @@ def make(
     collectives: type[RuntimeModel] | None = None,
     by: str = "retrompi fit",
 ) -> Made:
-    """Writes the model (and a room for it when no ``platform`` is named). Raises UsageError for a folder that holds something else."""
+    """Writes the model (and a platform if no ``platform`` is named). Raises UsageError for a folder that holds something else."""
     target = (folder / name if folder is not None else default_folder(name)).resolve()
     if folder is None:
         check_name(name)
@@ -274,7 +274,7 @@ def _note(curves: Sequence[Curve]) -> str:
 
 
 def far_off(curve: Curve) -> list[Residual]:
-    """The sizes that took more than twice as long as the next larger one and as the one before: measured wrong, or a stall."""
+    """Sizes that took more than twice as long as both neighbours: wrong measurements, or a stall."""
     rows = sorted(curve.fit.residuals, key=lambda r: r.size)
     found = []
     for i, r in enumerate(rows[:-1]):

@@ -1,6 +1,6 @@
-"""From a fitted curve to what the engine's curve needs: how a one-way time is split, and how long a message keeps channel and ports busy.
+"""From a fitted curve to the engine's curve: how a one-way time is split, and how long a message occupies channel and ports.
 
-What was measured is taken as measured; the rest by a declared rule, whose sources say ``assumed:``.
+Measured columns are used as measured; the rest follow a declared rule, whose sources begin with ``assumed:``.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ Known = Mapping[int, float]
 
 @dataclass(frozen=True)
 class Parts:
-    """What is known beside the one-way time: column -> {size in bytes: seconds}.
+    """What is known besides the one-way time: column -> {size in bytes: seconds}.
 
-    ``send`` and ``recv`` are a sender's and a receiver's own work, ``gap`` the time a message of a stream adds on one channel, ``port``
-    on a host's port with several pairs at once, ``both`` with both directions at once. Between sizes straight lines, beyond them the last
-    rate. ``overhead`` is the part of the one-way time that each end is assumed to work where ``send`` or ``recv`` is not measured.
+    ``send`` and ``recv`` are the sender's and receiver's own work, ``gap`` the time that a message of a stream adds on one channel,
+    ``port`` on a host's port with several pairs at once, ``both`` with both directions at once. Interpolation is linear between sizes,
+    beyond them at the last rate. ``overhead`` is the share of the one-way time that each end is assumed to work where ``send`` or
+    ``recv`` is not measured.
     """
 
     measured: Mapping[str, Known] = field(default_factory=dict)
@@ -49,7 +50,7 @@ class Parts:
             )
 
     def described(self) -> dict[str, str]:
-        """Column -> where it is from, a source for each."""
+        """Column -> its source."""
         rule = {
             "send": f"assumed: {self.overhead:g} of the one-way time",
             "recv": f"assumed: {self.overhead:g} of the one-way time",
@@ -81,14 +82,17 @@ def _knots(fit: Fit, measured: Iterable[Known]) -> list[int]:
         sizes |= {segment.low - 1, segment.low}
     if len(sizes) == 1:
         sizes.add(top + 1)
-    # The last rate is that between the last two points: they must belong to the last segment.
+    # The last rate is that between the last two points: both must belong to the last segment.
     if sum(s >= fit.segments[-1].low for s in sizes) < 2:
         sizes.add(2 * top)
     return sorted(sizes)
 
 
 def sample_of(fit: Fit, parts: Parts | None = None, *, connect_s: float = 0.0) -> Sample:
-    """The sample of a pair kind whose one-way times are ``fit``'s at every size, to the picosecond at the ends of its segments."""
+    """The sample of a pair kind whose one-way times equal ``fit``'s, to the picosecond at the ends of its segments.
+
+    ``parts``: measured columns (default: assumptions only); ``connect_s``: extra seconds of the first message.
+    """
     known = parts or Parts()
     points = []
     for size in _knots(fit, known.measured.values()):
@@ -103,7 +107,7 @@ def _point(size: int, fit: Fit, known: Parts) -> Point:
         return _line(known.measured[name], size) if name in known.measured else otherwise
 
     send, recv = column("send", known.overhead * total), column("recv", known.overhead * total)
-    if send + recv > total:  # a sender blocked until its receiver has copied: what overlaps is not paid twice
+    if send + recv > total:  # a sender blocked until its receiver has copied: the overlap is not charged twice
         send, recv = (send * total / (send + recv), recv * total / (send + recv))
     gap = min(column("gap", max(0.0, total - max(0.0, fit.segment(size).latency_s))), total)
     port = min(column("port", gap if known.remote else 0.0), gap)

@@ -1,14 +1,14 @@
-"""Segments of a curve: T = latency + size / rate, piecewise, with jumps where the runtime changes its ways.
+"""Segments of a curve: T = latency + size / rate, piecewise, with jumps where the runtime changes its protocol.
 
-The best places of K - 1 thresholds are found exactly, by dynamic programming over all of them (Bellman's segmented least squares), with the
-relative error of each time as what is squared. K is the one with the least BIC, corrected for few points as AIC is in AICc: the penalty of
-p = 3K - 1 numbers out of n times is p log(n) n / (n - 2K - 2), since 2K + 1 numbers (the lines, the noise) are averages of the times. What
-K segments leave is counted in logarithms there: a relative error is never below -1, so that to miss a step of 70 would cost no more than
-one of 7.
+For K segments the K - 1 thresholds are optimal, found by dynamic programming over all places (Bellman's segmented least squares) on the
+squared relative errors of the times. K minimises BIC with a correction for few points analogous to AICc: the penalty of
+p = 3K - 1 parameters for n times is p log(n) n / (n - 2K - 2), since 2K + 1 parameters (the lines, the noise) are averages of the times.
+The residuals of K segments enter the criterion as logarithms: a relative error is never below -1, so that missing a step of 70 would
+cost no more than missing one of 7.
 
-Uncertainty: the noise is what is left over all segments (or the stated spread, whichever is larger). Latencies and rates have the interval
-of linear least squares given the thresholds, thresholds the smallest set of places that holds the level of the likelihood over all places
-between the neighbouring thresholds. No time is taken to be known better than one part in 10^5.
+Uncertainty: the noise is the residual over all segments (or the stated spread, whichever is larger). Latencies and rates have the interval
+of linear least squares given the thresholds; a threshold has the smallest set of places that holds the level of the likelihood over all
+places between its neighbouring thresholds. No time is taken to be known better than one part in 10^5.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """From ``size`` bytes on another segment counts. ``low``..``high``: where that first size lies at the fit's level.
+    """From ``size`` bytes on another segment applies. ``low``..``high``: where that first size lies at the fit's level.
 
     With ``low`` == ``high`` it is exact: the size before was measured as well. ``how``: pinned, bracketed, crossing (of the two lines,
     inside the interval between two measured sizes), or grid (somewhere between two measured sizes; the larger is taken).
@@ -98,7 +98,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """A measured time beside the fit's, seconds; ``seen``: whether the fit saw it; ``inside``: in a threshold's interval of uncertainty."""
+    """A measured time beside the fit's, seconds; ``seen``: whether the fit used it; ``inside``: in a threshold's uncertainty interval."""
 
     size: int
     measured_s: float
@@ -119,7 +119,7 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A segmented curve. ``noise`` is the relative standard deviation of a time; ``criterion``: K -> BIC, the least of which was chosen."""
+    """A segmented curve. ``noise`` is the relative standard deviation of a time; ``criterion``: K -> BIC, whose minimum was chosen."""
 
     segments: tuple[Segment, ...]
     thresholds: tuple[Threshold, ...]
@@ -129,7 +129,7 @@ class Fit:
     criterion: dict[int, float]
 
     def segment(self, size: float) -> Segment:
-        """The segment that counts for messages of ``size`` bytes."""
+        """The segment that applies to messages of ``size`` bytes."""
         return next(s for s in reversed(self.segments) if size >= s.low or s is self.segments[0])
 
     def time(self, size: float) -> float:
@@ -137,14 +137,14 @@ class Fit:
         return max(0.0, self.segment(size).time(size))
 
     def residuals_of(self, sizes: Sequence[int], times_s: Sequence[float], *, seen: bool) -> tuple[Residual, ...]:
-        """The residuals of other times, such as those held out."""
+        """The residuals of other times, such as held-out ones."""
         return tuple(
             Residual(int(s), float(t), self.time(s), seen, any(h.low <= s < h.high for h in self.thresholds))
             for s, t in zip(sizes, times_s, strict=True)
         )
 
     def choice(self) -> dict[str, Any]:
-        """Why there are as many segments: number, criterion of each number, the noise, the level of the intervals."""
+        """The reason for the number of segments: the number, the criterion of each number, the noise, the level of the intervals."""
         return {"segments": len(self.segments), "noise": self.noise, "level": self.level,
                 "criterion": {str(k): v for k, v in self.criterion.items()}}  # fmt: skip
 
@@ -161,10 +161,9 @@ def fit(
 ) -> Fit:
     """Segments of the one-way times ``times_s`` (seconds) of messages of ``sizes_B`` bytes, in any order.
 
-    ``spread``: relative standard deviation of each time as far as it is known; what all times scatter beside it is found. ``thresholds``
-    are pinned: each is the first size of a segment; others may be found beside them. ``segments`` fixes their number. Several times of one
-    size count as their mean. Raises UsageError when there are too few sizes, a time is not positive, or a pinned threshold lies outside of
-    the sizes.
+    ``spread``: relative standard deviation of each time as far as known; the remaining scatter is estimated. ``thresholds`` are pinned:
+    each is the first size of a segment; others may be found as well. ``segments`` fixes their number. Several times of one size are
+    averaged. Raises UsageError when there are too few sizes, a time is not positive, or a pinned threshold lies outside the sizes.
     """
     x, y, sd, count = _merged(sizes_B, times_s, spread)
     n = len(x)
@@ -189,7 +188,7 @@ def fit(
 
 
 def _typical(x: Array, y: Array, sd: Array, forced: Sequence[int], most: int) -> Array:
-    """How much each time counts beside a typical one, for its stated spread and the noise that all have besides."""
+    """The weight of each time relative to a typical one, from its stated spread and the common noise."""
     n = len(x)
     best, cuts = partitions(_costs(x, y, 1 / y), max(min(most, (n + 1) // LEAST), len(forced) + 1), forced)
     criterion = _criteria(x, y, 1 / y, best, cuts, len(forced))
@@ -201,7 +200,7 @@ def _typical(x: Array, y: Array, sd: Array, forced: Sequence[int], most: int) ->
 
 
 def _merged(sizes_B: Sequence[int], times_s: Sequence[float], spread: Sequence[float] | None) -> tuple[Array, Array, Array | None, Array]:
-    """Sorted sizes, mean times, spreads, and how many times of each size; all float64."""
+    """Sorted sizes, mean times, spreads, and the number of times of each size; all float64."""
     if len(sizes_B) != len(times_s) or (spread is not None and len(spread) != len(sizes_B)):
         raise UsageError(
             f"{len(sizes_B)} sizes, {len(times_s)} times and {len(spread or times_s)} spreads do not belong together", code="cannot-fit"
@@ -241,7 +240,7 @@ def _forced(x: Array, thresholds: Sequence[int]) -> list[int]:
 
 
 def _line(x: Array, y: Array, weight: Array) -> tuple[float, float, float]:
-    """(a, b, cost) of the line a + b x, b >= 0, with the least weighted squares; one point gives a constant."""
+    """(a, b, cost) of the line a + b x, b >= 0, with the least weighted squares; a constant for one point."""
     u2 = weight * weight
     base = x[0]
     d = x - base
@@ -256,11 +255,11 @@ def _line(x: Array, y: Array, weight: Array) -> tuple[float, float, float]:
 
 
 def _refined(x: Array, y: Array, weight: Array) -> tuple[tuple[float, float, float], Array]:
-    """A segment's line with errors relative to the line instead of to the times, which pull it down by their noise; and those weights."""
+    """A segment's line with errors relative to the line, not to the times, whose noise biases it downwards; and those weights."""
     line, better = _line(x, y, weight), weight
     for _ in range(3):
         there = line[0] + line[1] * x
-        # A time far above the line would count for much more there than beside itself, and pull the line to it.
+        # A time far above the line would be weighted much more relative to the line than relative to itself, and pull the line to it.
         if there.min() <= 0 or np.abs(y / there - 1).max() > _MODERATE:
             break
         better = weight * y / there
@@ -269,12 +268,12 @@ def _refined(x: Array, y: Array, weight: Array) -> tuple[tuple[float, float, flo
 
 
 def _costs(x: Array, y: Array, weight: Array) -> Array:
-    """cost[i, j]: weighted squares of the best line through the points i..j; infinite below the diagonal."""
+    """cost[i, j]: weighted squares of the best line through the points i..j; infinite below the diagonal. Shape (n, n)."""
     n = len(x)
     u2 = weight * weight
     out = np.full((n, n), np.inf)
     for i in range(n):
-        d = x[i:] - x[i]  # from the segment's own beginning on: large sizes keep their digits
+        d = x[i:] - x[i]  # relative to the segment's first size, to keep precision at large sizes
         s0, s1, s2 = np.cumsum(u2[i:]), np.cumsum(u2[i:] * d), np.cumsum(u2[i:] * d * d)
         t0, t1, t2 = np.cumsum(u2[i:] * y[i:]), np.cumsum(u2[i:] * d * y[i:]), np.cumsum(u2[i:] * y[i:] * y[i:])
         det = s0 * s2 - s1 * s1
@@ -290,7 +289,7 @@ def _costs(x: Array, y: Array, weight: Array) -> Array:
 def partitions(costs: Array, most: int, forced: Sequence[int] = ()) -> tuple[dict[int, float], list[np.ndarray[Any, Any]]]:
     """K -> least cost of K pieces (infinite where there are none), up to ``most``, and for each K and end the beginning of the last one.
 
-    ``costs[i, j]`` is the cost of the points i..j as one piece. A piece has `LEAST` points at least; one begins at each of ``forced``.
+    ``costs[i, j]`` is the cost of the points i..j as one piece. A piece has at least `LEAST` points; one begins at each of ``forced``.
     """
     n = len(costs)
     allowed = costs.copy()
@@ -305,7 +304,7 @@ def partitions(costs: Array, most: int, forced: Sequence[int] = ()) -> tuple[dic
     total = allowed[0].copy()
     best, cuts = {1: float(total[-1])}, [np.zeros(n, dtype=np.int64)]
     for k in range(2, most + 1):
-        # A segment that begins at i comes after the best of k - 1 segments that end at i - 1.
+        # A segment that begins at i follows the best of k - 1 segments that end at i - 1.
         before = np.concatenate([[np.inf], total[:-1]])
         table = before[:, None] + allowed
         begin = np.argmin(table, axis=0)
@@ -316,7 +315,7 @@ def partitions(costs: Array, most: int, forced: Sequence[int] = ()) -> tuple[dic
 
 
 def starts_of(cuts: Sequence[np.ndarray[Any, Any]], k: int, n: int) -> list[int]:
-    """The index of the first point of each of ``k`` pieces, from what `partitions` tells beside the costs."""
+    """The index of the first point of each of ``k`` pieces of ``n`` points, from the second value that `partitions` returns."""
     out, end = [], n - 1
     for i in range(k - 1, -1, -1):
         begin = int(cuts[i][end])
@@ -328,7 +327,7 @@ def starts_of(cuts: Sequence[np.ndarray[Any, Any]], k: int, n: int) -> list[int]
 def _criteria(
     x: Array, y: Array, weight: Array, best: dict[int, float], cuts: Sequence[np.ndarray[Any, Any]], pinned: int
 ) -> dict[int, float]:
-    """K -> criterion of the best K segments, for every K that is possible; infinite where there are too few points to tell."""
+    """K -> criterion of the best K segments, for every possible K; infinite where there are too few points."""
     n, out = len(x), {}
     for k in (k for k in best if math.isfinite(best[k])):
         if (left := n - 2 * k - 2) <= 0:
@@ -341,7 +340,7 @@ def _criteria(
 
 
 def _distance(x: Array, y: Array, weight: Array) -> float:
-    """Weighted squares of the logarithms of a segment's line over the times."""
+    """Weighted squares of the logarithms of line over time, for one segment."""
     (a, b, _), _ = _refined(x, y, weight)
     off = weight * y * np.log(np.maximum((a + b * x) / y, _FAR))
     return float(off @ off)
@@ -382,7 +381,7 @@ def _described(
 
 
 def _errors(x: Array, weight: Array, variance: float) -> tuple[float, float]:
-    """Standard errors of the intercept and the slope of a line; infinite where one size cannot tell."""
+    """Standard errors of the intercept and the slope of a line; infinite for a single size."""
     u2 = weight * weight
     s0, s1, s2 = float(u2.sum()), float((u2 * x).sum()), float((u2 * x * x).sum())
     mean = s1 / s0

@@ -1,4 +1,4 @@
-"""Writing a fitted model's folder and, where no platform is named, a machine room for it."""
+"""Writing a fitted model's folder and, if no platform is named, a platform for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
 
 def check_name(name: str, kind: str = "model") -> str:
-    """``name`` if a model or platform of the user's may be called so; UsageError otherwise."""
+    """``name`` if it is valid for a user's model or platform (``kind``). Raises UsageError otherwise."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"'{name}' cannot be the name of a {kind}; use small letters, digits, - and _, a letter first", code="bad-name")
     taken = registry.models() if kind == "model" else registry.platforms()
@@ -109,15 +109,15 @@ def _work_text(by: str, work: Mapping[str, tuple[Mapping[int, float], str]]) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFiles:
-    """What the folder of a fitted model is written from.
+    """The contents of a fitted model's folder.
 
     ``samples``: pair kind (`retrompi.sim.fitted.KINDS`) -> sample, used exactly as it is. ``eager``: "same", "remote" -> (bytes from
-    which a message asks first or None, where that is from[, least, most]); ``test``: (seconds, source); ``source`` (``fit: ...``) stands
-    behind the calibrated range, ``sources`` says for each column of the curve where it is from. ``seen`` and ``held_out``: pair kind ->
-    sizes in bytes. ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``communicators``: beside a
-    table, how communicators are made. ``meta`` and ``extra`` go into ``fit.toml`` as rows of ``[NAME.meta]`` and as tables
-    ``[NAME.TABLE]`` of their own. ``work``: what collectives do beside their messages (`retrompi.sim.fitted.work_names`) -> ({bytes:
-    seconds}, source), into ``work.csv``.
+    which messages use rendezvous or None, source[, least, most]); ``test``: (seconds, source); ``source`` (``fit: ...``) is the source of
+    the calibrated range, ``sources`` those of the curve's columns. ``seen`` and ``held_out``: pair kind -> sizes in bytes.
+    ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``communicators``: with a table, how
+    communicators are created. ``meta`` and ``extra`` go into ``fit.toml`` as rows of ``[NAME.meta]`` and as separate tables
+    ``[NAME.TABLE]``. ``work``: costs of collectives other than messages (`retrompi.sim.fitted.work_names`) -> ({bytes: seconds}, source),
+    written to ``work.csv``.
     """
 
     name: str
@@ -144,7 +144,7 @@ class ModelFiles:
     note: str = ""
 
     def write(self, folder: Path) -> Path:
-        """Writes ``__init__.py``, ``curve.csv``, ``fit.toml`` and, with ``work``, ``work.csv`` into ``folder``, and returns it.
+        """Writes ``__init__.py``, ``curve.csv``, ``fit.toml`` and, with ``work``, ``work.csv`` into ``folder``; returns ``folder``.
 
         Raises UsageError for an unknown pair kind or work, InputError when it cannot write.
         """
@@ -232,9 +232,9 @@ _ASSUMED = "assumed: no part of a fitted curve, which has it inside its times"
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformFile:
-    """A platform of ``hosts`` equal hosts on a switch that stands for nothing: everything is in the fitted curve.
+    """A platform of ``hosts`` equal hosts on an ideal switch: all costs are in the fitted curve.
 
-    ``known``: key of a host (``cores``, ``flops``, ...) -> (text with its unit, source); every other number says that it is assumed.
+    ``known``: key of a host (``cores``, ``flops``, ...) -> (text with its unit, source); the source of all other numbers is an assumption.
     """
 
     name: str
@@ -291,5 +291,5 @@ class PlatformFile:
 
 
 def default_folder(name: str) -> Path:
-    """Where a user's model of that name is found by name."""
+    """The folder in which a user's model of that name is found by name."""
     return paths.user_models_dir() / name

@@ -1,14 +1,14 @@
-"""One program, three ways to run it: ``native`` on this machine, ``smpi`` online in SimGrid, ``model`` as a trace on a runtime model.
+"""Three ways to run a program: ``native`` on this machine, ``smpi`` online in SimGrid, ``model`` as a trace on a runtime model.
 
     from retrompi import store
     from retrompi.measure import launch
     done = launch.run(store.open_store(), "native", "pingpong.c", [], 2, repetitions=10)
     done.samples_s, done.sections["1024"], done.calls, done.noise
 
-Sections. ``MPI_Pcontrol(N)``, N >= 0, begins section N (for a benchmark N is the message size in bytes) and ends the one that was open;
-``MPI_Pcontrol(-P)``, P >= 1, ends it and says that its time is that of P equal parts: ``MPI_Pcontrol(-1)`` ends a section whose time counts
-whole, ``MPI_Pcontrol(-2 * repetitions)`` makes a PingPong's section its one-way time. All three backends time sections alike, so that no
-text needs parsing. ``docs/run.md`` has the rest.
+Sections. ``MPI_Pcontrol(N)``, N >= 0, begins section N (in benchmarks N is the message size in bytes) and ends the open one;
+``MPI_Pcontrol(-P)``, P >= 1, ends it and declares that it consists of P equal parts: ``MPI_Pcontrol(-1)`` ends a section whose time is
+taken whole, ``MPI_Pcontrol(-2 * repetitions)`` reduces a PingPong's section to its one-way time. All three backends time sections alike,
+so that no program output is parsed. See ``docs/run.md``.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def run(
 ) -> Execution:
     """Run ``program`` (a source file, a binary or an mpi4py script) with ``arguments`` on ``ranks`` ranks of ``backend`` and store it.
 
-    ``options`` are the fields of `Request`. ``model`` and ``smpi`` need ``model``; ``platform`` is nt-pair when not given.
-    Raises UsageError for what cannot be asked, BackendError for what cannot be built or started. How the program ended is data: see
-    `Execution.outcome`.
+    ``options`` are the fields of `Request`. ``model`` and ``smpi`` need ``model``; ``platform`` defaults to nt-pair.
+    Raises UsageError for an invalid request, BackendError for a program that cannot be built or started. How the program ended is part of
+    the result: see `Execution.outcome`.
     """
     if backend not in BACKENDS:
         raise UsageError(f"no backend '{backend}'{nearest(backend, BACKENDS)}", code="unknown-name")
@@ -54,5 +54,5 @@ def run(
 
 
 def load(store: Store, run_id: int) -> Execution:
-    """An execution from the store. Raises UsageError for a run that is none."""
+    """An execution from the store. Raises UsageError for a run of another kind."""
     return executions.load(store, run_id)

@@ -1,4 +1,4 @@
-"""A runtime model: the trace of the program, recorded once and kept, is replayed on it."""
+"""The ``model`` backend: replays the trace of the program, recorded once and cached, on a runtime model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["Recorded", "execute", "recorded", "trace_digest"]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A program's trace and how the program ended while it was recorded. ``family``: the MPI it ran on then."""
+    """A program's trace and how the program ended while it was recorded. ``family``: the MPI used for recording."""
 
     folder: Path
     output: str
@@ -46,30 +46,31 @@ class Recorded:
 
 
 def _family(request: Request) -> str | None:
-    """With which MPI to record: the user's choice, what a binary links (None), a native one that can compile and start, else SMPI."""
+    """The MPI to record with: the user's choice, the one a binary links (None), an installed native one, else SMPI."""
     if request.mpi is not None or not is_source(request.program):
         return request.mpi
     return default_family() or "smpi"
 
 
 def _clock(built: Built, request: Request) -> Clock:
-    """The wall clock where each rank has a core of its own: reading a thread's CPU time is a system call, whose cost in the middle of a
-    program is 20 ns off what it is at its begin, at every call."""
+    """The wall clock where each rank has a core of its own: reading a thread's CPU time is a system call, and its cost in the middle of a
+    program differs by 20 ns from that at the start, for every call."""
     alone = built.family != "smpi" and request.ranks <= len(mpi_job.cores())
     return Clock("wall" if alone else "cpu")
 
 
 def trace_digest(built: Built, request: Request) -> str:
-    """Names a recording: the program, its arguments with what those of them that are files hold, the ranks, the MPI and the recorder."""
+    """Identifies a recording: a digest of the program, its arguments and the contents of files among them, the ranks, MPI and recorder."""
     files = {a: hashlib.sha256(Path(a).read_bytes()).hexdigest() for a in request.arguments if Path(a).is_file()}
     what = [built.digest, list(request.arguments), files, request.ranks, built.family, recorder_version(), _clock(built, request).kind]
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 
 def recorded(request: Request) -> Recorded:
-    """The program's trace, from the cache or recorded now (``fresh``: always now; so is one of a busy machine that has come to rest).
+    """The program's trace, from the cache or recorded now. ``fresh`` always records, as does a cached recording of a busy machine that is
+    now idle.
 
-    Raises BackendError when it cannot be built, started or recorded. That it failed is told by the result.
+    Raises BackendError when it cannot be built, started or recorded. Failure of the program itself is part of the result.
     """
     built = build(request.program, _family(request))
     folder = cache_dir("traces") / trace_digest(built, request)[:24]
@@ -175,7 +176,7 @@ def _replayed(store: Store, request: Request, done: Execution, asked: Question) 
     request.report(0, 1, "replaying")
     found = answer(store, asked, fresh=request.fresh, record=Record("program", about))
     again = executions.load(store, found.run_id)
-    # An identical trace may have been another program's: what does not hang on the trace is this one's.
+    # An identical trace may come from another program: fields that do not depend on the trace are this one's.
     return replace(
         again, program=done.program, arguments=done.arguments, output=done.output, errors=done.errors, exit_code=done.exit_code,
         notes=done.notes,
@@ -184,7 +185,7 @@ def _replayed(store: Store, request: Request, done: Execution, asked: Question) 
 
 
 def _told(done: Execution, result: Result) -> Execution:
-    """What a replay says as an execution."""
+    """A replay's result as an execution."""
     detail = result.detail.replace(f"{done.trace}/", "")
     if not result.profile:  # it failed to start
         return replace(done, outcome=result.outcome, detail=detail)

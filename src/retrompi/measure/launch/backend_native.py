@@ -1,4 +1,4 @@
-"""The real machine: ranks pinned, the program warmed up and repeated, its times without a profile, the profile in a run of its own."""
+"""The ``native`` backend: ranks pinned, warm-up and repetitions, times taken without a profile, the profile from a separate run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_WAITS = 60
 
 @dataclass(frozen=True)
 class _Ready:
-    """What every run of a program needs."""
+    """Everything needed to run a program."""
 
     built: Built
     launcher: Launcher
@@ -44,7 +44,7 @@ class _Ready:
 
 @dataclass(frozen=True)
 class _Once:
-    """One run: how it ended and what its ranks left."""
+    """One run: how it ended and the files of its ranks."""
 
     ended: mpi_job.Ended
     profiles: list[profile.RankProfile]
@@ -53,13 +53,13 @@ class _Once:
 
 
 def argv_for(launcher: Launcher, request: Request, built: Built) -> list[str]:
-    """The launcher's words for a program on this machine."""
+    """The launcher's command line for a program on this machine."""
     allowed = mpi_job.cores()
     return command_line(launcher, request.ranks, [*built.command, *request.arguments], mpi_job.whole_cores(allowed), len(allowed))
 
 
 def prepare(request: Request) -> _Ready:
-    """Build the program and find what starts it. Raises UsageError or BackendError."""
+    """Build the program and find its launcher. Raises UsageError or BackendError."""
     built = build(request.program, request.mpi)
     if built.family == "smpi":
         raise BackendError(
@@ -74,7 +74,7 @@ def prepare(request: Request) -> _Ready:
 
 
 def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _Once:
-    """Run the program with the timer before it, or the recorder in its place, which sees all ``calls``."""
+    """Run the program with the timer preloaded or, with ``calls``, the recorder."""
     try:
         shim = library(ready.compiler, timer=not calls)
     except RecordError as error:
@@ -92,7 +92,7 @@ def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _On
 
 
 def _judge(once: _Once, request: Request, built: Built) -> tuple[str, str]:
-    """(outcome, detail) of a run. Raises BackendError when the program is none of MPI."""
+    """(outcome, detail) of a run. Raises BackendError when it is not an MPI program."""
     outcome, detail = mpi_job.ending(once.ended, any(p.how == "aborted" for p in once.profiles))
     if outcome == "timeout":
         return outcome, f"not finished after {request.timeout_s:g} s" + (f": {once.inside}" if once.inside else "")
@@ -114,15 +114,15 @@ def _pinned(profiles: Sequence[profile.RankProfile], ranks: int) -> bool:
 
 
 class _Gate:
-    """The state of the machine that a measurement is wanted in, asked for before and after every run that counts (`Request.odd_state`)."""
+    """The machine state required for a measurement, checked before and after every run that counts (`Request.odd_state`)."""
 
     def __init__(self, request: Request) -> None:
         self._ask, self._most = request.odd_state, request.repetitions
-        self._state: str | None = None  # None: to be asked again
+        self._state: str | None = None  # None: must be queried again
         self._left_out, self._waited, self._odd, self._unsure = 0, 0, "", False
 
     def enter(self) -> None:
-        """Wait for the state, as long as there is patience left."""
+        """Wait for the required state until the patience is used up."""
         while self._state is None:
             now = self._ask()
             if now and self._waited < _MOST_WAITS:
@@ -132,7 +132,7 @@ class _Gate:
                 self._state = now
 
     def leave(self, once: _Once) -> bool:
-        """Whether the run is to count, as far as its ends tell."""
+        """Whether the run counts, judged by the state before and after it."""
         before, self._state = self._state, self._ask()
         odd = before or self._state
         if odd and once.ended.code == 0 and self._left_out < self._most:
@@ -142,7 +142,7 @@ class _Gate:
         return True
 
     def forget(self) -> None:
-        """A run that does not count has passed."""
+        """Note a run that does not count."""
         self._state = None
 
     def notes(self) -> list[str]:
@@ -153,10 +153,10 @@ class _Gate:
 
 
 class _Watch:
-    """What is seen of the machine from before the first run until after the last."""
+    """Observations of the machine from before the first run until after the last."""
 
     def __init__(self, ready: _Ready, request: Request) -> None:
-        # What a cache line takes says something where two ranks have two cores, and is worth its time where runs are compared.
+        # The cache-line latency is meaningful only with two ranks on two cores, and worth its time only for comparisons.
         two = min(request.ranks, len(mpi_job.cores())) >= 2 and request.repetitions > 1 and ready.built.family in FAMILIES
         self._family = ready.built.family if two else ""
         self.machine = machine_load.machine()
@@ -170,11 +170,11 @@ class _Watch:
             return []
 
     def between(self) -> None:
-        """Between two runs: who else wants a core?"""
+        """Between two runs: sample the demand of other processes for cores."""
         self._queue.append(machine_load.waiting())
 
     def told(self, done: Execution, runs: Sequence[_Once]) -> Noise:
-        """The noise of the runs, which are over."""
+        """The noise over the completed runs."""
         stolen = machine_load.elsewhere(self._before, machine_load.Counters.now())
         self._probes += machine_load.probe()
         self._lines += self._line()
@@ -183,7 +183,7 @@ class _Watch:
         seconds = sum(p.time for p in ranks) * PS
         switches = sum(p.usage[3] for p in ranks) / seconds if seconds > 0 else 0.0
         noise = stats.judged(done.samples_s, self._probes, stolen, waiting, switches, self._lines)
-        if done.ranks > len(mpi_job.cores()):  # the ranks themselves are what wants the cores
+        if done.ranks > len(mpi_job.cores()):  # the demand for cores comes from the ranks themselves
             return replace(noise, loaded=noise.loaded and waiting >= stats.BUSY_WAITING)
         return noise
 
@@ -213,8 +213,8 @@ def execute(store: Store, request: Request) -> Execution:
 
 
 def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate: _Gate) -> list[_Once]:
-    """The repetitions that count. ``done`` learns how the program ended, what it wrote and its calls; a run that fails is the last one."""
-    first = int(request.profile) + request.warmup  # of those that count
+    """The repetitions that count. Sets outcome, output and calls in ``done``; a failed run is the last one."""
+    first = int(request.profile) + request.warmup  # of the runs that count
     total = first + request.repetitions
     runs: list[_Once] = []
     at = 0
@@ -249,7 +249,7 @@ def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate:
 
 
 def _placed(done: Execution, runs: Sequence[_Once]) -> list[str]:
-    """Notes on where the ranks were, which becomes the execution's mode."""
+    """Notes on the ranks' placement, which becomes the execution's mode."""
     allowed = len(mpi_job.cores())
     pinned = bool(runs) and _pinned(runs[-1].profiles, done.ranks)
     done.mode = "pinned" if pinned else "oversubscribed" if done.ranks > allowed else "free" if runs else ""

@@ -1,8 +1,9 @@
-"""SimGrid's SMPI online at a runtime's costs: the program runs unmodified, its computation is measured, its messages are simulated.
+"""The ``smpi`` backend: SimGrid's SMPI online at a runtime's costs.
 
-`retrompi.measure.smpi` exports the model's ``curve`` rung and has the plug-in that reads it;
- docs/smpi.md says how it works. The recorder stands
-before the plug-in, so that every run leaves its trace: replayed at ``curve``, it takes the same time (docs/smpi.md has the measurements).
+The program runs unmodified, its computation is measured, its messages are simulated.
+
+`retrompi.measure.smpi` exports the model's ``curve`` rung and has the plug-in that reads it; see docs/smpi.md. The recorder is loaded
+before the plug-in, so that every run leaves its trace: replayed at ``curve``, it takes the same time (measurements in docs/smpi.md).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ FIDELITY = "curve"
 
 @dataclass
 class Online:
-    """What the plug-in tells of a run; picoseconds.
+    """The plug-in's report of a run; picoseconds.
 
     ``begin``, ``reach``, ``end``: rank -> end of MPI_Init, begin and end of MPI_Finalize. ``waits``: (rank, call, what it waits for) of
     a deadlock. ``collectives``: (operation, algorithm, calls of all members).
@@ -59,12 +60,12 @@ class Online:
 
     @property
     def time_ps(self) -> int:
-        """Until the last rank was through MPI_Finalize."""
+        """Time until the last rank left MPI_Finalize."""
         return max(self.end.values(), default=0)
 
     @classmethod
     def read(cls, path: Path) -> Online:
-        """The plug-in's file; empty when there is none."""
+        """Read the plug-in's file; empty when there is none."""
         told = cls()
         try:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -86,7 +87,7 @@ class Online:
 
 
 def _silent(done: int, total: int, what: str) -> None:
-    """Report nothing."""
+    """A progress callback that does nothing."""
 
 
 def online(
@@ -102,12 +103,12 @@ def online(
 ) -> tuple[mpi_job.Ended, Online, list[profile.RankProfile]]:
     """Run ``command`` (a binary of SMPI's compilers and its arguments) on ``facts`` and leave its trace in ``trace``.
 
-    ``work`` is an empty folder for what it needs meanwhile. Returns how it ended, what the plug-in told and the ranks' profiles. Raises
-    BackendError for a missing tool or a program that cannot be recorded.
+    ``work`` is an empty folder for temporary files. Returns how it ended, the plug-in's report and the ranks' profiles. Raises BackendError
+    for a missing tool or a program that cannot be recorded.
     """
     try:
         library = plugin(report=report)
-        if re.search(r"\s", str(library)):  # smpirun splits its wrapper at blanks
+        if re.search(r"\s", str(library)):  # smpirun splits its wrapper option at blanks
             library = Path(shutil.copy(library, work))
     except RecordError as error:
         raise BackendError(str(error), code=error.code) from error
@@ -136,7 +137,7 @@ def online(
 
 
 def command_line(command: Sequence[str], ranks: int, facts: Export, library: Path, work: Path) -> list[str]:
-    """smpirun's words; writes the export and the list of hosts into ``work``."""
+    """smpirun's command line; writes the export and the list of hosts into ``work``."""
     smpirun = shutil.which("smpirun")
     if smpirun is None:
         raise BackendError(
@@ -185,7 +186,7 @@ def execute(store: Store, request: Request) -> Execution:
 
 
 def _place(identity: str, made: Sequence[object]) -> Path:
-    """Where the trace of such a run stays until the next one."""
+    """Where the trace of such a run is kept until the next one."""
     digest = hashlib.sha256(json.dumps([identity, made]).encode()).hexdigest()[:24]
     folder = cache_dir("online") / digest
     try:
@@ -196,7 +197,7 @@ def _place(identity: str, made: Sequence[object]) -> Path:
 
 
 def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[profile.RankProfile], request: Request) -> None:
-    """How the run ended and what it took, into ``done``."""
+    """Enter the outcome and the times of the run into ``done``."""
     done.mpi = profile.library_name(profiles[0].library) if profiles and profiles[0].library else "SMPI"
     done.output, done.wall_s = ended.output, ended.wall_s
     done.exit_code = ended.code

@@ -1,4 +1,4 @@
-"""From what a user names to what can be started: a source file is compiled with the wanted MPI and cached, a binary is looked at."""
+"""From the program named by the user to a runnable one: a source file is compiled with the chosen MPI and cached, a binary is inspected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FLAGS = ("-O2",)
 @dataclass(frozen=True)
 class Built:
     """A program that can be started: ``command`` (its path, or an interpreter and a script) and the ``family`` of its MPI (``mpich``,
-    ``openmpi``, ``smpi``, ``other``). ``digest``: SHA-256 over what it is made of. ``path``: what the user named."""
+    ``openmpi``, ``smpi``, ``other``). ``digest``: SHA-256 of its inputs. ``path``: as given by the user."""
 
     path: Path
     command: tuple[str, ...]
@@ -48,13 +48,13 @@ class Built:
 
 
 def is_source(program: str | Path) -> bool:
-    """Whether it is compiled, by its suffix."""
+    """Whether it is a source file, by its suffix."""
     return Path(program).suffix.lower() in LANGUAGES
 
 
 @functools.cache
 def default_family() -> str | None:
-    """The MPI of a source file when nobody names one: MPICH, else Open MPI, where compiler and launcher are there; None: neither."""
+    """The default MPI for source files: MPICH, else Open MPI, if compiler and launcher are installed; None: neither."""
     for family in FAMILIES:
         try:
             find_compiler(family)
@@ -114,7 +114,7 @@ def _sha256(path: Path) -> str:
 
 
 def _interpreters() -> list[str]:
-    """Pythons that may have mpi4py: the first on the PATH is the user's, ours may be in an environment of its own."""
+    """Python interpreters that may have mpi4py: the user's is the first on the PATH, ours may be in a separate environment."""
     names = [shutil.which("python3"), shutil.which("python"), "/usr/bin/python3", sys.executable]
     return list(dict.fromkeys(n for n in names if n is not None and Path(n).is_file()))
 
@@ -124,7 +124,7 @@ _ASK = "import importlib.util as u; s = u.find_spec('mpi4py'); print(s.submodule
 
 @functools.cache
 def _mpi4py(interpreter: str) -> dict[str, str]:
-    """MPI family -> extension module of mpi4py in this interpreter; empty when it has none."""
+    """MPI family -> extension module of mpi4py in this interpreter; empty when mpi4py is missing."""
     done = subprocess.run([interpreter, "-c", _ASK], capture_output=True, text=True)
     folder = done.stdout.strip()
     if done.returncode != 0 or not folder:
@@ -162,7 +162,7 @@ def _python(path: Path, family: str | None) -> Built:
 
 
 def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
-    """The compiler's path for a language, and the ``mpicc`` beside it, which says whose it is."""
+    """The compiler's path for a language, and the ``mpicc`` beside it, which identifies its MPI."""
     native, smpi = _WRAPPERS[language]
     try:
         compiler = find_compiler(family)
@@ -171,7 +171,7 @@ def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
     if family == "smpi":
         wrapper = shutil.which(smpi)
     else:
-        # Debian's mpicc.mpich has its mpif90.mpich; elsewhere they lie in one folder.
+        # Debian's mpicc.mpich belongs to mpif90.mpich; elsewhere they are in the same folder.
         folder, name = Path(compiler.path).parent, Path(compiler.path).name
         wrapper = shutil.which(name.replace("mpicc", native, 1), path=str(folder))
         if wrapper is not None and native == "mpicc":
@@ -193,7 +193,7 @@ def _cache(source: Path, wrapper: str, compiler: Compiler) -> Path:
 
 
 def _fresh(folder: Path, target: Path) -> bool:
-    """Whether what was compiled is of the headers as they are now."""
+    """Whether the compiled program is up to date with its headers."""
     try:
         known = json.loads((folder / "headers.json").read_text(encoding="utf-8"))
         return target.is_file() and all(_sha256(Path(path)) == digest for path, digest in known.items())
@@ -215,7 +215,7 @@ def _compile(source: Path, language: str, wrapper: str, folder: Path, target: Pa
     with making(folder, BackendError) as work:
         made, needs = work / source.stem, work / "needs.d"
         depend = ["-MMD", "-MF", str(needs)] if language in ("C", "C++") else []
-        # Modules of Fortran are written to the folder that the compiler runs in; -J is gfortran's alone.
+        # Fortran modules are written to the compiler's working directory; only gfortran has -J.
         command = [wrapper, *_FLAGS, *depend, "-o", str(made), str(source.resolve()), f"-I{source.resolve().parent}", "-lm"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=work, stdin=subprocess.DEVNULL)
@@ -230,7 +230,7 @@ def _compile(source: Path, language: str, wrapper: str, folder: Path, target: Pa
 
 
 def _needs(file: Path, source: Path, work: Path) -> list[str]:
-    """The program's own headers, as a compiler's rule for make names them."""
+    """The program's own headers, from the dependency rule that the compiler prints for make."""
     try:
         words = file.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ").partition(":")[2].split()
     except OSError:
@@ -243,16 +243,16 @@ _PLACE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+:\s*$")
 
 
 def first_error(text: str, source: Path, compiler: str) -> str:
-    """The first error in a compiler's words: ``file:line: what``. Understands gcc, clang and gfortran; else the first line with an error.
+    """The first error in a compiler's output: ``file:line: what``. Understands gcc, clang and gfortran; else the first line with an error.
 
-    ``compiler``: what the MPI's wrapper calls, named with its package when that is missing.
+    ``compiler``: the compiler behind the MPI's wrapper, named with its package when it is missing.
     """
     place = ""
     lines = text.splitlines()
     for line in lines:
         if found := _ERROR.match(line):
             return f"{_name(found['file'], source)}:{found['line']}: {found['what']}"
-        if found := _PLACE.match(line):  # gfortran's place comes some lines before its error
+        if found := _PLACE.match(line):  # gfortran prints the location some lines before the error
             place = f"{_name(found['file'], source)}:{found['line']}: "
         elif line.startswith(("Error:", "Fatal Error:")):
             return place + line.partition("rror: ")[2]

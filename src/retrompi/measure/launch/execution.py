@@ -1,4 +1,4 @@
-"""What a program's run on a backend is asked with and what it gives: `Request` and `Execution`."""
+"""The request for a program's run on a backend and its result: `Request` and `Execution`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BackendError(RetrompiError):
 
 @dataclass(frozen=True)
 class Machine:
-    """Where a program ran natively. ``load``: processes that wanted a core when it began, besides our own."""
+    """The machine of a native run. ``load``: other processes that wanted a core when it began."""
 
     host: str
     cpu: str
@@ -52,12 +52,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Noise:
-    """What was estimated about a native measurement's noise; shares are between 0 and 1.
+    """The estimated noise of a native measurement; shares are between 0 and 1.
 
-    ``spread``: interquartile range of the repetitions' times over their median; ``probe``: by how much a fixed piece of work took longer
-    than its quickest time (median over probes on all cores); ``stolen``: share of the cores' time that the hypervisor or other processes
-    took; ``waiting``: processes that wanted a core and were not ours, on average; ``switches``: involuntary context switches of the ranks
-    a second of a rank's time. ``loaded``: the machine was too busy for the times to be trusted, and ``why``.
+    ``spread``: interquartile range of the repetitions' times over their median; ``probe``: how much longer a fixed piece of work took than
+    at its fastest (median over probes on all cores); ``stolen``: share of the cores' time that the hypervisor or other processes took;
+    ``waiting``: average number of other processes that wanted a core; ``switches``: involuntary context switches of the ranks per second
+    of a rank's time. ``loaded``: the machine was too busy for the times to be trusted, and ``why``.
     """
 
     spread: float
@@ -76,8 +76,8 @@ class Noise:
 class Execution:
     """A program's run on one backend.
 
-    ``samples_s``: time of the MPI part (end of MPI_Init to begin of MPI_Finalize, the largest of the ranks) of every repetition; one for
-    ``smpi`` and ``model``, warm-up runs are not in it. ``sections``: label -> seconds of a part of the section (the largest of the ranks),
+    ``samples_s``: time of the MPI part (end of MPI_Init to start of MPI_Finalize, the maximum over ranks) of every repetition; one for
+    ``smpi`` and ``model``; warm-up runs are excluded. ``sections``: label -> seconds of a part of the section (the maximum over ranks),
     for every repetition and, within it, every occurrence. ``outcome``: completed, failed (an exit code), killed (a signal), timeout,
     deadlock, aborted, failed-start. Names and fidelity are empty where a backend has none.
     """
@@ -125,21 +125,21 @@ class Execution:
 
 
 def _quiet(done: int, total: int, what: str = "") -> None:
-    """Report nothing."""
+    """A progress callback that does nothing."""
 
 
 def _any_state() -> str:
-    """Every state of the machine is as good as another."""
+    """The default state check: accepts every state of the machine."""
     return ""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `run` was asked for; each backend takes what concerns it.
+    """The options of `run`; each backend uses those that apply to it.
 
-    ``mpi``: ``mpich``, ``openmpi`` or None for what the program links or what is installed. ``repetitions`` and ``warmup`` are runs of the
-    whole program, natively. ``timeout_s``: of wall time natively and under SMPI, of simulated time on a model; None: without limit.
-    ``profile``: whether the per-call profile is wanted (natively one more run). ``report(done, total, what)`` is told of progress.
+    ``mpi``: ``mpich``, ``openmpi`` or None for what the program links or what is installed. ``repetitions`` and ``warmup`` count runs of
+    the whole program, natively. ``timeout_s``: wall time natively and under SMPI, simulated time on a model; None: no limit.
+    ``profile``: whether the per-call profile is wanted (natively one more run). ``report(done, total, what)`` is called to report progress.
     """
 
     program: str
@@ -170,9 +170,9 @@ class Request:
 
 
 def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, str, Execution]:
-    """(model, platform, mode, the execution to be filled) of a run at a model's costs.
+    """(model, platform, mode, the execution to be filled in) of a run at a model's costs.
 
-    Raises UsageError for what names no model, platform or mode.
+    Raises UsageError for an unknown model, platform or mode.
     """
     if request.model is None:
         raise UsageError("a model is needed: --model NAME (see 'retrompi models list')", code="missing-option")

@@ -1,4 +1,4 @@
-"""An execution in the store and back: a run of kind ``native``, ``smpi`` or ``program`` with its sections as points."""
+"""Storing and loading an execution: a run of kind ``native``, ``smpi`` or ``program`` with its sections as points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FACTS = (
 
 
 def points(execution: Execution) -> list[dict[str, Any]]:
-    """Its sections as points of a curve: the label is the message size, the time the median of the samples, the repetitions the parts."""
+    """Its sections as points of a curve: size = label, time = median of the samples, repetitions = parts."""
     rows = []
     for label, samples in execution.sections.items():
         middle = quantile(samples, 0.5)
@@ -37,16 +37,16 @@ def points(execution: Execution) -> list[dict[str, Any]]:
 
 
 def facts(execution: Execution) -> dict[str, Any]:
-    """What has no column of its own in the store, as plain values."""
+    """The fields without a column of their own in the store, as plain values."""
     row = {**execution.row(), "trace_folder": execution.trace}
     row |= {name: row[name][:MOST_TEXT] for name in ("output", "errors")}
-    # A row a call in columns: names once, not once a row.
+    # Calls are stored by column: each name once instead of once per row.
     row["calls"] = {f.name: [getattr(c, f.name) for c in execution.calls] for f in fields(Call)} if execution.calls else {}
     return {k: row[k] for k in _FACTS}
 
 
 def measured_spec(execution: Execution, digest: str) -> RunSpec:
-    """The identity of a measurement: what was run and where. ``digest``: of the program."""
+    """The identity of a measurement: program, arguments and machine. ``digest``: of the program."""
     where = asdict(execution.machine) if execution.machine else {}
     where.pop("load", None)
     what = {"program": digest, "arguments": execution.arguments, "ranks": execution.ranks}
@@ -58,7 +58,7 @@ def measured_spec(execution: Execution, digest: str) -> RunSpec:
 
 
 def save(store: Store, spec: RunSpec, execution: Execution, more: Mapping[str, Any] | None = None) -> Execution:
-    """Store a finished execution; it comes back with its ``run_id``. ``more``: columns and facts besides."""
+    """Store a finished execution and return it with its ``run_id``. ``more``: additional columns and facts."""
     time_s = quantile(execution.samples_s, 0.5) if execution.samples_s else None
     result = {
         **facts(execution), "outcome": execution.outcome, "detail": execution.detail, "wall_s": execution.wall_s, "time_s": time_s,

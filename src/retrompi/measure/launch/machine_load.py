@@ -1,4 +1,4 @@
-"""What this machine is and how busy it is: processor, cores, run queue, stolen time, a fixed piece of work (Linux)."""
+"""This machine and its load: processor, cores, run queue, stolen time, a fixed piece of work (Linux)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _cpu() -> str:
 
 
 def waiting() -> float:
-    """Processes that run or want to run now, without this one; 0 where the kernel does not tell."""
+    """Other processes that are runnable now; 0 where the kernel does not report it."""
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
         running = next(int(line.split()[1]) for line in lines if line.startswith("procs_running"))
@@ -39,12 +39,12 @@ def waiting() -> float:
 
 
 def machine() -> Machine:
-    """This machine as it is now."""
+    """A description of this machine and its current load."""
     return Machine(platform.node() or "unknown", _cpu(), len(cores()), waiting())
 
 
 def probe() -> list[float]:
-    """Seconds of a fixed piece of work (a hash of 256 KiB), several times on each core: what is taken from us makes some longer."""
+    """Seconds of a fixed piece of work (a hash of 256 KiB), several times on each core: interference makes some of them longer."""
     allowed = cores()
     out = []
     try:
@@ -63,8 +63,8 @@ def probe() -> list[float]:
 
 @dataclass(frozen=True)
 class Counters:
-    """Time so far, seconds summed over the machine's cores: ``total``, ``busy`` and ``steal``; ``ours``: of this process and its ended
-    children."""
+    """Accumulated times, seconds summed over the machine's cores: ``total``, ``busy`` and ``steal``; ``ours``: of this process and its
+    terminated children."""
 
     total: float
     busy: float
@@ -73,7 +73,7 @@ class Counters:
 
     @staticmethod
     def now() -> Counters:
-        """As it is now; zeros where the kernel does not tell."""
+        """The current counters; zeros where the kernel does not report them."""
         mine = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         ours = sum(u.ru_utime + u.ru_stime for u in mine)
         try:
@@ -87,9 +87,9 @@ class Counters:
 
 
 def elsewhere(before: Counters, after: Counters) -> float:
-    """Share (0..1) of the cores' time between two readings that was stolen or used by others; 0 where too little passed to be seen.
+    """Share (0..1) of the cores' time between two readings that was stolen or used by others; 0 if too little time passed to resolve it.
 
-    The kernel counts in ticks of 10 ms, so that a span of under half a second of all cores says nothing.
+    The kernel counts in ticks of 10 ms, so an interval of less than half a second summed over the cores is not meaningful.
     """
     total = after.total - before.total
     if total < 0.5:
@@ -100,7 +100,7 @@ def elsewhere(before: Counters, after: Counters) -> float:
 
 
 def wait_until_quiet(limit_s: float, report: Callable[[str], None] = lambda text: None) -> bool:
-    """Wait until others leave the machine alone for half a second, ``limit_s`` at most; whether they do."""
+    """Wait until other processes leave the machine idle for half a second, at most ``limit_s``; returns whether they did."""
     until = time.monotonic() + limit_s
     while True:
         before, seen = Counters.now(), []

@@ -1,4 +1,4 @@
-"""Starting a program's ranks, waiting for them, and leaving nothing behind."""
+"""Starting a program's ranks, waiting for them, and cleaning up all their processes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal", "who
 
 MOST_OUTPUT = 1 << 20
 """So many bytes of a program's output are kept."""
-_MARK = "RETROMPI_JOB"  # every process of a job has it in its environment, whoever became its parent
-_GRACE = 2.0  # seconds for a launcher to end its ranks itself
+_MARK = "RETROMPI_JOB"  # in the environment of every process of a job, even after it was reparented
+_GRACE = 2.0  # seconds that a launcher gets to end its ranks itself
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a job ended: its launcher's exit code (below 0: the signal that killed it), what it wrote, and how long it took."""
+    """How a job ended: its launcher's exit code (below 0: the signal that killed it), its output, and its duration."""
 
     code: int
     output: str
@@ -39,12 +39,12 @@ class Ended:
 
 
 def cores() -> list[int]:
-    """The processors (cores, or threads of them) that this process may use."""
+    """The processors (cores or hardware threads) that this process may use."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
 
 
 def whole_cores(allowed: Sequence[int], folder: Path = Path("/sys/devices/system/cpu")) -> int:
-    """How many cores the processors ``allowed`` are threads of; each counts as one where the kernel does not tell."""
+    """The number of cores that the processors ``allowed`` belong to; each counts as one where the kernel does not report it."""
     siblings = set()
     for processor in allowed:
         try:
@@ -55,15 +55,15 @@ def whole_cores(allowed: Sequence[int], folder: Path = Path("/sys/devices/system
 
 
 def _die_with_parent() -> None:
-    """In the child: SIGTERM when we are killed, which makes a launcher end its ranks (linux: prctl PR_SET_PDEATHSIG)."""
+    """In the child: receive SIGTERM when the parent dies, which makes a launcher end its ranks (linux: prctl PR_SET_PDEATHSIG)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float | None = None, cwd: str | None = None) -> Ended:
-    """Run a command to its end, or to ``timeout_s`` seconds of wall time. Whatever happens, none of its processes is left.
+    """Run a command to completion, or for ``timeout_s`` seconds of wall time. None of its processes survives in any case.
 
-    What it writes goes to files: a reader of pipes would take time from what is measured. Raises BackendError when it cannot be started.
+    Output goes to files: reading pipes would disturb the measurement. Raises BackendError when it cannot be started.
     """
     mark = uuid.uuid4().hex
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, terminated_is_interrupted():
@@ -94,7 +94,7 @@ def _text(file: object) -> str:
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """End what is left of a job: the launcher is asked first, since it knows its ranks on other machines too."""
+    """End the remaining processes of a job: the launcher is signalled first, since it knows its ranks on other machines too."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
@@ -104,7 +104,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    for _ in range(50):  # a rank may be starting another while we look
+    for _ in range(50):  # a rank may be starting another process meanwhile
         left = _marked(mark)
         if not left:
             return
@@ -115,7 +115,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
 
 
 def _marked(mark: str) -> list[int]:
-    """Living processes with our mark in their environment."""
+    """Living processes with the job's mark in their environment."""
     needle = f"{_MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -129,7 +129,7 @@ def _marked(mark: str) -> list[int]:
 
 
 def told_signal(ended: Ended) -> int | None:
-    """The signal that ended a rank, from the exit code or the launcher's words; None when none did."""
+    """The signal that ended a rank, from the exit code or the launcher's output; None if there was none."""
     if found := re.search(r"\(signal (\d+)\)|exited on signal (\d+)", ended.errors + ended.output[-4000:]):
         return int(found[1] or found[2])
     if ended.code < 0:
@@ -138,9 +138,9 @@ def told_signal(ended: Ended) -> int | None:
 
 
 def ending(ended: Ended, aborted: bool = False) -> tuple[str, str]:
-    """(outcome, detail) of a job by its launcher's exit code and words; a timeout's detail is for the caller, who knows the limit.
+    """(outcome, detail) of a job from its launcher's exit code and output; the caller, who knows the limit, adds a timeout's detail.
 
-    ``aborted``: a rank said that it called MPI_Abort.
+    ``aborted``: a rank reported that it called MPI_Abort.
     """
     if ended.timed_out:
         return "timeout", ""
@@ -157,9 +157,9 @@ def ending(ended: Ended, aborted: bool = False) -> tuple[str, str]:
 
 
 def _said(ended: Ended) -> str:
-    """The first line on stderr that is a sentence: the program's own words come before its launcher's."""
+    """The first line on stderr that is a sentence: the program's output precedes its launcher's."""
     lines = ended.errors.splitlines()
-    if lines and lines[0].startswith("Traceback"):  # Python says what it is about last
+    if lines and lines[0].startswith("Traceback"):  # Python prints the error on the last line
         lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)] + lines
     for line in lines:
         text = line.strip()

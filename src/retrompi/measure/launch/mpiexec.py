@@ -1,4 +1,4 @@
-"""What starts MPI programs on this machine: mpiexec of MPICH or Open MPI, and its command line."""
+"""The launcher of MPI programs on this machine: mpiexec of MPICH or Open MPI, and its command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "smpi": "SimGrid's SMPI"}
 
 
 def find_mpiexec(family: str) -> Launcher:
-    """What starts the programs of ``family``. Raises BackendError naming the package."""
+    """The launcher for programs of ``family``. Raises BackendError naming the package."""
     kinds = {"mpich": "hydra", "openmpi": "openmpi"}
     tried: Sequence[str] = (f"mpiexec.{family}", f"mpirun.{family}", "mpiexec", "mpirun")
     for name in tried:
@@ -36,14 +36,14 @@ def find_mpiexec(family: str) -> Launcher:
 
 
 def command_line(launcher: Launcher, ranks: int, program: Sequence[str], cores: int, threads: int = 0) -> list[str]:
-    """The launcher's words for ``ranks`` on ``cores`` cores with so many ``threads`` in all (0: one a core): bound to a core each where
-    they fit, else to a thread, else left to the system."""
+    """The launcher's command line for ``ranks`` on ``cores`` cores with ``threads`` hardware threads in total (0: one per core): each rank
+    bound to a core if they fit, else to a thread, else left to the system."""
     unit = "core" if ranks <= cores else "hwthread" if ranks <= threads else ""
     words = [launcher.path]
     if launcher.kind == "openmpi":
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             words.append("--allow-run-as-root")
-        # Slots are what a host file says, or the cores it counts itself; how many ranks there may be is for the user to say.
+        # Open MPI takes its slots from a host file or counts cores; the number of ranks is the user's choice.
         words.append("--oversubscribe")
         words += ["--use-hwthread-cpus"] if unit == "hwthread" else []
         words += ["--bind-to", unit, "--map-by", unit] if unit else ["--bind-to", "none"]

@@ -1,4 +1,4 @@
-"""What the recorder or the timer left of each rank: time of the MPI part, sections, calls (``measure/record/native/profile.c``)."""
+"""The profile that recorder or timer left for each rank: time of the MPI part, sections, calls (``measure/record/native/profile.c``)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class RankProfile:
     """One rank's profile; times in picoseconds.
 
     ``how``: finalized or aborted. ``sections``: (label, parts, time) in order. ``calls``: (function, bytes, section or -1, count, time).
-    ``usage``: processor time of the user and of the system in microseconds, voluntary and involuntary context switches; ``cores``: those
-    it might run on. Both are empty under SMPI.
+    ``usage``: user and system processor time in microseconds, voluntary and involuntary context switches; ``cores``: those it was allowed
+    to run on. Both are empty under SMPI.
     """
 
     rank: int
@@ -36,7 +36,7 @@ class RankProfile:
 
 
 def _one(path: Path) -> RankProfile | None:
-    """A rank's file; None when it is not whole."""
+    """A rank's file; None when it is incomplete."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     if not lines or lines[0] != "retrompi profile 1":
         return None
@@ -70,12 +70,12 @@ def read(folder: Path) -> list[RankProfile]:
 
 
 def elapsed(profiles: Sequence[RankProfile]) -> float:
-    """Seconds of the MPI part, the largest of the ranks; 0 without any."""
+    """Seconds of the MPI part, the maximum over ranks; 0 without profiles."""
     return max((p.time for p in profiles), default=0) * PS
 
 
 def sections(profiles: Iterable[RankProfile]) -> tuple[dict[str, list[float]], dict[str, int]]:
-    """(label -> seconds of a part, one for each occurrence, the largest of the ranks; label -> parts of the last one)."""
+    """(label -> seconds of a part, one per occurrence, the maximum over ranks; label -> parts of the last occurrence)."""
     longest: dict[tuple[int, int], tuple[float, int]] = {}
     order: list[tuple[int, int]] = []
     for profile in profiles:
@@ -112,7 +112,7 @@ def calls(profiles: Iterable[RankProfile]) -> list[Call]:
 
 
 def library_name(version: str) -> str:
-    """``MPICH 4.0.2`` or ``Open MPI 4.1.4`` of what MPI_Get_library_version says; its first words where neither is known."""
+    """``MPICH 4.0.2`` or ``Open MPI 4.1.4`` from the text of MPI_Get_library_version; its first words for any other library."""
     text = " ".join(version.split())
     if found := re.match(r"MPICH Version:\s*(\S+)", text):
         return f"MPICH {found[1]}"
@@ -132,14 +132,14 @@ _PCONTROL = re.compile(r"pcontrol (-?\d+)")
 
 
 def function_of(action: str) -> str:
-    """The MPI function that an action of a trace stands for: ``MPI_Send`` for ``send``."""
+    """The MPI function of a trace action: ``MPI_Send`` for ``send``."""
     return "MPI_" + _FUNCTIONS.get(action, action[:1].upper() + action[1:])
 
 
 def of_replay(marks: Iterable[Mapping[str, Any]], told: Mapping[str, Any], ranks: int) -> list[RankProfile]:
-    """The profiles of a replay's ranks, from its marks (rank, label, time_ps) and what the engine summed up (`simulate.Result.profile`).
+    """The profiles of a replay's ranks, from its marks (rank, label, time_ps) and the engine's totals (`simulate.Result.profile`).
 
-    The calls, which are of all ranks, come with the first one.
+    The calls, which are summed over all ranks, are in the first profile.
     """
     out = [RankProfile(rank, ranks, "finalized" if end >= 0 else "", "", max(end, 0)) for rank, end in enumerate(told["finalized_ps"])]
     begun: dict[int, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""What a distribution of times says: quantiles, spread, and when a machine is too busy to be measured. Pure functions."""
+"""Statistics of times: quantiles, spread, and when a machine is too busy for measurements. Pure functions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ BUSY_PROBE = 0.10
 
 
 def quantile(samples: Sequence[float], q: float) -> float:
-    """The ``q`` quantile (0..1) of unsorted ``samples``, on a straight line between neighbours (type 7, as numpy's).
+    """The ``q`` quantile (0..1) of unsorted ``samples``, interpolated linearly between neighbours (type 7, numpy's default).
 
-    Raises UsageError without any sample, or for another ``q``.
+    Raises UsageError without samples, or for ``q`` outside 0..1.
     """
     if not samples:
         raise UsageError("a quantile needs at least one sample", code="out-of-range")
@@ -36,12 +36,12 @@ def quantile(samples: Sequence[float], q: float) -> float:
     below = int(at)
     above = min(below + 1, len(ordered) - 1)
     low, high = ordered[below], ordered[above]
-    # Not low * (1 - f) + high * f: of equal neighbours that may be neither of them.
+    # Not low * (1 - f) + high * f: for equal neighbours the result may differ from both.
     return min(max(low + (high - low) * (at - below), low), high)
 
 
 def rank_quantile(values: Sequence[float], q: float) -> float:
-    """The smallest value that at least the share ``q`` of all values does not exceed: of fewer than 20 values, 95 % is the largest."""
+    """The smallest value such that at least the share ``q`` of all values is not larger: with fewer than 20 values, 95 % is the maximum."""
     ordered = sorted(values)
     return ordered[max(math.ceil(q * len(ordered) - 1e-9), 1) - 1]
 
@@ -55,7 +55,7 @@ def spread(samples: Sequence[float]) -> float:
 
 
 def summary(samples: Sequence[float]) -> dict[str, float | int]:
-    """n, min, q25, median, q75, p95, max in the samples' unit; UsageError without any."""
+    """n, min, q25, median, q75, p95, max in the samples' unit. Raises UsageError without samples."""
     points = {"min": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "p95": 0.95, "max": 1.0}
     return {"n": len(samples), **{name: quantile(samples, q) for name, q in points.items()}}
 
@@ -63,11 +63,11 @@ def summary(samples: Sequence[float]) -> dict[str, float | int]:
 def judged(
     samples: Sequence[float], probes: Sequence[float], stolen: float, waiting: float, switches: float, lines: Sequence[float] = ()
 ) -> Noise:
-    """The noise of a measurement: see `Noise`. ``probes``: seconds of the fixed piece of work, each time it was done; ``lines``:
-    nanoseconds of a cache line between two cores, before and after.
+    """The noise of a measurement: see `Noise`. ``probes``: seconds of each execution of the fixed work; ``lines``: nanoseconds of a
+    cache-line transfer between two cores, before and after.
 
-    The machine is loaded when others wanted its cores or the fixed work was slow; that repetitions disagree is told as well, as the
-    program itself may be the reason.
+    The machine is loaded when others wanted its cores or the fixed work was slow; disagreement between repetitions is reported as well, but
+    the program itself may be the reason.
     """
     probe = quantile(probes, 0.5) / min(probes) - 1 if probes and min(probes) > 0 else 0.0
     wide = spread(samples)

@@ -1,13 +1,13 @@
-"""Recording what a real program asks of MPI, as a trace that can be replayed.
+"""Recording the MPI calls of a real program as a trace that can be replayed.
 
-An interposition library (``native/``, C) is compiled with the MPI in use, put before it with ``LD_PRELOAD`` and writes one file a
-rank; afterwards the files become a trace::
+An interposition library (``native/``, C) is compiled with the MPI in use, preloaded with ``LD_PRELOAD`` and writes one file per rank;
+afterwards the files are assembled into a trace::
 
     from retrompi.measure import record
     result = record.record(["mpiexec", "-n", "4", "./app"], "app-trace")
     result.trace.ranks, result.exit_code, result.partial
 
-``docs/recording.md`` says what is recorded and what is lost.
+``docs/recording.md`` states what is recorded and what is lost.
 """
 
 from __future__ import annotations

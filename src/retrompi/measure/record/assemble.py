@@ -1,4 +1,4 @@
-"""From what the recorder left to a trace: lines cut short are dropped, what only the end told is put in, and the rest is said."""
+"""From the recorder's files to a trace: truncated lines are dropped, information known only at the end is added, the rest is reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Recording", "assemble"]
 
 @dataclass
 class Recording:
-    """A finished recording: where the trace is, how the program ended, and what is wrong with it."""
+    """A finished recording: the trace's path, how the program ended, and problems of the trace."""
 
     path: Path
     exit_code: int | None
@@ -41,7 +41,7 @@ class Recording:
 
     @property
     def failed(self) -> str:
-        """How the program failed, in words; empty when it ended well or nobody knows."""
+        """How the program failed, in words; empty when it ended well or its end is unknown."""
         return _ending(self.exit_code) if self.exit_code else ""
 
     @property
@@ -50,10 +50,10 @@ class Recording:
 
 
 def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True) -> Recording:
-    """Make the trace ``out`` of the recorder's folder ``part``, which is removed.
+    """Assemble the trace ``out`` from the recorder's folder ``part``, which is removed.
 
-    A rank without ``finalize`` makes the trace partial: the others' is taken out as well, so that a reader sees a program that was
-    cut and not one whose ranks disagree. Raises RecordError when there is no recording.
+    A rank without ``finalize`` makes the trace partial: the other ranks' is removed as well, so that a reader sees a truncated program and
+    not one whose ranks disagree. Raises RecordError when there is no recording.
     """
     states = read_states(part)
     if not states:
@@ -96,7 +96,7 @@ def _ending(code: int) -> str:
 
 
 def _finish(path: Path, state: State, partial: bool) -> None:
-    """Cut a rank's file after its last whole line and, in a partial trace, say how the rank ended."""
+    """Truncate a rank's file after its last complete line and, in a partial trace, state how the rank ended."""
     with path.open("r+b") as file:
         file.truncate(state.written)
         if state.phase == FINALIZED and partial:
@@ -118,10 +118,10 @@ _CANCELLED = re.compile(r"# cancelled req=(\d+)")
 
 
 def without_cancelled(lines: list[str]) -> Iterable[str]:
-    """A rank's lines without the requests that were cancelled with success: they never communicated.
+    """A rank's lines without the requests that were cancelled successfully: they never communicated.
 
-    Such a request is known by the comment the recorder writes where the program learnt of it. What was posted, started or tested
-    under its identity since it was last posted goes, and so does its place in lists; a persistent request stays, its start goes.
+    Such a request is identified by the comment that the recorder writes where the program learnt of the cancellation. Posts, starts and
+    tests of its identifier since it was last posted are removed, as is its place in lists; a persistent request is kept without its start.
     """
     gone: set[int] = set()
     open_since: dict[int, list[int]] = {}
@@ -163,7 +163,7 @@ def _without(line: str, number: str) -> str:
 
 
 def _notes(recording: Recording) -> list[str]:
-    """What the recorder counted and could not write down."""
+    """Events that the recorder counted but could not write down."""
     notes = []
     states = recording.states
     if recording.missing:
@@ -186,7 +186,7 @@ def _notes(recording: Recording) -> list[str]:
 
 
 def _pack(folder: Path, out: Path) -> None:
-    """The folder as NAME.tar.zst, under NAME/."""
+    """Pack the folder as NAME.tar.zst, with its files under NAME/."""
     name = out.name.removesuffix(".tar.zst")
     packer = zstandard.ZstdCompressor(level=9, write_checksum=True)
     with out.open("wb") as raw, packer.stream_writer(raw) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:

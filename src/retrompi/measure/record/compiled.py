@@ -1,4 +1,4 @@
-"""What is compiled on the user's machine, where it runs: kept in the user's cache under a digest of all that it is made of."""
+"""Files compiled on the user's machine at run time: kept in the user's cache under a digest of all their inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cache_dir(what: str) -> Path:
 
 
 def digest(words: Sequence[str], sources: Iterable[Path]) -> str:
-    """20 hexadecimal digits over a command's words and the names and contents of sources."""
+    """20 hexadecimal digits over a command's words and the names and contents of its sources."""
     made = hashlib.sha256(" ".join(words).encode())
     for source in sources:
         made.update(source.name.encode() + b"\0" + source.read_bytes())
@@ -34,7 +34,7 @@ def digest(words: Sequence[str], sources: Iterable[Path]) -> str:
 
 @contextmanager
 def making(folder: Path, error: type[RetrompiError] = RecordError) -> Iterator[Path]:
-    """A folder inside ``folder`` to make something in, gone afterwards: what is done is renamed out of it (two may make the same at once).
+    """A temporary folder inside ``folder``: finished files are renamed out of it, since two processes may build the same file at once.
 
     Raises ``error`` when it cannot be written.
     """
@@ -51,7 +51,7 @@ def making(folder: Path, error: type[RetrompiError] = RecordError) -> Iterator[P
 
 @contextmanager
 def _turn(folder: Path) -> Iterator[None]:
-    """One process at a time; the lock is the folder's own and ends with its holder."""
+    """Admit one process at a time; the lock belongs to the folder and ends with its holder."""
     held = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -61,9 +61,9 @@ def _turn(folder: Path) -> Iterator[None]:
 
 
 def kept(target: Path, make: Callable[[Path], None], *, mode: int = 0o755, error: type[RetrompiError] = RecordError) -> Path:
-    """``target`` as it lies in the cache, or made now: ``make(path)`` writes it, beside whatever it needs on the way.
+    """Return ``target`` from the cache, or build it now: ``make(path)`` writes it, with temporary files beside it.
 
-    Who asks while another process makes it waits for that one: compiling it twice at once would take both longer.
+    A process that requests it during a build waits: compiling it twice at once would slow both down.
     """
     if not target.is_file():
         with making(target.parent, error) as work, _turn(target.parent):
@@ -78,7 +78,7 @@ def kept(target: Path, make: Callable[[Path], None], *, mode: int = 0o755, error
 def compile_to(
     command: Sequence[str], what: str, environment: Mapping[str, str] | None = None, error: type[RetrompiError] = RecordError
 ) -> None:
-    """Run a compiler. Raises ``error`` with the first line that speaks of an error."""
+    """Run a compiler. Raises ``error`` with the first line that mentions an error."""
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200] or "no message")

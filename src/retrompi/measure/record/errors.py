@@ -1,4 +1,4 @@
-"""The error of a recording that cannot begin or has nothing to show."""
+"""The error for a recording that cannot start or has no result."""
 
 from __future__ import annotations
 

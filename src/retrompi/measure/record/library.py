@@ -1,4 +1,4 @@
-"""The interposition library: compiled with the MPI in use, kept in the user's cache."""
+"""The interposition library: compiled with the MPI in use, cached in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from retrompi.measure.record.errors import RecordError
 
 __all__ = ["SONAME", "TIMER_SONAME", "Compiler", "family_of_program", "find_compiler", "library", "recorder_version"]
 
-SONAME = "libretrompirec.so"  # no longer than "libsimgrid.so.3.32": smpi.relink writes it over that name
+SONAME = "libretrompirec.so"  # no longer than "libsimgrid.so.3.32": smpi.relink overwrites that name with it
 TIMER_SONAME = "libretrompitime.so"
 _NATIVE = Path(__file__).with_name("native")
 _TIMER = ("timer/timer.c", "profile.c", "profile.h")
 _FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")
-# Functions that not every mpi.h declares; the source has them under HAVE_<name>.
+# Functions that some mpi.h do not declare; the source has them under HAVE_<name>.
 _OPTIONAL = ("Isendrecv", "Bcast_init", "Psend_init", "Send_c", "Comm_idup_with_info")
 _PACKAGES = {
     "mpich": "MPICH (Debian and Ubuntu: apt-get install libmpich-dev)",
@@ -33,8 +33,8 @@ _PACKAGES = {
 
 @dataclass(frozen=True)
 class Compiler:
-    """An ``mpicc``: its path, whose ``mpi.h`` it uses (``mpich``, ``openmpi``, ``smpi`` or ``other``), which optional functions it
-    declares, and a digest of that header."""
+    """An ``mpicc``: its path, the family of its ``mpi.h`` (``mpich``, ``openmpi``, ``smpi`` or ``other``), the optional functions declared
+    there, and a digest of that header."""
 
     path: str
     family: str
@@ -46,13 +46,13 @@ class Compiler:
         return [self.path, *(["-DRECORD_SMPI"] if self.family == "smpi" else []), *(f"-DHAVE_{name}" for name in self.has)]
 
     def environment(self) -> dict[str, str]:
-        """What to run it with. ``smpicc`` must not rename main, malloc and the clock here."""
+        """The environment to run it with. ``smpicc`` must not rename main, malloc and the clock here."""
         return {**os.environ, "SMPI_PRETEND_CC": "1"}
 
 
 @functools.cache
 def _inspect(path: str) -> Compiler | None:
-    """What ``path`` compiles with; None when it cannot compile ``mpi.h`` at all."""
+    """The properties of the compiler ``path``; None when it cannot compile ``mpi.h`` at all."""
     with tempfile.TemporaryDirectory(prefix="retrompi-") as folder:
         probe = Path(folder) / "probe.c"
         probe.write_text(
@@ -76,7 +76,7 @@ def _inspect(path: str) -> Compiler | None:
 def find_compiler(wanted: str | None, launcher: str | None = None, given: str | None = None) -> Compiler:
     """The compiler of the MPI in use.
 
-    ``given``: the user's choice. Else beside ``launcher`` and on the PATH, of the family ``wanted`` (None: whichever comes first).
+    ``given``: the user's choice. Otherwise searched beside ``launcher`` and on the PATH, of the family ``wanted`` (None: the first found).
     Raises RecordError naming the package when there is none.
     """
     if given is not None:
@@ -91,7 +91,7 @@ def find_compiler(wanted: str | None, launcher: str | None = None, given: str | 
     names = ["smpicc"] if wanted == "smpi" else [*([f"mpicc.{wanted}"] if wanted else []), "mpicc", "mpicc.mpich", "mpicc.openmpi"]
     folders: list[str | None] = [None]
     if launcher is not None:
-        suffix = Path(launcher).name.partition(".")[2]  # Debian's mpiexec.mpich has its mpicc.mpich
+        suffix = Path(launcher).name.partition(".")[2]  # Debian's mpicc.mpich belongs to mpiexec.mpich
         if suffix and wanted != "smpi":
             names.insert(0, f"mpicc.{suffix}")
         folders = [str(Path(launcher).parent), str(Path(launcher).resolve().parent), None]
@@ -115,13 +115,13 @@ def _sources(timer: bool) -> list[Path]:
 
 
 def recorder_version() -> str:
-    """A digest of the recorder's source: what it writes may change with it."""
+    """A digest of the recorder's source, since its output may change with it."""
     return digest((), _sources(timer=False))
 
 
 def library(compiler: Compiler, *, timer: bool = False) -> Path:
-    """The compiled library for ``compiler``, from the cache or made now: the recorder, or the ``timer``, which has only what begins and
-    ends a program and its sections. Raises RecordError with the compiler's first error.
+    """The compiled library for ``compiler``, from the cache or built now: the recorder or, with ``timer``, the library that only interposes
+    MPI_Init, MPI_Finalize and the sections. Raises RecordError with the compiler's first error.
     """
     sources = _sources(timer)
     name = digest([*compiler.command(), *_FLAGS, compiler.header], sources)
@@ -139,7 +139,7 @@ _LINKED = (("libsimgrid.so", "smpi"), ("libmpich.so", "mpich"), ("libmpi.so.12",
 
 
 def family_of_program(program: Path) -> str | None:
-    """Whose MPI library an executable links, directly or through others; None when it links none (a script, an interpreter)."""
+    """The MPI family of the library that an executable links, directly or indirectly; None for none (a script, an interpreter)."""
     try:
         with program.open("rb") as file:
             if file.read(4) != b"\x7fELF":

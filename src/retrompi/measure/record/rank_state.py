@@ -1,4 +1,4 @@
-"""What the recorder leaves beside a rank's file: a page that survives the process (``State`` in native/recorder.h)."""
+"""The recorder's state beside a rank's file: a page that survives the process (``State`` in native/recorder.h)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS = {RUNNING: "stopped", FINALIZED: "finished", ABORTED: "called MPI_Abort"
 
 @dataclass(frozen=True)
 class State:
-    """One rank's recording: how far it came, and what could not be recorded (counts)."""
+    """State of one rank's recording: its progress, and counts of what could not be recorded."""
 
     rank: int
     ranks: int
@@ -46,7 +46,7 @@ class State:
 
 
 def read_states(folder: Path) -> dict[int, State]:
-    """The states in a recording's folder, by rank; what is no state (a rank killed in MPI_Init) is left out."""
+    """The states in a recording's folder, by rank; invalid ones (a rank killed in MPI_Init) are left out."""
     states: dict[int, State] = {}
     for path in folder.glob("rank-*.state"):
         data = path.read_bytes()[: _LAYOUT.size]

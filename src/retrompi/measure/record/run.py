@@ -1,4 +1,4 @@
-"""Running a program with the recorder before its MPI."""
+"""Running a program with the recorder preloaded."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 31
 class Clock:
     """How computation between calls is measured.
 
-    ``kind``: ``cpu`` (time of the calling thread), ``wall``, ``instructions`` or ``cycles``. ``rate``: flop/s that a second stands
-    for, or flop an event. ``threshold``: bursts shorter than this many ns (events) are added to the next one.
+    ``kind``: ``cpu`` (time of the calling thread), ``wall``, ``instructions`` or ``cycles``. ``rate``: flop/s, or flop per event of a
+    counter. ``threshold``: bursts shorter than this many ns (or events) are added to the next one.
     """
 
     kind: str = "cpu"
@@ -40,14 +40,14 @@ class Clock:
 
 @dataclass(frozen=True)
 class Launcher:
-    """What starts the ranks: its path and ``kind`` (``hydra``, ``openmpi``, ``smpirun`` or ``other``)."""
+    """The program that starts the ranks: its path and ``kind`` (``hydra``, ``openmpi``, ``smpirun`` or ``other``)."""
 
     path: str
     kind: str
 
     @property
     def family(self) -> str | None:
-        """Whose programs it starts, as far as known."""
+        """The MPI family whose programs it starts; None when unknown."""
         return {"hydra": "mpich", "openmpi": "openmpi", "smpirun": "smpi"}.get(self.kind)
 
 
@@ -55,7 +55,7 @@ _LAUNCHERS = re.compile(r"(?:mpiexec|mpirun|orterun|prterun|prun|srun|aprun|jsru
 
 
 def find_launcher(word: str) -> Launcher | None:
-    """What kind of launcher the first word of the command is; None when it is no launcher but the program."""
+    """The launcher named by the first word of the command; None when that is the program itself."""
     if not _LAUNCHERS.fullmatch(Path(word).name):
         return None
     path = shutil.which(word)
@@ -79,7 +79,7 @@ def find_launcher(word: str) -> Launcher | None:
 
 
 def _program(words: Sequence[str]) -> tuple[int, Path] | None:
-    """Place and path of the first word that is an executable file: the program behind a launcher's options."""
+    """Index and path of the first word that is an executable file: the program after a launcher's options."""
     for i, word in enumerate(words):
         path = shutil.which(word)
         if path is not None:
@@ -88,12 +88,12 @@ def _program(words: Sequence[str]) -> tuple[int, Path] | None:
 
 
 def _shown(command: Sequence[str]) -> str:
-    """The command as it goes into the trace: without the folders of absolute paths."""
+    """The command as written to the trace: absolute paths without their folders."""
     return " ".join(Path(w).name if w.startswith("/") else w for w in command)
 
 
 def _check_clock(clock: Clock) -> None:
-    """Raises RecordError when this host does not count what ``clock`` wants."""
+    """Raises RecordError when this host does not count the events that ``clock`` needs."""
     if clock.kind not in _COUNTERS:
         return
     number = _PERF_EVENT_OPEN.get(os.uname().machine)
@@ -117,13 +117,13 @@ def _check_clock(clock: Clock) -> None:
 
 
 def with_environment(launcher: Launcher | None, command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The command and its environment such that the ranks have ``variables`` and, where that is possible, the launcher has not."""
+    """The command and its environment such that the ranks have ``variables`` and, if possible, the launcher has not."""
     if launcher is not None and launcher.kind == "hydra":
         return [launcher.path, *(w for name, value in variables.items() for w in ("-genv", name, value)), *command[1:]], dict(os.environ)
     if launcher is not None and launcher.kind == "openmpi":
         plain = {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
         export = [*(w for name in plain for w in ("-x", name)), "-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"]
-        # Each program of several has its own environment.
+        # In an MPMD launch each program has its own environment.
         rest = [w for word in command[1:] for w in ([word, *export] if word == ":" else [word])]
         return [launcher.path, *export, *rest], {**os.environ, **plain}
     return command, {**os.environ, **variables}
@@ -142,11 +142,11 @@ def record(
     runner: Callable[[list[str], dict[str, str]], int] | None = None,
     beside: Sequence[Path] = (),
 ) -> Recording:
-    """Run ``command`` (a launcher and a program, or a program) and leave the trace of it in ``out``: a folder, or NAME.tar.zst.
+    """Run ``command`` (a launcher and a program, or a program) and write its trace to ``out``: a folder, or NAME.tar.zst.
 
     With ``use_smpi`` the program (a source file, a binary of smpicc, or a whole smpirun command) runs on ``ranks`` simulated hosts.
-    ``whole_command``: the trace's header has absolute paths in full. ``check``: read the trace back. ``runner``: runs the words with the
-    environment and returns the exit code; by default in the foreground. ``beside``: libraries to load behind the recorder (SMPI only).
+    ``whole_command``: the trace's header has full absolute paths. ``check``: read the trace back. ``runner``: runs the command line with
+    the environment and returns the exit code; by default in the foreground. ``beside``: libraries to load after the recorder (SMPI only).
     Raises RecordError.
     """
     clock = clock or Clock()
@@ -223,7 +223,7 @@ def _prepare_smpi(
     if launcher is not None and launcher.kind != "smpirun":
         raise RecordError("--smpi runs the program itself: --smpi -n 4 -- ./app, without mpiexec", code="bad-usage")
     recorder = library(find_compiler("smpi", None, mpicc))
-    if re.search(r"\s", str(recorder)):  # smpirun splits its wrapper at blanks
+    if re.search(r"\s", str(recorder)):  # smpirun splits its wrapper option at blanks
         recorder = Path(shutil.copy(recorder, work))
     if launcher is not None:
         found = _program(words[1:])
@@ -252,7 +252,7 @@ def _prepare_smpi(
 
 
 def _run(words: list[str], environment: dict[str, str]) -> int:
-    """The command's exit code; an interrupt goes to the command (same terminal) and its end is waited for."""
+    """The command's exit code; an interrupt reaches the command (same terminal), whose end is then awaited."""
     process = subprocess.Popen(words, env=environment)
 
     def forward(number: int, _frame: object) -> None:
@@ -260,7 +260,7 @@ def _run(words: list[str], environment: dict[str, str]) -> int:
 
     try:
         previous = signal.signal(signal.SIGTERM, forward)
-    except ValueError:  # not the main thread: signals are somebody else's
+    except ValueError:  # not the main thread, which alone may set signal handlers
         previous = None
     try:
         while True:

@@ -1,7 +1,7 @@
-"""Running a program on SimGrid's SMPI with the recorder before it.
+"""Running a program on SimGrid's SMPI with the recorder interposed.
 
-``smpirun`` loads a copy of the program per rank with RTLD_DEEPBIND: the program's own list of libraries comes before anything
-preloaded. So a copy of the program gets the recorder in SimGrid's place in that list; the recorder in turn needs SimGrid.
+``smpirun`` loads a copy of the program per rank with RTLD_DEEPBIND: the program's own list of libraries precedes anything preloaded.
+Therefore a copy of the program gets the recorder in SimGrid's place in that list; the recorder in turn links SimGrid.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def compile_source(source: Path, folder: Path) -> Path:
 
 
 def relink(program: Path, target: Path) -> None:
-    """Write a copy of ``program`` whose need of libsimgrid.so is one of the recorder. Raises RecordError if it has none."""
+    """Write a copy of ``program`` that needs the recorder instead of libsimgrid.so. Raises RecordError if it does not need it."""
     data = bytearray(program.read_bytes())
     at = _needed_simgrid(data)
     if at is None:
@@ -59,7 +59,7 @@ def relink(program: Path, target: Path) -> None:
 
 
 def _needed_simgrid(data: bytearray) -> int | None:
-    """Where in a 64-bit little-endian ELF file the name of the SimGrid library it needs begins."""
+    """Offset of the name of the needed SimGrid library in a 64-bit little-endian ELF file."""
     if data[:6] != b"\x7fELF\x02\x01":
         return None
     try:
@@ -79,7 +79,7 @@ def _needed_simgrid(data: bytearray) -> int | None:
 
 
 def command_line(program: Path, arguments: list[str], ranks: int, library: Path, folder: Path) -> list[str]:
-    """The command that runs ``program`` on ``ranks`` one-core hosts. What it asks of MPI does not depend on these."""
+    """The command that runs ``program`` on ``ranks`` one-core hosts. The recorded MPI calls do not depend on these."""
     smpirun = shutil.which("smpirun")
     if smpirun is None:
         raise RecordError(
@@ -88,11 +88,11 @@ def command_line(program: Path, arguments: list[str], ranks: int, library: Path,
     platform, hosts = folder / "platform.xml", folder / "hosts"
     platform.write_text(_PLATFORM.format(last=ranks - 1))
     hosts.write_text("".join(f"node{k}\n" for k in range(ranks)))
-    # The amount of computation that SMPI itself simulates does not matter: the recorder measures its own.
+    # The computation that SMPI itself simulates does not matter: the recorder measures it separately.
     where = ["-np", str(ranks), "-platform", str(platform), "-hostfile", str(hosts)]
     return [smpirun, *wrapper(library), *where, "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error", str(program), *arguments]
 
 
 def wrapper(*libraries: Path) -> list[str]:
-    """smpirun's option that puts ``libraries`` before the program but not before the shell script that smpirun is."""
+    """smpirun's option that preloads ``libraries`` for the program but not for the shell script that smpirun is."""
     return ["-wrapper", "env LD_PRELOAD=" + ":".join(map(str, libraries))]

@@ -1,6 +1,6 @@
 """Programs online under SimGrid's SMPI at a runtime's costs: the export of a model's ``curve`` rung, and the plug-in that reads it.
 
-docs/smpi.md has how it works, what each entry of an export means and how well it agrees with a replay.
+docs/smpi.md describes how it works, what each entry of an export means and how well it agrees with a replay.
 """
 
 from retrompi.measure.smpi.export import Export, export

@@ -1,4 +1,4 @@
-"""A model's ``curve`` rung for a placement as a plain file: what the SMPI plug-in reads, and a person can."""
+"""A model's ``curve`` rung for a placement as a plain text file, which the SMPI plug-in reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PS = 1e-12
 NONE = "none"
 
 SETTINGS: dict[str, str] = {
-    "smpi/simulate-computation": "no",  # the plug-in measures it, or the recorder tells it
+    "smpi/simulate-computation": "no",  # the plug-in measures it, or the recorder reports it
     "smpi/host-speed": "1Gf",
     "smpi/cpu-threshold": "0",
     "smpi/wtime": "0",
@@ -68,10 +68,10 @@ SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 @dataclass(frozen=True)
 class Export:
-    """What a program needs to run on a model under SMPI.
+    """Everything needed to run a program on a model under SMPI.
 
-    ``rows`` are the engine's rows at fidelity ``curve`` (`fidelity.lowered`); ``puts`` what a one-sided put costs, by pair kind, for the
-    algorithms that use one: (bytes, picoseconds of the origin, picoseconds until all has arrived).
+    ``rows`` are the engine's channel specifications at fidelity ``curve`` (`fidelity.lowered`); ``puts`` the costs of a one-sided put, by
+    pair kind, for the algorithms that use one: (bytes, picoseconds of the origin, picoseconds until all has arrived).
     """
 
     model: str
@@ -89,18 +89,18 @@ class Export:
         return "\n".join(self._lines()) + "\n"
 
     def settings(self) -> dict[str, str]:
-        """SimGrid's settings for a run, those of the plug-in and, for plain SMPI, the nearest thresholds."""
+        """SimGrid's settings for a run: those of the plug-in and, for plain SMPI, the nearest thresholds."""
         limit = str(min(self.eager_limit(), 2**31 - 1))
         thresholds = {"smpi/async-small-thresh": limit, "smpi/send-is-detached-thresh": limit}
         named = ((o, COLLECTIVES.get(o, {}).get(a)) for o, a in self._typical().items())
         return SETTINGS | thresholds | {f"smpi/{operation}": name for operation, name in named if name is not None}
 
     def unknown(self) -> list[tuple[str, str]]:
-        """(operation, algorithm) for which SMPI has none: its default stands where SMPI's own collectives are used."""
+        """(operation, algorithm) pairs that SMPI lacks: its default is used where SMPI's own collectives run."""
         return [(o, a) for o, a in self._typical().items() if a not in COLLECTIVES.get(o, {})]
 
     def _typical(self) -> dict[str, str]:
-        """Operation -> the algorithm for `TYPICAL` bytes on all ranks."""
+        """Operation -> the algorithm for `TYPICAL` bytes over all ranks."""
         power = self.ranks & (self.ranks - 1) == 0
         chosen: dict[str, str] = {}
         for operation, algorithm, low, high, least, most, count, _, nodes in self._table():
@@ -111,7 +111,7 @@ class Export:
         return chosen
 
     def _table(self) -> list[tuple[Any, ...]]:
-        """The model's rows; its own broadcast (a put tree, a shared buffer) comes behind them, as in the engine."""
+        """The model's collective table; its special broadcasts (a put tree, a shared buffer) follow it, as in the engine."""
         own = ("bcast", self.rows["bcast"]["algorithm"], 0, None, 1, None, "any", "both", False)
         return [*self.rows["collectives"], own]
 
@@ -124,12 +124,12 @@ class Export:
                     yield {"pair": which, "curve": number, **dict(zip(names, point, strict=True))}
 
     def eager_limit(self) -> int:
-        """The smallest message that asks its receiver first, over both pair kinds that the placement has; bytes."""
+        """The smallest message that uses rendezvous, over both pair kinds of the placement; bytes."""
         bounds = [low for which in self.kinds() for low, _, kind in self.rows[f"protocol_{which}"] if kind != "eager"]
         return int(min(bounds, default=2**31 - 1))
 
     def kinds(self) -> list[str]:
-        """``same`` and ``remote``, as far as there are such pairs."""
+        """The pair kinds that occur: ``same`` and ``remote``."""
         return [which for which in ("same", "remote") if self.rows[which]]
 
     def _lines(self) -> Iterator[str]:
@@ -200,7 +200,7 @@ class Export:
                 yield f"point {size} {busy} {there} 0 0 0 0 0"
 
     def _work(self) -> Iterator[str]:
-        """What the library does beside messages, as far as the model says (`rows.work`)."""
+        """The library's work besides messages, where the model states it (`rows.work`)."""
         work = self.rows.get("work")
         if work is None:
             return
@@ -231,7 +231,7 @@ def _ps(seconds: float) -> int:
 
 
 def _phases(hosts: Sequence[Mapping[str, Any]], seed: int) -> list[int]:
-    """When each host's clock ticks, as the engine draws it (engine/sim/sim.cpp, engine/event/core.hpp): the first host's with the run."""
+    """Phase of each host's clock tick, as drawn by the engine (engine/sim/sim.cpp, engine/event/core.hpp): the first host's per run."""
     mask = (1 << 64) - 1
     state = (seed ^ 0x7469636B) & mask
     phases = [0] * min(1, len(hosts))
@@ -245,7 +245,7 @@ def _phases(hosts: Sequence[Mapping[str, Any]], seed: int) -> list[int]:
 
 
 def _puts(asked: Resolved, sizes: Sequence[int]) -> dict[str, list[tuple[int, int, int]]]:
-    """What a put costs between two ranks of each kind: the engine's own, one at a time."""
+    """Costs of a put between two ranks of each kind, from the engine, one put at a time."""
     from retrompi._engine import Trace
 
     placement = asked.placement
@@ -258,7 +258,7 @@ def _puts(asked: Resolved, sizes: Sequence[int]) -> dict[str, list[tuple[int, in
                 continue
             cores = (spots[a][1], spots[b][1]) if placement.cores else ()
             lines: list[list[str]] = [["init", "win_create 1 0"], ["init", "win_create 1 0"]]
-            # What the other rank sends as it waits for the window's end is taken in before anything is timed.
+            # What the other rank sends while it waits for the window's end is received before anything is timed.
             lines[0] += ["sleep 1", "Put 1 0 1 6 win=1", "Win_flush 1 win=1"]
             for size in sizes:
                 lines[0] += [f"# mark {size} begin", f"Put 1 0 {size} 6 win=1", f"# mark {size} left"]
@@ -276,10 +276,10 @@ def _puts(asked: Resolved, sizes: Sequence[int]) -> dict[str, list[tuple[int, in
 
 
 def export(question: Question | Resolved, ranks: int, store: Any = None) -> Export:
-    """The ``curve`` rung of what is asked for ``ranks`` ranks; the question's workload and fidelity do not matter.
+    """The ``curve`` rung of ``question`` for ``ranks`` ranks; the question's workload and fidelity are ignored.
 
-    ``store``: where samples of the mechanism are looked up and kept. Raises UsageError for a wrong name, mode or override and for hosts
-    that the runtime cannot join, SimulationEnded's kin `sampling.NotSampled` when not even the smallest message completes.
+    ``store``: where samples of the mechanism are looked up and kept. Raises UsageError for an invalid name, mode or override and for hosts
+    that the runtime cannot connect, `sampling.NotSampled` (akin to SimulationEnded) when not even the smallest message completes.
     """
     asked = Resolved.of(question).changed(workload=Starts(ranks), fidelity="curve")
     q = asked.question

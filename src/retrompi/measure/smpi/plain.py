@@ -1,4 +1,4 @@
-"""What SMPI can take without the plug-in: piecewise factors and costs in its own strings, a platform file, and what is lost by that."""
+"""Plain SMPI without the plug-in: piecewise factors and costs as SMPI settings, a platform file, and what is lost by that."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOST = (
 
 @dataclass(frozen=True)
 class Plain:
-    """A platform file, a host file and SimGrid's settings; ``notes`` says what was left out or could not be said."""
+    """A platform file, a host file and SimGrid's settings; ``notes`` states what was left out or cannot be expressed."""
 
     platform: str
     hosts: str
@@ -39,7 +39,7 @@ class Plain:
     notes: tuple[str, ...]
 
     def command(self, platform: str, hosts: str, ranks: int) -> str:
-        """smpirun's command line, up to the program."""
+        """smpirun's command line, up to the program's name."""
         settings = " ".join(shlex.quote(f"--cfg={key}:{value}") for key, value in self.settings.items())
         return f"smpirun -np {ranks} -platform {platform} -hostfile {hosts} {settings}"
 
@@ -48,9 +48,9 @@ Row = tuple[int, ...]
 
 
 def plain(facts: Export, which: str | None = None) -> Plain:
-    """The nearest that plain SMPI can do to ``facts`` for pairs of one kind (``same`` or ``remote``; None: remote where there are such).
+    """Plain SMPI's nearest approximation of ``facts`` for pairs of one kind (``same`` or ``remote``; None: remote if there are such).
 
-    Raises UsageError for a pair kind that the placement has not.
+    Raises UsageError for a pair kind that the placement lacks.
     """
     kinds = facts.kinds()
     which = which or kinds[-1]
@@ -64,7 +64,7 @@ def plain(facts: Export, which: str | None = None) -> Plain:
 
     latency, rate = [], []
     for low, start, slope in _lines(points, flight):
-        at = 0 if low == 0 else low + ENVELOPE - 1  # SMPI's bounds belong to the part below them
+        at = 0 if low == 0 else low + ENVELOPE - 1  # SMPI's bounds are inclusive: each belongs to the interval below
         start, slope = (start - ENVELOPE * slope, slope) if start > ENVELOPE * slope else (0.0, slope)
         latency.append(f"{at}:{start:.12g}")
         rate.append(f"{at}:{1 / (slope * BANDWIDTH) if slope > 0 else 1e9:.12g}")
@@ -85,7 +85,7 @@ def plain(facts: Export, which: str | None = None) -> Plain:
 
 
 def _lines(points: Sequence[Row], value: Callable[[Row], float]) -> list[tuple[int, float, float]]:
-    """(from, start, slope) of the straight lines between points; below 0 a line begins at 0 and keeps its end."""
+    """(from, start, slope) of the straight lines between points; a line that would start below 0 starts at 0 and keeps its end."""
     out: list[tuple[int, float, float]] = []
     for a, b in pairwise(points):
         slope = max(0.0, (value(b) - value(a)) / (b[0] - a[0]))

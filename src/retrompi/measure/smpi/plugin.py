@@ -1,8 +1,8 @@
-"""The plug-in: compiled with the user's SimGrid when it is first needed, kept in the user's cache.
+"""The plug-in: compiled with the user's SimGrid on first use, kept in the user's cache.
 
-Not built with the wheel: it is loaded into SimGrid's own process, so that it must be made of the headers of the very SimGrid that
-``smpirun`` belongs to, while the wheel may carry another one (or have none of its own). The algorithms of the collectives are compiled
-from the engine's sources, so that there is one of each.
+It is not built with the wheel: it is loaded into SimGrid's own process and must be compiled with the headers of the SimGrid that
+``smpirun`` belongs to, which the build machine of a wheel may lack or have in another version. The algorithms of the collectives are
+compiled from the engine's sources, so that each exists once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from retrompi.spec import cpp
 
 __all__ = ["SONAME", "plugin", "source_files"]
 
-SONAME = "libretrompismp.so"  # no longer than "libsimgrid.so.3.32": it may take that name's place in a program (record.smpi.relink)
+SONAME = "libretrompismp.so"  # no longer than "libsimgrid.so.3.32": it may replace that name in a program (record.smpi.relink)
 _WHAT = "the SMPI plug-in"
 _HERE = Path(__file__).resolve().parent
 _ENGINE = _HERE.parents[1] / "engine"
@@ -33,12 +33,12 @@ def _sources() -> list[Path]:
 
 
 def source_files() -> list[Path]:
-    """All that the plug-in is compiled of, headers included: a wheel has to carry them."""
+    """All sources of the plug-in, headers included: a wheel has to contain them."""
     return [*_sources(), *sorted([*(_HERE / "native").glob("*.hpp"), *_ENGINE.glob("*/*.hpp")])]
 
 
 def _compiler(given: str | None) -> tuple[Compiler, str]:
-    """SMPI's C compiler, which tells its header apart, and its C++ compiler."""
+    """SMPI's C compiler, which identifies its header, and its C++ compiler."""
     c = find_compiler("smpi", None, given)
     beside = Path(c.path).with_name(Path(c.path).name.replace("smpicc", "smpicxx"))
     cxx = shutil.which(str(beside)) or shutil.which("smpicxx")
@@ -50,17 +50,17 @@ def _compiler(given: str | None) -> tuple[Compiler, str]:
 
 
 def _quiet(done: int, total: int, what: str) -> None:
-    """Report nothing."""
+    """A progress callback that does nothing."""
 
 
 def plugin(given: str | None = None, report: Callable[[int, int, str], None] = _quiet) -> Path:
     """The compiled plug-in for the SimGrid in use, from the cache or made now (about 20 s). ``given``: an smpicc.
 
-    ``report(done, total, what)`` is told of progress. Raises RecordError naming the package, or with the compiler's first error.
+    ``report(done, total, what)`` is called to report progress. Raises RecordError naming the package, or with the compiler's first error.
     """
     c, cxx = _compiler(given)
     name = digest([cxx, *_FLAGS, c.header, cpp.header()], source_files())
-    # Not executable: smpirun would take it for a program.
+    # Not executable: smpirun would take it for the program.
     return kept(cache_dir("smpi") / name / SONAME, lambda made: _make(made, c, cxx, report), mode=0o644)
 
 

@@ -1,4 +1,4 @@
-"""This machine measured: two ranks of an MPI, the host beneath them, and the model and platform fitted to what was seen.
+"""Measuring this machine: two ranks of an MPI, the host beneath them, and the model and platform fitted to the measurements.
 
 found = plan.measure(bench, quick=True)       # a `Recording`: every number the fit needs
 fitted = fit_recording.fit(found)                  # thresholds, segments, overheads; held-out sizes judged

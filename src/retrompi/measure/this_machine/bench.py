@@ -25,7 +25,7 @@ _END = "done 0 0"
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a measuring program: what, the size in bytes, the round (launches counted on), and its values (ns unless said)."""
+    """One output line of a measuring program: what, the size in bytes, the round (continued over launches), and its values (usually ns)."""
 
     what: str
     size: int
@@ -34,7 +34,7 @@ class Row:
 
 
 def parse(text: str, launch: int = 0, rounds: int = 1) -> list[Row]:
-    """The rows a program printed; rounds of later launches are numbered on. Raises BackendError for a line that is none."""
+    """The rows a program printed; round numbers continue over launches. Raises BackendError for an invalid line."""
     rows = []
     for line in text.splitlines():
         words = line.split()
@@ -70,13 +70,13 @@ class Bench:
     timeout_s: float = _TIMEOUT_S
 
     def run(self, what: str, sizes: Sequence[int] = (), *, rounds: int, quick: bool, launches: int = 1) -> list[Row]:
-        """Rows of one measurement, ``launches`` times started anew. Raises BackendError when it fails or does not end."""
+        """Rows of one measurement, started ``launches`` times. Raises BackendError when it fails or does not end."""
         rows: list[Row] = []
         for launch in range(launches):
             command = [*self.words, str(self.program), what, str(rounds), str(int(quick)), self.cores, *(str(s) for s in sizes)]
             ended = mpi_job.run(command, self.environment, self.timeout_s)
             self.launches += 1
-            said_all = ended.output.rstrip().endswith(_END)  # what goes wrong in MPI_Finalize is no measurement's fault
+            said_all = ended.output.rstrip().endswith(_END)  # errors in MPI_Finalize do not affect the measurement
             if not said_all:
                 why = f"did not end within {self.timeout_s:.0f} s" if ended.timed_out else f"ended with code {ended.code}"
                 said = next((line for line in ended.errors.splitlines() if line.strip()), "")
@@ -101,7 +101,7 @@ def two_ranks(family: str) -> Bench:
 
 
 def version(one: Bench) -> tuple[str, str]:
-    """(``MPICH 4.0.2``, what the library prints of itself). Raises BackendError when it does not run."""
+    """(``MPICH 4.0.2``, the library's own version text). Raises BackendError when it does not run."""
     rows = mpi_job.run([*one.words, str(one.program), "version", "1", "1", one.cores], one.environment, _TIMEOUT_S)
     if rows.code != 0:
         raise BackendError(f"{one.words[0]} cannot start two ranks: {rows.errors.strip()[:200] or f'code {rows.code}'}")

@@ -1,8 +1,8 @@
-"""How far apart two cores are just now: a cache line from one to the other, in nanoseconds.
+"""The current distance of two cores: the transfer of a cache line from one to the other, in nanoseconds.
 
-On a virtual machine the hypervisor may put two virtual processors on one core's threads, on neighbouring cores, or far from each other, and
-change that while a program runs. Nothing in /proc tells, but messages through shared memory take several times as long. So every launch of
-a measurement is framed by this one, and what was measured in another state than the rest is left out, counted and said.
+On a virtual machine the hypervisor may put two virtual processors on one core's threads, on neighbouring cores, or far from each other,
+and change that while a program runs. /proc does not show it, but messages through shared memory take several times as long. Therefore
+every launch of a measurement is framed by this one; launches in another state than the rest are left out, counted and reported.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ __all__ = ["alike", "line_ns", "of"]
 
 
 def of(rows: Iterable[Row]) -> tuple[float, ...]:
-    """The nanoseconds before and after a launch; () where nothing was told (ranks of two hosts)."""
+    """The nanoseconds before and after a launch; () where none were reported (ranks of two hosts)."""
     return tuple(r.values[0] for r in rows if r.what == "state")
 
 
 def alike(found: Sequence[float], reference: float) -> bool:
-    """Whether a launch ran in the state of ``reference`` nanoseconds all the time, as far as its ends tell."""
+    """Whether a launch ran in the state of ``reference`` nanoseconds throughout, judged by the values before and after it."""
     return all(reference / MOVED <= ns <= reference * MOVED for ns in found)
 
 
 def line_ns(family: str = "mpich", bench: Bench | None = None) -> float:
-    """Nanoseconds of a cache line between this machine's first two cores now; 0 where they share no memory. Takes 0.2 s.
+    """Current nanoseconds of a cache-line transfer between this machine's first two cores; 0 if they share no memory. Takes 0.2 s.
 
     Raises BackendError where no MPI of ``family`` can be compiled and run.
     """

@@ -1,4 +1,4 @@
-"""From recorded values to one number each: low quantiles within a round, medians over rounds, and how wide the rounds lie."""
+"""From recorded values to one number each: low quantiles within a round, medians over rounds, and the spread of rounds."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ QUARTILE, MEDIAN = 2, 3
 
 
 def one_way(batches: Sequence[float]) -> float:
-    """A round's time from those of its batches: their lower quartile. What disturbs a batch makes it longer, never shorter."""
+    """A round's time from those of its batches: their lower quartile. Interference makes a batch longer, never shorter."""
     s = sorted(batches)
     return s[(len(s) - 1) // 4]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A time in seconds: the median over rounds; ``low`` and ``high`` hold the middle 80 % of all batches, ``deviation`` is relative."""
+    """A time in seconds: the median over rounds; ``low`` and ``high`` enclose the middle 80 % of all batches, ``deviation`` is relative."""
 
     value: float
     low: float
@@ -54,7 +54,7 @@ def times(recording: Recording, what: str, kind: str = "same") -> dict[int, Esti
 
 
 def marked(recording: Recording, what: str, kind: str = "same") -> dict[int, float]:
-    """Size -> seconds of a measurement by quantiles (send, send_back, late), without what reading the clock costs."""
+    """Size -> seconds of a measurement by quantiles (send, send_back, late), less the cost of reading the clock."""
     clock = costs(recording).get("clock", 0.0)
     return {s: max(0.0, median([r[MEDIAN] for r in rounds]) * NS - clock) for s, rounds in recording.of(what, kind).items()}
 
@@ -73,9 +73,9 @@ def stream_gap(recording: Recording, what: str, kind: str = "same") -> dict[int,
 
 
 def first_use(recording: Recording, kind: str = "same") -> float:
-    """Seconds that the first exchanges of two ranks take longer than later ones, all together: connections, pages touched first."""
+    """Seconds by which the first exchanges of two ranks exceed later ones, in total: connections, first page accesses."""
     rounds = [r for all_rounds in recording.of("first", kind).values() for r in all_rounds]
-    # A disturbance of microseconds is nothing to a batch, but much to single messages.
+    # A disturbance of microseconds is negligible in a batch, but not in single messages.
     return max(0.0, one_way([r[0] for r in rounds]) * NS) if rounds else 0.0
 
 
@@ -83,10 +83,10 @@ OPERATIONS = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "a
 
 
 def work(recording: Recording) -> dict[str, dict[int, float]]:
-    """What collectives do beside their messages -> {bytes: seconds}; {} for a recording without such measurements.
+    """Costs of collectives other than messages -> {bytes: seconds}; {} for a recording without such measurements.
 
-    ``call OPERATION``: the call on MPI_COMM_SELF; ``combine``: MPI_Reduce_local; ``buffers 1``, ``buffers 2``: taking, filling and giving
-    back that many temporary buffers, less the same copies between ordinary buffers.
+    ``call OPERATION``: the call on MPI_COMM_SELF; ``combine``: MPI_Reduce_local; ``buffers 1``, ``buffers 2``: allocating, filling and
+    freeing that many temporary buffers, less the same copies between ordinary buffers.
     """
     found = {f"call {name}": _values(recording, f"self_{name}") for name in OPERATIONS}
     found["combine"] = _values(recording, "combine")
@@ -102,7 +102,7 @@ def _values(recording: Recording, what: str) -> dict[int, float]:
 
 
 def costs(recording: Recording) -> dict[str, float]:
-    """Seconds of clock, wtime, syscall, iprobe, test, line, switch; what an empty call costs is taken off."""
+    """Seconds of clock, wtime, syscall, iprobe, test, line, switch, less the cost of an empty call."""
     of = {what: recording.of(what) for what in ("nothing", "clock", "wtime", "syscall", "iprobe", "test", "line", "switch")}
     found = {what: median([v for r in sizes[0] for v in r]) * NS for what, sizes in of.items() if sizes}
     nothing = found.pop("nothing", 0.0)
@@ -128,10 +128,10 @@ def copies(recording: Recording) -> dict[int, float]:
 
 
 def levels(rates_by_set: Mapping[int, float], known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The levels that copy rates show: rows low_B, high_B (working sets), rate_Bps, and the level and size of sysfs beside them.
+    """The memory levels visible in copy rates: rows low_B, high_B (working sets), rate_Bps, and the matching level and size of sysfs.
 
-    The logarithms of the rates are cut into as many constant pieces as a criterion (BIC) asks for; a piece that is one size wide or
-    differs by less than a tenth from the one before is none.
+    The logarithms of the rates are cut into the number of constant pieces that minimises BIC; pieces one size wide, or that differ by less
+    than a tenth from the previous one, are ignored.
     """
     sizes = sorted(rates_by_set)
     y = [math.log(rates_by_set[s]) for s in sizes]

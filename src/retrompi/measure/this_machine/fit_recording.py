@@ -1,4 +1,4 @@
-"""From a recording to a model and a platform: thresholds, segments, overheads, and how sizes the fit did not see are met."""
+"""From a recording to a model and a platform: thresholds, segments, overheads, and the errors at sizes that the fit did not see."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORK = {
 
 @dataclass(frozen=True)
 class Kind:
-    """One pair kind: its fit, the curve of all columns, its limits, and the measured times that judge it."""
+    """One pair kind: its fit, the curve of all columns, its limits, and the measured times for validation."""
 
     fit: Fit
     sample: Sample
@@ -67,7 +67,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Found:
-    """All pair kinds of a recording and what it tells of the host."""
+    """All pair kinds of a recording and the host's properties."""
 
     recording: Recording
     kinds: Mapping[str, Kind]
@@ -78,7 +78,7 @@ class Found:
 
 
 def fit(recording: Recording) -> Found:
-    """The fit of everything that was recorded. It reads no size of ``plan.HELD_OUT``."""
+    """The fit of the whole recording. It reads no size of ``plan.HELD_OUT``."""
     kinds = {kind: _kind(recording, kind) for kind in recording.rows}
     levels = estimate.levels(estimate.copies(recording), recording.facts.get("caches", []))
     return Found(recording, kinds, estimate.costs(recording), levels, estimate.rates(recording), estimate.work(recording))
@@ -86,8 +86,8 @@ def fit(recording: Recording) -> Found:
 
 def _kind(recording: Recording, kind: str) -> Kind:
     limit = plan.limits_from(recording.rows[kind])
-    # What a program sends it has just made, so its lines are those of the sending core; where only one buffer was sent again and again
-    # (recordings without an echo), that has to do.
+    # A program has just written the data it sends, so their cache lines are those of the sending core; recordings without an echo, where
+    # one buffer was sent repeatedly, are used as they are.
     times = estimate.times(recording, "echo", kind) or estimate.times(recording, "pingpong", kind)
     seen = {s: e for s, e in times.items() if s not in plan.HELD_OUT}
     held = {s: e for s, e in times.items() if s in plan.HELD_OUT}
@@ -119,7 +119,7 @@ def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> curve_
     send = {s: (t + back.get(s, t)) / 2 for s, t in sends.items()}
     recv = estimate.marked(recording, "late", kind)
     if limit.size is not None:
-        # Whoever asks first is held in its send until the receiver has taken all: what the receiver does lies inside that time.
+        # A rendezvous sender is blocked until the receiver has copied everything: the receiver's work lies inside that time.
         recv = {s: t for s, t in recv.items() if s < limit.size} | {limit.size: 0.0, plan.TOP: 0.0}
     exchange = estimate.times(recording, "exchange", kind)
     both = {s: max(0.0, e.value - times[s].value) for s, e in exchange.items() if s in times}
@@ -150,7 +150,7 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def summary(found: Found) -> dict[str, Any]:
-    """Everything for --json: machine, noise, limits, steps, segments, errors seen and held out, levels, costs, rates."""
+    """All results for --json: machine, noise, limits, steps, segments, errors seen and held out, levels, costs, rates."""
     kinds = {}
     for name, k in found.kinds.items():
         rows = k.rows()
@@ -168,7 +168,7 @@ def summary(found: Found) -> dict[str, Any]:
 
 
 def write(found: Found, folder: Path, room: Path) -> None:
-    """Writes the model into ``folder`` (its last part is the name) and the platform into ``room``, with its fit beside it."""
+    """Writes the model into ``folder`` (whose name is the model's) and the platform into the file ``room``, with its fit beside it."""
     facts = found.recording.facts
     family = facts["family"]
     eager = {}
@@ -207,7 +207,7 @@ def write(found: Found, folder: Path, room: Path) -> None:
 
 
 def _rate(levels: Sequence[Mapping[str, Any]], low: float, high: float) -> float | None:
-    """The rate of the level that covers most of the working sets low..high (in octaves); None where nothing was measured."""
+    """The rate of the level that covers most of the working sets low..high (in octaves); None if nothing was measured there."""
     def shared(row: Mapping[str, Any]) -> float:
         a, b = max(low, row["low_B"] / 1.42), min(high, row["high_B"] * 1.42)
         return math.log2(b / a) if b > a else 0.0

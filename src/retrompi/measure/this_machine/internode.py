@@ -1,7 +1,7 @@
-"""A second host on one machine: two network namespaces joined by a link of set rate and delay, removed whatever happens.
+"""A second host on one machine: two network namespaces joined by a link of configurable rate and delay, always removed at the end.
 
-The link is a veth pair with ``tc ... netem`` where the kernel has it; else our relay carries the frames between two TAP devices (user
-space, rate and delay by timer). Ranks start in the namespaces through hydra's launcher, without ssh, and may only talk by TCP.
+The link is a veth pair with ``tc ... netem`` where the kernel has it; otherwise our relay carries the frames between two TAP devices (in
+user space, rate and delay by timer). Ranks start in the namespaces through hydra's launcher, without ssh, and can only use TCP.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Link:
 
     @staticmethod
     def parse(rate: str | None, delay: str | None) -> Link:
-        """A link from texts with units, ``100 Mbps`` and ``50 us``. Raises UsageError."""
+        """A link from texts with units, ``100 Mbps`` and ``50 us``. Raises UsageError for invalid ones."""
         found = Link()
         if rate is not None:
             found = replace(found, rate=units.parse(rate, "B/s"))
@@ -78,7 +78,7 @@ def _ip(*words: str) -> None:
 
 
 def _relay() -> Path:
-    """The compiled relay, from the cache or made now."""
+    """The compiled relay, from the cache or built now."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         raise BackendError(
@@ -92,7 +92,7 @@ def _relay() -> Path:
 
 
 def _netem(ends: tuple[str, str], spaces: tuple[str, str], link: Link) -> bool:
-    """A veth pair with rate and delay by the kernel; False, and nothing left, where it cannot."""
+    """A veth pair with rate and delay set by the kernel; False, with everything removed, if the kernel cannot."""
     if shutil.which("tc") is None:
         return False
     _ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
@@ -112,7 +112,7 @@ def _netem(ends: tuple[str, str], spaces: tuple[str, str], link: Link) -> bool:
 
 @contextlib.contextmanager
 def two_hosts(bench: Bench, link: Link) -> Iterator[tuple[Bench, dict[str, Any]]]:
-    """A bench whose second rank is behind ``link``, and facts for the recording. Everything is removed at the end, also by Ctrl-C.
+    """A bench whose second rank is behind ``link``, and facts for the recording. Everything is removed at the end, even on Ctrl-C.
 
     Raises BackendError when it cannot be made.
     """
@@ -156,7 +156,7 @@ def two_hosts(bench: Bench, link: Link) -> Iterator[tuple[Bench, dict[str, Any]]
                 relay.wait()
             for space in spaces:
                 subprocess.run(["ip", "netns", "del", space], capture_output=True)
-            for end in ends:  # where it never came into its namespace
+            for end in ends:  # an end that never reached its namespace
                 subprocess.run(["ip", "link", "del", end], capture_output=True)
 
 

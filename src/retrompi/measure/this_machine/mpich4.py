@@ -1,7 +1,7 @@
-"""Which algorithms MPICH 4.0 takes for its collective operations: facts read from its tuning files, written as a table.
+"""MPICH 4.0's choice of algorithms for collective operations: facts from its tuning files, written as a table.
 
-MPICH 4 chooses twice: the device (``ch4``) how an operation is put together from parts within and between hosts, and below it the
-library's general selection. Debian builds ``ch4:ucx``, in which UCX carries all messages, also those of one host.
+MPICH 4 selects at two levels: the device (``ch4``) composes an operation from parts within and between hosts, and below it the library's
+general selection applies. Debian builds ``ch4:ucx``, in which UCX carries all messages, including those within a host.
 """
 
 from __future__ import annotations

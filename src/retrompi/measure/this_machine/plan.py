@@ -1,7 +1,7 @@
-"""What is measured, in which order, at which sizes: the recording of a machine.
+"""The measurement plan: what is measured, in which order, at which sizes.
 
-Sizes that the fit sees are powers of two and one and a half times them; sizes drawn at random between them are held out and measured in
-the same rounds, so that both meet the same machine.
+The fit sees powers of two and 1.5 times these; sizes drawn at random between them are held out and measured in the same rounds, so that
+both are measured under the same conditions.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ Report = Callable[[int, int, str], None]
 
 
 def _silent(done: int, total: int, what: str = "") -> None:
-    """Report nothing."""
+    """A progress callback that does nothing."""
 
 
 def caches() -> list[dict[str, Any]]:
-    """The data caches of the first core this process may use, as sysfs tells: level, size_B, ways, shared_by, line_B; [] without."""
+    """Data caches of the first core this process may use, from sysfs: level, size_B, ways, shared_by, line_B; [] without sysfs."""
     core = min(os.sched_getaffinity(0))
     found = []
     for index in sorted(Path(f"/sys/devices/system/cpu/cpu{core}/cache").glob("index*")):
@@ -110,12 +110,12 @@ def _facts(bench: Bench, quick: bool) -> dict[str, Any]:
 
 
 def limits_from(rows: Iterable[Row]) -> switches.Behaviour:
-    """The eager limit that the probes of ``eager`` show."""
+    """The eager limit from the probes of ``eager``."""
     return switches.by_behaviour([(r.round, r.size, r.values[0] > 0) for r in rows if r.what == "eager"])
 
 
 def recorded_probe(recording: Recording) -> switches.Measure:
-    """A measurement that gives what was recorded when the steps were looked for."""
+    """A measurement that returns the values recorded during the search for steps."""
     known: dict[int, dict[int, list[float]]] = {}
     for row in recording.rows.get("same", ()):
         if row.what == "probe":
@@ -148,13 +148,13 @@ def _probing(steady: _Steady, recording: Recording) -> switches.Measure:
 
 
 class _MovedError(Exception):
-    """The machine went into another state and stayed there."""
+    """The machine changed its state permanently."""
 
 
 class _Steady:
-    """Launches that all ran in one state of the machine; the others are counted and made again.
+    """Launches that all ran in one state of the machine; the others are counted and repeated.
 
-    After `_STAYS` launches in a row that ran in another state it raises `_MovedError`; a quick measurement takes what comes.
+    After `_STAYS` consecutive launches in another state it raises `_MovedError`; a quick measurement accepts every launch.
     """
 
     def __init__(self, bench: Bench, quick: bool) -> None:
@@ -164,7 +164,7 @@ class _Steady:
         self.reference = median(self.states[-3:])
 
     def run(self, what: str, sizes: Sequence[int] = (), *, rounds: int, launches: int = 1) -> list[Row]:
-        """Rows of ``launches`` launches, as `Bench.run` gives them, without those of the state."""
+        """Rows of ``launches`` launches, as returned by `Bench.run`, without those of the state."""
         rows: list[Row] = []
         done = in_a_row = 0
         while done < launches:
@@ -186,7 +186,7 @@ class _Steady:
         return rows
 
     def facts(self) -> dict[str, Any]:
-        """For the recording: the reference, launches kept and made again, least and largest line seen."""
+        """For the recording: the reference, launches kept and repeated, smallest and largest cache-line time."""
         return {
             "line_ns": self.reference,
             "kept": self.kept,
@@ -203,8 +203,8 @@ _ATTEMPTS = 4
 def measure(bench: Bench, *, quick: bool = False, report: Report = _silent) -> Recording:
     """Measures two ranks of one host: about a minute, with ``quick`` a few seconds.
 
-    All of it is of one state of the machine (`state`); when that changes for good it begins again. Raises BackendError when a program
-    cannot be run, or the state keeps changing.
+    All of it is measured in one state of the machine (`state`); if that changes permanently, the measurement restarts. Raises BackendError
+    when a program cannot be run, or the state keeps changing.
     """
     for _ in range(_ATTEMPTS):
         try:
@@ -264,10 +264,10 @@ def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
 
 
 def local_jobs(quick: bool) -> list[tuple[str, Sequence[int], int, int]]:
-    """What rank 0 does without a partner, as (what, sizes, launches, rounds): no collective between ranks is among it."""
+    """Measurements of rank 0 without a partner, as (what, sizes, launches, rounds): none contains a collective between ranks."""
     sizes = [s for s in ALONE_SIZES if s <= (256 * KIB if quick else TOP)]
     launches = 2 if quick else 6
-    # An allocator remembers what it was given back, so temporary buffers have one round a launch.
+    # An allocator keeps state from earlier buffers, so temporary buffers have one round per launch.
     return [("alone", sizes, launches, 1 if quick else 2), ("temporary", sizes[1:], launches, 1)]
 
 
@@ -277,7 +277,7 @@ def _copy_sizes(quick: bool) -> list[int]:
 
 
 def _late(steady: _Steady, recording: Recording, launches: int, rounds: int) -> None:
-    """Late receives of what is sent without asking; around the limit both sides are measured as well."""
+    """Late receives of eager messages; around the limit both sides are measured as well."""
     limit = limits_from(recording.rows["same"]).size
     recording.facts["eager_limit"] = limit
     near = [] if limit is None else [limit - 1]
@@ -295,7 +295,7 @@ def _late(steady: _Steady, recording: Recording, launches: int, rounds: int) -> 
 
 
 def _steps(steady: _Steady, recording: Recording) -> None:
-    """Other changes of the curve; what is found depends on the fit's sizes alone, and every probe is kept."""
+    """Other steps of the curve; the result depends on the fit's sizes alone, and every probe is kept."""
     samples = {s: [one_way(v) for v in rounds] for s, rounds in recording.of("pingpong").items() if s not in HELD_OUT}
     switches.find(_probing(steady, recording), sorted(samples), samples)
 

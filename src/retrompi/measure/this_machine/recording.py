@@ -1,4 +1,4 @@
-"""Everything that was measured on one machine, as a file: the fit is made from it, here or on any other machine, and gives the same."""
+"""All measurements of one machine as a file: the fit is made from it and gives the same result on any machine."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def save(recording: Recording, file: Path) -> None:
 
 
 def load(file: Path) -> Recording:
-    """Reads what `save` wrote. Raises InputError when it is no such file."""
+    """Reads a file written by `save`. Raises InputError for any other file."""
     try:
         text = file.read_bytes()
         if file.suffix == ".zst":

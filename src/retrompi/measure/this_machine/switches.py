@@ -1,6 +1,6 @@
-"""Where the curve of a library changes its protocol: bisection on what a send does, and on steps between neighbouring sizes.
+"""Protocol changes in a library's curve: bisection on the behaviour of a send, and on steps between neighbouring sizes.
 
-Sizes that a step is looked for between are measured again with every probe, so that drift of the machine moves both sides alike.
+The sizes around a suspected step are measured again with every probe, so that drift of the machine affects both sides alike.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MOST_PROBES = 24
 
 @dataclass(frozen=True)
 class Behaviour:
-    """The size from which a send waits for its receive: the least size seen to wait is ``size``, the largest seen not to wait ``size - 1``
-    when ``exact``; ``low``..``high`` else. ``trials`` bisections gave ``agree`` times the same."""
+    """The size from which a send waits for its receive. When ``exact``, the smallest size seen to wait is ``size``, the largest seen not to
+    wait ``size - 1``; else it is within ``low``..``high``. Of ``trials`` bisections ``agree`` gave the same result."""
 
     size: int | None
     low: int
@@ -40,7 +40,7 @@ class Behaviour:
 
 
 def by_behaviour(rows: Sequence[tuple[int, int, bool]]) -> Behaviour:
-    """The limit from probes (round, size, whether the send completed alone). ``size`` None: every send did, or none."""
+    """The limit from probes (round, size, whether the send completed without a receive). ``size`` None: all sends did, or none."""
     limits: list[tuple[int, int]] = []
     for r in sorted({r for r, _, _ in rows}):
         mine = [(size, done) for at, size, done in rows if at == r]
@@ -58,9 +58,9 @@ def by_behaviour(rows: Sequence[tuple[int, int, bool]]) -> Behaviour:
 
 @dataclass(frozen=True)
 class Step:
-    """A change of the curve: ``size`` is the first size behind it, which lies in ``low``..``high``; ``step`` by what part of the time it
-    jumps there, ``chance`` how likely such a difference is between equal times (rank test). ``kind``: ``step``, or ``bend`` where only the
-    slope changes and no place can be told."""
+    """A change of the curve: ``size`` is the first size after it, known to lie in ``low``..``high``; ``step``: the relative jump of the
+    time there, ``chance``: the probability of such a difference between equal times (rank test). ``kind``: ``step``, or ``bend`` if only
+    the slope changes and its place cannot be determined."""
 
     size: int
     low: int
@@ -75,13 +75,13 @@ class Step:
 
 
 def spread(values: Sequence[float]) -> float:
-    """A standard deviation from the quartiles, that outliers do not move."""
+    """A standard deviation estimated from the quartiles, robust against outliers."""
     s = sorted(values)
     return (s[(3 * (len(s) - 1)) // 4] - s[(len(s) - 1) // 4]) / 1.349 if len(s) > 1 else 0.0
 
 
 def rank_test(a: Sequence[float], b: Sequence[float]) -> float:
-    """The chance that two samples of one distribution differ so (Mann-Whitney, two-sided)."""
+    """The probability of such a difference between two samples of one distribution (Mann-Whitney, two-sided)."""
     from scipy.stats import mannwhitneyu
 
     return float(mannwhitneyu(a, b, alternative="two-sided").pvalue) if len(a) > 1 and len(b) > 1 else 1.0
@@ -92,8 +92,8 @@ def _line(a: tuple[int, float], b: tuple[int, float], x: float) -> float:
 
 
 def candidates(sizes: Sequence[int], samples: Samples) -> list[int]:
-    """Indices i for which something may happen between ``sizes[i]`` and ``sizes[i + 1]``: the line through the two sizes before misses the
-    next one by more than noise and `LEAST_STEP`, and the line through the two sizes behind misses the one before."""
+    """Indices i of possible changes between ``sizes[i]`` and ``sizes[i + 1]``: the line through the two sizes before misses the next one by
+    more than noise and `LEAST_STEP`, and the line through the two sizes after misses the one before."""
     at = {s: median(samples[s]) for s in sizes}
     noise = {s: spread(samples[s]) / max(1, len(samples[s])) ** 0.5 for s in sizes}
     out = []
@@ -109,7 +109,7 @@ def candidates(sizes: Sequence[int], samples: Samples) -> list[int]:
 
 
 def find(measure: Measure, sizes: Sequence[int], samples: Samples) -> list[Step]:
-    """The steps of a curve of which ``samples`` at ``sizes`` (rising) are known, each narrowed by bisection with ``measure``."""
+    """The steps of a curve, given its ``samples`` at ascending ``sizes``, each narrowed down by bisection with ``measure``."""
     open_: dict[int, tuple[int, int]] = {i: (sizes[i], sizes[i + 1]) for i in candidates(sizes, samples)}
     done: dict[int, Step] = {}
     last: dict[int, Samples] = {}
@@ -131,7 +131,7 @@ def find(measure: Measure, sizes: Sequence[int], samples: Samples) -> list[Step]
                 del open_[i]
                 continue
             goes_left = abs(here - left) < abs(here - right)
-            # Compared with what either line would make of the middle, a sample that belongs to neither tells nothing.
+            # A sample that is close to neither line's value at the middle is inconclusive.
             other = (
                 [v - median(seen[low]) + left for v in seen[low]] if not goes_left else [v - median(seen[high]) + right for v in seen[high]]
             )
@@ -156,9 +156,9 @@ def _step(i: int, low: int, high: int, sizes: Sequence[int], seen: Samples) -> S
 
 
 def _apart(steps: list[Step]) -> list[Step]:
-    """Neighbouring intervals that found the same place are one."""
+    """Merge neighbouring intervals that found the same place."""
     sure = [s for s in steps if s.kind == "step"]
-    # A bend beside a step is what the step does to its neighbours; one between two neighbouring sizes is nothing at all.
+    # A bend beside a step is the step's effect on its neighbours; one between two neighbouring sizes is not significant.
     bends = [s for s in steps if s.kind == "bend" and s.high > s.low and not any(s.low - 2 <= t.size <= s.high + 2 for t in sure)]
     out: list[Step] = []
     for step in bends:

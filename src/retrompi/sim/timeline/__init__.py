@@ -1,10 +1,10 @@
-"""The timeline of a simulated run: states of every process, MPI calls of the ranks, messages with the processes they passed.
+"""The timeline of a simulated run: states of every process, MPI calls of the ranks, messages with the processes on their path.
 
     result = simulate.run(Question("wmpi", "nt-pair", Replay(trace)), Observe(timeline=Request()))
     result.timeline.processes[0].totals["copy"]         # picoseconds
     write(result.timeline, "run.html")                  # .html, .otf2, .paje, .json or .csv
 
-Times are whole picoseconds since the start of the run. Beyond a limit the engine samples (`Timeline.notes` says how); the sums of each
+Times are whole picoseconds since the start of the run. Beyond a limit the engine samples (`Timeline.notes` says how); the totals of each
 process's states and the traffic between ranks are always those of the whole run.
 """
 
@@ -21,15 +21,18 @@ from retrompi.base.units import PS, format_time
 __all__ = ["LIMIT", "PS", "STORED", "Calls", "Messages", "Process", "Request", "Timeline", "Traffic", "call_name"]
 
 LIMIT = 200_000
-"""States, calls and messages of a run that are kept, each."""
+"""Maximum number of states, of calls and of messages recorded."""
 STORED = 4_000
-"""The same for what is kept with a run in the store."""
+"""The same for a timeline in the store."""
 _FIRST_RESOLUTION = 1024
 
 
 @dataclass(frozen=True)
 class Request:
-    """That a timeline is wanted: how many states, calls and messages at most, and of which stretch of simulated seconds."""
+    """A request for a timeline: the maximum number of states, of calls and of messages, and the interval in simulated seconds.
+
+    Raises UsageError for an empty one.
+    """
 
     limit: int = LIMIT
     from_s: float = 0.0
@@ -46,7 +49,7 @@ class Request:
 class Process:
     """A rank, proxy or daemon. State i lasts from ``begin[i]`` to the next one's begin, the last one to ``end``; all in picoseconds.
 
-    ``merged[i]``: stands for several that were shorter than the resolution. ``totals``: state -> picoseconds in the whole run.
+    ``merged[i]``: combines several that were shorter than the resolution. ``totals``: state -> picoseconds in the whole run.
     """
 
     name: str
@@ -59,7 +62,7 @@ class Process:
     totals: dict[str, int]
 
     def states(self) -> Iterator[tuple[int, int, int, int]]:
-        """(begin, end, state, merged) in order of time."""
+        """(begin, end, state, merged) in chronological order."""
         n = len(self.begin)
         for i in range(n):
             yield self.begin[i], self.begin[i + 1] if i + 1 < n else self.end, self.state[i], self.merged[i]
@@ -67,7 +70,7 @@ class Process:
 
 @dataclass
 class Calls:
-    """Calls of the ranks, by rank and then by time; ``open``: it had not returned when the run ended."""
+    """Calls of the ranks, by rank and then by time; ``open``: not returned when the run ended."""
 
     rank: Sequence[int]
     line: Sequence[int]
@@ -86,10 +89,10 @@ class Calls:
 
 @dataclass
 class Messages:
-    """Messages in the order in which they were sent; ``received`` is -1 where the run ended first.
+    """Messages in the order in which they were sent; ``received`` is -1 if the run ended before.
 
-    ``context``: twice the communicator's place in `Timeline.comms`, plus one within a collective. ``hops[i]`` of ``hop_process``
-    (place in `Timeline.processes`), ``hop_in`` (first packet in) and ``hop_out`` (last packet on, -1: not yet) belong to message i.
+    ``context``: twice the index of the communicator in `Timeline.comms`, plus one within a collective. Message i has ``hops[i]`` entries
+    in ``hop_process`` (index in `Timeline.processes`), ``hop_in`` (first packet arrived) and ``hop_out`` (last packet left, -1: not yet).
     """
 
     source: Sequence[int]
@@ -119,7 +122,7 @@ class Messages:
 
 @dataclass(frozen=True)
 class Traffic:
-    """All traffic of a run from one rank to another: the program's messages, those that collectives made, one-sided transfers."""
+    """All traffic of a run from one rank to another: messages of the program, of collectives, and one-sided."""
 
     source: int
     destination: int
@@ -133,7 +136,7 @@ class Traffic:
 
 @dataclass
 class Timeline:
-    """See the module. ``files``: the trace file of each rank; ``comms``: (identity, ranks, ranks of the other side) of communicators."""
+    """``files``: the trace file of each rank; ``comms``: (identity, ranks, ranks of the other side) of communicators."""
 
     states: list[str]
     ops: list[str]
@@ -153,7 +156,7 @@ class Timeline:
     from_s: float = 0.0
     until_s: float | None = None
     about: dict[str, Any] = field(default_factory=dict)
-    """What was run: model, platform, mode, trace, outcome, as far as known."""
+    """The run: model, platform, mode, trace, outcome, as far as known."""
 
     @property
     def ranks(self) -> int:
@@ -161,16 +164,16 @@ class Timeline:
 
     @property
     def sampled(self) -> bool:
-        """Whether something was left out or put together."""
+        """Whether records were omitted or merged."""
         return self.resolution > 0 or self.every_call > 1 or self.every_message > 1
 
     def process_of(self) -> list[int]:
-        """The place in ``processes`` of each rank."""
+        """The index in ``processes`` of each rank."""
         places = {p.name: i for i, p in enumerate(self.processes)}
         return [places[f"rank {r}"] for r in range(self.ranks)]
 
     def notes(self) -> list[str]:
-        """How the run was sampled, in sentences; empty when all of it is here."""
+        """How the run was sampled, as sentences; empty if it is complete."""
         out = []
         if self.from_s > 0 or self.until_s is not None:
             until = "the end" if self.until_s is None else format_time(self.until_s)
@@ -188,7 +191,7 @@ class Timeline:
 
     @staticmethod
     def from_engine(told: Mapping[str, Any], files: Sequence[str], end: int, wanted: Request, about: Mapping[str, Any]) -> Timeline:
-        """From what the engine returns."""
+        """From the record ``told`` returned by the engine; ``end`` in ps."""
         states = list(told["states"])
         processes = []
         for p in told["processes"]:
@@ -217,7 +220,7 @@ class Timeline:
 
     @staticmethod
     def from_row(row: Mapping[str, Any]) -> Timeline:
-        """What `row` made."""
+        """The inverse of `row`."""
         plain = {k: v for k, v in row.items() if k not in ("processes", "calls", "messages", "traffic", "comms")}
         return Timeline(
             **plain,
@@ -229,7 +232,7 @@ class Timeline:
         )
 
     def thinned(self, states: int, calls: int | None = None, messages: int | None = None) -> Timeline:
-        """A copy with at most so many states, calls and messages (about: each process keeps one state), sampled as the engine samples."""
+        """A copy with about that many states, calls and messages at most (each process keeps one state), as the engine samples."""
         calls, messages = states if calls is None else calls, states if messages is None else messages
         out = Timeline(**vars(self))
         while sum(len(p.begin) for p in out.processes) > max(states, len(out.processes)):
@@ -260,7 +263,7 @@ _MESSAGE_TYPES = {"rendezvous": "b", "bytes": "q", "sent": "q", "received": "q",
 
 
 def call_name(op: str, peer: int, tag: int, size: int) -> str:
-    """A call for a reader: ``recv from 1 tag 5, 1024 B``."""
+    """A call as text: ``recv from 1 tag 5, 1024 B``."""
     if op in ("compute", "sleep", "kernel", "init", "finalize") or peer == -1:
         return op
     lower = op.lower()
@@ -289,7 +292,7 @@ def _column(kind: str, data: bytes) -> array[int]:
 
 
 def _coarser(p: Process, resolution: int) -> Process:
-    """The engine's rule: runs of states shorter than the resolution become one, which looks like the one that took longest in it."""
+    """The engine's rule: consecutive states shorter than the resolution are merged into the one with the largest share."""
     begin: list[int] = []
     state: list[int] = []
     merged: list[int] = []

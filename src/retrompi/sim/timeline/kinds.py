@@ -1,4 +1,4 @@
-"""The engine's states by kind, with the sign and colour that every drawing of a timeline gives them."""
+"""The engine's states by kind, with the hatching and colour used in every timeline chart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = (
     ("ready, the processor is busy", "#777777", "", ("queueing",)),
     ("nothing to do", "#DDDDDD", "", ("wait: nothing to do",)),
 )
-"""Name in the legend, colour (Okabe and Ito), hatching, the engine's states: two signs, so that no reader depends on colour alone."""
+"""Name in the legend, colour (Okabe and Ito), hatching, the engine's states; hatching so that colour is not the only cue."""
 
 
 def colour_of(state: str) -> str:

@@ -1,4 +1,4 @@
-// Calls with counts (twice: counted.h), barriers, windows, and what is refused.
+// Calls with counts (compiled twice, see counted.h), barriers, windows, and calls the recorder refuses.
 #include "recorder.h"
 
 // "PEER TAG COUNT TYPE"
@@ -7,7 +7,7 @@ static char *point(char *p, int peer_rank, int tag, int64_t count, MPI_Datatype 
   return num(num(num(num(p, peer_rank), tag), d.count), d.code);
 }
 
-// A call that returns a request: `lasting` ones are started later.
+// A call that returns a request: `lasting` (persistent) ones are started later.
 static void posted(Rank *r, const char *action, Comm *c, ReqKind kind, int peer_rank, int tag, int64_t count, MPI_Datatype type, MPI_Request *request,
                    bool lasting) {
   Req *const q = add_request(r, request, kind, c, peer_rank, tag);
@@ -105,7 +105,7 @@ DEFINE(Ibarrier, (MPI_Comm comm, MPI_Request *request)) {
 
 Win *window_of(Rank *r, MPI_Win handle) {
   Win *w = map_get(&r->windows, KEY(handle));
-  if (w == NULL) {  // its making was not seen
+  if (w == NULL) {  // its creation was not recorded
     unsupported(r, "foreign_comm");
     if ((w = calloc(1, sizeof *w)) == NULL) abort();
     w->id = 1;
@@ -191,7 +191,7 @@ DEFINE(Win_lock, (int kind, int to, int assert_, MPI_Win win)) {
   return leave(r, rc);
 }
 
-// An epoch with nobody is no epoch: the format has no empty group.
+// An epoch with an empty group is no epoch: the format has no empty group.
 static bool epoch(Rank *r, const char *action, MPI_Group group, const Win *w) {
   int n = 0;
   int *const members = ranks_of_group(r, group, &n);
@@ -251,7 +251,7 @@ DEFINE(Fetch_and_op, (const void *buf, void *result, MPI_Datatype type, int to, 
   return leave(r, rc);
 }
 
-#ifdef RECORD_SMPI  // its header has these two without const
+#ifdef RECORD_SMPI  // smpi.h declares these two without const
 #define CONST
 #else
 #define CONST const
@@ -264,7 +264,7 @@ DEFINE(Compare_and_swap, (const void *buf, CONST void *with, void *result, MPI_D
   return leave(r, rc);
 }
 
-// --- refused ----------------------------------------------------------------------------------------------------------------
+// --- refused calls ----------------------------------------------------------------------------------------------------------
 
 #define REFUSED(name, action, params, args) \
   DEFINE(name, params) {                    \

@@ -1,4 +1,4 @@
-// Communicators and topologies: who is in them, under an identity that all members know.
+// Communicators and topologies: their members, under an identifier that all members agree on.
 #include "recorder.h"
 
 #ifndef RECORD_SMPI
@@ -6,11 +6,11 @@ USE(Bcast)
 USE(Allreduce)
 #endif
 
-// --- identities -------------------------------------------------------------------------------------------------------------
+// --- identifiers ------------------------------------------------------------------------------------------------------------
 
 #ifdef RECORD_SMPI
-// All ranks live in this process: the first member to arrive at the n-th object made from a parent numbers it. No message is
-// simulated for it.
+// Under SMPI all ranks live in this process: the first member to arrive at the n-th object made from a parent numbers it, without
+// simulating a message.
 static struct { int kind, parent, sequence, leader, id; } * made;
 static int made_count, made_room, numbered[2];
 
@@ -38,7 +38,7 @@ int agree(Rank *r, Comm *parent, MPI_Comm over, int kind, int leader) {
 #ifdef RECORD_SMPI
   (void)over;
   int sequence;
-  if (kind >= KIND_GROUP) {  // not all members of the parent take part: counted by whom it is made with
+  if (kind >= KIND_GROUP) {  // not all members of the parent take part: counted per group of participants
     const uint64_t key = ((uint64_t)(uint32_t)parent->id << 32 | (uint32_t)leader) * 4 + (uint64_t)kind / 2;
     int *const counter = map_get(&r->counters, key);
     int *const mine = counter != NULL ? counter : calloc(1, sizeof(int));
@@ -49,7 +49,7 @@ int agree(Rank *r, Comm *parent, MPI_Comm over, int kind, int leader) {
   }
   return look_up(kind, parent->id, sequence, leader);
 #else
-  // The leader's own count of what it led, interleaved with those of the other ranks.
+  // The leader's own count of the objects it led, interleaved with those of the other ranks.
   int *const mine = kind == KIND_WIN ? &r->made_windows : &r->made_comms;
   int64_t id = 0;
   const bool lead = leader == r->world;
@@ -62,7 +62,7 @@ int agree(Rank *r, Comm *parent, MPI_Comm over, int kind, int leader) {
     REAL(Bcast, (&mine32, 1, MPI_INT, 0, over));
     return mine32;
   }
-  // A reduction over an intercommunicator gives each side the other's result: what comes back of what came is one's own.
+  // A reduction over an intercommunicator gives each side the other side's result: reducing twice returns one's own.
   int theirs = 0, ours = 0;
   REAL(Allreduce, (&mine32, &theirs, 1, MPI_INT, MPI_MAX, over));
   REAL(Allreduce, (&theirs, &ours, 1, MPI_INT, MPI_MAX, over));
@@ -74,7 +74,7 @@ int agree(Rank *r, Comm *parent, MPI_Comm over, int kind, int leader) {
 
 static void describe_topology(Comm *c, MPI_Comm handle) {
 #ifdef RECORD_SMPI
-  (void)c, (void)handle;  // it has no collectives between neighbours, and MPI_Topo_test ends its simulation
+  (void)c, (void)handle;  // SMPI has no neighbourhood collectives, and MPI_Topo_test ends its simulation
 #else
   int kind = MPI_UNDEFINED;
   if (c->inter || PMPI_Topo_test(handle, &kind) != MPI_SUCCESS) return;
@@ -130,7 +130,7 @@ static void enlist(Rank *r, MPI_Comm handle, Comm *c) {
 
 char *of_comm(char *p, const Comm *c) { return c->id == 0 ? p : ATTR(p, "comm", c->id); }
 
-// A communicator met for the first time: MPI_COMM_SELF, another handle of the world, or one whose making was not seen.
+// A communicator met for the first time: MPI_COMM_SELF, another handle of the world, or one whose creation was not recorded.
 static Comm *meet(Rank *r, MPI_Comm handle) {
   int same = MPI_UNEQUAL, inter = 0;
   PMPI_Comm_test_inter(handle, &inter);
@@ -171,7 +171,7 @@ void release_comm(Comm *c) {
   free(c);
 }
 
-// A communicator that all members of `parent` made together, or (MPI_COMM_NULL) did without this rank.
+// A communicator that all members of `parent` made together; MPI_COMM_NULL where this rank is not a member.
 static Comm *made_from(Rank *r, const char *action, Comm *parent, MPI_Comm handle, int kind) {
   if (handle == MPI_COMM_NULL) {
 #ifdef RECORD_SMPI
@@ -196,7 +196,7 @@ static void intra_line(Rank *r, const char *action, const Comm *parent, const Co
   end_line(r, of_comm(p, parent));
 }
 
-// Split, dup, create. Of an intercommunicator only the duplicate is in the format.
+// Split, dup, create. Of an intercommunicator the format has only the duplicate.
 static int derived(Rank *r, const char *action, MPI_Comm parent_handle, MPI_Comm handle, bool whole) {
   Comm *const parent = comm_of(r, parent_handle);
   if (parent->inter && !whole) unsupported(r, "intercomm_split");
@@ -243,8 +243,8 @@ DEFINE(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ma
   return leave(r, MPI_SUCCESS);
 }
 
-// The new communicator is not usable before its request is complete, so its identity is computed, not agreed: all members count
-// the duplicates of the parent alike. Identities from 2^30 up are kept for these.
+// The new communicator is not usable before its request is complete, so its identifier is computed rather than agreed on: all members
+// count the duplicates of the parent alike. Identifiers from 2^30 up are reserved for these.
 static int duplicate_later(Rank *r, MPI_Comm comm, MPI_Comm handle, MPI_Request *request) {
   Comm *const parent = comm_of(r, comm);
   Comm *const c = calloc(1, sizeof *c);
@@ -286,7 +286,7 @@ DEFINE(Intercomm_create, (MPI_Comm local, int local_leader, MPI_Comm peers, int 
   Comm *const parent = comm_of(r, local);
   Comm *const c = describe(r, *made);
 #ifdef RECORD_SMPI
-  // By the pair of first ranks, the same on both sides.
+  // By the pair of first ranks, which is the same on both sides.
   const int low = c->world[0] < c->remote[0] ? c->world[0] : c->remote[0];
   const int high = c->world[0] < c->remote[0] ? c->remote[0] : c->world[0];
   Comm pair = {.id = high};
@@ -338,7 +338,7 @@ DEFINE(Comm_disconnect, (MPI_Comm * comm)) {
 }
 
 #ifdef RECORD_SMPI
-// Alone among its Fortran functions this one does not call the one of C.
+// The only one of these Fortran functions that does not call its C counterpart.
 API void mpi_comm_free_(int *comm, int *error);
 void mpi_comm_free_(int *comm, int *error) {
   static void (*next)(int *, int *);
@@ -355,8 +355,8 @@ void mpi_comm_free_(int *comm, int *error) {
 
 // --- topologies -------------------------------------------------------------------------------------------------------------
 
-// `keep`: which dimensions of `parent_handle` the new one has; NULL: it has its own. They are not read from the part itself: SMPI
-// tells them wrong there.
+// `keep`: which dimensions of `parent_handle` the new one has; NULL: it has its own. They are not read from the sub-grid itself: SMPI
+// reports them wrongly there.
 static int cartesian(Rank *r, MPI_Comm parent_handle, MPI_Comm handle, const int *keep) {
   Comm *const parent = comm_of(r, parent_handle);
   Comm *const c = made_from(r, "cart_create", parent, handle, KIND_COMM);

@@ -1,4 +1,4 @@
-// State of a rank, its clock, its file, and the calls that begin and end a program.
+// Per-rank state, clock and trace file, and the calls that begin and end a program.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #ifdef RECORD_SMPI
 #include <simgrid/actor.h>
 
-// SMPI's measuring of the program's own computation, which ends where a call begins.
+// SMPI's own measurement of the program's computation, which stops where a call begins.
 void smpi_bench_begin(void);
 void smpi_bench_end(void);
 #endif
@@ -26,14 +26,14 @@ void smpi_bench_end(void);
 #define PAGE ((size_t)4096)
 
 static enum { CLOCK_CPU, CLOCK_WALL, CLOCK_INSTRUCTIONS, CLOCK_CYCLES } clock_kind;
-static double rate = 1e9;  // flop/s; of the counters: flop an event
+static double rate = 1e9;  // flop/s; for hardware counters: flop per event
 static int64_t threshold = 1000;
 static int perf_fd = -1;
 
-// --- which rank is it -------------------------------------------------------------------------------------------------------
+// --- identifying the rank ---------------------------------------------------------------------------------------------------
 
 #ifdef RECORD_SMPI
-// Ranks are actors of one process that take turns.
+// Under SMPI ranks are actors of one process that take turns.
 static Rank **ranks;
 static long ranks_known;
 
@@ -128,9 +128,9 @@ static const char *clock_name(void) {
   return names[clock_kind];
 }
 
-// --- the file ---------------------------------------------------------------------------------------------------------------
+// --- the trace file ---------------------------------------------------------------------------------------------------------
 
-// A shared mapping of the file: what is written there outlives the process, however it ends.
+// A shared mapping of the file: what is written there survives the process, however it ends.
 static bool map_window(Rank *r, size_t room) {
   uint64_t offset = r->base;
   if (r->map != NULL) {
@@ -141,7 +141,7 @@ static bool map_window(Rank *r, size_t room) {
   const uint64_t first = offset & ~(uint64_t)(PAGE - 1);
   size_t length = (size_t)(offset - first) + room + WINDOW;
   length = (length + PAGE - 1) & ~(PAGE - 1);
-  // Reserved, since a store into a hole of a full disk would kill the program.
+  // Allocated in advance, since a store into a hole on a full disk would kill the program.
   if (posix_fallocate(r->fd, (off_t)first, (off_t)length) != 0) return false;
   char *p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, (off_t)first);
   if (p == MAP_FAILED) return false;
@@ -153,7 +153,7 @@ static bool map_window(Rank *r, size_t room) {
   return true;
 }
 
-static char drop[ROOM * 4];  // where lines go when the disk is full
+static char drop[ROOM * 4];  // lines go here when the disk is full
 
 static char *reserve(Rank *r, size_t room) {
   if (UNLIKELY((size_t)(r->end - r->at) < room) && !map_window(r, room)) {
@@ -178,7 +178,7 @@ char *digits(char *p, int64_t value) {
   return p;
 }
 
-// A number of at most three decimals.
+// A number with at most three decimals.
 static char *decimal(char *p, double value) {
   const int64_t whole = (int64_t)value;
   int64_t rest = (int64_t)((value - (double)whole) * 1000 + 0.5);
@@ -199,7 +199,7 @@ static char *amount(char *p, int64_t ticks) {
   return rate == 1e9 ? digits(p, ticks) : decimal(p, (double)ticks * (rate * 1e-9));
 }
 
-// The computation since the last call as a line.
+// Writes the computation since the last call as a line.
 static char *burst(Rank *r, char *p) {
   p = text(digits(p, r->world), " compute ");
   p = amount(p, r->pending);
@@ -209,7 +209,7 @@ static char *burst(Rank *r, char *p) {
   return p;
 }
 
-// The text of a line that no longer fits anywhere is lost with it: `room` says how long a line may become.
+// A line that does not fit is lost entirely: `room` is an upper bound on its length.
 char *line(Rank *r, const char *action, size_t room) {
   char *p = r->silent ? NULL : reserve(r, room + ROOM);
   if (UNLIKELY(p == NULL)) return room + ROOM <= sizeof drop ? drop : scratch(r, 3, room + ROOM);
@@ -237,7 +237,7 @@ void comment(Rank *r, const char *what) {
   r->state->written = r->base + (uint64_t)(p - r->map);
 }
 
-// A call that a replay must refuse: the line says so at its place.
+// A call that a replay must refuse: a line at its place says so.
 void unsupported(Rank *r, const char *action) {
   r->state->unsupported++;
   end_line(r, line(r, action, 0));
@@ -245,7 +245,7 @@ void unsupported(Rank *r, const char *action) {
 
 // --- a call -----------------------------------------------------------------------------------------------------------------
 
-// The computation up to here is told now, not with the next line.
+// Writes the computation up to here now instead of before the next line.
 static void tell_burst(Rank *r) {
   char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, ROOM);
   if (p == NULL) return;
@@ -257,7 +257,7 @@ static void tell_burst(Rank *r) {
 static bool calibrating;  // the recorder measures itself
 
 #ifdef RECORD_SMPI
-// Online at a runtime's costs (retrompi/smpi) the computation that the trace says is the one that is simulated, at the same place.
+// With SMPI online at a runtime's costs (retrompi/smpi), the computation written to the trace is what is simulated, at the same place.
 static void tell_computation(Rank *r, int64_t least) {
   static void (*simulate)(double);
   static bool looked;
@@ -266,14 +266,14 @@ static void tell_computation(Rank *r, int64_t least) {
     *(void **)&simulate = dlsym(RTLD_DEFAULT, "retrompi_smpi_compute");
   }
   if (simulate == NULL) return;
-  // Nothing is due most of the time, but from the first call on nobody else measures.
+  // Usually nothing is pending, but from the first call on the recorder is the only one that measures computation.
   const bool due = r->pending >= least && r->pending > 0;
   simulate(!due ? 0.0 : (double)r->pending * (clock_kind >= CLOCK_INSTRUCTIONS ? rate : rate * 1e-9));
   if (due) tell_burst(r);
 }
 #endif
 
-// `least`: ticks of computation that are told before the call, not with a later one.
+// `least`: ticks of computation from which it is written before the call rather than carried over to a later one.
 static Rank *enter_after(int64_t least) {
   Rank *r = self();
   if (UNLIKELY(r == NULL || !r->on)) return NULL;
@@ -282,7 +282,7 @@ static Rank *enter_after(int64_t least) {
     return NULL;
   }
   if (UNLIKELY(__atomic_exchange_n(&r->inside, 1, __ATOMIC_ACQUIRE) != 0)) {
-    if (r->state->threads < 2) r->state->threads = 2;  // two threads at once: which of them came first cannot be said
+    if (r->state->threads < 2) r->state->threads = 2;  // two threads in MPI at once: their order cannot be determined
     return NULL;
   }
   IN_CALL(r) = true;
@@ -293,7 +293,7 @@ static Rank *enter_after(int64_t least) {
     if (LAST(r) == 0) LAST(r) = t;  // what a thread did before its first call is unknown
   }
   const int64_t busy = t - LAST(r) - r->gap;
-  // What is taken off is the middle of empty bursts: one below it makes up for one above it, but no run of quick ones for computation.
+  // The median cost of empty bursts is subtracted: a burst below it offsets one above it, but a run of fast ones does not offset computation.
   r->pending += busy;
   if (UNLIKELY(r->pending < -r->gap)) r->pending = -r->gap;
 #ifdef RECORD_SMPI
@@ -303,8 +303,8 @@ static Rank *enter_after(int64_t least) {
 #endif
   if (UNLIKELY(r->profile != NULL)) {
 #ifdef RECORD_SMPI
-    smpi_bench_end();    // the simulated clock is to be that of the call, with what was computed before it,
-    smpi_bench_begin();  // and what is done here is not the program's
+    smpi_bench_end();    // the simulated clock must show the call's time, including the computation before it,
+    smpi_bench_begin();  // and what the recorder does here is not the program's
 #endif
     r->call = NULL;
     r->size = 0;
@@ -360,8 +360,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// What the clock shows between the end of one call and the beginning of the next when the program does nothing: the recorder's
-// own share, taken off every burst. And what a recorded call costs in all, for the header.
+// The clock's increment between the end of one call and the beginning of the next when the program does nothing: the recorder's own
+// overhead, subtracted from every burst. Also the total cost of a recorded call, for the header.
 static void calibrate(Rank *r) {
   enum { BATCHES = 8, TIMES = 64 };
   int64_t empty[BATCHES * TIMES];
@@ -371,7 +371,7 @@ static void calibrate(Rank *r) {
   int64_t call = INT64_MAX;
   r->on = calibrating = true;
   r->gap = 0;
-  for (int batch = 0; batch < BATCHES; batch++) {  // the quickest: others had the processor taken from them
+  for (int batch = 0; batch < BATCHES; batch++) {  // the fastest batch: others were preempted
     struct timespec t0, t1;
     clock_gettime(CLOCK_MONOTONIC, &t0);
     for (int i = 0; i < TIMES; i++) {
@@ -440,7 +440,7 @@ static void header(Rank *r, const char *how) {
   }
 }
 
-// The program's own children need no recorder.
+// Child processes of the program need no recorder.
 static void stop_inheriting(void) {
 #ifndef RECORD_SMPI
   Dl_info info;
@@ -468,7 +468,7 @@ void setup(const char *how) {
   if (folder == NULL) return;
 #ifndef RECORD_SMPI
   MPI_Comm parent = MPI_COMM_NULL;
-  if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL) return;  // spawned: another world
+  if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL) return;  // spawned: a different MPI_COMM_WORLD
 #endif
   Rank *r = new_self();
   if (r->on) return;
@@ -514,7 +514,7 @@ void finish(Rank *r, int phase) {
     const uint64_t length = r->state->written;
     munmap(r->map, r->mapped);
     r->map = NULL;
-    if (ftruncate(r->fd, (off_t)length) != 0) r->state->failed_calls++;  // the reader cuts the zeros
+    if (ftruncate(r->fd, (off_t)length) != 0) r->state->failed_calls++;  // the reader strips the trailing zeros
     close(r->fd);
   }
   r->on = false;
@@ -566,23 +566,23 @@ DEFINE(Abort, (MPI_Comm comm, int code)) {
 
 API int MPI_Pcontrol(const int level, ...) __attribute__((alias("PMPI_Pcontrol")));
 API int PMPI_Pcontrol(const int level, ...) {
-  Rank *const r = enter_after(1);  // however short it was: what is computed in a section is not to be found in the next one
+  Rank *const r = enter_after(1);  // even a short burst is written: computation in one section must not show up in the next
   if (r == NULL) return MPI_SUCCESS;
   char row[48];
   snprintf(row, sizeof row, "mark pcontrol %d", level);
   tell_burst(r);
   comment(r, row);
   if (r->profile != NULL) profile_section(r->profile, level, r->began);
-  // What a library makes of it is a profiler's affair, and this is the profiler.
+  // The meaning of MPI_Pcontrol is left to the profiler, which is this library.
   return leave(r, MPI_SUCCESS);
 }
 
 #ifdef RECORD_SMPI
-// Fortran's has no error argument (MPI-3.1, 14.2.1); SMPI 3.32 writes to one all the same, wherever that points.
+// The Fortran binding has no error argument (MPI-3.1, 14.2.1); SMPI 3.32 writes to one all the same, wherever that points.
 API void mpi_pcontrol_(const int *level) { PMPI_Pcontrol(*level); }
 #endif
 
-// --- sleeping is not computing ----------------------------------------------------------------------------------------------
+// --- sleep is not computation -----------------------------------------------------------------------------------------------
 
 static bool sleeping(Rank **r) {
   *r = self();
@@ -597,7 +597,7 @@ static void slept(Rank *r, double seconds) {
     end_line(r, text(line(r, "sleep", 0), number));
   }
   leave(r, 0);
-  r->state->calls--;  // of MPI
+  r->state->calls--;  // not an MPI call
 }
 
 #define NEXT(type, name, params) \
@@ -639,7 +639,7 @@ API int SLEEPER(nanosleep)(const struct timespec *t, struct timespec *rest) {
 }
 
 #ifdef RECORD_SMPI
-// Reading the simulated clock may let other ranks run: not this rank's computation.
+// Reading the simulated clock may let other ranks run: that is not this rank's computation.
 API int smpi_gettimeofday(struct timeval *tv, struct timezone *tz) {
   NEXT(int, "smpi_gettimeofday", (struct timeval *, struct timezone *));
   Rank *r = enter();

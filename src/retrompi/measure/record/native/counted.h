@@ -1,5 +1,5 @@
 // The calls that have counts. Included twice: with int counts, and with those of the MPI_*_c functions of MPI-4.
-// X(name): the function's name. COUNT: its counts. DISP: its displacements.
+// X(name): the function's name. COUNT: the type of counts. DISP: the type of displacements.
 
 // --- point-to-point ---------------------------------------------------------------------------------------------------------
 
@@ -105,8 +105,8 @@ DEFINE(X(Imrecv), (void *buf, COUNT n, MPI_Datatype type, MPI_Message *message, 
 }
 
 // --- collectives ------------------------------------------------------------------------------------------------------------
-// Each has a blocking form and one with a request: BOTH makes them from the parameters, the arguments and the fields of the line.
-// The last sees r, c (the communicator), p (the line so far), n (the other side's number of ranks); it moves p.
+// Each has a blocking form and one with a request: BOTH generates them from the parameters, the arguments and the fields of the line.
+// The last sees r, c (the communicator), p (the line so far), n (the other side's number of ranks); it advances p.
 
 #define BOTH(name, iname, action, params, args, room, ...)                        \
   DEFINE(X(name), (UNPACK params, MPI_Comm comm)) {                               \
@@ -157,7 +157,7 @@ REDUCTION(Exscan, Iexscan, "exscan")
 REDUCTION(Reduce_scatter_block, Ireduce_scatter_block, "reducescatterblock")
 #undef REDUCTION
 
-// The counts name the parts of all ranks of the own group; between groups their sum is what crosses.
+// The counts cover the parts of all ranks of the local group; between groups their sum is what is transferred.
 BOTH(Reduce_scatter, Ireduce_scatter, "reducescatter", (const void *sbuf, void *rbuf, const COUNT cnts[], MPI_Datatype type, MPI_Op op),
      (sbuf, rbuf, cnts, type, op), c->size, {
        const Data one = data_of(1, type);
@@ -166,7 +166,7 @@ BOTH(Reduce_scatter, Ireduce_scatter, "reducescatter", (const void *sbuf, void *
        p = num(num(p, 0), one.code);
      })
 
-// Where the other side's arguments mean nothing, the own side's stand twice: no reader needs them, and SMPI drops a count of 0.
+// Where the other side's arguments are not significant, the local side's are repeated: no reader needs them, and SMPI drops a count of 0.
 BOTH(Gather, Igather, "gather", (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt, int root),
      (sbuf, sn, st, rbuf, rn, rt, root), 0, {
        const bool root_here = at_root(c, root);
@@ -313,7 +313,7 @@ ONE_SIDED(Get_accumulate, Rget_accumulate,
           (buf, n, type, result, rn, rt, to, at, tn, tt, op), rn, rt)
 #undef ONE_SIDED
 
-// --- files: counted, so that a reader refuses them with their size ----------------------------------------------------------
+// --- MPI-IO: counted, so that a reader refuses these calls with their number ---------------------------------------------------
 
 #define FILE_CALL(name, params, args) \
   DEFINE(X(name), params) {           \
@@ -386,7 +386,7 @@ BEGIN(File_read_at_all_begin, (MPI_File f, MPI_Offset o, void *buf, COUNT n, MPI
 BEGIN(File_write_at_all_begin, (MPI_File f, MPI_Offset o, const void *buf, COUNT n, MPI_Datatype type), (f, o, buf, n, type))
 #undef BEGIN
 
-// --- what the format has no words for ---------------------------------------------------------------------------------------
+// --- calls that the format cannot express -----------------------------------------------------------------------------------
 
 #ifdef HAVE_Isendrecv
 DEFINE(X(Isendrecv), (const void *sbuf, COUNT sn, MPI_Datatype st, int to, int stag, void *rbuf, COUNT rn, MPI_Datatype rt, int from, int rtag,

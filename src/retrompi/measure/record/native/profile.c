@@ -1,4 +1,4 @@
-// See profile.h. The file is read by retrompi/measure/launch/profile.py.
+// Implementation of profile.h. The file is read by retrompi/measure/launch/profile.py.
 #include "profile.h"
 
 #include <inttypes.h>
@@ -29,10 +29,10 @@ struct Profile {
   int rank, ranks;
   int64_t begin;
   struct rusage usage;
-  int label;  // of the open section, -1: none is
+  int label;  // of the open section; -1: none
   Section *sections;
   size_t sections_known, sections_room;
-  Row *rows;  // open addressing; name NULL: free
+  Row *rows;  // open addressing; name NULL: free slot
   size_t rows_known, rows_room;
 };
 
@@ -59,7 +59,7 @@ Profile *profile_begin(int rank, int ranks) {
   p->rank = rank;
   p->ranks = ranks;
   p->label = -1;
-  p->sections_room = 256;  // so that a section early on has no memory to wait for
+  p->sections_room = 256;  // allocated up front, so that an early section does not wait for memory
   p->sections = grown(NULL, p->sections_room * sizeof *p->sections);
   memset(p->sections, 0, p->sections_room * sizeof *p->sections);
   getrusage(RUSAGE_SELF, &p->usage);
@@ -84,7 +84,7 @@ void profile_section(Profile *p, int level, int64_t now) {
 #ifdef RECORD_SMPI
   s->begin = now;
 #else
-  s->begin = profile_clock();  // what was done here is not the section's
+  s->begin = profile_clock();  // the time spent in here does not belong to the section
 #endif
 }
 

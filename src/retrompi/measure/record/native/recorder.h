@@ -1,8 +1,8 @@
-// The recorder: an interposition library between a program and its MPI. One line of the trace extension
-// (docs/trace-format.md) a call, written when the call returns.
+// The recorder: an interposition library between a program and its MPI. It writes one line of the trace extension
+// (docs/trace-format.md) per call, when the call returns.
 //
 // A function MPI_X of the program arrives here as MPI_X or, from Fortran bindings that call the profiling interface, as PMPI_X; the
-// library's own is looked up as the next PMPI_X. What the library calls itself while it serves a call is not recorded.
+// library's own is looked up as the next PMPI_X. Calls that the library itself makes while serving a call are not recorded.
 #ifndef RETROMPI_RECORDER_H
 #define RETROMPI_RECORDER_H
 
@@ -19,25 +19,25 @@
 // Values of the trace format.
 enum { T_ANY_SOURCE = -555, T_ANY_TAG = -444, T_PROC_NULL = -666, T_ROOT = -777, T_BYTE = 6 };
 
-// A hash table from handles to records. One record may hang on another under the same handle (Req).
+// A hash table from handles to records. Records with the same handle are chained (Req).
 typedef struct {
   uint64_t *key;
   void **value;
   size_t slots, used;
 } Map;
 void *map_get(const Map *m, uint64_t key);
-void map_put(Map *m, uint64_t key, void *value);  // replaces
+void map_put(Map *m, uint64_t key, void *value);  // replaces an existing entry
 void map_remove(Map *m, uint64_t key);
 #define KEY(handle) ((uint64_t)(uintptr_t)(handle))
 
 typedef struct {
   int id;  // 0 MPI_COMM_WORLD; -1 unknown
   int size, me;
-  int *world;  // rank of the communicator -> rank of the world; NULL: the same
+  int *world;  // rank of the communicator -> world rank; NULL: identical
   bool inter;
   int remote_size;
-  int *remote;  // of the other side's group
-  int in, out;  // neighbours
+  int *remote;  // world ranks of the remote group
+  int in, out;  // neighbours in the topology
   int made;     // communicators and windows made from it so far
   int uses;     // requests that still need it
   bool freed;
@@ -49,10 +49,10 @@ typedef struct {
   bool posted, started;  // with a group that is not empty
 } Win;
 
-typedef enum { REQ_SEND, REQ_RECV, REQ_OTHER, REQ_SILENT } ReqKind;  // REQ_SILENT: has no line of its own
+typedef enum { REQ_SEND, REQ_RECV, REQ_OTHER, REQ_SILENT } ReqKind;  // REQ_SILENT: writes no line of its own
 typedef struct Req {
-  struct Req *next;    // under the same handle: libraries give one handle to all sends that are complete at once
-  MPI_Request *where;  // the program's variable, which tells such requests apart
+  struct Req *next;    // same handle: libraries use one handle for all sends that complete immediately
+  MPI_Request *where;  // the program's variable, which distinguishes such requests
   Comm *comm;
   int id, peer, tag;
   ReqKind kind;
@@ -60,15 +60,15 @@ typedef struct Req {
 } Req;
 
 typedef struct {
-  int source, tag;  // of the world
+  int source, tag;  // world rank
   Comm *comm;
 } Message;
 
-// What survives the process: a page of a file, mapped. The command line reads it (retrompi/measure/record/rank_state.py has the same layout).
+// State that survives the process: one mapped page of a file. Read by retrompi/measure/record/rank_state.py, which has the same layout.
 typedef struct {
   char magic[8];
-  uint64_t rank, ranks, written;  // bytes of the trace that are whole lines
-  uint64_t lines, calls, phase;   // phase: 1 recording, 2 finalized, 3 MPI_Abort, 4 stopped: no room
+  uint64_t rank, ranks, written;  // written: bytes of the trace in complete lines
+  uint64_t lines, calls, phase;   // phase: 1 recording, 2 finalized, 3 MPI_Abort, 4 stopped: disk full
   uint64_t cancels, unknown_requests, failed_calls, threads, unsupported;
   uint64_t overhead_ns, gap_ns, nested;
   char inside[64];  // the call that has not returned; empty between calls
@@ -76,18 +76,18 @@ typedef struct {
 
 typedef struct {
   bool on;
-  bool silent;       // no lines are wanted: a profile only
-  Profile *profile;  // NULL: none is wanted
-  const char *call;  // the profile's: the call, how many bytes it moves, and when it began
+  bool silent;       // no trace is wanted, only a profile
+  Profile *profile;  // NULL: no profile is wanted
+  const char *call;  // for the profile: the current call, how many bytes it moves, and when it began
   int64_t size, began;
   int world, ranks;
-  int inside;    // a thread is in a call
-  bool in_call;  // SMPI: this rank is
+  int inside;    // number of threads inside a call
+  bool in_call;  // SMPI: this rank is inside a call
   pthread_t owner;
   int64_t last, pending, gap;
-  char *at, *end, *map;  // the window of the file that is mapped
+  char *at, *end, *map;  // the mapped window of the file
   size_t mapped;
-  uint64_t base;  // of the window in the file
+  uint64_t base;  // offset of the window in the file
   int fd;
   State *state;
   Map comms, requests, windows, messages, counters;
@@ -110,7 +110,7 @@ void *next_function(const char *name);
   USE_I(name)                                                      \
   API int MPI_##name params __attribute__((alias("PMPI_" #name))); \
   API int PMPI_##name params
-// The library's own function, called with these arguments.
+// Calls the library's own function with these arguments.
 #define USE(name) USE_I(name)
 #define USE_I(name)                                                                             \
   static inline __typeof__(&MPI_##name) real_##name(void) {                                     \
@@ -123,7 +123,7 @@ void *next_function(const char *name);
 #define NAME_OF(name) NAME_OF_I(name)
 #define NAME_OF_I(name) "MPI_" #name
 
-// Most wrappers: the call, then its line unless it was nested, failed or outside of MPI_Init .. MPI_Finalize.
+// Most wrappers: the call, then its line unless the call was nested, failed or outside MPI_Init .. MPI_Finalize.
 #define CALL(name, args)       \
   Rank *r;                     \
   ENTER(r, NAME_OF(name));     \
@@ -142,7 +142,7 @@ Rank *enter(void);
     }                                                         \
   } while (0)
 int leave(Rank *r, int rc);
-// How many bytes a call moves, for the profile: what it sends, or takes where it has nothing to send (Action::bytes of the engine).
+// How many bytes a call moves, for the profile: what it sends, or receives where it sends nothing (Action::bytes of the engine).
 #define SIZE(r, out, in)                        \
   do {                                          \
     if (UNLIKELY((r)->profile != NULL)) {       \
@@ -158,7 +158,7 @@ void note_thread(Rank *r);
 
 // --- lines ------------------------------------------------------------------------------------------------------------------
 
-char *line(Rank *r, const char *action, size_t room);  // "RANK ACTION" with any computation before it
+char *line(Rank *r, const char *action, size_t room);  // "RANK ACTION", preceded by a line for any pending computation
 void end_line(Rank *r, char *p);
 void comment(Rank *r, const char *text);
 void unsupported(Rank *r, const char *action);
@@ -176,7 +176,7 @@ static inline char *num(char *p, int64_t value) {
 #define ATTR(p, name, value) digits(text((p), " " name "="), (value))
 char *of_comm(char *p, const Comm *c);
 char *group_text(char *p, const int *ranks, int n);  // " 0-3" or " 5,2,7"
-#define ROOM 320                                     // of everything in a line but lists
+#define ROOM 320                                     // for everything in a line except lists
 #define ROOM_EACH 24
 
 void *scratch(Rank *r, int which, size_t bytes);
@@ -195,8 +195,8 @@ int64_t bytes_of(int64_t count, MPI_Datatype type);
 void register_comms(Rank *r);
 Comm *comm_of(Rank *r, MPI_Comm handle);
 void release_comm(Comm *c);
-int agree(Rank *r, Comm *parent, MPI_Comm over, int kind, int leader);  // an identity all members of `over` know
-int *ranks_of_group(Rank *r, MPI_Group group, int *n);                  // of the world; free()
+int agree(Rank *r, Comm *parent, MPI_Comm over, int kind, int leader);  // an identifier that all members of `over` agree on
+int *ranks_of_group(Rank *r, MPI_Group group, int *n);                  // world ranks; the caller frees them
 static inline int peer(const Comm *c, int rank) {
   if (UNLIKELY(rank < 0)) return rank == MPI_ANY_SOURCE ? T_ANY_SOURCE : T_PROC_NULL;
   if (c->inter) return rank < c->remote_size ? c->remote[rank] : T_PROC_NULL;

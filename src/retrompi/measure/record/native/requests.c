@@ -1,4 +1,4 @@
-// Requests: which one a wait or a test was called with, which it completed, and what a wildcard matched.
+// Requests: which ones a wait or a test was called with, which of them it completed, and what a wildcard matched.
 #include "recorder.h"
 
 Req *add_request(Rank *r, MPI_Request *handle, ReqKind kind, Comm *c, int peer_rank, int tag) {
@@ -21,7 +21,7 @@ Req *add_request(Rank *r, MPI_Request *handle, ReqKind kind, Comm *c, int peer_r
   return q;
 }
 
-// The request behind a handle. Of several under one handle the one whose variable this is, else the oldest.
+// The request behind a handle. Among several with the same handle the one whose variable this is, else the oldest.
 Req *find_request(Rank *r, MPI_Request *where, MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL) return NULL;
   Req *const first = map_get(&r->requests, KEY(handle));
@@ -61,7 +61,7 @@ char *matched(char *p, const Comm *c, const MPI_Status *status) {
   return ATTR(p, "mtag", status->MPI_TAG);
 }
 
-// "SRC DST TAG", the key under which SMPI files it.
+// "SRC DST TAG", the key under which SMPI stores it.
 static char *key_of(char *p, const Rank *r, const Req *q) {
   if (q->kind == REQ_OTHER) return p;
   const bool receive = q->kind == REQ_RECV;
@@ -70,7 +70,7 @@ static char *key_of(char *p, const Rank *r, const Req *q) {
   return num(p, q->tag);
 }
 
-// MPI_Cancel worked: the line of the receive or send is taken out when the trace is put together, since it never took place.
+// MPI_Cancel succeeded: the line of the receive or send is removed when the trace is assembled, since it never took place.
 static void told_cancelled(Rank *r, const Req *q) {
   char row[48];
   *digits(text(row, "cancelled req="), q->id) = 0;
@@ -85,7 +85,7 @@ static bool was_cancelled(Rank *r, const Req *q, const MPI_Status *status) {
   return flag != 0;
 }
 
-// A request is complete: its record goes, or rests when it is persistent.
+// A request is complete: its record is freed, or becomes inactive when it is persistent.
 static void complete(Rank *r, MPI_Request handle, Req *q) {
   q->picked = false;
   if (q->persistent) {
@@ -128,7 +128,7 @@ static void tested(Rank *r, MPI_Request handle, Req *q, int flag, const MPI_Stat
   }
   if (!flag) return;
   if (keep)
-    q->seen = q->active;  // the trace has it complete; the wait to come has nothing left to wait for
+    q->seen = q->active;  // complete in the trace; the later wait has nothing left to wait for
   else
     complete(r, handle, q);
 }
@@ -160,13 +160,13 @@ DEFINE(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
   return leave(r, rc);
 }
 
-// --- several at once --------------------------------------------------------------------------------------------------------
+// --- several requests at once -----------------------------------------------------------------------------------------------
 
 typedef struct {
-  Req **of;              // beside the program's array; NULL: null, unknown or picked before
+  Req **of;              // parallel to the program's array; NULL: null, unknown or already matched
   MPI_Request *handles;  // as they were before the call
-  int n, loud;           // loud: have a line
-  bool status;           // is needed
+  int n, loud;           // loud: number of requests that have a line
+  bool status;           // a status is needed
 } Many;
 
 static Many look_at(Rank *r, int n, MPI_Request requests[]) {
@@ -179,7 +179,7 @@ static Many look_at(Rank *r, int n, MPI_Request requests[]) {
     Req *const q = find_request(r, &requests[i], requests[i]);
     m.of[i] = q;
     if (q == NULL) continue;
-    q->picked = true;  // so that the next of the same handle is another one
+    q->picked = true;  // so that the next use of the same handle finds another request
     m.loud += !silent(q);
     m.status |= needs_status(q);
   }
@@ -188,7 +188,7 @@ static Many look_at(Rank *r, int n, MPI_Request requests[]) {
   return m;
 }
 
-// The same before a call with a status each: they go somewhere of ours where the program does not want them and the line does.
+// The same before a call with an array of statuses: they go into a buffer of ours where the program ignores them and the line needs them.
 static Many looked_at(Rank *r, int n, MPI_Request requests[], MPI_Status **statuses) {
   Many m = {0};
   if (r == NULL) return m;
@@ -229,7 +229,7 @@ static char *matches(char *p, const Many *m, const int *which, int n, const MPI_
   return p;
 }
 
-// Requests that were cancelled are silent from here on; their comments come before the line.
+// Cancelled requests write no further lines; their comments precede the line.
 static void drop_cancelled(Rank *r, Many *m, const int *which, int n, const MPI_Status *statuses, bool by_place) {
   for (int k = 0; k < n; k++) {
     const int i = which != NULL ? which[k] : k;
@@ -287,7 +287,7 @@ DEFINE(Testall, (int n, MPI_Request requests[], int *flag, MPI_Status *statuses)
   return *flag ? all_complete(r, "testall", &m, statuses, true) : none_complete(r, "testall", &m);
 }
 
-// Some of them are complete: those at the places `which`; the k-th has the k-th status.
+// Some of them are complete: those at the indices `which`; the k-th has the k-th status.
 static int some_complete(Rank *r, const char *action, Many *m, const int *which, int n, const MPI_Status *statuses) {
   drop_cancelled(r, m, which, n, statuses, false);
   if (m->loud > 0) {
@@ -405,7 +405,7 @@ DEFINE(Request_free, (MPI_Request * request)) {
   if (rc != MPI_SUCCESS) return failed(r, rc);
   if (q != NULL) {
     if (q->kind == REQ_RECV && q->cancelled && !q->persistent)
-      told_cancelled(r, q);  // nobody will learn whether it was too late
+      told_cancelled(r, q);  // whether the cancellation came too late can no longer be determined
     else if (q->kind != REQ_SILENT && !q->seen)
       end_line(r, ATTR(key_of(line(r, "requestFree", 0), r, q), "req", q->id));
     drop(r, handle, q);
@@ -446,7 +446,7 @@ DEFINE(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
   return leave(r, rc);
 }
 
-// What a matched probe takes out of the queue is received later by its handle: by source and tag, they are known.
+// A message taken out of the queue by a matched probe is received later by its handle: source and tag are known.
 static void hold(Rank *r, Comm *c, MPI_Message message, const MPI_Status *status) {
   Message *m = map_get(&r->messages, KEY(message));
   if (m == NULL) {

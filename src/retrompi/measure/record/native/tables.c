@@ -1,7 +1,7 @@
 // Hash tables, groups as text, datatypes as codes.
 #include "recorder.h"
 
-// --- a table of open addresses; key + 1 is kept so that 0 is an empty slot ---------------------------------------------------
+// --- a hash table with open addressing; key + 1 is stored so that 0 is an empty slot -----------------------------------------
 
 static size_t place(const Map *m, uint64_t key) {
   uint64_t h = key * 0x9E3779B97F4A7C15u;
@@ -47,7 +47,7 @@ void map_remove(Map *m, uint64_t key) {
   while (m->value[i] != NULL && m->key[i] != key) i = (i + 1) & mask;
   if (m->value[i] == NULL) return;
   m->used--;
-  // What was pushed past this slot moves back, so that no search ends early.
+  // Entries displaced past this slot move back, so that no search ends early.
   for (size_t j = (i + 1) & mask; m->value[j] != NULL; j = (j + 1) & mask) {
     const size_t home = place(m, m->key[j]);
     if (((j - home) & mask) >= ((j - i) & mask)) {
@@ -61,7 +61,7 @@ void map_remove(Map *m, uint64_t key) {
 
 // --- groups -----------------------------------------------------------------------------------------------------------------
 
-// R, A-B and A-B:STEP, ascending; a run of two is no shorter than its members.
+// R, A-B and A-B:STEP, ascending; two members are never shorter as a range.
 char *group_text(char *p, const int *ranks, int n) {
   *p++ = ' ';
   for (int i = 0; i < n;) {
@@ -100,7 +100,7 @@ int *ranks_of_group(Rank *r, MPI_Group group, int *n) {
 
 // --- datatypes --------------------------------------------------------------------------------------------------------------
 
-// Sizes as the trace format has them: a type of another size here is written as bytes.
+// Sizes as defined by the trace format: a type whose size differs here is written as bytes.
 typedef struct {
   uint64_t handle;
   int code, size;
@@ -157,7 +157,7 @@ static void name_types(void) {
       {MPI_2INT, 34, 8},
       {MPI_COUNT, 59, 8},
       {MPI_PACKED, 57, 1},
-      // Fortran's, under the codes that SMPI gives them
+      // Fortran types, under SMPI's codes
       {MPI_INTEGER, 1, 4},
       {MPI_REAL, 5, 4},
       {MPI_DOUBLE_PRECISION, 0, 8},

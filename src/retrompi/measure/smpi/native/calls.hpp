@@ -1,4 +1,4 @@
-// What every MPI function defined here has in common.
+// Common parts of every MPI function defined here.
 #pragma once
 #include <dlfcn.h>
 
@@ -14,20 +14,20 @@ namespace retrompi::online {
   }())
 void* native_function(const char* name);
 
-/// An MPI function that a program calls, by this or by its profiling name.
+/// An MPI function that a program calls, by its MPI_ or its PMPI_ name.
 #define DEFINE(name, params)                                                                     \
   extern "C" int PMPI_##name params;                                                             \
   extern "C" __attribute__((alias("PMPI_" #name), visibility("default"))) int MPI_##name params; \
   extern "C" __attribute__((visibility("default"))) int PMPI_##name params
 
-/// From entering a call to leaving it. What was computed before it is simulated first.
+/// Scope of a call, from entry to return. Computation before it is simulated first.
 class Call {
  public:
   explicit Call(const char* name);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-  /// False outside of MPI_Init .. MPI_Finalize and inside of another call: those are SimGrid's own affair.
+  /// False outside MPI_Init .. MPI_Finalize and inside another call: those are left to SimGrid.
   explicit operator bool() const { return rank_ != nullptr; }
   Rank* operator->() const { return rank_; }
   Rank& operator*() const { return *rank_; }
@@ -36,17 +36,17 @@ class Call {
   Rank* rank_ = nullptr;
 };
 
-/// Requests by their handles; null: SimGrid's own.
+/// Our requests by handle; null: SimGrid's own.
 Request* request_of(MPI_Request handle);
-/// A handle for a request of ours, for which SimGrid knows the number that Fortran sees.
+/// A handle for one of our requests, for which SimGrid knows the number that Fortran sees.
 void give_handle(Request& r, MPI_Request* where);
 void drop_handle(Request& r, MPI_Request* where);
-/// SimGrid's own traffic, of making a communicator: costs nothing, since the runtime's has been paid.
+/// SimGrid's own messages for creating a communicator: free, since the runtime's have been paid for.
 class Gratis {
  public:
   Gratis() {
     ++depth;
-    simulated().go_on();  // SimGrid may let others run
+    simulated().go_on();  // SimGrid may let other actors run
   }
   ~Gratis() { --depth; }
   Gratis(const Gratis&) = delete;
@@ -54,7 +54,7 @@ class Gratis {
   static inline int depth = 0;
 };
 
-void report(const std::string& line);    // into the file of results
-inline constexpr int kThreshold = 1000;  // ns of computation that are worth an event, as the recorder's
+void report(const std::string& line);    // writes to the result file
+inline constexpr int kThreshold = 1000;  // ns of computation that justify an event; the recorder's threshold
 
 }  // namespace retrompi::online

@@ -1,6 +1,6 @@
-// Collective operations: the model's algorithm says who sends what to whom, and that is simulated message by message. The data take the
-// short way: every member leaves a copy of what it gives, and takes what it gets when its part of the algorithm is done. By then all
-// whose data it gets have called: that is what an algorithm of this operation is (tests/test_collective_flow.py).
+// Collective operations: the model's algorithm determines the messages, which are simulated one by one. The data bypass them: every
+// member leaves a copy of what it contributes and takes its result when its part of the algorithm is done. By then all members whose
+// data it needs have called, which is what makes it an algorithm of this operation (tests/test_collective_flow.py).
 #include <cstring>
 #include <functional>
 #include <map>
@@ -12,11 +12,11 @@ namespace {
 
 using Bytes = std::vector<char>;
 
-/// What the members of one call give.
+/// What the members of one call contribute.
 struct Given {
   std::map<int, std::vector<Bytes>> by;  // member -> one block, or one for each member
-  std::map<int, Bytes> reduced;          // up to which member: partial results in the order of the ranks
-  int left = 0;                          // members that have taken theirs
+  std::map<int, Bytes> reduced;          // partial results in rank order, by last member included
+  int left = 0;                          // members that have taken their result
 };
 
 std::map<std::pair<int, int>, std::shared_ptr<Given>>& calls() {
@@ -52,7 +52,7 @@ MPI_Aint extent_of(MPI_Datatype type, MPI_Aint* low = nullptr) {
 
 void* moved(const void* base, int64_t items, MPI_Datatype type) { return static_cast<char*>(const_cast<void*>(base)) + items * extent_of(type); }
 
-/// A vector as it lies in memory: what a reduction works on.
+/// A vector in its memory layout: the operand of a reduction.
 struct Vector {
   Bytes bytes;
   MPI_Aint low = 0;
@@ -66,7 +66,7 @@ Vector memory(const void* at, int count, MPI_Datatype type) {
   return v;
 }
 
-/// Members first..last combined in the order of their ranks.
+/// Members first..last combined in rank order.
 Bytes combined(Given& g, int first, int last, int count, MPI_Datatype type, MPI_Op op) {
   MPI_Aint low = 0;
   extent_of(type, &low);
@@ -93,7 +93,7 @@ void lay(const Bytes& data, void* at, MPI_Datatype type, size_t from = 0) {
   if (data.size() > from) std::memcpy(static_cast<char*>(at) + low, data.data() + from, data.size() - from);
 }
 
-/// One call of one member: what its algorithm is called with, what it gives, what it does with what it gets.
+/// One member's call: the arguments of its algorithm, what it contributes, and what it does with the result.
 struct Operation {
   Op op = Op::Barrier;
   coll::Args args;
@@ -187,7 +187,7 @@ int gather(Rank& r, Comm& c, bool vector, const void* out, int out_count, MPI_Da
   std::vector<Bytes> mine;
   if (!in_place) mine.push_back(packed(out, out_count, out_type, c));
   if (at_root) {
-    // What names the places may be gone when a non-blocking call ends.
+    // The arrays of displacements may be gone when a non-blocking call completes.
     std::vector<int> n(static_cast<size_t>(c.n), in_count), at(n);
     for (int i = 0; i < c.n; ++i) {
       if (vector) n[static_cast<size_t>(i)] = counts[i];
@@ -331,7 +331,7 @@ int reduce_scatter(Rank& r, Comm& c, Op op, const void* out, void* in, const std
   Vector v = memory(out == MPI_IN_PLACE ? in : out, all, type);
   const MPI_Aint extent = extent_of(type);
   const int mine = counts[static_cast<size_t>(c.me)];
-  // Who gets nothing may be through before the others have come.
+  // A member that receives nothing may finish before the others have called.
   if (mine > 0)
     o.take = [=, &c](Given& g) {
       Bytes sum = all_combined(g, c.n, all, type, how);
@@ -343,7 +343,7 @@ int reduce_scatter(Rank& r, Comm& c, Op op, const void* out, void* in, const std
 
 }  // namespace
 
-// Each operation twice: the blocking call, and the one that returns a request. Intercommunicators' are SimGrid's own.
+// Each operation twice: the blocking call, and the one that returns a request. Intercommunicators are left to SimGrid.
 #define LIST(...) __VA_ARGS__
 #define BOTH(name, begins, params, arguments, ours)                                      \
   DEFINE(name, (LIST params MPI_Comm comm)) {                                            \

@@ -1,4 +1,4 @@
-// Communicators: SimGrid makes them, the runtime's messages are paid, and every rank knows them by one number.
+// Communicators: SimGrid creates them, the runtime's messages are charged, and all ranks agree on one number.
 #include <map>
 
 #include "calls.hpp"
@@ -30,7 +30,7 @@ std::vector<int32_t> world_ranks(MPI_Group group) {
   return {there.begin(), there.end()};
 }
 
-/// The same number at all members: communicators of the same ranks are made in the same order everywhere.
+/// The same number at all members: communicators of the same ranks are created in the same order everywhere.
 int number_of(const std::vector<int32_t>& members, int nth) {
   static std::map<std::pair<std::vector<int32_t>, int>, int> known;
   return known.try_emplace({members, nth}, static_cast<int>(known.size())).first->second;
@@ -63,7 +63,7 @@ int Rank::next_number(MPI_Comm handle) {
 
 namespace {
 
-/// A new communicator is known from its making on, so that all members number it alike.
+/// A new communicator is registered as soon as it is created, so that all members number it alike.
 int made(Rank& r, int rc, const MPI_Comm* handle) {
   if (rc == MPI_SUCCESS && *handle != MPI_COMM_NULL) {
     r.forget(*handle);
@@ -77,7 +77,7 @@ void agree(Rank& r, Comm& c, bool colors) {
   r.follow(coll::agree_on_context(r.args(c)), c);
 }
 
-/// SimGrid's own making, once the members have agreed at the runtime's costs.
+/// SimGrid creates it once the members have agreed at the runtime's costs.
 template <class F>
 int agreed(const Call& r, MPI_Comm comm, bool colors, const MPI_Comm* made_comm, F make) {
   if (!r) return make();
@@ -86,7 +86,7 @@ int agreed(const Call& r, MPI_Comm comm, bool colors, const MPI_Comm* made_comm,
   return made(*r, make(), made_comm);
 }
 
-/// What the members of a communicator tell each other without messages, when all have come: those have been paid.
+/// What the members of a communicator exchange without messages once all have called: those messages have been charged.
 struct Split {
   std::map<int, std::pair<int, int>> said;  // rank -> color, key
 };
@@ -97,7 +97,7 @@ std::map<std::pair<int, int>, Split>& splits() {
 
 }  // namespace
 
-// The members of each part are known when the colors are; SimGrid's own way of finding out would have everybody wait for everybody.
+// The members of each part are known when the colors are; SimGrid's own method would make every rank wait for all others.
 DEFINE(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made_comm)) {
   const Call r("MPI_Comm_split");
   if (!r) return NATIVE(Comm_split)(comm, color, key, made_comm);
@@ -145,11 +145,11 @@ DEFINE(Cart_create, (MPI_Comm comm, int ndims, const int* dims, const int* perio
   const Call r("MPI_Cart_create");
   int places = 1;
   for (int i = 0; i < ndims; ++i) places *= dims[i];
-  const bool colors = r && places != r->comm(comm).n;  // some are left out
+  const bool colors = r && places != r->comm(comm).n;  // some ranks are left out
   return agreed(r, comm, colors, made_comm, [=] { return NATIVE(Cart_create)(comm, ndims, dims, periods, reorder, made_comm); });
 }
 
-// Made of the grid's own numbers: SimGrid splits the communicator for it, for which everybody would wait for everybody.
+// Cartesian sub-grids are computed here from coordinates: SimGrid splits the communicator, where every rank would wait for all others.
 DEFINE(Cart_sub, (MPI_Comm comm, const int* remain, MPI_Comm* made_comm)) {
   const Call r("MPI_Cart_sub");
   if (!r) return NATIVE(Cart_sub)(comm, remain, made_comm);
@@ -160,7 +160,7 @@ DEFINE(Cart_sub, (MPI_Comm comm, const int* remain, MPI_Comm* made_comm)) {
   const auto n = static_cast<size_t>(ndims);
   std::vector<int> dims(n), periods(n), here(n), kept_dims, kept_periods;
   NATIVE(Cart_get)(comm, ndims, dims.data(), periods.data(), here.data());
-  std::vector<int> members{0};  // ranks of a grid go by its last dimension first
+  std::vector<int> members{0};  // ranks of a grid vary fastest in its last dimension
   for (size_t d = 0; d < n; ++d) {
     std::vector<int> longer;
     for (const int m : members)
@@ -179,7 +179,7 @@ DEFINE(Cart_sub, (MPI_Comm comm, const int* remain, MPI_Comm* made_comm)) {
   return made(*r, rc, made_comm);
 }
 
-// Among the group alone (code: MPICH 3, src/mpi/comm/comm_create_group.c), once its members know each other.
+// Collective over the group only (code: MPICH 3, src/mpi/comm/comm_create_group.c), once its members have synchronized.
 DEFINE(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made_comm)) {
   const Call r("MPI_Comm_create_group");
   if (!r) return NATIVE(Comm_create_group)(comm, group, tag, made_comm);

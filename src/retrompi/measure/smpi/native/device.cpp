@@ -74,13 +74,13 @@ void Rank::run(Ps ps) {
     over = true;
     sleeper_.wake();
   });
-  // A rank that works is not woken by what arrives.
+  // A computing rank is not woken by arrivals.
   while (!over) sleeper_.stop();
 }
 
 void Rank::use(double flops) {
   double left = flops / host.flops;
-  while (left > 0) {  // in parts, as the engine
+  while (left > 0) {  // in slices, as in the engine
     const double part = std::min(left, 1e5);
     left -= part;
     run(to_ps(part));
@@ -148,7 +148,7 @@ void Rank::depart(Message& m) {
 
 void Rank::push(const Packet& p) {
   Channel& c = law().channel(p.from, p.to);
-  if (p.kind == Packet::Answer) return rank(p.to).arrive(p);  // part of its message's sampled time
+  if (p.kind == Packet::Answer) return rank(p.to).arrive(p);  // included in its message's sampled time
   if (p.kind == Packet::Ask) return fly(c, p, c.arrival(simulated().now()));
   run(c.opened());
   if (const std::string why = c.table.refusal(p.bytes, p.from); !why.empty()) abort_run("aborted", why, 1);
@@ -246,7 +246,7 @@ void Rank::matched(Message& m) {
 }
 
 void Rank::take_in(Message& m) {
-  if (m.stashed) {  // one copy more: from the library's buffer to the user's
+  if (m.stashed) {  // one more copy: from the library's buffer to the user's
     m.stashed = false;
     unexpected_bytes_ -= m.bytes;
     run(copy_cost(m.bytes));
@@ -359,7 +359,7 @@ void Rank::put(int target, int64_t bytes) {
   const Ps begin = simulated().now();
   put_until_ = std::max(put_until_, begin + at.transit);
   run(at.send);
-  // Until everything has arrived, which may be earlier puts; what comes meanwhile is taken in.
+  // Until all puts have arrived, possibly earlier ones too; whatever arrives meanwhile is processed.
   simulated().at(put_until_, [this] { signal(); });
   until([this] { return simulated().now() >= put_until_; });
 }

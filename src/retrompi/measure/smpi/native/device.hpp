@@ -1,7 +1,7 @@
-// A rank's library of the time: what MPI says, by the runtime's protocol and its rule of progress, at the costs of the curve rung.
+// A rank's MPI device: MPI semantics by the runtime's protocol and its progress rule, at the costs of the curve rung.
 //
-// What crosses between two ranks is handled only while the receiver is inside an MPI call, and the data of a message that asks first set
-// out only when the sender is inside one.
+// Packets between two ranks are handled only while the receiver is inside an MPI call, and the data of a rendezvous message are sent
+// only when the sender is inside one.
 #pragma once
 #include <mpi.h>
 
@@ -30,31 +30,31 @@ struct Buffer {
   void unpack(const std::vector<char>& data, MPI_Comm comm) const;
 };
 
-/// A communicator as one of its members uses it.
+/// A communicator as seen by one of its members.
 struct Comm {
   MPI_Comm handle = MPI_COMM_NULL;
   int id = 0;  // the same at all members
   int n = 0, me = 0, remote = 0;
-  std::vector<int32_t> world;  // rank -> rank of the world, the other side's after the own
-  std::vector<int32_t> host;   // of the own side
-  bool low = true;             // of two sides the first
-  int sequence = 0;            // of its collectives
+  std::vector<int32_t> world;  // rank -> world rank, the remote group's after the local group's
+  std::vector<int32_t> host;   // of the local group
+  bool low = true;             // the first of the two groups
+  int sequence = 0;            // number of its collectives so far
   [[nodiscard]] int rank_of(int world_rank) const;
-  /// The world's rank of whom a program names; of an intercommunicator a member of the other side.
+  /// The world rank of a rank named by the program; for an intercommunicator, of a member of the remote group.
   [[nodiscard]] int peer(int rank) const;
-  [[nodiscard]] int program() const { return 2 * id; }  // contexts
+  [[nodiscard]] int program() const { return 2 * id; }  // context of point-to-point messages
   [[nodiscard]] int collective() const { return 2 * id + 1; }
 };
 
 struct Request {
   enum Kind : uint8_t { Send, Recv, Collective } kind = Send;
   enum Mode : uint8_t { Standard, Synchronous, Buffered } mode = Standard;
-  int peer = 0, tag = 0, context = 0;  // of the world; a receive's wildcards stay
+  int peer = 0, tag = 0, context = 0;  // world rank; a receive's wildcards are kept
   int64_t bytes = 0;
   Buffer buffer;
   const Comm* comm = nullptr;
   bool done = false, persistent = false, active = true, detached = false, cancelled = false;
-  int source = MPI_PROC_NULL, found_tag = MPI_ANY_TAG;  // what was received, source of the world
+  int source = MPI_PROC_NULL, found_tag = MPI_ANY_TAG;  // of the received message; source is a world rank
   int64_t received = 0;
   MPI_Request handle = MPI_REQUEST_NULL;
 };
@@ -84,7 +84,7 @@ class Rank {
   // ---- time
   void run(Ps ps);  // this rank's processor is busy
   void use(double flops);
-  void start();  // when it has a processor
+  void start();  // waits for a processor
   void end();
   void nap(double seconds);  // rounded up to the clock tick, as the engine's sleep
 
@@ -93,7 +93,7 @@ class Rank {
   void receive(Request& r);
   void wait(Request& r);
   void test_cost() { run(host.scaled(environment().test)); }
-  void progress();  // takes in whatever is there, without waiting
+  void progress();  // handles everything that has arrived, without waiting
   template <class F>
   void until(F condition) {
     while (!condition()) {
@@ -110,30 +110,30 @@ class Rank {
   void put(int target, int64_t bytes);
   void arrive(const Packet& p);
   void signal();
-  /// A copy between two places of ordinary memory.
+  /// A copy between two buffers in ordinary memory.
   [[nodiscard]] Ps copy_cost(int64_t bytes, double copies = 1) const {
     const double set = 2.0 * static_cast<double>(bytes);
     return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set)));
   }
 
   // ---- collectives
-  void follow(coll::Steps steps, Comm& c);  // to their end
-  void begin(std::unique_ptr<Running> c);   // as far as they go without waiting
+  void follow(coll::Steps steps, Comm& c);  // to completion
+  void begin(std::unique_ptr<Running> c);   // as far as possible without waiting
   coll::Args args(Comm& c) const;
   int taken = 0;  // readers of this rank's shared buffer that have copied
 
-  // ---- the program's
+  // ---- the program
   Comm& comm(MPI_Comm handle);
-  int next_number(MPI_Comm handle);  // of a communicator that is being made
-  void forget(MPI_Comm handle) {     // what is under way goes on
+  int next_number(MPI_Comm handle);  // for a communicator that is being created
+  void forget(MPI_Comm handle) {     // pending operations continue
     if (auto gone = comms_.extract(handle)) freed_.push_back(std::move(gone.mapped()));
   }
   int open_sends = 0;
   std::string inside;  // the MPI call that has not returned
   [[nodiscard]] bool settled() const { return open_sends == 0 && running_.empty(); }
   [[nodiscard]] std::string waits_for() const;
-  int64_t clock = 0, pending = 0;  // of the computation between calls, nanoseconds
-  bool told = false;               // somebody else says what it was
+  int64_t clock = 0, pending = 0;  // clock: between calls, ns; pending: computation not yet simulated, ns
+  bool told = false;               // the recorder reports the computation
   bool finished = false;
 
  private:
@@ -166,7 +166,7 @@ class Rank {
   std::list<std::unique_ptr<Running>> running_;
   std::unordered_map<MPI_Comm, std::unique_ptr<Comm>> comms_;
   std::vector<std::unique_ptr<Comm>> freed_;
-  std::map<std::vector<int32_t>, int> made_;  // how many communicators of these members this rank has known
+  std::map<std::vector<int32_t>, int> made_;  // communicators with these members that this rank has seen
   Sleeper sleeper_;
   std::unique_ptr<Thread> thread_;  // where ranks share processors
 };

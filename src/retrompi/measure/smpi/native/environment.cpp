@@ -22,7 +22,7 @@ bool Environment::asks(int from, int to, int64_t bytes) const {
 
 namespace {
 
-/// The lines of the file; a word that is missing or no number ends the program.
+/// The lines of the file; a missing word or an invalid number ends the program.
 class Lines {
  public:
   explicit Lines(const std::string& path) : path_(path), file_(path) {
@@ -112,7 +112,7 @@ HostSpec host(Lines& l) {
   return h;
 }
 
-/// "work call OPERATION", "work combine", "work buffers 1" or "2"; the operations of a file come one after the other.
+/// "work call OPERATION", "work combine", "work buffers 1" or "2"; the operations of a file are consecutive.
 coll::Cost& work(Lines& l, coll::Work& all) {
   const auto what = l.take<std::string>();
   if (what == "combine") return all.combine;

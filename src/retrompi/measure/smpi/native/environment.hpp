@@ -1,4 +1,4 @@
-// What a program is to run in: the file that `retrompi smpi export` writes (docs/smpi.md has its grammar).
+// The environment a program runs in: the file that `retrompi smpi export` writes (docs/smpi.md has its grammar).
 #pragma once
 #include <map>
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace retrompi::online {
 
-/// What holds for pairs of ranks of one host, or of two.
+/// Costs between pairs of ranks of one host, or of two.
 struct PairKind {
   Ps connect = 0;
   struct Range {
     int64_t from = 0, to = 0;
-    bool asks = false;  // the receiver first
+    bool asks = false;  // rendezvous: the receiver is asked first
   };
   std::vector<Range> protocol;
   std::vector<CurveTable> curves;
-  std::map<std::pair<int, int>, int> of;  // classes of sender and receiver -> curve
-  /// A one-sided put: what it costs its origin, and when all of it has arrived, both from its begin.
+  std::map<std::pair<int, int>, int> of;  // (sender class, receiver class) -> curve
+  /// A one-sided put: the time it costs its origin, and when all of it has arrived, both from its start.
   CurveTable put;
 };
 
@@ -33,17 +33,17 @@ struct Environment {
   std::vector<Place> ranks;
   PairKind same, remote;
   bool rank_ports = false;
-  Ps test = 0;  // a call that only looks, on the reference host
+  Ps test = 0;  // a test that finds nothing, on the reference host
   int64_t unexpected_limit = 0;
   coll::Table collectives;
-  std::vector<std::pair<std::string, std::string>> settings;  // of SimGrid
+  std::vector<std::pair<std::string, std::string>> settings;  // SimGrid's
   [[nodiscard]] bool together(int a, int b) const { return ranks[static_cast<size_t>(a)].host == ranks[static_cast<size_t>(b)].host; }
   [[nodiscard]] const PairKind& pair(int a, int b) const { return together(a, b) ? same : remote; }
   [[nodiscard]] const HostSpec& host_of(int rank) const { return hosts[static_cast<size_t>(ranks[static_cast<size_t>(rank)].host)]; }
   [[nodiscard]] bool asks(int from, int to, int64_t bytes) const;
 };
 
-/// Of this process, read when it is first asked for from $RETROMPI_SMPI_EXPORT. Ends the program with one line when it cannot be read.
+/// The environment of this process, read from $RETROMPI_SMPI_EXPORT on first use. Ends the program with one line when it cannot be read.
 Environment& environment();
 
 [[noreturn]] void refuse(const std::string& why);

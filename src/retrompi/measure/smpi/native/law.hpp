@@ -8,15 +8,15 @@
 
 namespace retrompi::online {
 
-/// From one rank to another.
+/// The channel from one rank to another.
 struct Channel : CurveLane {
   using CurveLane::CurveLane;
   Channel* back = nullptr;
   Ps connect = 0;
   bool open = false;
   int flying = 0;
-  int prepaid = 0;  // of plain SMPI: sends whose overhead has been slept through
-  /// What the first message of two ranks pays more.
+  int prepaid = 0;  // plain SMPI: sends whose overhead has already been slept through
+  /// The extra time of the first message between two ranks.
   Ps opened();
 };
 

@@ -1,4 +1,4 @@
-// Point-to-point messages and requests as a program calls them.
+// Point-to-point messages and requests: the functions that a program calls.
 #include <unordered_map>
 
 #include "calls.hpp"
@@ -119,7 +119,7 @@ void start(Rank& rank, Request& r) {
     rank.receive(r);
 }
 
-/// A complete request: its status, and its end unless it is persistent.
+/// Finishes a complete request: fills its status and frees it unless it is persistent.
 void settle(Request& r, MPI_Request* where, MPI_Status* status) {
   if (r.persistent && !r.active)
     empty(status);
@@ -135,7 +135,7 @@ void settle(Request& r, MPI_Request* where, MPI_Status* status) {
 
 bool active(const Request& r) { return !r.persistent || r.active; }
 
-/// Ours among the requests of a call; SimGrid's own (one-sided operations, generalized ones) are left to it.
+/// Our requests among those of a call; SimGrid's own (one-sided operations, generalized ones) are left to it.
 struct Listed {
   Request* r;
   int at;
@@ -158,7 +158,7 @@ const Listed* complete(const std::vector<Listed>& all) {
   return nullptr;
 }
 
-/// A call that does not wait: nothing to look for costs nothing.
+/// A call that does not wait: if it has nothing to test, it costs nothing.
 void look(Rank& rank) {
   rank.test_cost();
   rank.progress();
@@ -261,7 +261,7 @@ DEFINE(Sendrecv, (const void* out, int out_count, MPI_Datatype out_type, int to,
   return MPI_SUCCESS;
 }
 
-// What is sent is copied before anything can arrive in its place.
+// The data are copied before anything can arrive in the same buffer.
 DEFINE(Sendrecv_replace,
        (void* buf, int count, MPI_Datatype type, int to, int send_tag, int from, int receive_tag, MPI_Comm comm, MPI_Status* status)) {
   const Call rank("MPI_Sendrecv_replace");

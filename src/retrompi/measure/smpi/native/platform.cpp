@@ -1,5 +1,5 @@
-// The platform: one SimGrid host for a rank, so that SimGrid's callbacks know whose message it is. Sizes and places of the model's
-// hosts are the law's affair. Loaded by SimGrid (-platform) as well as before the program.
+// The platform: one SimGrid host per rank, so that SimGrid's callbacks know which rank a message belongs to. The model's hosts, their
+// sizes and placement are handled by the channel law. Loaded by SimGrid (-platform) as well as before the program.
 #include <smpi/smpi.h>
 
 #include <cmath>
@@ -16,14 +16,14 @@ namespace sg = simgrid::s4u;
 namespace retrompi::online {
 namespace {
 
-constexpr double kSecond = 1.0;    // latency of the one link: a factor of it is a time in seconds
+constexpr double kSecond = 1.0;    // latency of the only link: a factor of it is a time in seconds
 constexpr double kNoLimit = 1e30;  // bytes a second
 constexpr int kEnvelope = 16;      // bytes that SMPI adds to each message on the wire (smpi_request.cpp)
 
 int number(const sg::Host* host) { return std::atoi(host->get_cname() + 4); }  // "rankN"
 
-/// Of a message that SMPI itself carries: plain SMPI's, or one-sided operations'. What the sender's overhead is depends on whether SMPI
-/// has let it sleep: not in a blocking send that waits for its receiver.
+/// For a message that SMPI itself carries: plain SMPI's, or that of a one-sided operation. The sender's overhead depends on whether
+/// SMPI has made it sleep, which it does not in a blocking send that waits for its receiver.
 double flight(double size, const sg::Host* src, const sg::Host* dst) {
   const int a = number(src), b = number(dst);
   if (Gratis::depth > 0 || a == b) return 0;

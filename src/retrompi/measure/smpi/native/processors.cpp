@@ -20,7 +20,7 @@ void Thread::run(Ps ps) {
   need_ = ps;
   host_.start_clock(*this);
   acting_ = false;
-  // Whom it woke may outrank it; it can only be preempted once it has said what it wants next.
+  // A woken thread may have a higher priority; this one can only be preempted once it has declared its next request.
   if (state_ == State::Running && host_.others_ready(prio_ + 1)) host_.preempt(static_cast<size_t>(core_), true);
   held();
 }
@@ -34,7 +34,7 @@ void Thread::doze() {
 void Thread::sleep_until(Ps t) {
   acting_ = false;
   host_.release(*this);
-  // A timed wait that runs out is not a signalled object: no boost.
+  // A timed wait that expires is not a signalled object: no priority boost.
   simulated().at(t, [this] { host_.make_ready(*this); });
   held();
 }
@@ -111,7 +111,7 @@ void Processors::dispatch(size_t core) {
 void Processors::arm(size_t core) {
   Thread* t = cores_[core];
   if (!t || t->q_armed_) return;
-  while (t->q_end_ <= simulated().now()) {  // quanta that ended while nobody else wanted the processor
+  while (t->q_end_ <= simulated().now()) {  // quanta that ended with no other thread ready
     t->q_end_ += facts_.quantum;
     t->prio_ = std::max(0, t->prio_ - 1);
   }

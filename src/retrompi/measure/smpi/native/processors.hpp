@@ -1,5 +1,5 @@
-// The processors of a host that has more ranks than processors, under its operating system's scheduler: the rules of engine/host/host.cpp for
-// threads that compute, wait for an object of the system, or sleep. At the curve rung a context switch costs nothing of its own.
+// The processors of a host that has more ranks than processors, under its operating system's scheduler: the rules of
+// engine/host/host.cpp for threads that compute, wait for a system object, or sleep. At the curve rung a context switch has no separate cost.
 #pragma once
 #include <array>
 #include <deque>
@@ -17,22 +17,22 @@ class Thread {
  public:
   Thread(Processors& host, Sleeper& sleeper);
   void start();     // waits for a processor
-  void run(Ps ps);  // uses it
-  void doze();      // gives it up until `wake`
+  void run(Ps ps);  // computes on it
+  void doze();      // releases it until `wake`
   void sleep_until(Ps t);
   void wake();
   void end();
 
  private:
   friend class Processors;
-  void held();  // until it holds a processor and has nothing more to do there
+  void held();  // returns when it holds a processor and has no work left there
   Processors& host_;
   Sleeper& sleeper_;
   enum class State : uint8_t { Blocked, Ready, Running } state_ = State::Blocked;
   int prio_ = 0, core_ = -1;
   Ps need_ = 0, began_ = 0, q_left_ = 0, q_end_ = 0;
   bool acting_ = false, on_clock_ = false, q_armed_ = false, done_ = false;
-  uint64_t gen_ = 0, q_gen_ = 0;  // events of an interrupted stretch do not count
+  uint64_t gen_ = 0, q_gen_ = 0;  // invalidate the events of an interrupted interval
 };
 
 class Processors {

@@ -1,4 +1,4 @@
-// Beginning, end and clock of a program; what it computes between its calls; the file of results.
+// Start, end and clock of a program; the computation between its calls; the result file.
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -77,7 +77,7 @@ Call::~Call() {
   if (!rank_->told) rank_->clock = cpu_time();
 }
 
-/// The recorder says what a rank has computed, in units of which a host makes `flops` a second, and then nobody else does.
+/// The recorder reports what a rank has computed, in units of which a host performs `flops` a second; from then on nothing else measures it.
 extern "C" __attribute__((visibility("default"))) void retrompi_smpi_compute(double amount) {
   Rank* r = self();
   if (!r || r->finished) return;
@@ -160,7 +160,7 @@ extern "C" double PMPI_Wtick(void);
 extern "C" __attribute__((alias("PMPI_Wtick"), visibility("default"))) double MPI_Wtick(void);
 extern "C" __attribute__((visibility("default"))) double PMPI_Wtick(void) { return 1e-12; }
 
-// ---------------------------------------------------------------- the other clocks, and sleeping (smpicc renames them)
+// ---------------------------------------------------------------- the other clocks, and sleep functions (smpicc renames them)
 
 extern "C" __attribute__((visibility("default"))) unsigned int smpi_sleep(unsigned int seconds) {
   if (const Call r("sleep"); r) r->nap(seconds);

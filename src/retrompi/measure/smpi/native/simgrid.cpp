@@ -24,7 +24,7 @@ namespace retrompi::online {
 using simgrid::kernel::timer::Timer;
 
 Ps Clock::now() {
-  // SimGrid adds up seconds in floating point; what was asked for is the time that counts.
+  // SimGrid accumulates seconds in floating point; the requested time is authoritative.
   const Ps there = std::llround(sg::Engine::get_clock() * kPsPerSecond);
   if (there > last_ + 2) last_ = there;
   return last_;
@@ -41,7 +41,7 @@ void Clock::at(Ps t, std::function<void()> what) {
 }
 
 void Clock::due(Ps t) {
-  if (busy_ || t != armed_) return;  // an earlier one has been here
+  if (busy_ || t != armed_) return;  // superseded by an earlier event
   last_ = std::max(last_, t);
   busy_ = true;
   run();
@@ -54,7 +54,7 @@ void Clock::run() {
     coming_.pop();
     (*what)();
   }
-  if (woken_) {  // who stops next goes on
+  if (woken_) {  // the next actor that stops continues
     ++opening_;
     if (!coming_.empty()) in_any_case(coming_.front().t);
     return;
@@ -64,7 +64,7 @@ void Clock::run() {
   if (armed_ != kNever) Timer::set(to_s(armed_), [this, next = armed_] { due(next); });
 }
 
-/// Who was woken may stop inside of SimGrid and not here: then time goes on without him.
+/// A woken actor may stop inside SimGrid rather than here: then time advances without it.
 void Clock::in_any_case(Ps t) {
   t = std::max(t, last_ + 1);
   Timer::set(to_s(t), [this, t, opening = opening_] {

@@ -1,4 +1,4 @@
-// The only door to SimGrid: its clock, its actors, the platform. What differs between its versions is in simgrid.cpp.
+// The only interface to SimGrid: its clock, its actors, the platform. Differences between its versions are confined to simgrid.cpp.
 #pragma once
 #include <mpi.h>
 
@@ -10,13 +10,13 @@
 
 namespace retrompi::online {
 
-/// The simulated time. What happens at one time happens in the order in which it was asked for, and whom an event wakes acts before the
-/// next event: who stops then goes on with the events.
+/// The simulated time. Events at the same time run in the order in which they were scheduled, and an actor woken by an event acts before
+/// the next event: the actor that stops then continues with the events.
 class Clock {
  public:
   [[nodiscard]] Ps now();
   void at(Ps t, std::function<void()> what);
-  void go_on();  // by an actor that is about to stop
+  void go_on();  // called by an actor that is about to stop
 
  private:
   struct Event {
@@ -36,14 +36,14 @@ class Clock {
 };
 Clock& simulated();
 
-/// The actor that runs now, stopped and woken by others.
+/// The running actor, stopped and woken by others.
 class Sleeper {
  public:
   Sleeper();
   ~Sleeper();
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
-  void stop();  // until `wake`, which may have come before
+  void stop();  // until `wake`, which may have been called before
   void wake();
 
  private:
@@ -51,8 +51,8 @@ class Sleeper {
   std::unique_ptr<Inside> in_;
 };
 
-int64_t actor();  // its number, from 1 on; 0: none runs
-/// Who tells the members of a new communicator its number; SMPI's own way is a broadcast, for which they would wait.
+int64_t actor();  // number of the running actor, from 1 on; 0: none
+/// Publishes the number of a new communicator to its members; SMPI's own method is a broadcast, in which they would wait.
 void number_communicators(std::function<int(MPI_Comm)> number);
 void on_deadlock(std::function<void()> what);
 

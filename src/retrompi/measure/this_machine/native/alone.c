@@ -1,4 +1,4 @@
-/* What collectives do beside their messages, on rank 0 without a partner: calls on MPI_COMM_SELF, combining, temporary buffers. */
+/* Costs of collectives other than messages, on rank 0 without a partner: calls on MPI_COMM_SELF, combining, temporary buffers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ typedef struct Thing {
   int empty; /* without data */
 } Thing;
 
-/* Of one round: sizes from the least to the largest, as a library's allocator changes with what it has given back before. */
+/* One round: sizes in ascending order, as a library's allocator changes behaviour with what was freed before. */
 static void by_size(const Plan* p, const Thing* thing, int round) {
   for (int i = 0; i < p->count; i++) {
     const Block b = {p->sizes[i], (int)(p->sizes[i] / (long)sizeof(double)), p->out, p->in};
@@ -82,7 +82,7 @@ static void release(const Plan* p) { MPI_Send(p->out, 1, MPI_BYTE, p->peer, TAG,
 
 static void zeros(const Plan* p) {
   const size_t largest = p->count > 0 ? (size_t)p->sizes[p->count - 1] : 0;
-  memset(p->out, 0, largest); /* doubles that stay numbers */
+  memset(p->out, 0, largest); /* values that stay valid doubles */
   memset(p->in, 0, largest);
 }
 
@@ -99,12 +99,12 @@ void measure_alone(Plan* p) {
   release(p);
 }
 
-/* One round a launch: an allocator remembers. */
+/* One round per launch: an allocator keeps state. */
 void measure_temporary(Plan* p) {
   static const Thing things[] = {{"plain", plain, 0}, {"untouched", untouched, 0}, {"one_buffer", one, 0}, {"two_buffers", two, 0}};
   if (waits(p)) return;
   zeros(p);
-  for (int i = 0; i < p->count; i++) { /* all of a size before the next */
+  for (int i = 0; i < p->count; i++) { /* all of one size before the next */
     Plan here = *p;
     here.sizes = p->sizes + i;
     here.count = 1;

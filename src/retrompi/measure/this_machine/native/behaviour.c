@@ -1,4 +1,4 @@
-/* What a send does while its receiver is held back outside MPI. */
+/* Behaviour of a send while its receiver is held back outside MPI. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 
 enum { TAG = 8, GO = 9 };
 
-/* Rank 0: did a send complete within wait_ns while rank 1 was outside MPI? Rank 1 stays away for twice that long. */
+/* Rank 0: did a send complete within wait_ns while rank 1 was outside MPI? Rank 1 stays outside for twice that long. */
 static int completes(const Plan* p, long size, double wait_ns, double* took) {
   MPI_Request request;
   int done = 0;
@@ -32,7 +32,7 @@ void measure_eager(Plan* p) {
   for (int r = 0; r < p->rounds; r++) {
     long low = p->sizes[0], high = p->sizes[p->count - 1];
     for (int step = 0; high - low > 1 || step < 2; step++) {
-      /* The ends first: a limit outside of them must not look like one of them. */
+      /* The ends first: a limit outside the range must not look like one of them. */
       const long size = step == 0 ? low : step == 1 ? high : low + (high - low) / 2;
       double took = 0;
       const int done = completes(p, size, p->quick ? 3e6 : 1e7, &took);
@@ -49,7 +49,7 @@ void measure_eager(Plan* p) {
   }
 }
 
-/* How many sends of a size complete one after the other while nobody receives: "room size round count". */
+/* How many sends of a size complete in succession while no receive is posted: "room size round count". */
 void measure_room(Plan* p) {
   enum { MOST = 512 };
   static MPI_Status statuses[MOST];

@@ -1,4 +1,4 @@
-/* What the measuring programs share: the clock, pinning, quantiles, the order of sizes. */
+/* Shared by the measuring programs: clock, pinning, quantiles, order of sizes. */
 #ifndef RETROMPI_MACHINE_COMMON_H
 #define RETROMPI_MACHINE_COMMON_H
 
@@ -18,19 +18,19 @@ typedef struct Plan {
 
 /* Nanoseconds of the monotonic clock. */
 double now_ns(void);
-/* Spins outside MPI for so many nanoseconds. */
+/* Spins outside MPI for the given number of nanoseconds. */
 void spin_ns(double ns);
 void* buffer(size_t bytes);
-/* Sorts values; fills least, 10 %, 25 %, median, 75 %, 90 %, largest. */
+/* Sorts values; fills minimum, 10 %, 25 %, median, 75 %, 90 %, maximum. */
 enum { QUANTILES = 7 };
 void quantiles(double* values, int count, double* out);
-/* A line "what size round value..." of rank 0. */
+/* Prints a line "what size round value..." on rank 0. */
 void say(const char* what, long size, int round, const double* values, int count);
-/* The sizes of a round in an order of its own, the same on all ranks. */
+/* The sizes of a round in random order, the same on all ranks. */
 void shuffle(long* sizes, int count, uint64_t seed);
 
-/* How far apart the two cores are: "state 0 WHEN ns", a cache line from one to the other; WHEN is 0 before and 1 after a measurement. A
- * hypervisor that moves a virtual processor shows here and nowhere else. Nothing for ranks of two hosts. */
+/* Distance of the two cores: "state 0 WHEN ns", the transfer of a cache line from one to the other; WHEN is 0 before and 1 after a
+ * measurement. A hypervisor that moves a virtual processor is visible only here. Prints nothing for ranks of two hosts. */
 void say_state(const Plan* p, int when);
 /* Whether the ranks share no memory. */
 int far_apart(const Plan* p);

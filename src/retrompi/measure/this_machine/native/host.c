@@ -52,7 +52,7 @@ static void call_test(const Plan* p, MPI_Request* q) {
   MPI_Test(q, &done, MPI_STATUS_IGNORE);
 }
 
-/* Two processes on this core hand a byte to and fro through pipes: half of it is a switch, two system calls and a wake-up. */
+/* Two processes on this core pass a byte back and forth through pipes: half a round is a switch, two system calls and a wake-up. */
 static double context_switch(void) {
   int there[2], back[2];
   char byte = 0;
@@ -81,7 +81,7 @@ static double context_switch(void) {
   return took;
 }
 
-/* Two ranks write a cache line in turn: time from one's write to the other's sight of it. */
+/* Two ranks write a cache line in turn: time from one rank's write until the other sees it. */
 static double line_transfer(const Plan* p, _Atomic int64_t* line) {
   MPI_Barrier(MPI_COMM_WORLD);
   const int64_t first = atomic_load(line);
@@ -167,7 +167,7 @@ void measure_costs(Plan* p) {
   }
 }
 
-/* Copies on rank 0 alone, source and target together as large as the plan's size: nanoseconds of one copy. */
+/* Copies on rank 0 alone, source and target together as large as the plan's size: nanoseconds per copy. */
 void measure_copies(Plan* p) {
   if (p->rank == 1) {
     char end = 0;
@@ -217,7 +217,7 @@ void measure_compute(Plan* p) {
       MPI_Barrier(MPI_COMM_WORLD);
       for (int k = 0; k < 5; k++)
         if (together || p->rank == 0) rates[k] = arithmetic(a, b, N);
-      if (p->rank == 1 && !together) spin_ns(1e5); /* outside of MPI: a rank that polls disturbs less than it could, but it disturbs */
+      if (p->rank == 1 && !together) spin_ns(1e5); /* outside MPI: a polling rank interferes less than it could, but it does interfere */
       if (p->rank == 0) say(together ? "flops_both" : "flops", N, r, rates, 5);
     }
 }

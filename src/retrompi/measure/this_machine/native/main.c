@@ -1,4 +1,4 @@
-/* Measures two ranks of the MPI it is compiled with: measure WHAT ROUNDS QUICK CORES [SIZE...]
+/* Measures two ranks with the MPI it is compiled against: measure WHAT ROUNDS QUICK CORES [SIZE...]
  *
  * WHAT is one of the names in `programs` below, QUICK 0 or 1 (fewer repetitions), CORES "a,b" (where the ranks are pinned) or "-".
  * Rank 0 prints lines "what size round value..."; times are nanoseconds. */
@@ -77,7 +77,7 @@ static void pin(const char* cores, int rank) {
   if (sched_setaffinity(0, sizeof set, &set) != 0) perror("measure: not pinned");
 }
 
-/* Every place of the library's queues is touched once in both directions: pages that appear then are no message's time. */
+/* Every slot of the library's queues is used once in both directions, so that page faults do not count as message time. */
 static void warm(const Plan* p) {
   enum { MESSAGES = 160, LARGEST = 64 * 1024 };
   char* data = buffer(LARGEST);
@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
       MPI_Barrier(MPI_COMM_WORLD);
       if (p.rank == 0 && measures) printf("done 0 0\n");
       fflush(stdout);
-      /* UCX 1.13 over TCP sometimes loses the last word of MPI_Finalize and waits for ever; everything has been said by now. */
+      /* UCX 1.13 over TCP sometimes loses the last message of MPI_Finalize and waits forever; all results have been printed by now. */
       signal(SIGALRM, leave);
       alarm(3);
       MPI_Finalize();

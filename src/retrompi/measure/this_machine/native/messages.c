@@ -1,4 +1,4 @@
-/* Single messages, streams and exchanges between two ranks: the native twin of sim/sampling.py. */
+/* Single messages, streams and exchanges between two ranks: the native counterpart of sim/sampling.py. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,11 +48,11 @@ static void rounds_of_batches(Plan* p, const char* what, char* out, char* in) {
 
 void measure_pingpong(Plan* p) { rounds_of_batches(p, "pingpong", p->out, p->in); }
 
-/* What came is sent back out of the same buffer: its lines were changed by the core that sends them, as those of a program's results are.
- * The buffer begins where malloc would have it begin. */
+/* The received buffer is sent back: its cache lines were modified by the sending core, as those of a program's results are.
+ * The buffer starts at the alignment that malloc would give it. */
 void measure_echo(Plan* p) { rounds_of_batches(p, "echo", p->out + 16, p->out + 16); }
 
-/* The first exchanges of two ranks: what they take longer than later ones, all together; the very first; a later one. Half round trips. */
+/* The first exchanges of two ranks: their total excess over later ones; the very first; a later one. Half round trips. */
 void measure_first(Plan* p) {
   enum { FIRST = 400, LATER = 100 };
   double times[FIRST], sum = 0;
@@ -68,7 +68,7 @@ void measure_first(Plan* p) {
   if (p->rank == 0) say("first", 8, 0, (double[]){2 * (sum - FIRST * q[3]), very_first, q[3]}, 3);
 }
 
-/* A PingPong whose every message is another piece of a region that no cache of a core holds, written before it is sent. */
+/* A PingPong in which every message is another part of a region larger than any core's cache, written before it is sent. */
 void measure_rotating(Plan* p) {
   const long region = (p->quick ? 16 : 64) * KIB * KIB;
   char* out = buffer((size_t)region);
@@ -127,13 +127,13 @@ void measure_marked(Plan* p) {
   }
 }
 
-/* A number of the environment: how long a message needs is another thing across a link. */
+/* Reads a number from the environment: across a link, messages take a different time. */
 static double setting(const char* name, double otherwise) {
   const char* text = getenv(name);
   return text == NULL ? otherwise : atof(text);
 }
 
-/* Receives of messages that have long arrived. Only for sizes whose sends do not wait for their receive. */
+/* Receives of messages that have arrived long before. Only for sizes whose sends do not wait for their receive. */
 void measure_late(Plan* p) {
   static double times[MOST];
   double q[QUANTILES];
@@ -161,7 +161,7 @@ void measure_late(Plan* p) {
   }
 }
 
-/* n messages one after the other, every receive posted before: the time on rank 0 until an answer says that all have come. */
+/* n messages in succession, every receive posted before: the time on rank 0 until a reply confirms that all have arrived. */
 static double stream(const Plan* p, long size, int n, MPI_Request* requests, MPI_Status* statuses) {
   const int sends = p->ways == 2 || p->rank == 0, receives = p->ways == 2 || p->rank == 1;
   int open = 0;
@@ -177,7 +177,7 @@ static double stream(const Plan* p, long size, int n, MPI_Request* requests, MPI
   return now_ns() - begun;
 }
 
-/* What a message adds to a stream: a long one less a short one. Prints quantiles of both. */
+/* What a message adds to a stream: a long stream minus a short one. Prints quantiles of both. */
 void measure_stream(Plan* p) {
   enum { TRIALS = 15 };
   static MPI_Request requests[2 * 64];

@@ -133,6 +133,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take the change back."""
+    """Revert the change."""
     for table in ("verdicts", "verdict_batches", "anatomy", "rank_times", "points", "runs"):
         op.drop_table(table)

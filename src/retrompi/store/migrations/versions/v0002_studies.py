@@ -47,6 +47,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take the change back."""
+    """Revert the change."""
     op.drop_table("study_points")
     op.drop_table("studies")

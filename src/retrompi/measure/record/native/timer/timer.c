@@ -1,5 +1,5 @@
-// The timer: how long a rank's MPI part and its sections take, with nothing put before any other call. For measurements whose times
-// must not pay for a profile.
+// The timer: measures how long a rank's MPI part and its sections take, without interposing any other call. For measurements whose
+// times must not include the cost of profiling.
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void *next_function(const char *name) {
 
 static void begin(void) {
   MPI_Comm parent = MPI_COMM_NULL;
-  if (profile != NULL || (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)) return;  // spawned: another world
+  if (profile != NULL || (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)) return;  // spawned: a different MPI_COMM_WORLD
   int rank = 0, ranks = 1;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -29,7 +29,7 @@ typedef struct Frame {
 
 typedef struct Way {
   int from, to;
-  int64_t free; /* until when the wire carries what was sent */
+  int64_t free; /* until when the wire is busy with frames already sent */
   long held;
   unsigned head, tail;
   Frame* frames;
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   Way ways[2] = {{.from = a, .to = b}, {.from = b, .to = a}};
   for (int i = 0; i < 2; i++) ways[i].frames = calloc(PLACES, sizeof *ways[i].frames);
   prctl(PR_SET_TIMERSLACK, 1UL);
-  /* Before the ranks, which poll all the time: a frame must not wait for a quantum. */
+  /* Higher priority than the ranks, which poll all the time: a frame must not wait for a quantum. */
   const struct sched_param first = {.sched_priority = 50};
   if (sched_setscheduler(0, SCHED_FIFO, &first) != 0) perror("relay: no real-time priority");
   printf("ready\n");
