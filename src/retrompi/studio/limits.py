@@ -1,4 +1,4 @@
-"""What anybody may ask of a studio."""
+"""Limits of a studio."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What anybody may ask of a studio. Bytes, seconds, counts."""
+    """The limits of a studio: bytes, seconds, counts."""
 
     upload_B: int = 8 << 20
     """Of one uploaded file."""
