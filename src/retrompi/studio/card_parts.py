@@ -66,7 +66,7 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
 
 
 def start(told: Mapping[str, Any], where: str) -> list[Part]:
-    """The steps of a job's start, its remaining processes, and its failure rate."""
+    """The steps of a job's start, the windows and daemons it leaves, and its failure rate."""
     steps = told.get("steps", ())
     refused = [html.P([html.B("Cannot run there: "), told["refused"]], className="notice")] if told.get("refused") else []
     if not steps:

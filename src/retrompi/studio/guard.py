@@ -297,7 +297,7 @@ def _wanted(given: Any, declared: Mapping[str, Any]) -> bool:
 
 
 def _headers(app: Dash) -> dict[str, str]:
-    """Headers of every response. Inline styles are allowed, as React and Plotly write them; scripts not, except the one that starts Dash."""
+    """Headers of every response. Inline styles are allowed (React and Plotly write them), inline scripts only to start Dash."""
     policy = getattr(app, "_retrompi_policy", None)
     if policy is None:
         scripts = " ".join(["'self'", *app.csp_hashes()])

@@ -1,4 +1,4 @@
-"""What the pages of a studio share."""
+"""Resources shared by the pages of a studio."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Room"]
 
 @dataclass
 class Room:
-    """``store`` is a path, a URL or None for the user's own (see `retrompi.store.open_store`)."""
+    """``store`` is a path, a URL or None for the user's default store (see `retrompi.store.open_store`)."""
 
     jobs: Jobs
     store: str | None = None
@@ -33,11 +33,11 @@ class Room:
 
     @property
     def places(self) -> tuple[str | None, str]:
-        """(the user's store, the studio's own, which ends with it), for the functions of `retrompi.studio.runs`."""
+        """(the user's store, the studio's temporary one), for the functions of `retrompi.studio.runs`."""
         return self.store, str(self.folder / "runs.db")
 
     def close(self) -> None:
-        """Ends the jobs and takes the studio's own folder away."""
+        """Ends the jobs and removes the studio's temporary folder."""
         self.jobs.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
