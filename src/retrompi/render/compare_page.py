@@ -30,14 +30,14 @@ LOOKS = {
     "smpi": ("#D55E00", "diamond", "dash"),
     "model": ("#0072B2", "square", "dot"),
 }
-"""Colour (Okabe and Ito), symbol and dash of a backend: three signs, so that no reader depends on colour alone."""
+"""Colour (Okabe and Ito), symbol and dash of a backend: three visual cues, so that no reader depends on colour alone."""
 _PAIRS = {("model", "native"): LOOKS["model"], ("smpi", "native"): LOOKS["smpi"], ("model", "smpi"): ("#009E73", "triangle-up", "dashdot")}
 _HATCH = {("model", "native"): "", ("smpi", "native"): "/", ("model", "smpi"): "x"}
 _OWN_LOOK = (("model", "native"), ("smpi", "native"))
-"""Errors that look like the curve that they are of."""
+"""Errors drawn with the look of their curve."""
 _ZERO = {"zeroline": True, "zerolinecolor": "#444", "zerolinewidth": 1.5}
 LEAST_CURVE = 4
-"""So many sizes make a curve; fewer sections are drawn side by side by their names."""
+"""Least number of sizes of a curve; fewer sections are drawn side by side under their names."""
 _MOST_BARS = 8
 
 

@@ -22,7 +22,7 @@ from retrompi.render.overlay import stated_number
 __all__ = ["Cell", "Curve", "Grid", "Pair", "claim_rows", "curves", "fact", "fact_rows", "fact_series", "grid", "matching", "pairs"]
 
 _NUMBERS = ("range", "plateau", "near", "digits", "fact", "ratio")
-"""Kinds of check whose observed number stands beside a published one in the same unit."""
+"""Kinds of check whose observed number is comparable to a published one in the same unit."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ _LINES = (0, 1, 2, 3, 6, 4, 5, 7)  # the palette, with colours that are pale on 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 ZERO = 0.5
-"""Where 0 B stands on the logarithmic axis: one doubling left of 1 B."""
+"""The position of 0 B on the logarithmic axis: one doubling left of 1 B."""
 
 AXES = {
     "time": ("time_us", "one-way time", "µs"),
@@ -122,7 +122,7 @@ def layout(figure: go.Figure, title: str) -> None:
 
 AXIS: Mapping[str, Any] = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showline": True, "ticks": "outside", "automargin": True,
                            "zeroline": False}  # fmt: skip
-"""What all axes share: a pale grid, a line, ticks outside, room for the labels."""
+"""Common settings of all axes: a pale grid, a line, ticks outside, space for the labels."""
 
 
 def hatched(shape: str, solidity: float, size: int = 7) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: 
 
 OTHER = "other stages"
 _LEAST = 0.5
-"""Stages that are nowhere this share of a message (percent) are drawn together."""
+"""Stages below this share (percent) of every message are drawn together."""
 
 
 def _by_stage(stages: Iterable[Mapping[str, Any]]) -> dict[str, float]:

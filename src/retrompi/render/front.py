@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["JUDGED", "Made", "Scorecard", "front_page", "made", "scorecard"]
 
 JUDGED = ("calibrate", "validate")
-"""Uses whose claims must be judged; of the others nothing can be."""
+"""Uses whose claims must be judged; claims of other uses cannot be."""
 
 _USE = {"calibrate": "Fit", "validate": "Held out", "exclude": "Excluded", "context": "Context"}
 

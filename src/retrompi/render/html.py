@@ -134,7 +134,7 @@ def cell(label: str, html: str, css: str = "") -> str:
 
 
 Content = str | tuple[str, str]
-"""What is in a cell: ready HTML, or that and the cell's CSS class ("n": a number)."""
+"""The content of a cell: ready HTML, or a tuple of HTML and the cell's CSS class ("n": a number)."""
 
 
 def row(head: Sequence[str], cells: Sequence[Content], mark: str = "") -> str:

@@ -25,7 +25,7 @@ _SAME: Mapping[str, tuple[str, float]] = {
     "ns": ("s", 1e-9),
     "minutes": ("s", 60.0),
 }
-"""Units that meet on one axis: in what, and how many of it they are."""
+"""Units that share an axis: the common unit, and the conversion factor."""
 
 
 def one_unit(found: Sequence[Pair]) -> list[Pair]:
@@ -64,7 +64,7 @@ def _plain(value: float) -> str:
 
 
 _LABELS = 5
-"""More labels of failing claims than this would cover each other."""
+"""The most labels of failing claims; more would overlap."""
 
 
 def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:

@@ -167,7 +167,7 @@ def _counts(study: Reproduction) -> str:
 
 
 _OWN = ("anatomy-", "fidelity-")
-"""How the names of figures begin that have a section of their own."""
+"""Name prefixes of the figures that have their own section."""
 
 
 def _captioned(figure: go.Figure, name: str, caption: str, lacking: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from retrompi.studies.view import View, failures
 __all__ = ["figures", "page", "write", "write_figures"]
 
 _MOST_FIGURES = 24
-"""So many figures a page has at most; the table has every number."""
+"""The most figures on a page; the table has every number."""
 _MOST_ROWS = 400
 _SECTIONS = {
     "curves": "Curves", "lines": "Along an axis", "speedup": "Speed-up", "efficiency": "Efficiency", "heat": "Two axes",

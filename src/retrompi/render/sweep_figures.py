@@ -25,12 +25,12 @@ __all__ = ["KINDS", "Plan", "choose", "draw", "plan_of"]
 
 KINDS = ("curves", "lines", "speedup", "efficiency", "heat", "bars", "scatter", "parallel")
 _MOST_LINES = 9
-"""More lines than these are spread over panels."""
+"""The most lines in one figure; more are spread over panels."""
 _MOST_NUMBERS = 70
-"""Fields of a heat map that still have room for their numbers."""
+"""The most cells of a heat map in which numbers fit."""
 _MOST_TICKS = 7
 _MOST_WRITTEN = 40
-"""With more values than these an axis has round ticks, not the values themselves."""
+"""The most values used as ticks; with more an axis has round ticks."""
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from retrompi.sim.timeline.kinds import KINDS
 __all__ = ["DRAWN", "Bars", "bars", "gantt", "matrix", "matrix_figure", "page", "section", "write"]
 
 DRAWN = 6_000
-"""States and calls that are drawn, each: what a browser moves smoothly."""
+"""The most states and calls drawn, each: a browser still moves these smoothly."""
 ARROWS = 1_500
-"""Messages that are drawn: more would hide the rest."""
+"""The most messages drawn: more would hide everything else."""
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _CELLS = 64
 _WRITTEN = 4  # ranks: a matrix of at most this size shows the numbers in its cells

@@ -17,7 +17,7 @@ from retrompi.base.errors import RetrompiError
 __all__ = ["run", "taken_B"]
 
 _APART = 0.05
-"""Reports closer together than so many seconds are left out."""
+"""Least interval of progress reports in seconds; others are left out."""
 
 
 def taken_B() -> int:

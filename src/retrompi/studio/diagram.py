@@ -22,7 +22,7 @@ _MARGIN = 4
 _BOX = (136, 52)
 _TOP = 64
 _ROWS = {"memory": 100, "kernel": 92, "card": 80}
-"""Kind of box -> how far below the row above it stands; a row that nothing is in takes no room."""
+"""Kind of box -> its distance below the previous row; an empty row takes no space."""
 _MEDIA = {"pool": "shared memory pool", "ring": "packet slots", "stream": "TCP", "datagram": "UDP", "dma": "DMA"}
 
 

@@ -49,7 +49,7 @@ class Guard:
     token: str | None = None
     names: frozenset[str] = frozenset()
     public: bool = False
-    """Whether others than this machine may ask: then by any address of it, not only the loopback's."""
+    """Whether other machines have access: then by any address of this one, not only the loopback's."""
     tries: dict[str, list[float]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

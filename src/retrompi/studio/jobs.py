@@ -33,7 +33,7 @@ from retrompi.studio.limits import Limits
 __all__ = ["JobState", "Jobs", "Report"]
 
 Report = Callable[..., None]
-"""``report(done, total, what="")``: how far the work is."""
+"""``report(done, total, what="")``: reports progress."""
 
 _ENDED = ("done", "failed", "cancelled")
 _PRELOAD = "retrompi.studio.warm"
@@ -52,9 +52,9 @@ class JobState:
     result: Any = None
     error: str = ""
     ahead: int = 0
-    """Of a job that waits: how many jobs run or wait before it, at most."""
+    """For a waiting job: the number of jobs that run or wait before it, at most."""
     seconds: float = 0.0
-    """Since it began; of one that has ended, how long it took."""
+    """Since its start; for a finished job, its duration."""
 
     @property
     def ended(self) -> bool:
@@ -83,7 +83,7 @@ class _Job:
     line: Connection | None = None
     parts: list[bytes] = field(default_factory=list)
     also: dict[str, str] = field(default_factory=dict)
-    """Slots that took it up after it had begun, and what they know it by."""
+    """Slots that took it over after its start, and its key there."""
 
 
 def _asks(job: _Job, slot: str) -> str | None:

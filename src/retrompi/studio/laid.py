@@ -20,9 +20,9 @@ MOST_CURVES = 12
 MOST_POINTS = 500
 """Sizes of one uploaded curve; NetPIPE has about 120."""
 LARGEST_B = 1 << 50
-"""The largest message of an uploaded curve: beyond it a size is a slip."""
+"""The largest message of an uploaded curve: a larger size is taken for an error."""
 _NAME = 40
-"""Characters of a curve's name: what a legend shows of it."""
+"""The most characters of a curve's name: as many as a legend shows."""
 
 
 def laid(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple[list[dict[str, Any]], list[str], list[str]]:

@@ -44,12 +44,12 @@ KINDS = {
     "fit": "fitted to statements marked for fitting",
     "assumed": "assumed, with a range where one is known",
 }
-"""Kind of a source (`SOURCE_KINDS`) -> what it means."""
+"""Kind of a source (`SOURCE_KINDS`) -> its meaning."""
 
 _MICRO = re.compile(r"(?<=\d )u(?=s\b)")
 
 AREAS = ("processor", "scheduler", "memory", "protocol stack", "network card")
-"""The areas of a machine in the order in which a reader meets them; a field of `Host` says to which it belongs."""
+"""The areas of a host in display order; a field of `Host` states its area."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def differences(cls: type[RuntimeModel]) -> list[Difference]:
 
 
 STARTS = 200
-"""So often a start is tried for the share that fails: the draws take no simulation."""
+"""Number of starts simulated for the failure rate: drawing them needs no simulation of messages."""
 
 
 def starts(model: str, platform: str, mode: str = "distributed") -> Mapping[str, Any]:

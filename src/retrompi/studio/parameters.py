@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["Slot", "check_names", "command_line", "modes", "overrides", "readable", "slots", "slots_for"]
 
 _WIDE = 8.0
-"""From this ratio of its ends on a slider is logarithmic."""
+"""Ratio of a slider's ends from which it is logarithmic."""
 _STEPS = 24
 _SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Probabilities that a slider has: what is lost on a wire is rarely more than a hundredth."""
+"""Slider positions of probabilities: the loss rate of a wire is rarely above a hundredth."""
 _MICRO = re.compile(r"(?<![A-Za-z])us(?![A-Za-z])")
 _EVERY = "platform.host."
 _OWN = "each its own"
 _WITHOUT = 8
-"""A number without a sourced range can be slid to its eighth and its eightfold."""
+"""A number without a sourced range can be varied from an eighth to eight times its value."""
 
 
 @dataclass(frozen=True)

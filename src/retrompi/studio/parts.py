@@ -26,7 +26,7 @@ GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButto
 """The ``config`` of every dcc.Graph."""
 TICK_MS = 250
 PATIENCE_S = 0.5
-"""How long an answer waits for a job that ends soon: then one request brings question and result."""
+"""How long a response waits for a short job: then one request returns its result."""
 
 
 def session() -> str:

@@ -18,7 +18,7 @@ from retrompi.studio.programs import load
 __all__ = ["perform", "sums"]
 
 DRAWN = 3_000
-"""States and calls that are drawn, each: less than on a page of its own, for a phone has to move them."""
+"""The most states and calls drawn, each: fewer than on a separate page, for phones."""
 ARROWS = 800
 
 

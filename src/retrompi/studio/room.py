@@ -25,11 +25,11 @@ class Room:
     store: str | None = None
     limits: Limits = field(default_factory=Limits)
     uploads: Any = None
-    """`retrompi.studio.uploads` sets it."""
+    """Set by `retrompi.studio.uploads`."""
     extra: dict[str, Any] = field(default_factory=dict)
-    """What a page keeps between its callbacks, by the page's name."""
+    """State that a page keeps between its callbacks, by the page's name."""
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="retrompi-studio-")))
-    """The studio's own folder, gone with it."""
+    """The studio's temporary folder, removed with it."""
 
     @property
     def places(self) -> tuple[str | None, str]:

@@ -21,17 +21,17 @@ __all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves",
            "what_if"]  # fmt: skip
 
 Places = tuple[str | None, str]
-"""(the user's store as of `retrompi.store.open_store`, the studio's own)."""
+"""(the user's store as for `retrompi.store.open_store`, the studio's own)."""
 
 Stores = tuple["Store | None", "Store"]
-"""The same, open."""
+"""The same stores, opened."""
 
 DRAWN = {"pingpong": "simulated", "benchmark": "simulated", "native": "measured here", "measured": "measured", "smpi": "on SMPI",
          "program": "replayed"}  # fmt: skip
-"""Kinds of stored runs that have a curve, and what they are called."""
+"""Kinds of stored runs that have a curve, and their names."""
 NEWEST = 300
 UPLOAD = "upload:"
-"""What the name of an uploaded curve begins with where curves are chosen; its id follows."""
+"""Prefix of the name of an uploaded curve in menus; its id follows."""
 
 
 def users(location: str | None) -> Store | None:

@@ -19,14 +19,14 @@ from retrompi.studio.diagram import Diagram, card_of, diagram, kernel_of, memory
 from retrompi.studio.words import STAGE_WORDS, Speaker
 
 Piece = tuple[Any, ...]
-"""(begin, end, stage, further signs …): a stretch of a lane or of the chain's strip."""
+"""(begin, end, stage, further attributes …): an interval of a lane or of the chain's strip."""
 
 __all__ = ["STAGES", "Step", "Token", "bars", "scene", "tokens"]
 
 MOST_TOKENS = 500
-"""Tokens of a picture; of more, every k-th of each kind is shown, and the picture says so."""
+"""The most tokens of an animation; of more, every k-th of each kind is shown, and the page says so."""
 MOST_PIECES = 900
-"""Stretches of the chain's strip, and of a process's lane."""
+"""The most intervals of the chain's strip, and of a process's lane."""
 
 STAGES: dict[str, tuple[str, bool]] = {
     "library": ("#0072B2", False),
@@ -48,7 +48,7 @@ STAGES: dict[str, tuple[str, bool]] = {
     "line": ("#b0a05a", False),
     "wait": ("none", False),
 }
-"""Stage -> (colour, hatched): two signs, so that no reader depends on colour alone."""
+"""Stage -> (colour, hatched): two visual cues, so that no reader depends on colour alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from retrompi.studio.room import Room
 __all__ = ["LEAST_TOKEN", "Studio", "is_loopback"]
 
 LEAST_TOKEN = 12
-"""Characters of a token."""
+"""Least characters of a token."""
 _HEADER_B = 16 << 10
 
 
@@ -71,9 +71,9 @@ def _remember() -> None:
 
 
 class Studio:
-    """A studio that listens. Raises UsageError when it may not or cannot.
+    """A listening studio server. Raises UsageError when it is not permitted to listen, or cannot.
 
-    ``port`` 0 is any that is free; ``names`` are further names that this machine is asked by (a Host header with any other is refused).
+    ``port`` 0 selects any free one; ``names`` are further host names of this machine (a Host header with any other is refused).
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Studio:
             limits = limits or Limits()
             self.room = Room(Jobs(limits), store, limits)
             own = {socket.gethostname().lower(), socket.getfqdn().lower()} if not is_loopback(host) else set()
-            own.add(str(urlsplit(self.address).netloc.rpartition(":")[0]).lower())  # 127.0.0.2, or the name that --host gave
+            own.add(str(urlsplit(self.address).netloc.rpartition(":")[0]).lower())  # 127.0.0.2, or the name given by --host
             guarded = Guard(token, frozenset({n.lower() for n in names} | own), public=not is_loopback(host))
             self.app = create_app(self.room, guarded)
             self._server = self._waitress()

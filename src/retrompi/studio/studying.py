@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_POINTS", "Listed", "Shown", "asked", "found", "listed", "run", "shown"]
 
 MOST_POINTS = 240
-"""A study of the studio has at most so many points; larger ones are for the command line, which shows them here when they are done."""
+"""The most points of a study run by the studio; larger ones are run on the command line and shown here when they are done."""
 MOST_FIGURES = 12
 _NO_PATHS = ("model", "platform")
 Report = Callable[[int, int, str], None]

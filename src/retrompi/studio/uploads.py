@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 __all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confined", "curves", "label_of", "of_room", "trace"]
 
 MOST_UNPACKED = 128 << 20
-"""Bytes of an uploaded trace, unpacked: what a computer reads in a few seconds."""
+"""Bytes of an uploaded trace, unpacked: read in a few seconds."""
 MOST_ACTIONS = 20_000_000
 A_SESSION = 8
-"""Uploads of a session that are kept; a newer one takes the oldest one's place."""
+"""Uploads kept per session; a newer one replaces the oldest."""
 SESSIONS = 64
-"""Sessions with uploads; those that asked least lately lose theirs first."""
+"""Sessions with uploads; the least recently active ones lose theirs first."""
 IDLE_S = 4 * 3600.0
-"""After so long without a question a session's uploads are removed."""
+"""Idle time after which a session's uploads are removed."""
 CPU_S = 60
 MEMORY_B = 1 << 30
 

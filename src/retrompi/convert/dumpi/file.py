@@ -24,7 +24,7 @@ SECOND = 1_000_000_000
 END_OF_STREAM = 293
 STATUS_MASK, CPU_MASK, WALL_MASK, THREAD_MASK, COUNTER_MASK = 3, 4, 8, 64, 128
 MAX_ARRAY = 1 << 24
-"""A longer array is taken for a corrupt file (MPI's own counts of ranks and requests are far below it)."""
+"""A longer array indicates a corrupt file (MPI's own counts of ranks and requests are far below it)."""
 MAX_TYPES = 1 << 15
 
 

@@ -13,7 +13,7 @@ from retrompi.measure.compare.errors import distribution
 __all__ = ["Verdict", "judge", "parse_within"]
 
 STATISTICS = ("median", "p95", "worst", "whole")
-"""What can be bounded: of the sizes of the errors of the held-out rows, and the whole program's error."""
+"""The statistics that can be bounded: of the magnitudes of held-out errors, and the whole program's error."""
 
 
 @dataclass(frozen=True)
