@@ -260,7 +260,7 @@ def _bad_callback(app: Dash) -> Response | None:
     except (ValueError, RecursionError):
         return _said(400, "this is not JSON")
     if not isinstance(body, dict) or not isinstance(body.get("output"), str):
-        return _said(400, "this is no callback: an object with an 'output' is one")
+        return _said(400, "not a callback: an object with an 'output' is expected")
     if body["output"] not in app.callback_map and not app._got_first_request["setup_server"]:
         app._setup_server()
     if body["output"] not in app.callback_map:

@@ -288,7 +288,7 @@ def read_meta(path: Path) -> list[Path]:
     except (KeyError, ValueError):
         raise TraceError("a DUMPI meta file must have numprocs=NUMBER and fileprefix=NAME", str(path)) from None
     if not 1 <= ranks <= 1 << 22:
-        raise TraceError(f"numprocs={ranks} is no number of ranks", str(path), code="bad-syntax")
+        raise TraceError(f"numprocs={ranks} is not a valid number of ranks", str(path), code="bad-syntax")
     # A prefix in another folder is where the files were written, not where they are now.
     prefix = Path(prefix).name
     found = [path.parent / f"{prefix}-{rank:04d}.bin" for rank in range(ranks)]

@@ -36,7 +36,7 @@ def parse_within(text: str) -> dict[str, float]:
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", number.strip())
         if match is None:
             raise UsageError(
-                f"--within {text}: '{number.strip()}' is no percentage; example: --within 10% or --within median=5%,p95=15%",
+                f"--within {text}: '{number.strip()}' is not a percentage; example: --within 10% or --within median=5%,p95=15%",
                 code="bad-syntax",
             )
         out[name] = float(match[1]) / 100

@@ -326,7 +326,7 @@ def _point(
         if size == 0:
             return None  # the bandwidth of zero bytes determines no time
         if rate <= 0:
-            raise InputError(f"a bandwidth of {row[main.index]} {unit} says no time", path, line, code="no-results")
+            raise InputError(f"a bandwidth of {row[main.index]} {unit} gives no time", path, line, code="no-results")
         value = size / rate
     spread = None
     if "spread" in columns:

@@ -164,7 +164,7 @@ window.dash_clientside = window.dash_clientside || {};
       return `${link[2]}: ${this.data.texts[link[4]]} (${time(link[1] - link[0])})`;
     }
     strip(scale) {
-      /* The chain of causes above a lane for every process, scaled to the window. */
+      /* The chain of causes and a lane for every process, stacked and scaled to the window. */
       const d = this.data, width = Math.max(260, this.side.clientWidth), narrow = width < 500;
       const rows = [["the message", d.strip], ...d.lanes.map((l) => [narrow ? l.name.split(" on ")[0] : l.name, l.pieces])];
       this.scale = scale;
