@@ -1,11 +1,12 @@
-"""Engine rates beside SMPI's replay of the same trace: ``make bench``.
+"""Engine rates compared with SMPI's replay of the same trace: ``make bench``.
 
 Each case is a trace: LU of class A on 16 ranks as captured, a halo exchange of 64 ranks, an alltoall of 64, an allreduce of 256, and
-the PingPong of the papers. Every runtime replays it at every rung of the fidelity ladder in a room of the era with a host for
-each rank (``PLATFORM*N``), and SMPI's replay on the same shape of room, in alternated rounds, so that a busy machine slows all of
-them alike; medians are printed. What counts is processor time, user and system, of the simulating process. SMPI reads the trace while
-it replays it, so our reading of it is counted too; starting up is left out on both sides (our fork server is warm and its child does
-nothing else; of SMPI's time an empty replay with as many ranks is subtracted). Peak memory is resident memory of the largest process.
+the PingPong of the papers. Every runtime replays it at every rung of the fidelity ladder on a platform of the era with one host
+per rank (``PLATFORM*N``), and SMPI's replay on a platform of the same shape, in alternating rounds, so that a busy machine slows all of
+them alike; medians are printed. The figure of merit is processor time, user and system, of the simulating process. SMPI reads the
+trace while it replays it, so our reading of it is counted too; start-up is excluded on both sides (our fork server is warm and its
+child does nothing else; from SMPI's time an empty replay with as many ranks is
+subtracted). Peak memory is the largest process's resident memory.
 
 Then the growth: halos of 16 to 4096 ranks and traces of 1 to 10 million actions at ``curve``.
 """
@@ -43,19 +44,19 @@ MODELS = {
     "craympt": "cray-t3e",
     "mpibip": "myrinet-piii",
 }
-"""Runtime -> the room it is measured in, enlarged to a host a rank."""
+"""Runtime -> the platform it is measured on, enlarged to one host per rank."""
 RUNGS = ("mechanism", "curve", "loggp")
 WANTED = {"mechanism": 1.0, "curve": 5.0, "loggp": 12.0}
-"""Times SMPI's speed."""
+"""Required speed as a multiple of SMPI's."""
 LONG_S = 20.0
-"""A run that takes longer is not repeated."""
+"""A run that takes longer, in seconds, is not repeated."""
 NAS = "npb3.3.1-lu-A-16"
 HALO_B, ALLTOALL_B, ALLREDUCE_B = 8192, 1024, 8
 
 
 @dataclass(frozen=True)
 class Case:
-    """A trace to replay: its name, how it is made, and the messages SMPI makes of it (None: as many as there are sends)."""
+    """A trace to replay: its name, its generator, and the number of messages that SMPI sends for it (None: one per send)."""
 
     name: str
     make: Callable[[], Trace]
@@ -86,7 +87,7 @@ def cases(scale: float) -> list[Case]:
 
 
 class Room:
-    """Rooms by name and size; made once."""
+    """Platforms by name and size, cached."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, int], Platform] = {}
@@ -99,7 +100,7 @@ class Room:
 
 @contextmanager
 def server() -> Iterator[ForkServer]:
-    """A server of simulations of its own."""
+    """A separate simulation server."""
     made = ForkServer()
     try:
         yield made
@@ -108,7 +109,7 @@ def server() -> Iterator[ForkServer]:
 
 
 def progress(text: str) -> None:
-    """Tells a terminal what is being done; nothing in a pipe."""
+    """Shows progress on a terminal; prints nothing into a pipe."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -122,7 +123,7 @@ def read_again(trace: Trace) -> float:
 
 
 def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int) -> list[dict[str, Any]]:
-    """The rows of one case; keys as `show` prints them, the outcome in words where a run did not complete."""
+    """The rows of one case; keys as `show` prints them, the outcome as text if a run did not complete."""
     trace = case.make()
     room = Room()
     reading = read_again(trace)
@@ -193,7 +194,7 @@ def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int
 
 
 def growth(model: str, ranks: Sequence[int], iterations: int, actions: Sequence[int]) -> list[dict[str, Any]]:
-    """Halos of so many ranks, then halos of 16 ranks of about so many actions, at ``curve``: rows grows, ranks, actions, ..."""
+    """Halos of ``ranks`` ranks, then 16-rank halos of about ``actions`` actions, at ``curve``: rows grows, ranks, actions, ..."""
     rows = []
     jobs = [("ranks", n, iterations) for n in ranks] + [("actions", 16, max(1, round(n / 16 / 9))) for n in actions]
     for grows, n, steps in jobs:
@@ -254,7 +255,7 @@ def show_rows(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def show_growth(rows: Sequence[dict[str, Any]]) -> None:
-    """The growth as two curves in numbers."""
+    """Prints the two growth curves as tables."""
     for grows in ("ranks", "actions"):
         print(f"\nhalo at curve, growing {grows}")
         print(f"{'ranks':>7}{'actions':>12}{'messages':>11}{'reading s':>11}{'CPU s':>9}{'us/message':>12}{'peak MB':>9}{'trace MB':>10}")

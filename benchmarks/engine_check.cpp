@@ -182,7 +182,7 @@ void one_host() {
       }
 }
 
-/// Queues in the caches of two cores, a copy buffer of their own for long messages, direct copies for the longest.
+/// Queues in the caches of two cores, a separate copy buffer for long messages, direct copies for the longest.
 void cores() {
   const Trace pair = job({"# mark anatomy;" + exchange(0, kSizes) + ";# mark end", exchange(1, kSizes)});
   for (const int other : {0, 1, 4})
@@ -257,11 +257,11 @@ void others() {
   expect("curve", room(1, 2, {curve()}, WaitPolicy::Spin), pair, "completed");
   locked(pair, hop<RingSpec>());
   PoolSpec pool = hop<PoolSpec>();
-  pool.hold_unexpected = false;  // what waits for its receive would keep its sender
+  pool.hold_unexpected = false;  // otherwise unexpected messages would block their sender
   locked(pair, pool);
 }
 
-/// Every kind of link, one rail and several, with traffic of others and with things that go down and come back.
+/// Every kind of link, one rail and several, with cross traffic and with components that fail and recover.
 void links(const Trace& pair) {
   const HopSpec card = hop<DmaSpec>();
   const std::vector<std::pair<std::string, std::vector<unsigned long>>> kinds = {
@@ -303,7 +303,7 @@ void links(const Trace& pair) {
       }
 }
 
-/// A link that is down again and again: what can send again comes to its end with every byte, or gives up; what cannot hangs.
+/// A link that fails repeatedly: protocols that retransmit deliver every byte or give up; the others hang.
 void losses(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vector<HopSpec>& daemons) {
   StreamSpec polled = hop<StreamSpec>(), credits = polled;
   const DmaSpec card = hop<DmaSpec>();
@@ -338,7 +338,7 @@ void losses(const Trace& pair, const std::vector<HopSpec>& proxies, const std::v
     }
 }
 
-/// Jobs that share hosts: begun late, begun again, killed, without room, at a loss; each of them ends, and no other for it.
+/// Jobs that share hosts: started late, restarted, killed, out of buffer space, losing messages; each ends without ending another.
 void jobs(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vector<HopSpec>& daemons) {
   const Trace little = job({"send 1 0 100 6;compute 1e4;recv 1 0 5000 6", "recv 0 0 100 6;send 0 0 5000 6"});
   const Trace stuck = job({"recv 1 0 100 6", "recv 0 0 100 6"});

@@ -2,8 +2,8 @@
 
     python benchmarks/rinf1_rivals.py [RIVAL ...]
 
-A rival is one rule for every loop it applies to. All were written down here before any of them was run, by somebody who knew the published
-table and the rows that fail. Nothing is written: the machines in force stay as they are. Claims outside the fit are only read to be judged.
+A rival is one rule for every loop it applies to. All were written down here before any of them was run, by an author who knew the published
+table and the rows that fail. Nothing is stored: the current machines stay unchanged. Claims outside the fit are only read for judging.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Work = tuple[float, float, float, float]  # seconds of instructions, of L2 and t
 
 
 def table(host: str) -> dict[str, dict[str, float]]:
-    """Instruction timings: those in force, and the ones that rivals add."""
+    """Instruction timings (cycles): the current ones, and those that rivals add."""
     given = kernels.timings()
     # An integer multiplication: 10 cycles on a Pentium, during which nothing else starts; pipelined, 4 until its result, on a Pentium Pro.
     given["imul"] = {"issue": 10, "latency": 10} if host == "workstation" else {"issue": 1, "latency": 4}
@@ -46,7 +46,7 @@ def turn(code: tuple[str, ...], host: str) -> float:
 
 
 def throughput(code: tuple[str, ...]) -> float:
-    """Cycles a turn of a processor that starts whatever is ready (Pentium Pro): three micro-operations, one load, one store a cycle.
+    """Cycles per iteration on an out-of-order processor (Pentium Pro): three micro-operations, one load, one store per cycle.
 
     A multiplication starts every second cycle; a chain from turn to turn costs its latencies (load 3, multiply 5, add 3).
     """
@@ -70,7 +70,7 @@ def throughput(code: tuple[str, ...]) -> float:
 
 @dataclass(frozen=True)
 class Rival:
-    """``text`` states the rule; the rest is how it changes the model."""
+    """``text`` states the rule; the other fields define how it changes the model."""
 
     key: str
     text: str
@@ -239,7 +239,7 @@ RIVALS = [
 
 
 class Model:
-    """Puts a rival into `retrompi.spec.kernels` for the time of a ``with``."""
+    """Installs a rival in `retrompi.spec.kernels` for the duration of a ``with`` block."""
 
     def __init__(self, rival: Rival) -> None:
         self.rival = rival

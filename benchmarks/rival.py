@@ -1,4 +1,4 @@
-"""SMPI's replay as the rival of `bench`: the same trace on a platform of the same shape, with what its processes took."""
+"""SMPI's replay as the rival of `bench`: the same trace on a platform of the same shape, with the resources that its processes used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from retrompi.traces import Trace
 
 __all__ = ["Smpi", "Spent", "there"]
 
-# Run by a small Python: a process's peak memory counts what its parent held when it was made.
+# Run by a small Python: a process's peak memory includes what its parent held when it forked.
 LAUNCH = """
 import json, resource, subprocess, sys
 done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -45,7 +45,7 @@ def _xml(room: Platform) -> str:
     link, n = room.link, len(room.hosts)
     speeds = f'speed="1Gf" bw="{link.bandwidth:.0f}Bps" lat="{link.latency * 1e6:g}us"'
     if link.kind == "torus":
-        n = math.prod(link.shape)  # SimGrid wants a host in each place
+        n = math.prod(link.shape)  # SimGrid requires a host in each place
         shape = f'topology="TORUS" topo_parameters="{",".join(map(str, link.shape))}"'
     elif link.kind == "hub":
         shape = f'bb_bw="{link.bandwidth:.0f}Bps" bb_lat="0us" bb_sharing_policy="SHARED"'
@@ -60,7 +60,7 @@ def _xml(room: Platform) -> str:
 
 
 class Smpi:
-    """SMPI's replay of one trace, in a folder of its own. Its messages cross the platform's links; copies and processors cost nothing."""
+    """SMPI's replay of one trace, in a separate folder. Its messages cross the platform's links; copies and processors cost nothing."""
 
     # Algorithms by name, so that their messages can be counted.
     OPTIONS = ("--cfg=smpi/allreduce:rdb", "--cfg=smpi/alltoall:basic_linear", "--log=root.thres:error")
@@ -73,10 +73,10 @@ class Smpi:
         traces.write(traces.parse(empty), folder / "empty")
 
     def replay(self, room: Platform, trace: str = "trace") -> Spent:
-        """One replay, ``trace`` or ``empty``. Raises RuntimeError with the last words of one that fails."""
+        """One replay, ``trace`` or ``empty``. Raises RuntimeError with the last error output of one that fails."""
         (self.folder / "platform.xml").write_text(_xml(room))
         (self.folder / "hosts.txt").write_text("".join(f"h{r % len(room.hosts)}\n" for r in range(self.ranks)))
-        files = ["-platform", "../platform.xml", "-hostfile", "../hosts.txt", "-replay", "index.txt"]  # it looks beside where it runs
+        files = ["-platform", "../platform.xml", "-hostfile", "../hosts.txt", "-replay", "index.txt"]  # relative to its working directory
         command = ["smpirun", "-np", str(self.ranks), *files, *self.OPTIONS]
         done = subprocess.run(
             [sys.executable, "-S", "-c", LAUNCH, *command],

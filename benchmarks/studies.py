@@ -1,13 +1,13 @@
-"""What a study costs besides its simulations, and how it scales: ``python benchmarks/studies.py``.
+"""The overhead of a study besides its simulations, and its scaling: ``python benchmarks/studies.py``.
 
 *PingPong variants*: 1,000 runs of the papers' PingPong in full (0 B to 4 MiB, 1000 repetitions up to 64 KiB) in shared memory: two
-models x 20 quanta x 25 rates of copying; every run is another one and each is stored. Run with one worker and with two.
+models x 20 quanta x 25 copy rates; all runs are different and each is stored. Run with one worker and with two.
 
 *Next to nothing*: 1,000 runs of a PingPong of one byte and one repetition, whose simulations take less than a tenth of a millisecond:
-what is left is scheduling, resolving the models and rooms, identities, processes and the store. Processor time of all processes
-(started ones included) a run, and how it is shared. Then the same study again: all of it is found.
+the rest is scheduling, resolving models and platforms, identities, processes and the store. Processor time per run of all processes
+(started ones included), and its distribution. Then the same study again: all runs are found in the store.
 
-*Cold*: what a run took before a worker simulated by itself is measured by the same runs in the command line's fork server.
+*Cold*: the same runs in the command line's fork server show the cost of a run before workers simulated in-process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ONE_BYTE = {"trace.sizes": "1B", "trace.reps": "1"}
 
 
 def _spent() -> tuple[float, float]:
-    """Processor seconds of this process and of those it has ended, in that order."""
+    """Processor seconds of this process and of its terminated children, in that order."""
     own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime, others.ru_utime + others.ru_stime
 
@@ -65,7 +65,7 @@ def _show(title: str, row: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Measures and prints; ``--json`` all of it for a machine."""
+    """Measures and prints; with ``--json`` everything as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", choices=["variants", "nothing", "cold"])

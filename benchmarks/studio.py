@@ -1,12 +1,12 @@
-"""How long whoever opens the studio waits: ``python benchmarks/studio.py [--json]``. Needs Chromium and playwright.
+"""Response times of the studio as seen by a user: ``python benchmarks/studio.py [--json]``. Needs Chromium and playwright.
 
-Each round is a server of its own with an empty store and a browser without a cache. Measured, each from the outside:
+Each round starts a new server with an empty store and a browser without a cache. Measured, from outside the processes:
 
     start        from the command line to an answer at the address that it prints
-    interactive  from the browser's asking for the first page to its drawn cards with the navigation usable (a frame after them)
+    interactive  from the browser's request for the first page to its drawn cards with the navigation usable (a frame after them)
     curves       the same of the curve explorer, until the figure of its three curves is drawn
     whatif       from the key that moves the packet slider to the changed curve in the figure, every size simulated (nothing stored)
-    again        the same back and forth, which the store has
+    again        the same back and forth, answered from the store
     page_NAME    from one page to another by the navigation until it is drawn
 
 Medians over the rounds (and over the steps of the slider), with the slowest. A round takes about ten seconds.
@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from browser import LOOK, Server, chromium, missing, until
 
 WANTED = {"interactive": 2.0, "whatif": 1.0}
-"""Seconds that issue 7 asks for."""
+"""Limits in seconds set by issue 7."""
 DRAWN = "document.querySelector('#start-cards .card') !== null && document.querySelector('.nav-link[aria-current=page]') !== null"
 
 
@@ -36,7 +36,7 @@ def _since(began: float) -> float:
 
 
 def _step(page: Any, parameter: str, key: str) -> float:
-    """Seconds from a key on a slider to a figure whose changed curve is another."""
+    """Seconds from a key press on a slider to a figure with a changed curve."""
     told = "JSON.stringify((looked.traces('whatif-figure') || []).filter((t) => t.name.startsWith('changed')).map((t) => t.y))"
     before = page.evaluate(told)
     page.locator(f"[data-name='{parameter}'] input[type=range]").focus()
@@ -81,7 +81,7 @@ def one(folder: Path, tool: Any) -> dict[str, list[float]]:
 
 
 def main() -> int:
-    """Measures, prints, and ends with 1 where the issue's numbers are missed."""
+    """Measures, prints, and exits with 1 if the issue's limits are exceeded."""
     ask = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     ask.add_argument("--rounds", type=int, default=5)
     ask.add_argument("--json", action="store_true", help="print JSON")

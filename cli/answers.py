@@ -1,4 +1,4 @@
-"""What the commands that answer a question by several runs share: their options, a scenario, and who simulates."""
+"""Common parts of the commands that need several runs of a scenario: options, the scenario, and the executor."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ scenario_argument = click.argument("scenario", metavar="SCENARIO", shell_complet
 
 @dataclass(frozen=True)
 class Executors(Workers):
-    """Where the simulations run."""
+    """Options for where the simulations run."""
 
     executor: Literal["pool", "dask"] | None = option("Run the simulations in processes on this machine (default) or on a Dask cluster.")
     scheduler: str | None = option("Address of a Dask scheduler, e.g. tcp://host:8786 (default: a cluster of this machine).", metavar="URL")
 
     def make(self) -> Executor:
-        """The executor that the options name."""
+        """The executor selected by the options."""
         if self.executor == "dask" or (self.executor is None and self.scheduler is not None):
             from retrompi.studies.dask_executor import DaskExecutor
 
@@ -47,7 +47,7 @@ class Executors(Workers):
 
     @contextmanager
     def working(self) -> Iterator[Executor]:
-        """The executor while it is needed; with one job and no Dask, this process."""
+        """Context of the executor; with one job and no Dask, this process."""
         from retrompi.studies.run import Here
 
         alone = self.jobs == 1 and self.executor != "dask" and self.scheduler is None
@@ -64,7 +64,7 @@ class AnswerOptions(Executors):
 
 
 def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
-    """The scenario with ``--set`` applied; refuses here, before anything runs, what no run could have."""
+    """The scenario with ``--set`` applied; rejects invalid overrides before anything runs."""
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, catalogue
     from retrompi.studies.applies import refuse_idle
@@ -76,7 +76,7 @@ def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
 
 
 def metric_for(text: str | None, default: str, scenario: Scenario) -> Metric:
-    """The metric by name, which the scenario's runs must be able to have."""
+    """The metric by name; UsageError if the scenario's runs cannot have it."""
     from retrompi.studies import metrics
 
     found = metrics.parse(text or default)

@@ -1,4 +1,4 @@
-"""``retrompi break-even``: where along one key A overtakes B."""
+"""``retrompi break-even``: the values of one key at which A overtakes B."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     ends = [case.apply(s, {scale.key: t}) if mine else s for t in texts for s, mine in zip(sides, concerned, strict=True)]
     refuse_idle(*sides, *ends)
     known = [case.identity(end) for end in ends]
-    if known[::2] == known[1::2]:  # what was given is what the scenario has: a tie all the way, dearly found
+    if known[::2] == known[1::2]:  # the given values are the scenario's own: a costly tie everywhere
         raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     for end in ends:
         wanted = metric_for(given.metric, "latency" if scale.key in ("trace.size", "trace.sizes") else "time", end)
@@ -99,7 +99,7 @@ def _name(letter: str, given: Sequence[str]) -> str:
 
 
 def _range(along: str, sides: Sequence[Scenario]) -> tuple[Scale, float, float]:
-    """The scale and the ends of ``KEY=LOW..HIGH``, for whichever side the key concerns."""
+    """The scale and the ends of ``KEY=LOW..HIGH``, for the side to which the key applies."""
     from retrompi.studies.keys import number
     from retrompi.studies.scale import scale_of
 
@@ -135,7 +135,7 @@ def _point(found: BreakEven, metric: Metric, i: int) -> dict[str, Any]:
 
 
 def as_object(found: BreakEven, metric: Metric, scenario: str, names: Sequence[str], warnings: Sequence[str]) -> dict[str, Any]:
-    """What was found as JSON values."""
+    """The result as JSON values."""
     index = {p.x: i for i, p in enumerate(found.points)}
     crossings = [
         {"low": _point(found, metric, index[c.low.x]), "high": _point(found, metric, index[c.high.x]), "before": c.before, "after": c.after,
@@ -191,7 +191,7 @@ def _runs(row: Mapping[str, Any]) -> str:
 
 
 def _lead(found: BreakEven, i: int) -> str:
-    """The larger number over the smaller: in per cent above it, or as a factor."""
+    """The ratio of the larger number to the smaller: as a percentage above it, or as a factor."""
     a, b = found.points[i].a.value, found.points[i].b.value
     if a is None or b is None or found.states[i] == "tie" or not min(a, b) > 0:
         return ""

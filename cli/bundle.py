@@ -1,4 +1,4 @@
-"""Bundles of options: a frozen dataclass declares them, one field each, and a command gets it as one argument."""
+"""Bundles of options: declared as fields of a frozen dataclass, which a command receives as one argument."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def debug_option(command: F) -> F:
 
 
 def option(help: str, *names: str, **about: Any) -> Any:
-    """A field of a bundle: ``help``, the option's names (default: the field's), and what else `click.option` takes.
+    """A field of a bundle: ``help``, the option's names (default: the field's), and further arguments of `click.option`.
 
-    The annotation says the rest: a bool is a flag, a tuple may be repeated, a Literal lists the choices, int, float and Path convert.
+    The annotation gives the type: a bool is a flag, a tuple may be repeated, a Literal lists the choices, int, float and Path convert.
     """
     return field(metadata={"help": help, "names": names, "about": about})
 
@@ -41,7 +41,7 @@ def _option(name: str, kind: Any, declared: Mapping[str, Any]) -> Callable[[F], 
     if kind is bool:
         about.setdefault("is_flag", "flag_value" not in about)
     elif get_origin(kinds[0]) is tuple:
-        about.setdefault("multiple", "callback" not in about)  # a callback that splits a list makes the tuple itself
+        about.setdefault("multiple", "callback" not in about)  # a callback that splits a list returns the tuple itself
     elif get_origin(kinds[0]) is Literal:
         about.setdefault("type", click.Choice(get_args(kinds[0])))
     elif kinds[0] in (int, float):
@@ -56,7 +56,7 @@ def _option(name: str, kind: Any, declared: Mapping[str, Any]) -> Callable[[F], 
 def options(**bundles: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of each bundle as one argument: ``@options(given=ReplayOptions, output=RunOutput)``.
 
-    A bundle is a frozen dataclass whose fields are made by `option`. ``--debug`` comes with every one of them.
+    A bundle is a frozen dataclass whose fields are made by `option`. ``--debug`` is added to every command.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

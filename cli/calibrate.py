@@ -121,7 +121,7 @@ DISK = (
 
 
 def _study(given: CalibrateOptions, output: StoreOutput) -> None:
-    """The fits that belong to a study, on the study's own platform: T(1) and T(4) of the NAS programs, or the disks."""
+    """The fits of a study, on its own platform: T(1) and T(4) of the NAS programs, or the disks."""
     from retrompi.papers import nas as programs
     from retrompi.papers.paper import find_paper
 

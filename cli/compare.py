@@ -1,4 +1,4 @@
-"""``retrompi compare``: one program on the machine, on SMPI and on a runtime model, or on several runtimes."""
+"""``retrompi compare``: one program run natively, on SMPI and on a runtime model, or on several runtimes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _pair_columns(c: Comparison) -> list[Column]:
 
 
 def print_comparison(c: Comparison, verdict: Verdict | None) -> None:
-    """Sections, distribution, where the difference comes from, the calls with most time."""
+    """Prints the sections, the distribution, the causes of the difference, and the calls with most time."""
     rows = []
     for r in (*c.sections, c.whole):
         row = r.row(c.pairs)

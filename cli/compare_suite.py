@@ -1,4 +1,4 @@
-"""``retrompi compare --suite``: the table of hold-outs."""
+"""``retrompi compare --suite``: the table of held-out programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi diff``: two stored runs beside each other."""
+"""``retrompi diff``: comparison of two stored runs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _ratio(value: Any) -> str:
 
 
 def _few(part: str, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of very many ranks those that differ most; everything else as it is."""
+    """The rows to show: with very many ranks, those that differ most; all other rows unchanged."""
     if part != "rank" or len(rows) <= MOST_RANKS:
         return list(rows)
     most = sorted(range(len(rows)), key=lambda i: -abs((rows[i]["ratio"] or 1.0) - 1.0))[:MOST_RANKS]

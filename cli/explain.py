@@ -1,4 +1,4 @@
-"""``retrompi explain``: the anatomy of one message."""
+"""``retrompi explain``: the time of one message by stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi fit``: a measured curve becomes a model."""
+"""``retrompi fit``: fits a model to a measured curve."""
 
 from __future__ import annotations
 

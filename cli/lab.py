@@ -166,7 +166,7 @@ def _checked(folder: str | None, output: StoreOutput) -> tuple[Grading, Path]:
     state = student.read_state(where)
     found = grade.lab_of(state, where)
     given = answers.read(where, found)
-    # Only what was not changed by hand is sealed anew; the flag stays.
+    # Only an unedited state is sealed again; the flag stays.
     sealed = grade.seal(found, state, given)
     if state.intact:
         sealed = student.write_state(where, sealed)
@@ -174,7 +174,7 @@ def _checked(folder: str | None, output: StoreOutput) -> tuple[Grading, Path]:
 
 
 def _print(grading: Grading, where: Path) -> None:
-    """A grading for people."""
+    """Prints a grading as text."""
     color = colored()
     width = max(len(r.task) for r in grading.results)
     click.echo(f"{grading.lab}, {grading.student}, check {grading.checks}")
@@ -263,7 +263,7 @@ def hint_lab(words: tuple[str, ...], again: bool, output: Output) -> None:
 
 
 def _cost(task: Task, taken: int, cost: float) -> str:
-    """What the hints of a task have cost and what the next one does."""
+    """The cost of a task's hints so far and of the next one."""
     left = len(task.hints) - taken
     lost = min(taken * cost, task.points)
     told = f"{taken} of {len(task.hints)} hints taken, for {lost:g} of this task's {task.points:g} point{'' if task.points == 1 else 's'}"
@@ -301,7 +301,7 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
     from retrompi.render.html import save
     from retrompi.studies.worker_pool import processors
 
-    output.open()  # a store that cannot be used is said once, not for every submission
+    output.open()  # reports an unusable store once, not for every submission
     where = output.where
     with tempfile.TemporaryDirectory(prefix="retrompi-labs-") as place, progress("grading") as report:
         found = submissions.find(folders, Path(place))

@@ -1,6 +1,6 @@
-"""The command group and the one place where an error becomes a line and an exit code.
+"""The command group, and the conversion of every error to one line and an exit code.
 
-Exit codes: 0 done, 1 a negative verdict or outcome, 2 wrong usage or input, 3 a defect of ours.
+Exit codes: 0 done, 1 a negative verdict or outcome, 2 wrong usage or input, 3 an internal error.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used: ``retrompi.cli.<name>`` has one named ``command``."""
+    """A group whose commands are imported on use: ``retrompi.cli.<name>`` has one named ``command``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -99,7 +99,7 @@ def cli(ctx: click.Context, store: str | None, debug: bool) -> None:
 
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a full disk says, or a limit on sizes: of the user's machine, no defect of ours."""
+"""Errors of a full disk or a file size limit: caused by the user's machine, not internal errors."""
 
 
 def _say(text: str) -> None:
@@ -109,7 +109,7 @@ def _say(text: str) -> None:
 
 
 def run(args: list[str] | None = None, on_error: Callable[[Exception], object] = lambda error: None) -> int:
-    """Run the command line and return its exit code; every error has become one line on stderr.
+    """Run the command line and return its exit code; every error is reported in one line on stderr.
 
     ``on_error`` is called with the error itself, whose ``code`` its line does not show.
     """
@@ -136,7 +136,7 @@ def run(args: list[str] | None = None, on_error: Callable[[Exception], object] =
         _say(str(error))
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our pipe has had enough; nothing more may be flushed into it.
+        # The reader closed the pipe; nothing more may be flushed to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

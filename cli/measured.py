@@ -1,4 +1,4 @@
-"""``retrompi measured``: what was measured on real machines, read from the output of the usual benchmarks."""
+"""``retrompi measured``: measurements on real machines, read from the output of common benchmarks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ POINTS = (
 
 @dataclass(frozen=True)
 class Reading:
-    """What a user says of a file of measurements: its format, and of a table its unit, one way or round trip, columns."""
+    """Options describing a file of measurements: its format and, for a table, its unit, one way or round trip, and columns."""
 
     format_: str | None = option("File format (default: detected from the content).", "--format", type=click.Choice(FORMATS))
     unit: str | None = option("Unit of a table: us, ms, s, ns, MB/s, MiB/s, Mbit/s, ...", "--unit", "--time-unit", metavar="UNIT")
@@ -85,7 +85,7 @@ def command() -> None:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What is known about a file beyond its content."""
+    """Options for provenance that a file does not contain."""
 
     what: str | None = option("Benchmark, if the output does not name it: pingpong, bw, bibw, bcast, ...", metavar="NAME")
     label: str = option("Label of the curve in the store (default: made from tool and file).", default="")

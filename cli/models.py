@@ -1,4 +1,4 @@
-"""``retrompi models``: the runtimes there are, and their cards."""
+"""``retrompi models``: the available runtime models, and their cards."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def list_models(output: Output) -> None:
 
 
 def warn_of_broken() -> None:
-    """A line on stderr for each of the user's own models and platforms that cannot be used; the others can."""
+    """Report each unusable model and platform of the user in a line on stderr; the others remain usable."""
     from retrompi.spec import registry
 
     for name, error in registry.broken().items():
@@ -92,7 +92,7 @@ def warn_of_broken() -> None:
 
 
 def range_of(row: dict[str, Any]) -> str:
-    """``low..high`` of a card's row, or its choices."""
+    """The range ``low..high`` of a card's row, or its choices."""
     if row.get("choices"):
         return " | ".join(row["choices"])
     if row.get("low") is None and row.get("high") is None:
@@ -102,13 +102,13 @@ def range_of(row: dict[str, Any]) -> str:
 
 
 def newest_verdicts(output: StoreOutput) -> list[dict[str, Any]]:
-    """The newest verdict of every claim in the store; none where there is no store yet."""
+    """The newest verdict of every claim in the store; empty without a store."""
     from retrompi.base.errors import StoreError
     from retrompi.store import default_path
 
     named = output.where or os.environ.get("RETROMPI_STORE")
     if not named and not default_path().exists():
-        return []  # looking at a card makes no store
+        return []  # showing a card does not create a store
     try:
         return output.open(write=False).verdicts()
     except StoreError:
@@ -116,7 +116,7 @@ def newest_verdicts(output: StoreOutput) -> list[dict[str, Any]]:
 
 
 def print_rows_cited(cited: Sequence[Any]) -> None:
-    """The rows of the reference that a card's numbers name: what each says, where it is printed, and its caveat."""
+    """The rows of the reference cited by a card's numbers: statement, place of publication, and caveat."""
     if not cited:
         return
     click.echo("\nthe claims cited above")

@@ -1,4 +1,4 @@
-"""``retrompi nas``: Table 1 of lefevre-westrelin, simulated beside published."""
+"""``retrompi nas``: Table 1 of lefevre-westrelin, simulated and published."""
 
 from __future__ import annotations
 

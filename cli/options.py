@@ -1,4 +1,4 @@
-"""Bundles of options that several commands share, and the values they turn into."""
+"""Bundles of options shared by several commands, and their conversion to values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def _names(kind: str, incomplete: str) -> list[CompletionItem]:
-    """Completions from folder and file names alone: pressing TAB must not import a model."""
+    """Completions from folder and file names only: completion must not import a model."""
     from retrompi.base import paths
     from retrompi.spec import registry
     from retrompi.studies import catalogue
@@ -97,7 +97,7 @@ def mode_option(default: str) -> Any:
 
 @dataclass(frozen=True)
 class OfModel:
-    """Which runtime model."""
+    """The runtime model."""
 
     model: str = option(
         "Runtime model: a name (see 'retrompi models list') or the folder of a model of your own.",
@@ -106,7 +106,7 @@ class OfModel:
 
 @dataclass(frozen=True)
 class Overrides:
-    """Parameters that are set."""
+    """Parameter overrides."""
 
     sets: tuple[str, ...] = option(
         "Override a parameter, e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
@@ -115,7 +115,7 @@ class Overrides:
 
 @dataclass(frozen=True)
 class OnPlatform:
-    """Which platform."""
+    """The platform."""
 
     platform: str = option(
         "Platform: a name (see 'retrompi platforms list') or a TOML file of your own.",
@@ -124,7 +124,7 @@ class OnPlatform:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The seed of what is drawn."""
+    """The seed of random numbers."""
 
     seed: int = option("Seed of the random numbers.", type=click.IntRange(0, LARGEST_SEED), default=1)
 
@@ -139,7 +139,7 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class Network:
-    """What else happens on the network."""
+    """Cross traffic and failures of the network."""
 
     traffic: tuple[str, ...] = option(
         "Cross traffic on the same network, e.g. 'any 2Mbps 1500B poisson' or 'server->workstation 2Mbps 1500B'.",
@@ -151,7 +151,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Workers:
-    """How many processes simulate."""
+    """The number of simulating processes."""
 
     jobs: int | None = option(
         "Number of simulations run in parallel (default: the number of processors).", "-j", "--jobs", type=click.IntRange(1), metavar="N")
@@ -159,12 +159,12 @@ class Workers:
 
 @dataclass(frozen=True)
 class Placed(Overrides, OnPlatform):
-    """A platform with overrides, and where the ranks are on it."""
+    """A platform with overrides, and the placement of the ranks."""
 
     mode: str = mode_option("distributed")
 
     def check(self, model: str) -> None:
-        """Refuses a wrong name before any store is made or anything runs."""
+        """Rejects an unknown name before a store is created or anything runs."""
         from retrompi.spec import registry
 
         registry.model(model)
@@ -178,10 +178,10 @@ class Seeded(Drawn, Placed):
 
 @dataclass(frozen=True)
 class Asked(Fidelity, Seeded, OfModel):
-    """What a run is asked: model, platform, mode, overrides, seed, level of detail."""
+    """Inputs of a run: model, platform, mode, overrides, seed, level of detail."""
 
     def question(self, workload: Workload, **more: Any) -> Question:
-        """All of it as a question about ``workload``; ``more`` are further fields of it."""
+        """The question about ``workload`` with these inputs; ``more`` are further fields of it."""
         from retrompi.spec.question import Question
 
         return Question(self.model, self.platform, workload, self.mode, self.sets, self.seed, self.fidelity, **more)
@@ -189,14 +189,14 @@ class Asked(Fidelity, Seeded, OfModel):
 
 @dataclass(frozen=True)
 class Overlaid:
-    """Measured curves to draw over simulated ones."""
+    """Measured curves to overlay on simulated ones."""
 
     measured: tuple[str, ...] = option(
         "Draw a measured curve from the store over the figures (or over one): a native run, an import, a program's run.",
         "--measured", "--overlay", metavar="ID|NAME[@FIGURE]")
 
     def curves(self, output: StoreOutput) -> list[StoredCurve]:
-        """The curves that ``--measured`` names; UsageError for one that the store does not have."""
+        """The curves named by ``--measured``; UsageError for one that is not in the store."""
         if not self.measured:
             return []
         from retrompi.measure.stored_curves import from_store
@@ -207,14 +207,14 @@ class Overlaid:
 
 @dataclass(frozen=True)
 class UndefinedSource:
-    """How a trace is read that does not say whom a receive is from."""
+    """Treatment of receives without a source in a trace."""
 
     undefined_source: Literal["refuse", "any", "null"] = option(
         "Meaning of source -333 in a receive: SMPI writes it both for MPI_ANY_SOURCE and for MPI_PROC_NULL.", default="refuse")
 
 
 def new_path(path: Path) -> Path:
-    """``path``, at which nothing may be yet."""
+    """``path``, checked not to exist yet."""
     if path.exists():
         raise UsageError(f"{path} exists; choose another name", code="exists-already")
     return path
@@ -232,7 +232,7 @@ class Stored:
         return self.store if self.store is not None else (click.get_current_context().find_root().obj or {}).get("store")
 
     def open(self, *, write: bool = True) -> Store:
-        """The store the user asked for."""
+        """The opened store selected by the user."""
         from retrompi.store import open_store
 
         return open_store(self.where, write=write)
@@ -245,13 +245,13 @@ class StoreOutput(Stored, Output):
 
 @dataclass(frozen=True)
 class RunOutput(StoreOutput):
-    """The output's format, the store, and whether stored runs count."""
+    """The output's format, the store, and whether stored runs are used."""
 
     fresh: bool = option("Simulate even when an identical run is stored.")
 
 
 def some_time(name: str, text: str) -> float:
-    """The seconds that ``name`` gives a run; UsageError where that is none."""
+    """The value of option ``name`` in seconds; UsageError unless it is a positive time."""
     seconds = parse(text, "s")
     if seconds <= 0:
         raise UsageError(f"{name} '{text}' must be greater than zero", code="out-of-range")
@@ -277,7 +277,7 @@ def _left(seconds: float) -> str:
 def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
     """A progress bar with rate and time left on a terminal's stderr, nothing elsewhere; yields ``report(done, total, what)``.
 
-    A call is one job; ``done`` of ``total`` may count anything that grows evenly with time.
+    Each call reports one job; ``done`` of ``total`` may be in any unit that grows evenly with time.
     """
     if not sys.stderr.isatty():
         yield _silent

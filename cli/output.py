@@ -1,4 +1,4 @@
-"""Printing rows: a plain table for people, JSON or CSV for scripts."""
+"""Printing rows: a plain table for reading, JSON or CSV for scripts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Column:
-    """A table's column: the row's ``key``, its ``title``, how a value becomes text, and whether it is a number."""
+    """A table's column: the row's ``key``, its ``title``, the formatter of values, and whether it is right-aligned."""
 
     key: str
     title: str
@@ -56,7 +56,7 @@ def as_text(value: Any) -> str:
 
 
 def colored(stream: Any = None) -> bool:
-    """Whether colour is welcome: a terminal, and NO_COLOR (no-color.org) unset or empty."""
+    """Whether to use colour: a terminal, and NO_COLOR (no-color.org) unset or empty."""
     out = stream if stream is not None else sys.stdout
     return bool(out.isatty()) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -140,7 +140,7 @@ def _painted(padded: str, cell: str) -> str:
 
 @dataclass(frozen=True)
 class Output:
-    """The format of what a command prints: a table for people, JSON or CSV."""
+    """The format of a command's output: a table for reading, JSON or CSV."""
 
     as_json: bool = option("Print JSON.", "--json")
     as_csv: bool = option("Print CSV.", "--csv")
@@ -151,7 +151,7 @@ class Output:
 
     @property
     def text(self) -> bool:
-        """Whether a person is to read it."""
+        """Whether the output is a table for reading."""
         return not (self.as_json or self.as_csv)
 
     def emit(
@@ -162,7 +162,7 @@ class Output:
         keys: Sequence[str] | None = None,
         empty: str = "nothing to show",
     ) -> None:
-        """Print ``rows`` the way that was asked for; ``keys`` are the names in JSON and CSV (default: the columns')."""
+        """Print ``rows`` in the requested format; ``keys`` are the names in JSON and CSV (default: those of the columns)."""
         names = list(keys) if keys is not None else [c.key for c in columns]
         if self.as_json:
             print_json([{k: row.get(k) for k in names} for row in rows])
@@ -173,11 +173,11 @@ class Output:
 
 
 def note(text: str) -> None:
-    """A remark for a person at a terminal, on stderr; pipes and logs stay quiet."""
+    """Print a remark on stderr if it is a terminal; pipes and logs get none."""
     if sys.stderr.isatty():
         click.echo(click.style(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
 
 
 def note_run(run_id: int | None, found: bool) -> None:
-    """Which run was shown, and whether it was in the store already."""
+    """Report which run was shown, and whether it was already in the store."""
     note(f"run {run_id}" + (" (found in the store; --fresh simulates again)" if found else ""))

@@ -66,10 +66,10 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     from retrompi.spec.question import Beside, pingpong
     from retrompi.store.lookup import answer
 
-    asked = Resolved.of(given.question(pingpong(reps=given.reps)))  # wrong names first, before any store is made
+    asked = Resolved.of(given.question(pingpong(reps=given.reps)))  # rejects unknown names before a store is created
     overlaid = given.curves(output)
     wanted = None if given.sizes is None else parse_sizes(given.sizes)
-    if wanted is None and overlaid and given.out is None:  # without a page only equal sizes can stand beside each other
+    if wanted is None and overlaid and given.out is None:  # a table can compare equal sizes only
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     store_ = output.open()
     beside = Beside(given.traffic, given.failures)
@@ -90,7 +90,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
 
 
 def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[StoredCurve]) -> None:
-    """Simulated beside measured times at the sizes that both have."""
+    """Simulated and measured times at their common sizes."""
     simulated = {int(r["size_B"]): float(r["time_us"]) for r in rows}
     for curve in measured:
         both = [

@@ -1,4 +1,4 @@
-"""``retrompi platforms``: the machine rooms there are, and their numbers."""
+"""``retrompi platforms``: the available platforms and their parameters."""
 
 from __future__ import annotations
 

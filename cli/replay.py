@@ -109,7 +109,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             for line in cross_traffic.lines(run["facts"]):
                 click.echo(line)
         rows = found.rows
-        if output.as_csv and given.section:  # a column of the same value for every rank: the form in which a table stays flat
+        if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)
             told = run["facts"].get("section") or {}
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
@@ -129,7 +129,7 @@ def _headline(run: dict[str, Any]) -> str:
 
 
 def timed(section: dict[str, Any] | None) -> str:
-    """A line on the section that was timed."""
+    """One line on the timed section."""
     if section is None:
         return "the section was not reached"
     begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))

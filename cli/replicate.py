@@ -1,4 +1,4 @@
-"""``retrompi replicate``: a disk copied to many machines."""
+"""``retrompi replicate``: copying a disk to many machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi reproduce``: papers' studies from the first simulation to the report."""
+"""``retrompi reproduce``: papers' studies, from simulation to report."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
 
 
 def _print_summary(found: Sequence[Reproduction], verdicts: Sequence[Verdict]) -> None:
-    """Counts per paper and in all; papers that were not replayed have only unjudged claims."""
+    """Counts per paper and in total; papers that were not replayed have only unjudged claims."""
     from retrompi.papers import summary
     from retrompi.papers.claims import by_paper, papers
 

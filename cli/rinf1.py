@@ -31,7 +31,7 @@ KEYS = ("kernel", "title", "statement", "claim", "min", "at_min", "max", "at_max
 
 
 def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict[str, Any]]:
-    """``rows`` with the published minimum and maximum (flop/s) where the paper measured this host, and the total below."""
+    """``rows`` with the published minimum and maximum (flop/s) if the paper measured this host, and the total below."""
     from retrompi.papers import rinf1
     from retrompi.papers.claims import checks, load
 

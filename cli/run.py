@@ -123,7 +123,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     note_run(done.run_id, done.found)
 
 
-# option of the command -> the backends that it means something to
+# option of the command -> the backends to which it applies
 _SIMULATED = ("model", "smpi")
 _ONLY = {
     **dict.fromkeys(("model", "platform", "mode", "sets", "seed", "fidelity"), _SIMULATED),
@@ -134,7 +134,7 @@ _ONLY = {
 
 
 def _check(ctx: click.Context, backend: str) -> None:
-    """Refuses an option that the backend would not read."""
+    """Rejects an option that the backend would ignore."""
     for name, read in _ONLY.items():
         if backend not in read and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             option = next(p.opts[-1] for p in ctx.command.params if p.name == name)
@@ -142,7 +142,7 @@ def _check(ctx: click.Context, backend: str) -> None:
 
 
 def _why(store: Store, done: Any) -> list[str]:
-    """How it ended: of a replay with who waited for whom, by the lines of its trace."""
+    """Prints the outcome; for a deadlocked replay also which rank waits for which, with lines of the trace."""
     row = store.run(done.run_id)
     if "diagnosis" not in row["facts"]:
         return [f"{done.outcome}: {done.detail}"]

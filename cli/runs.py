@@ -1,4 +1,4 @@
-"""``retrompi runs``: what the store holds."""
+"""``retrompi runs``: the stored runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi scenarios``: the experiments there are."""
+"""``retrompi scenarios``: the available experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi share``: a scenario's jobs together and each alone."""
+"""``retrompi share``: a scenario's jobs run together and each alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi smpi``: what SimGrid's SMPI needs to run programs at a runtime's costs."""
+"""``retrompi smpi``: files for SimGrid's SMPI to run programs at a runtime's costs."""
 
 from __future__ import annotations
 

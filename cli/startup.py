@@ -1,4 +1,4 @@
-"""``retrompi startup``: what a person does to start a job, and how often it fails."""
+"""``retrompi startup``: manual steps of starting a job, and its failure rate."""
 
 from __future__ import annotations
 

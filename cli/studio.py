@@ -1,4 +1,4 @@
-"""``retrompi studio``: the application in the browser."""
+"""``retrompi studio``: the web interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi study``: ready studies and those of the store."""
+"""``retrompi study``: built-in studies and those in the store."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _loaded(which: str) -> Study:
 
 
 def stored(store: Store, which: str) -> Study:
-    """A study of the store, made again of its definition."""
+    """A study of the store, rebuilt from its definition."""
     from retrompi.studies.design import from_definition
 
     return from_definition(store.study(which)["definition"])
@@ -112,7 +112,7 @@ def list_studies(output: StoreOutput) -> None:
         try:
             made = from_definition(definition)
             row |= {"points": count(made), "axes": [a.key for a in made.axes]}
-        except RetrompiError:  # of a version that named its keys otherwise: what it has is still there
+        except RetrompiError:  # from a version with other key names: its results can still be shown
             row |= {"points": None, "axes": []}
     have = {row["hash"] for row in rows}
     for name, study in design.studies().items():

@@ -1,4 +1,4 @@
-"""``retrompi study export``, ``pack`` and ``unpack``: a study's numbers, and all of a study, as files."""
+"""``retrompi study export``, ``pack`` and ``unpack``: a study's results, and complete studies, as files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Packed", "export", "opened", "pack", "run_zip", "unpack", "written"]
 
 @dataclass(frozen=True)
 class Packed:
-    """What ``retrompi study run`` does with a zip."""
+    """Options of ``retrompi study run`` for a packed study."""
 
     trust: bool = option("For a zip: run the Python code in it, i.e. models written by whoever packed it.")
     check: bool = option("For a zip: compare with the results in it; exit code 1 if they differ.")
@@ -37,7 +37,7 @@ WRITTEN = (Column("file", "file"), Column("bytes", "bytes", right=True))
 
 
 def written(files: Iterable[Path], output: Output) -> None:
-    """Say which files were written: as data where that was asked for, else to a person at a terminal."""
+    """Report the files written: as data with ``--json`` or ``--csv``, else as a remark on a terminal."""
     found = list(files)
     if not output.text:
         output.emit([{"file": str(f), "bytes": f.stat().st_size} for f in found], WRITTEN)
@@ -145,7 +145,7 @@ def _remarks(package: Package) -> list[str]:
 
 
 def opened(path: Path, trust: bool) -> Package:
-    """The study of a zip, unpacked into the user's data folder; UsageError when it has Python of its own and nobody trusts it."""
+    """The study of a zip, unpacked into the user's data folder; UsageError if it contains Python code and is not trusted."""
     from retrompi.studies.unpack import unpack as take_out
 
     package = take_out(path)

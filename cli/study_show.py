@@ -1,4 +1,4 @@
-"""``retrompi study show`` and ``retrompi study figure``: a study's numbers as tables, pages and figures."""
+"""``retrompi study show`` and ``retrompi study figure``: a study's results as tables, pages and figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_FAILURES = 8
 
 @dataclass(frozen=True)
 class Axes:
-    """Which number of a study is shown, and along which axes."""
+    """Options selecting the metric of a study and the axes to show."""
 
     metric: str | None = option("Quantity to show: time, time@1MiB, bandwidth@64KiB, peak, section, mpi, speedup, ...", metavar="M")
     x: str | None = option("Axis along x (and across tables); 'size' is the message size of curves.", metavar="AXIS")
@@ -49,7 +49,7 @@ def _table(t: Table) -> None:
 
 
 def _told(v: View, study: dict[str, Any]) -> None:
-    """The head of the terminal's answer, and after it which points have no result."""
+    """Prints the head of the terminal output, and the points without a result."""
     title = v.definition.get("title")
     click.echo(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
     click.echo(f"{v.metric.name}: {v.metric.label}")
@@ -162,7 +162,7 @@ def _drawn(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any])
     if ending == "html":
         study_page.write_figures(target, drawn, str(v.definition.get("title") or study["name"]), f"study {study['id']}, {v.metric.label}")
         return [target]
-    # One panel has the name that was asked for, several have a number each.
+    # A single panel gets the requested file name, several are numbered.
     names = {target.stem if len(drawn) == 1 else f"{target.stem}-{i}": f for i, f in enumerate(drawn.values(), 1)}
     paths, missing = images(names, target.parent, (ending,))
     if missing:

@@ -84,13 +84,13 @@ def _study(which: str) -> Study | None:
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-            return None  # the reader of scenarios says what is wrong with it
+            return None  # the reader of scenarios reports the error
         return design.study(which) if "model" not in data else None
     return design.study(which) if which in design.study_names() and which not in catalogue.scenario_names() else None
 
 
 def _changed(study: Study, given: SweepOptions) -> Study:
-    """A study of a file with other overrides."""
+    """A study from a file with further overrides."""
     for name, value in (("--vary", given.vary), ("--zip", given.zips), ("--sample", given.sample)):
         if value:
             raise UsageError(f"{name} applies to a scenario; the axes of the study '{study.name}' are in its file", code="unused-option")
@@ -103,7 +103,7 @@ def _changed(study: Study, given: SweepOptions) -> Study:
 
 
 def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) -> StudyRun | None:
-    """Runs ``study`` (None where it only says what that would take) and prints what became of it."""
+    """Runs ``study`` and prints the result; returns None if only the cost was estimated."""
     from retrompi.studies import design
 
     design.check(study, running.limit)
@@ -146,7 +146,7 @@ def _counted(n: int, what: str) -> str:
 
 
 def summary(told: StudyRun) -> str:
-    """One line: what was done, how it ended, how fast."""
+    """One line: the points run, their outcomes, and the speed."""
     done = told.kept + told.found
     how = ", ".join(f"{n} {outcome}" for outcome, n in sorted(told.outcomes.items(), key=lambda item: -item[1]))
     rate = f", {told.simulated / told.seconds:.1f} runs/s" if told.simulated and told.seconds else ""

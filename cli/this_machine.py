@@ -1,4 +1,4 @@
-"""``retrompi calibrate this-machine``: measures two ranks here, shows fit and held-out sizes, writes a model and a platform."""
+"""``retrompi calibrate this-machine``: measures two ranks on this machine, shows fit and held-out sizes, writes model and platform."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ThisMachine:
     recorded: str | None = option("this-machine: fit a recording made with --record; measure nothing.", "--from", metavar="FILE")
 
     def given(self) -> dict[str, Any]:
-        """What was given, by option."""
+        """The values given, by option."""
         return {"--from" if f.name == "recorded" else f"--{f.name}": getattr(self, f.name) for f in fields(self)}
 
 
@@ -70,7 +70,7 @@ LEVELS = (
 
 
 def _recording(wanted: ThisMachine) -> Recording:
-    """What is to be fitted: from a file, or measured now."""
+    """The data to fit, from a file or measured now."""
     from retrompi.base.errors import UsageError
     from retrompi.measure.this_machine import recording
 
@@ -135,7 +135,7 @@ def calibrate(wanted: ThisMachine, output: Output, *, dry_run: bool) -> None:
 
 
 def _tell(told: dict[str, Any]) -> None:
-    """What is beside the points: changes of protocol, levels, costs, noise, errors."""
+    """Prints the results besides the points: protocol changes, levels, costs, noise, errors."""
     click.echo("")
     changes = [
         {"pair": kind, **row}

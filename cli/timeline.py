@@ -1,4 +1,4 @@
-"""``retrompi timeline``: the timeline that is kept with a run; and the options of ``retrompi replay`` that ask for one."""
+"""``retrompi timeline``: the timeline stored with a run; and the timeline options of ``retrompi replay``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """What ``--timeline`` asked for: the files, and how much of the run."""
+    """The timeline requested with ``--timeline``: the files, and the part of the run."""
 
     files: tuple[Path, ...]
     request: Request
@@ -41,7 +41,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class TimelineOptions:
-    """Options of a replay that ask for its timeline."""
+    """Timeline options of a replay."""
 
     files: tuple[str, ...] = option(
         "Write the timeline of every process; the ending of FILE selects the format: .html, .otf2 (a folder), .paje, .json or .csv.",
@@ -50,7 +50,7 @@ class TimelineOptions:
     timeline_limit: int = option("Maximum number of states, calls and messages recorded.", type=click.IntRange(1), default=LIMIT)
 
     def wanted(self) -> Wanted | None:
-        """What was asked for, checked; None without ``--timeline``."""
+        """The validated request; None without ``--timeline``."""
         if not self.files:
             if self.timeline_window:
                 raise UsageError("--timeline-window limits a timeline; give --timeline FILE as well", code="missing-option")
@@ -70,7 +70,7 @@ def _window(text: str | None) -> tuple[float, float]:
 
 
 def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str] = ()) -> None:
-    """Write every file; what a format cannot say goes to stderr. ``told``: how the run ended."""
+    """Write every file; information that a format cannot hold is reported on stderr. ``told``: the outcome of the run."""
     from retrompi.convert.timelines import write
 
     if timeline is None:
@@ -84,7 +84,7 @@ def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str
 
 
 def stored(store: Store, run_id: int) -> Timeline:
-    """The timeline kept with a run; UsageError when there is none."""
+    """The timeline stored with a run; UsageError if there is none."""
     row = store.run(run_id)["facts"].get("timeline")
     if not row:
         raise UsageError(f"run {run_id} has no timeline; replay its trace with --timeline FILE", code="no-timeline")

@@ -1,4 +1,4 @@
-"""``retrompi tolerance``: how far one key may go until a metric is so much worse."""
+"""``retrompi tolerance``: how far one key can move until a metric is worse by a given share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KEYS = ("slower", "status", "within", "within_text", "beyond", "beyond_text", "estimate", "by_slope", "metric_within", "metric_beyond",
         "unit", "run_within", "run_beyond", "outcome_beyond", "back")  # fmt: skip
 FARTHEST = 2.0**16
-"""Of the base, where no limit is given."""
+"""Default limit, as a factor of the base."""
 _FALLING = ("B/s", "Hz", "flop/s")
 
 
@@ -85,7 +85,7 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
 
 
 def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> Way:
-    """Where to look, from what the options say; UsageError in one line where they make no sense."""
+    """The search range given by the options; UsageError in one line if they are inconsistent."""
     from retrompi.studies.keys import number
     from retrompi.studies.scale import scale_of
     from retrompi.studies.tolerance import Way
@@ -134,7 +134,7 @@ def _row(a: Answer, metric: Metric) -> dict[str, Any]:
 
 
 def as_object(found: Tolerance, metric: Metric, base: Scenario, warnings: Sequence[str]) -> dict[str, Any]:
-    """What was found as JSON values."""
+    """The result as JSON values."""
     runs, simulated = found.counts
     places = [
         {"value": p.x, "text": p.text, "metric": p.reading.value, "worse": p.worse, "outcome": p.reading.outcome, "run": p.reading.run_id}
@@ -149,13 +149,13 @@ def as_object(found: Tolerance, metric: Metric, base: Scenario, warnings: Sequen
 
 
 def _short(way: Way, x: float | None) -> str:
-    """A value of the key in four digits."""
+    """A value of the key with four digits."""
     if x is None or not math.isfinite(x) or x < 0:
         return ""
     if way.scale.whole:
         return way.scale.text(x)
     four = type(way.scale)(way.scale.key, way.scale.unit, way.scale.spelling, digits=4).text(x)
-    # A time finds its unit by itself; a rate keeps the one it was asked in.
+    # A time gets a readable unit; a rate keeps the unit given by the user.
     return format_quantity(x, way.scale.unit) if canonical(way.scale.unit) == "s" or "e" in four else four
 
 
@@ -208,7 +208,7 @@ def _sentences(a: Answer, found: Tolerance) -> list[str]:
 
 
 def _moved(way: Way, estimate: float | None, high: Place) -> str:
-    """By how much the key has then moved."""
+    """The distance of the key from its base value at an answer."""
     x = estimate if estimate is not None else high.x
     if way.by_factor:
         return f", {way.base / x:.3g} times less" if way.down else f", {x / way.base:.3g} times more"

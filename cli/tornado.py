@@ -1,4 +1,4 @@
-"""``retrompi tornado``: which parameter matters."""
+"""``retrompi tornado``: sensitivity of a metric to parameters."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
     if given.method == "sobol":
         from retrompi.studies.tornado import saltelli
 
-        expected = len(saltelli(factors, given.samples, given.seed, given.second))  # what cannot be sampled is refused before anything runs
+        expected = len(saltelli(factors, given.samples, given.seed, given.second))  # rejects invalid samples before anything runs
     else:
         expected = 1 + sum(len(f.ends) for f in factors)
     with asking("tornado", base, wanted, given, output, expected=expected) as ask:
@@ -76,7 +76,7 @@ def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
 
 
 def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:
-    """What varies, checked against the scenario: unknown keys and wrong units end here."""
+    """The varied keys, checked against the scenario: raises for unknown keys and wrong units."""
     from retrompi.studies import axes, case, keys
     from retrompi.studies.tornado import Factor
 
@@ -173,7 +173,7 @@ def _print_oat(found: OneAtATime, metric: Metric, base: Scenario) -> None:
 
 
 def _bar_rows(found: OneAtATime, bar: Bar, metric: Metric) -> list[dict[str, Any]]:
-    """One row for a range; for a list one for each value."""
+    """One row for a range; one for each value of a list."""
     changes = [_percent(_change(found, r.value)) or r.outcome for r in bar.readings]
     swing = metric.show(bar.swing)
     if bar.factor.axis.span is not None:
@@ -225,7 +225,7 @@ def _sobol_rows(found: Sobol) -> list[dict[str, Any]]:
 
 
 def _three(value: float) -> str:
-    """Three digits, and no sign before nothing."""
+    """Three digits, without a sign for zero."""
     return f"{round(value, 3) + 0.0:.3f}"
 
 
@@ -243,7 +243,7 @@ def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float
     print_table(rows, columns)
     known = sum(i.first for i in found.indices)
     rest = "the rest is interactions, or the\nsample's own error"
-    if known > 1.05:  # a share of the whole cannot be
+    if known > 1.05:  # impossible for a share of the variance
         rest = "more than the whole is the\nsample's own error: take more --samples"
     click.echo(f"\nalone they sum to {known:.2f} of the variance; {rest}")
     if found.seconds:

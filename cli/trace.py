@@ -1,4 +1,4 @@
-"""``retrompi trace``: what is done with a trace before it is replayed."""
+"""``retrompi trace``: operations on traces before a replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi trace convert``: traces of other tools in, plain TI and GOAL out, with a report of what is lost."""
+"""``retrompi trace convert``: converts traces of other tools to plain TI or GOAL, with a report of what is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOSSES = (
     Column("what", "what"),
 )
 
-# What another package adds may be read, written or both: it says so itself when it is asked.
+# A format added by another package declares whether it can be read, written or both.
 _READ = click.Choice([name for name in convert.names() if name != "smpi"])
 _WRITTEN = click.Choice(["ti", "smpi", "goal", *(name for name in convert.names() if name not in convert.BUILT_IN)])
 

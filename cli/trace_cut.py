@@ -1,4 +1,4 @@
-"""``retrompi trace cut``: a piece of a trace that is a trace itself."""
+"""``retrompi trace cut``: a section of a trace as a trace of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi trace merge``: files of ranks into a trace, jobs side by side or one after the other."""
+"""``retrompi trace merge``: merges files of ranks to a trace, or jobs side by side or in sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrompi trace record``: a trace of a real program's run."""
+"""``retrompi trace record``: records a trace of a real program."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def record(command: tuple[str, ...], given: RecordOptions, output: Output) -> No
 
 
 def _name(command: tuple[str, ...]) -> str:
-    """What to call the trace: the last word that is an existing file, without a suffix of a source."""
+    """The name of the trace: the last word that is an existing file, without the suffix of a source file."""
     files = [Path(w) for w in command if Path(w).is_file()]
     path = files[-1] if files else Path(command[0])
     return path.stem if path.suffix in (".c", ".f", ".f90", ".py", ".cpp", ".cc") else path.name
 
 
 def _scale(given: RecordOptions) -> tuple[float, int]:
-    """(rate, threshold) as ``Clock`` wants them."""
+    """(rate, threshold) as arguments of ``Clock``."""
     if given.clock in ("instructions", "cycles"):
         try:
             each = 1.0 if given.rate is None else float(given.rate)
@@ -105,7 +105,7 @@ def _scale(given: RecordOptions) -> tuple[float, int]:
 
 
 def _tell(result: Any, output: Output) -> None:
-    """Print what was recorded: a row a rank, then the sums and what is missing."""
+    """Print a summary of the recording: a row for each rank, the totals, and what is missing."""
     rows = [
         {"rank": s.rank, "ended": s.ended(), "calls": s.calls, "lines": s.lines, "trace_B": s.written, "overhead_ns": s.overhead_ns}
         for s in result.states

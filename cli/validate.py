@@ -1,4 +1,4 @@
-"""``retrompi validate``: every published statement judged."""
+"""``retrompi validate``: judges every published statement."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def published(row: Mapping[str, Any]) -> str:
 def print_verdicts(verdicts: Sequence[Verdict], output: Output, *, all_rows: bool = False) -> None:
     """The verdicts as JSON, CSV, or a table with a count for fit and held-out claims below it.
 
-    The table has what was judged and what is excluded; ``all_rows`` adds the rest. JSON and CSV have everything.
+    The table lists judged and excluded claims; ``all_rows`` adds the others. JSON and CSV contain all.
     """
     from retrompi.papers import summary
 

@@ -1,8 +1,9 @@
 """Cray's Message Passing Toolkit 1.1 on J90 and T3E: MPI, PVM and SHMEM, three libraries of one runtime [HW-01].
 
 J90: the tasks are threads of one process, so a transfer is a vector copy. MPI passes a message through one shared buffer, PVM packs
-it, passes it through a shared pool under its lock and unpacks it, SHMEM copies straight from memory to memory.
-T3E: E-registers put and get remote memory by the processor that asks. MPI and PVM copy into a mailbox message, put it, copy it out.
+it, passes it through a shared pool under its lock and unpacks it, SHMEM copies directly from memory to memory.
+T3E: the initiating processor puts and gets remote memory through E-registers. MPI and PVM copy a message into a mailbox, put it and copy
+it out.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class CrayMpt(RuntimeModel):
     socket_call = Param("60 us", "s", "work of one socket call, if transport is tcp or the machines are connected by a network", source="assumed: a slow scalar unit (HW-04)", low="20 us", high="200 us")
 
     def shared(self, p: Values) -> Medium:
-        """Two tasks of one J90: one buffer a receiver; the sender fills it and waits until the receiver has emptied it."""
+        """Two tasks of one J90: one buffer per receiver; the sender fills it and waits until the receiver has emptied it."""
         half = p.mpi_copies / 2
         return Ring(("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=True, copies_in=half, copies_out=half, space_wait=self.spin(p))
 
@@ -82,7 +83,7 @@ class CrayMpt(RuntimeModel):
         return WaitPolicy("spin", poll_cost=p.poll_cost)
 
     def work(self, p: Values) -> float:
-        """Library work of a call, s."""
+        """Library work of a call (s)."""
         return float(p.library)
 
     def broadcast(self, torus: bool) -> Broadcast:
@@ -110,7 +111,7 @@ class CrayMpt(RuntimeModel):
 
     def hosts(self, p: Values, layout: Layout) -> list[Host]:
         share = p.pe_share if layout.platform.link.kind == "torus" else p.vector_share
-        # A copy reads and writes every byte: the memory carries twice its rate, puts and gets of both directions included.
+        # A copy reads and writes every byte: its memory traffic is twice its rate; puts and gets in both directions are included.
         return [
             replace(h, copy_l1=h.copy_l1 * share, copy_l2=h.copy_l2 * share, copy_mem=h.copy_mem * share, bus_rate=min(h.bus_rate, 2 * (h.copy_mem * share)))
             for h in super().hosts(p, layout)
@@ -152,7 +153,7 @@ class CrayPvm(CrayMpt):
         return float(p.pvm_library)
 
     def broadcast(self, torus: bool) -> Broadcast:
-        """On a J90 all receivers unpack from the one packed buffer; on a T3E it goes down a tree of puts in fragments."""
+        """On a J90 all receivers unpack from the one packed buffer; on a T3E data pass through a tree of puts in fragments."""
         return Broadcast("put_tree", copies_root=1, copies_leaf=1) if torus else Broadcast("by_reference", copies_root=1, copies_leaf=1)
 
     def one_sided(self, p: Values, layout: Layout) -> tuple[OneSided | None, OneSided | None]:

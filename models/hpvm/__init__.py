@@ -1,5 +1,5 @@
 """HPVM 1.0's FM-MPI over WinSock 2: MPICH's ADI on Fast Messages, packets over TCP, also on one machine [BF-CFG-12].
-A receive polls FM_extract and never gives the processor away [BF-SM-20: not made for processes on one processor]."""
+A receive polls FM_extract and never yields the processor [BF-SM-20: not made for processes on one processor]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Hpvm(RuntimeModel):
     version = "1.0"
     years = "1997-1998"
     summary = "Fast Messages packets over WinSock with credits; receives poll without yielding"
-    fits_platform = ("nic_rate",)  # nothing stands between HPVM and the card: its peak shows the card's rate [BF-DM-16]
+    fits_platform = ("nic_rate",)  # HPVM drives the card directly, so its peak rate is that of the card [BF-DM-16]
     calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="paper:BF-SM-04, BF-DM-01: PingPong of two processes")
 
     packet = Param("2 KiB", "B", "payload of an FM packet", source="assumed: FM 2.x packets over WinSock", low="256 B", high="4 KiB")
@@ -59,14 +59,14 @@ class Hpvm(RuntimeModel):
         return Path([self.hop(p, p.network_calls, self.senders(layout))])
 
     def senders(self, layout: Layout) -> int:
-        """Among how many senders a receiver's region is divided."""
+        """Number of senders among which a receiver's region is divided."""
         return max(1, len(layout.placement) - 1)
 
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.poll_cost)
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
-        """FM sends data as they lie in memory, so all machines must have one byte order [BF-FUN-15]."""
+        """FM sends data unconverted, so all machines must have the same byte order [BF-FUN-15]."""
         odd = next((h for h in (platform.hosts[i] for i in placement) if h.byte_order != platform.hosts[placement[0]].byte_order), None)
         if odd is None:
             return ""

@@ -1,7 +1,7 @@
 """MPI-BIP: MPICH's ADI on BIP (Basic Interface for Parallelism) over Myrinet, under Linux and Windows 2000.
 
 A short message is written to the card by the processor and copied out of a receive buffer; a long one is pinned at both ends and moved
-by the card straight between the users' buffers. No system call is on the path but pinning [LW-06].
+by the card directly between the users' buffers. Pinning is the only system call on the path [LW-06].
 """
 
 from __future__ import annotations

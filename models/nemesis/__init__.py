@@ -1,5 +1,5 @@
 """MPICH2's Nemesis channel as of 2010, on Unix and on Windows: lock-free queues of cells between the processes of a node, a copy
-buffer or the receiver's own copy for long messages, TCP between nodes. What the caches do to it is the platform's [KB-20]."""
+buffer or the receiver's own copy for long messages, TCP between nodes. Cache effects are determined by the platform [KB-20]."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _EMPTY = f"{_COLL}: count == 0"
 
 
 def _mpich2() -> tuple[Choice, ...]:
-    """MPICH2's choices by size, number of ranks and nodes, as of May 2010 (thresholds: src/include/mpiimpl.h). Their reasons are in Thakur,
-    Rabenseifner, Gropp 2005. What nothing else fits stands last."""
+    """MPICH2's choices by size, number of ranks and nodes, as of May 2010 (thresholds: src/include/mpiimpl.h). The rationale is in Thakur,
+    Rabenseifner, Gropp 2005. The last row of an operation is the default."""
     without_data = ("bcast", "reduce", "allreduce", "scan", "exscan", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reducescatter")
     return (
         *(Choice(operation, "nothing", high="1 B", source=_EMPTY) for operation in without_data),
@@ -116,7 +116,7 @@ class Nemesis(RuntimeModel):
         )  # fmt: skip
 
     def copy_buffer(self, p: Values) -> list[Ring]:
-        """The hop of long messages' data, if they have one of their own."""
+        """The hop of the data of long messages, if it differs."""
         return [
             Ring(
                 ("rank", "rank"), packet=p.chunk, header=0, short_packet=p.short_chunk, short_until=p.chunk_switch, slots=p.buffers,
@@ -125,7 +125,7 @@ class Nemesis(RuntimeModel):
         ]  # fmt: skip
 
     def lock(self, p: Values) -> float:
-        """What the global lock costs a call (s)."""
+        """The cost of the global lock per call (s)."""
         if p.thread_level == "single":
             return 0.0
         return float({"pthread": p.pthread, "critical_section": p.critical_section, "mutex": p.mutex}[p.lock_kind])
@@ -148,11 +148,11 @@ class Nemesis(RuntimeModel):
             else:
                 network = layout.number("syscall") + p.look + p.descriptor * sum(h != layout.placement[0] for h in layout.placement)
         waits = self.polling(p, network, every)
-        # In multi-threaded mode each poll gives the lock and the processor away [E-NEM-05].
+        # In multi-threaded mode each poll releases the lock and yields the processor [E-NEM-05].
         return replace(waits, poll_cost=waits.poll_cost + (lock + layout.number("syscall") if lock else 0.0))
 
     def probing(self, p: Values, layout: Layout) -> float:
-        """A call that only looks does what one poll does."""
+        """A test or probe costs one poll."""
         return self.polls(p, layout).poll_cost
 
     def within_host(self, p: Values, layout: Layout) -> Path:
@@ -169,7 +169,7 @@ class Nemesis(RuntimeModel):
         return Path([socket], [eager(0, p.eager + 1), rendezvous(p.eager + 1)])
 
     def protocol(self, p: Values, queued_below: float) -> list[tuple[float, float, str]]:
-        """Which messages of a node go how; ``queued_below`` is the first size that fits into no cell."""
+        """The protocol by size within a node; ``queued_below`` is the smallest size (B) that does not fit into a cell."""
         return [eager(0, queued_below), rendezvous(queued_below)]
 
     def direct_call(self, p: Values) -> float:

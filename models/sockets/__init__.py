@@ -1,4 +1,4 @@
-"""No MPI at all: a program that writes to and reads from TCP sockets itself, such as a tool that copies disks between machines."""
+"""No MPI: a program that uses TCP sockets directly, such as a tool that copies disks between machines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sockets(RuntimeModel):
     poll_cost = Param("5 us", "s", "one poll of an idle socket, if the read spins", source="assumed: a system call", low="1 us", high="20 us")
 
     def waits(self, p: Values) -> WaitPolicy:
-        """How a read waits, and a write for room."""
+        """How a read waits for data, and a write for buffer space."""
         return wait_by(p.receive, lambda: 1, lambda: p.poll_cost)
 
     def calls(self, p: Values, layout: Layout) -> Library:
@@ -49,5 +49,5 @@ class Sockets(RuntimeModel):
         return float(p.poll_cost)
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
-        """Nothing starts such a program for the user."""
+        """The user starts such a program manually."""
         return [StartStep(f"process {r}", manual=1, note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)], ""

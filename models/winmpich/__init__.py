@@ -1,6 +1,6 @@
 """WinMPICH: MPICH for Win32 from Mississippi State. On one machine packets go through a region of shared memory; between
 machines a proxy process per host carries them: rank -> shared memory -> proxy -> TCP -> proxy -> shared memory -> rank
-[BF-CFG-09, BF-CFG-10]. The proxy waits on its sockets with a time-out and looks at shared memory when that ends."""
+[BF-CFG-09, BF-CFG-10]. The proxy waits on its sockets with a time-out and polls shared memory when it expires."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class WinMpich(RuntimeModel):
         return "" if odd is None else f"{odd.name} runs {odd.os}; WinMPICH exists for Win32 only"
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
-        """MPIrun asks the MPIserve of each machine for the ranks; between machines a proxy on each makes the region that they attach to.
+        """MPIrun asks the MPIserve of each machine for the ranks; between machines a proxy on each creates the region they attach to.
 
-        Nobody waits for anybody: a rank that attaches before its proxy has made the region ends the start [BF-FUN-12].
+        There is no synchronization: a rank that attaches before its proxy has created the region aborts the start [BF-FUN-12].
         """
         machines = sorted(set(placement))
         steps = [StartStep("MPIrun", manual=1, note="on one machine")]

@@ -16,7 +16,7 @@ from retrompi.spec.platform import Platform
 from retrompi.spec.values import Values
 
 CLASSES = tuple(64 << 2 * k for k in range(8))
-"""Sizes of the pool's buffers, 64 B to 1 MiB [E-P4-03]; a larger request is cut out as it is."""
+"""Sizes of the pool's buffers, 64 B to 1 MiB [E-P4-03]; a larger request is allocated at its exact size."""
 
 
 class Wmpi(RuntimeModel):
@@ -64,7 +64,7 @@ class Wmpi(RuntimeModel):
         return wait_by(kind, lambda: p.polls, lambda: p.poll_cost)
 
     def longest_unasked(self, p: Values) -> int:
-        """The largest message that goes without asking the receiver, in bytes: what the buffer of a largest packet holds."""
+        """The largest eager message in bytes: the capacity of the buffer that a packet of maximum size takes."""
         wanted = p.packet + p.header
         return int(min(next((c for c in CLASSES if c >= wanted), wanted), p.largest_class))
 
@@ -78,8 +78,8 @@ class Wmpi(RuntimeModel):
             exhausted_aborts=p.exhausted == "abort", event=p.event, hold_unexpected=True, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
         )  # fmt: skip
         # E-P4-01 puts the threshold of MPICH's p4 device at 128000 B; WMPI's curve has none there, so the hypothesis is that a
-        # message asks first when it does not fit into a buffer of the pool (mechanisms.md). Its developers laid the step to the
-        # largest packet (BF-SM-05), so the buffer is the one that such a packet takes: 256 KiB for one of 128 KiB.
+        # message uses rendezvous if it does not fit into a buffer of the pool (mechanisms.md). Its developers attributed the step to
+        # the largest packet (BF-SM-05), so the buffer is the one that such a packet takes: 256 KiB for one of 128 KiB.
         asks = self.longest_unasked(p) + 1
         return Path([pool], [eager(0, asks), rendezvous(asks)])
 

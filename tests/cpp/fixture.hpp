@@ -1,4 +1,4 @@
-// What the C++ unit tests have in common: hosts with round figures, so that times can be worked out by hand.
+// Shared by the C++ unit tests: hosts with round figures, so that times can be worked out by hand.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ inline HostSpec plain_host(const std::string& name = "host") {
   return h;
 }
 
-/// A process that is only there to be named.
+/// A process without behaviour, for use as an endpoint.
 class Bystander : public Proc {
  public:
   using Proc::Proc;

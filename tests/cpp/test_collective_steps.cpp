@@ -1,4 +1,4 @@
-// The steps of collective algorithms: every message that is sent is received, and the volume is what the source says.
+// The steps of collective algorithms: every message that is sent is received, and the volume agrees with the source.
 #include <gtest/gtest.h>
 
 #include <map>

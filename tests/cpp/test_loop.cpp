@@ -5,13 +5,13 @@
 namespace retrompi::test {
 namespace {
 
-/// Events that write down which they are.
+/// Events that log their own name.
 class EventLoop : public testing::Test {
  public:
   void say(char c) { said += c; }
   void say_and_schedule(char c) {
     said += c;
-    at(loop.now, 'x');      // after everything that was scheduled for this time before
+    at(loop.now, 'x');      // after everything scheduled earlier for this time
     at(loop.now - 5, 'y');  // the past is now
     at(loop.now + 1, 'z');
   }
@@ -92,7 +92,7 @@ TEST_F(EventLoop, CountsWhatIsPendingForEachOwner) {
   EXPECT_TRUE(loop.idle(2));
 }
 
-/// Thousands of events that schedule others, now and then one whose place was reserved long before its time.
+/// Thousands of events that schedule others, some with a sequence number reserved long before.
 class RandomEvents : public testing::Test {
  public:
   void on_event(uint64_t place) {

@@ -1,4 +1,4 @@
-// The queue in which messages and receives find each other: MPI-1.1 3.5, messages of a pair do not overtake.
+// The queue in which messages and receives are matched: MPI-1.1 3.5, messages of a pair do not overtake.
 #include "fixture.hpp"
 #include "mpi/matching.hpp"
 
@@ -20,12 +20,12 @@ class Matching : public testing::Test {
     return all_.back();
   }
   static bool fits(int32_t wanted, int32_t actual, int32_t any) { return wanted == any || wanted == actual; }
-  /// For a message: the first posted receive that takes it; its own envelope has no wildcard.
+  /// For a message: the first posted receive that accepts it; its own envelope has no wildcard.
   Envelope* receive_for(int32_t source, int32_t tag, int32_t ctx = 0) {
     return queue.find(ctx, source, tag, true,
                       [=](const Envelope& r) { return r.ctx == ctx && fits(r.source, source, ANY_SOURCE) && fits(r.tag, tag, ANY_TAG); });
   }
-  /// For a receive: the first unexpected message that it takes.
+  /// For a receive: the first unexpected message that it accepts.
   Envelope* message_for(int32_t source, int32_t tag, int32_t ctx = 0) {
     return queue.find(ctx, source, tag, source != ANY_SOURCE && tag != ANY_TAG,
                       [=](const Envelope& m) { return m.ctx == ctx && fits(source, m.source, ANY_SOURCE) && fits(tag, m.tag, ANY_TAG); });
@@ -71,7 +71,7 @@ TEST_F(Matching, APostedWildcardGoesBeforeALaterExactReceive) {
   EXPECT_EQ(receive_for(1, 7), &exact);
 }
 
-/// The same with so many entries that those of an envelope hang in a chain of their own.
+/// The same with enough entries that each envelope has a separate chain.
 class LongQueue : public Matching {
  public:
   static constexpr int kMany = 500;

@@ -1,4 +1,4 @@
-// The packed storage of actions: whatever goes in comes out, in a few bytes an action.
+// The packed storage of actions: a lossless round trip, in a few bytes per action.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -13,7 +13,7 @@
 namespace retrompi::test {
 namespace {
 
-/// An action of every operation, each argument with a value of its own.
+/// An action of every operation, each argument with a distinct value.
 std::vector<Action> one_of_each() {
   std::vector<Action> all;
   for (int i = 0; i < OP_COUNT; ++i) {

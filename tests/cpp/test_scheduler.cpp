@@ -104,7 +104,7 @@ TEST_F(Scheduler, KernelWorkInterruptsAThread) {
   EXPECT_EQ(t.cpu_time(), 11 * kMillisecond);
 }
 
-// s gets the processor when a's quantum ends, and burns one of its own: 20-40. a has worked 19 of 30; a switch, and the rest by 52.
+// s gets the processor when a's quantum ends, and spins for one of its own: 20-40. a has worked 19 of 30; a switch, and the rest by 52.
 TEST_F(Scheduler, ASpinningThreadBurnsItsQuantum) {
   make();
   Thread &x = host->add_thread("a", 1), &s = host->add_thread("s", 1);

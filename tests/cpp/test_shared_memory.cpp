@@ -1,4 +1,4 @@
-// What processes of a host share: p4's pool of size classes, and rings of packet slots.
+// Memory shared by the processes of a host: p4's pool of size classes, and rings of packet slots.
 #include "channel/shared_segment.hpp"
 #include "fixture.hpp"
 

@@ -1,4 +1,4 @@
-// TCP between two hosts, by the clock. A frame of n bytes is on its way for: 10 us in the sender's kernel, n + 20 us across its card, 100 us
+// TCP between two hosts, with exact times. The transit of a frame of n bytes: 10 us in the sender's kernel, n + 20 us across its card, 100 us
 // on the wire, n + 20 us across the receiver's card, 10 us in its kernel. A full segment (980 bytes): 2120 us. An acknowledgement: 160 us.
 #include "channel/tcp.hpp"
 #include "fixture.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kMss = 980;
 
-/// One direction of a connection, whose ends write down what they are told.
+/// One direction of a connection, whose ends log the notifications they get.
 class Direction : public Chan, public TcpConnection::User {
  public:
   Direction(World& w, const MediumSpec& s, Proc& a, Proc& b, const TcpConnection::Options& o)
@@ -77,7 +77,7 @@ TEST_F(Tcp, ASingleSegmentIsAcknowledgedByTheTimer) {
 // The second segment follows the first across the cards, 1 ms later.
 TEST_F(Tcp, EverySecondSegmentIsAcknowledgedAtOnce) {
   make();
-  there->reads = false;  // else the opening of the window would be told as well
+  there->reads = false;  // otherwise the opening of the window would be advertised as well
   write_at(0, *there, 2 * kMss);
   run();
   EXPECT_EQ(there->received, (Log{{us(2120), kMss}, {us(3120), 2 * kMss}}));
@@ -85,7 +85,7 @@ TEST_F(Tcp, EverySecondSegmentIsAcknowledgedAtOnce) {
   EXPECT_EQ(job.count.frames, 3);
 }
 
-// 100 bytes are there after 10 + 120 + 100 + 120 + 10 = 360 us, their answer is sent at 5 ms.
+// 100 bytes arrive after 10 + 120 + 100 + 120 + 10 = 360 us, their answer is sent at 5 ms.
 TEST_F(Tcp, DataOfTheOtherDirectionCarryAnAcknowledgement) {
   make();
   write_at(0, *there, kMss);
@@ -124,7 +124,7 @@ TEST_F(Tcp, NagleLetsFullSegmentsPass) {
   EXPECT_EQ(there->received.back(), (std::pair<Ps, int64_t>{us(3120), 2 * kMss}));
 }
 
-// Two segments fit into the window. Nobody reads them before 10 ms; then the window opens by half a buffer and more, which is told at once.
+// Two segments fit into the window. They are not read before 10 ms; then the window opens by at least half a buffer, which is advertised at once.
 TEST_F(Tcp, TheWindowStopsTheSenderUntilTheReceiverReads) {
   make({.rcvbuf = 2 * kMss});
   there->reads = false;
@@ -137,7 +137,7 @@ TEST_F(Tcp, TheWindowStopsTheSenderUntilTheReceiverReads) {
   EXPECT_EQ(there->received[3], (std::pair<Ps, int64_t>{us(10'000 + 160 + 3120), 4 * kMss}));
 }
 
-// RFC 1122 4.2.3.3: reading a little of a full buffer is not told: less than half of the buffer and less than two segments are free.
+// RFC 1122 4.2.3.3: reading a little of a full buffer is not advertised: less than half of the buffer and less than two segments are free.
 TEST_F(Tcp, ASmallOpeningOfTheWindowIsNotTold) {
   make({.rcvbuf = 2 * kMss});
   there->reads = false;
@@ -166,7 +166,7 @@ TEST_F(Tcp, ALostSegmentIsSentAgainWhenTheTimerEnds) {
   EXPECT_EQ(there->received, (Log{{3 * kSecond + us(2120), kMss}}));
   EXPECT_EQ(job.count.retransmissions, 1);
   EXPECT_EQ(job.count.lost, 1);
-  EXPECT_FALSE(there->tcp.round_trip().timing());  // Karn: nothing is learnt from it
+  EXPECT_FALSE(there->tcp.round_trip().timing());  // Karn: it gives no sample
   EXPECT_EQ(there->tcp.round_trip().srtt(), -1);
 }
 
@@ -185,10 +185,10 @@ TEST_F(Tcp, ThreeDuplicateAcknowledgementsAskForAFastRetransmit) {
   make({}, {down(us(500), us(1200))});
   write_at(0, *there, 6 * kMss);
   run();
-  EXPECT_EQ(there->received, (Log{{us(8120), 6 * kMss}}));  // the gap is closed, and all is there
+  EXPECT_EQ(there->received, (Log{{us(8120), 6 * kMss}}));  // the gap is closed, and everything has arrived
   EXPECT_EQ(there->acknowledged.front(), (std::pair<Ps, int64_t>{us(8280), 6 * kMss}));
   EXPECT_EQ(job.count.retransmissions, 1);
-  EXPECT_EQ(there->tcp.congestion().ssthresh(), 3 * kMss);  // half of what was on its way
+  EXPECT_EQ(there->tcp.congestion().ssthresh(), 3 * kMss);  // half of the data in flight
   // Congestion avoidance: one acknowledgement of new data at cwnd = ssthresh adds mss^2 / cwnd, a third of a segment.
   EXPECT_EQ(there->tcp.congestion().cwnd(), 3 * kMss + kMss / 3);
 }
@@ -245,7 +245,7 @@ TEST(CongestionTest, CountsDuplicatesUntilSomethingNewIsAcknowledged) {
   EXPECT_FALSE(c.on_duplicate_ack(3));
   EXPECT_FALSE(c.on_duplicate_ack(3));
   EXPECT_TRUE(c.on_duplicate_ack(3));
-  EXPECT_FALSE(c.on_duplicate_ack(3));  // the fourth asks for nothing more
+  EXPECT_FALSE(c.on_duplicate_ack(3));  // the fourth triggers nothing
   c.forget_duplicates();
   EXPECT_EQ(c.dupacks(), 0);
 }

@@ -1,4 +1,4 @@
-// The trace parser: what a line becomes, and where an error is.
+// The trace parser: the actions of lines, and the places of errors.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -64,7 +64,7 @@ TEST(TraceParser, AnErrorNamesItsFileAndLine) {
   EXPECT_EQ(place_of_error({"0 compute -1\n"}), "rank-0:1");
   EXPECT_EQ(place_of_error({"0 send 0 7 8x\n"}), "rank-0:1");
   EXPECT_EQ(place_of_error({"0 wait req=3\n"}), "rank-0:1");                               // no call has returned it
-  EXPECT_EQ(place_of_error({"0 init\n0 barrier\n", "1 init\n1 finalize\n"}), "rank-0:2");  // cut
+  EXPECT_EQ(place_of_error({"0 init\n0 barrier\n", "1 init\n1 finalize\n"}), "rank-0:2");  // truncated
   EXPECT_EQ(place_of_error({""}), "rank-0:0");
 }
 

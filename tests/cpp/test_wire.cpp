@@ -1,4 +1,4 @@
-// What joins the hosts: a byte a microsecond on every link, a latency of 100 us, max-min fair shares.
+// The wire between hosts: a byte per microsecond on every link, a latency of 100 us, max-min fair shares.
 #include "fixture.hpp"
 
 namespace retrompi::test {
@@ -110,8 +110,8 @@ TEST_F(WireTest, WhatCrossesALinkThatGoesDownIsLost) {
   wire->fail({{.what = Failure::Pair, .a = 0, .b = 1, .from = us(500), .until = us(800), .name = "link 0-1"}});
   const Flow &a = send(0, 0, 1, 1000), &b = send(us(600), 0, 1, 1000), &c = send(us(900), 0, 1, 1000);
   run();
-  EXPECT_EQ(a.lost, us(500));  // on its way when the link went down
-  EXPECT_EQ(b.lost, us(600));  // set out while it was
+  EXPECT_EQ(a.lost, us(500));  // in flight when the link went down
+  EXPECT_EQ(b.lost, us(600));  // sent while it was down
   EXPECT_EQ(c.arrived, us(2000));
   EXPECT_EQ(a.arrived, -1);
   EXPECT_NE(wire->failed().find("2 frames lost"), std::string::npos);

@@ -150,7 +150,7 @@ def parse_sizes(text: str) -> list[int]:
         high_text, _, step = rest.partition(":")
         low, high, step = _size(low_text), _size(high_text), step.strip() or "x2"
         if high < low:
-            raise UsageError(f"the range '{item.strip()}' falls; write the smaller size first", code="bad-size")
+            raise UsageError(f"the range '{item.strip()}' is descending; write the smaller size first", code="bad-size")
         sizes += _range(item.strip(), low, high, step)
     return list(dict.fromkeys(sizes))
 
@@ -158,7 +158,7 @@ def parse_sizes(text: str) -> list[int]:
 def _range(item: str, low: int, high: int, step: str) -> list[int]:
     if step.startswith("x"):
         if not step[1:].isdigit() or int(step[1:]) < 2:
-            raise UsageError(f"the step '{step}' of '{item}' is no factor; example: 1KiB..4MiB:x2", code="bad-size")
+            raise UsageError(f"the step '{step}' of '{item}' is not a factor; example: 1KiB..4MiB:x2", code="bad-size")
         if low == 0:
             raise UsageError(f"the range '{item}' multiplies from zero; write 0,1B..{item.split('..')[1]}", code="bad-size")
         out, value = [], low

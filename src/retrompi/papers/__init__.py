@@ -1,9 +1,9 @@
-"""Judging the simulator by what was published: claims, verdicts, and the replay of a paper's study.
+"""Validation against published results: claims, verdicts, and the replay of a paper's study.
 
     done = run_paper("baker-fox", open_store())
     for verdict in done.verdicts: print(verdict.id, verdict.verdict)
 
-Names are loaded when first used, since a list of claims needs neither the store nor the engine.
+Names are loaded on first use, since a list of claims needs neither the store nor the engine.
 """
 
 from __future__ import annotations

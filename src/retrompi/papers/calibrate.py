@@ -2,7 +2,7 @@
 
 Bounded non-linear least squares (scipy) on the logarithms of the parameters, from the middle of the ranges and from a
 seeded second start; a residual is the distance of a simulated number from the middle of its claim's range, in half ranges.
-The claims come through `retrompi.papers.claims.for_fit` and nothing else of the reference is opened.
+The claims come from `retrompi.papers.claims.for_fit`; nothing else of the reference is read.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ STARTS = 2
 STEPS = 12
 """Steps of the optimiser from each start; each costs one simulation a parameter and one more."""
 SIMPLEXES = (0.15, 0.03, 0.005)
-"""First sizes of the simplex, in parts of a range: a wide search, then finer ones."""
+"""Initial sizes of the simplex as fractions of a range: a wide search, then finer ones."""
 UNDETERMINED = 1e-2
 """A parameter whose whole range moves no residual by more than this many half ranges is not determined by the claims."""
 
 
 @dataclass
 class _Free:
-    """A parameter that may move; ``key`` as in ``--set``."""
+    """A free parameter; ``key`` as in ``--set``."""
 
     key: str
     unit: str
@@ -50,7 +50,7 @@ class _Free:
     text: str
 
     def value(self, x: float) -> float:
-        """``x`` in 0..1 on a logarithmic scale, or a linear one where the range begins at zero."""
+        """The value at ``x`` in 0..1 of the range, on a logarithmic scale, or a linear one if the range begins at zero."""
         if self.low > 0:
             return float(self.low * (self.high / self.low) ** x)
         return float(self.low + x * (self.high - self.low))
@@ -60,7 +60,7 @@ class _Free:
 
 
 def _text(value: float, unit: str) -> str:
-    """A value with its unit and six digits, as a fit file keeps it."""
+    """A value with its unit and six digits, as written to a fit file."""
     if unit == "s":
         for name, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
             if value >= scale or name == "ns":
@@ -89,7 +89,7 @@ class Fit:
     platform_file: Path | None = None
 
     def write(self) -> Path:
-        """Replaces this model's tables in ``fit.toml`` (and the platform's fit file where it has a part); returns the path."""
+        """Replaces this model's tables in ``fit.toml`` (and in the platform's fit file, if fitted); returns the path."""
         mine = [v for v in self.values if not v["parameter"].startswith("platform.")]
         file = self.folder / "fit.toml"
         tables = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
@@ -142,7 +142,7 @@ class _Problem:
     ) -> None:
         self.model, self.platform, self.claims, self.free = model, platform, list(claims), list(free)
         self.entries = own_for_fit(registry.model(model))[1]
-        # How a model is measured for its fit is an experiment's affair; that of the papers' studies, in a short form.
+        # The experiments of the papers' studies define how a model is measured for its fit, in a short form.
         self.measure_at = importlib.import_module(f"retrompi.papers.experiments.{registry.model(model).measured_by}").look
         self.report, self.total = report, total
         self.evaluations = 0
@@ -153,7 +153,7 @@ class _Problem:
         return [f"{f.key}={f.show(v)}" for f, v in zip(self.free, x, strict=True)]
 
     def look(self, x: Sequence[float]) -> list[dict[str, Any]]:
-        """Simulates with the parameters at ``x`` and measures every claim the fit may see."""
+        """Simulates with the parameters at ``x`` and measures every claim marked for calibration."""
         points, facts = self.measure_at(self.model, self.platform, self.sets(x))
         out = []
         for claim in self.claims:
@@ -175,7 +175,7 @@ class _Problem:
         return self.known[key]
 
     def cost(self, x: np.ndarray) -> float:
-        """The soft-L1 cost that both searches lower: a claim far out cannot drown the others."""
+        """The soft-L1 cost minimised by both searches, which limits the weight of outliers."""
         r = self.residuals(np.asarray(x))
         return float(np.sum(2 * (np.sqrt(1 + r * r) - 1)))
 
@@ -191,9 +191,9 @@ def _simplex(x: np.ndarray, width: float) -> np.ndarray:
 
 
 def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = None, progress: Progress | None = None) -> Fit:
-    """Fits ``model`` on ``platform``. The same seed gives the same fit. Nothing is written (see `Fit.write`).
+    """Fits ``model`` on ``platform``. The same seed gives the same fit. No file is written (see `Fit.write`).
 
-    Raises UsageError when no claim may be seen or a fitted parameter has no range.
+    Raises UsageError when no claim is marked for calibration or a fitted parameter has no range.
     """
     cls = registry.model(model)
     free = _free_parameters(cls, platform)
@@ -201,7 +201,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     room = registry.platform(platform)
     platform_file = room.path.with_name(f"{room.path.stem}.fit.toml") if room.path and cls.fits_platform else None
     result = Fit(cls.name, cls.folder(), seed, 0, platform_file=platform_file)
-    # Half a share goes to the gradients, a whole one to each simplex.
+    # The gradient search gets half a share of the evaluations, each simplex a whole one.
     shares = 0.5 + len(SIMPLEXES)
     share = max(1, int(evaluations / shares)) if evaluations else STARTS * STEPS * (len(free) + 1)
     problem = _Problem(model, platform, claims, free, progress, round(share * shares))
@@ -219,7 +219,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
         )  # fmt: skip
         if best is None or found.cost < best.cost:
             best = found
-    # Clock ticks and whole packets make a curve jump where a parameter passes them: a simplex walks over jumps, gradients do not.
+    # Clock ticks and packet boundaries make the cost discontinuous in the parameters: a simplex copes with this, gradients do not.
     for width in SIMPLEXES:
         polished = minimize(
             problem.cost, best.x, method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(free),

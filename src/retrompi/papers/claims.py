@@ -1,8 +1,8 @@
-"""The published statements: rows of ``validate/reference/claims.csv``, and the one door a fit may look through.
+"""The published statements: rows of ``validate/reference/claims.csv``, and the only access to them for a fit.
 
-A row's ``use`` says who may see it: ``calibrate`` a fit, ``validate`` only the judge, ``context`` nobody needs to,
-``exclude`` stays visible but never judges. `for_fit` is the only function a calibration may call; it hands out
-``calibrate`` rows and nothing else (``tests/test_claims.py`` proves it).
+A row's ``use`` defines its purpose: ``calibrate`` rows are available to a fit, ``validate`` rows only to the judging, ``context`` rows
+are information, ``exclude`` rows are shown but not judged. `for_fit` is the only function a calibration may call; it returns
+``calibrate`` rows only (``tests/test_claims.py`` proves it).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _SIZE = r"(\d+)\s*(K|M|B)?\b"
 
 @dataclass(frozen=True)
 class SizeRange:
-    """Message sizes that a statement is about, in bytes; ``high`` None means "and above".
+    """Message sizes that a statement applies to, in bytes; ``high`` None means "and above".
 
-    ``above`` leaves out ``low`` itself ("> 64K").
+    ``above`` excludes ``low`` itself ("> 64K").
     """
 
     low: int
@@ -100,16 +100,16 @@ class Claim:
 
     @property
     def held_out(self) -> bool:
-        """Whether a fit must never see this row."""
+        """Whether this row is withheld from every fit."""
         return self.use == "validate"
 
     @property
     def source(self) -> str:
-        """Where it is written: paper key and section."""
+        """The source: paper key and section."""
         return f"{self.paper} {self.section}"
 
     def sizes(self, column: str = "configuration") -> SizeRange | None:
-        """The sizes it is about, from ``configuration``'s last part, from the words of ``value``, or ``low``..``high``."""
+        """The sizes it applies to, from ``configuration``'s last part, from the words of ``value``, or ``low``..``high``."""
         if column == "range":
             return None if self.low is None or self.high is None else SizeRange(int(self.low), int(self.high))
         if column == "value":
@@ -184,7 +184,7 @@ def find(claim_id: str, among: Iterable[Claim] | None = None) -> Claim:
 
 
 def paper_key(name: str) -> str:
-    """The study that a paper's key belongs to: the long and the short form of a paper are one study."""
+    """The study that a paper's key belongs to; the long and the short form of a paper are one study."""
     return name.removesuffix("-long")
 
 
@@ -194,7 +194,7 @@ def papers() -> list[str]:
 
 
 def by_paper(name: str) -> list[Claim]:
-    """The claims of a study (either form's key will do); UsageError on an unknown key."""
+    """The claims of a study, by the key of either form; UsageError for an unknown key."""
     if paper_key(name) not in papers():
         raise UsageError(f"no paper '{name}'{nearest(name, papers())}", code="unknown-paper")
     return [c for c in load() if paper_key(c.paper) == paper_key(name)]
@@ -202,7 +202,7 @@ def by_paper(name: str) -> list[Claim]:
 
 @cache
 def checks() -> Mapping[str, tuple[Mapping[str, Any], ...]]:
-    """Claim identifier -> how it is checked, from ``checks/*.toml``; every identifier exists in the reference.
+    """Claim identifier -> its checks, from ``checks/*.toml``; every identifier exists in the reference.
 
     Each check is a table with ``kind`` and, as that kind needs, ``metric``, ``mode``, ``models`` and others; see
     ``checks/README.md``. Raises InputError for an unknown claim, or one that two files check.
@@ -224,16 +224,16 @@ def checks() -> Mapping[str, tuple[Mapping[str, Any], ...]]:
 
 
 def for_fit(model: str) -> list[Claim]:
-    """What a calibration of ``model`` may see: its claims marked ``calibrate``, in file order.
+    """The claims available to a calibration of ``model``: those marked ``calibrate``, in file order.
 
-    This is the only door for `retrompi.papers.calibrate`. A claim belongs to a model when its check names the model; a variant that
-    no check names sees what its base model sees. Raises UsageError when no claim at all is marked for the model.
+    The only access to the reference for `retrompi.papers.calibrate`. A claim belongs to a model when its check names the model; a variant
+    that no check names uses the claims of its base model. Raises UsageError when no claim at all is marked for the model.
     """
     base = model.partition(":")[0]
     owners: dict[str, set[str]] = {
         claim_id: {m for entry in entries for m in entry.get("models", ())} for claim_id, entries in checks().items()
     }
-    # The filter on `use` comes first and alone decides: nothing about a held-out row is looked at after it.
+    # The filter on `use` comes first, so that nothing of a held-out row is read after it.
     visible = [c for c in load() if c.use == "calibrate"]
     mine = [c for c in visible if model in owners.get(c.id, ())] or [c for c in visible if base in owners.get(c.id, ())]
     if not mine:

@@ -1,10 +1,10 @@
 """Copying the disk of one machine to many: a chain or a tree of machines that receive, write and forward chunk by chunk.
 
-A machine has a card for each direction, a disk and a few chunk buffers. Within a chunk, writing overlaps receiving, for it
-comes in pieces; a chunk is forwarded when it is complete, on the disk too. `simulate_chain` follows every chunk through
-every machine; `closed_form` is what it comes to when nothing is uneven.
+A machine has a card for each direction, a disk and a few chunk buffers. Within a chunk, writing overlaps receiving, since
+it arrives in pieces; a chunk is forwarded when it is complete and on the disk. `simulate_chain` follows every chunk through
+every machine; `closed_form` is the result for uniform rates.
 
-    T = (C + N - 1) x chunk / min(disk, network) + what is done before and after the copy
+    T = (C + N - 1) x chunk / min(disk, network) + time before and after the copy
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from retrompi.spec.question import Question, Replay
 __all__ = ["LIMIT_CELLS", "NETWORKS", "Copy", "Network", "closed_form", "levels", "network_rate", "replicate", "simulate_chain"]
 
 LIMIT_CELLS = 1_000_000_000
-"""Chunks x machines above which the closed form answers alone: the simulation holds three rows of chunks, but takes its time."""
+"""Chunks x machines above which only the closed form is used: the simulation needs little memory but much time."""
 
 RELAYED = 24
 """Chunks that the engine sends through a relay when it measures a network's rate."""
@@ -30,7 +30,7 @@ RELAYED = 24
 
 @dataclass(frozen=True)
 class Copy:
-    """One replication. Rates in bytes/s, ``chunk`` in bytes, ``extra_s`` seconds beside the copy (editing the registry).
+    """One replication. Rates in bytes/s, ``chunk`` in bytes, ``extra_s`` seconds in addition to the copy (editing the registry).
 
     ``network`` is the rate of one transfer at a machine that receives and forwards at once. ``buffers`` chunks fit in a
     machine's memory.
@@ -59,11 +59,11 @@ class Copy:
 
 
 def levels(machines: int, fan_out: int) -> int:
-    """Levels of receivers below the master in a tree of that fan-out; 1 is a chain."""
+    """Levels of receivers below the master in a tree with this fan-out; 1 is a chain. UsageError if either is below 1."""
     if machines < 1:
         raise UsageError("a replication needs a machine to copy to")
     if fan_out < 1:
-        raise UsageError(f"a fan-out of {fan_out} reaches nobody", code="out-of-range")
+        raise UsageError(f"the fan-out must be at least 1, not {fan_out}", code="out-of-range")
     if fan_out == 1:
         return machines
     reached, depth, width = 0, 0, 1
@@ -75,7 +75,7 @@ def levels(machines: int, fan_out: int) -> int:
 
 
 def closed_form(copy: Copy, machines: int, fan_out: int = 1) -> float:
-    """Seconds by the formula; a machine that serves ``fan_out`` others at once gives each that part of its card's rate."""
+    """Seconds by the formula; a machine that serves ``fan_out`` others at once divides its card's rate equally among them."""
     depth = levels(machines, fan_out)
     slowest = max(copy.chunk / copy.disk, min(fan_out, machines) * copy.chunk / copy.network)
     return (copy.chunks + depth - 1) * slowest + copy.extra_s
@@ -103,7 +103,7 @@ def simulate_chain(copy: Copy, machines: int, fan_out: int = 1) -> float:
         # The sender has the chunk: the level above (same chunk, one diagonal earlier), or the master's disk.
         start = before[here].copy()
         if high == d - 1:
-            # The master's pieces go out as they are read: a chunk may start when its reading does.
+            # The master sends pieces as they are read: a chunk may start when its reading does.
             start[-1] = ready_at_master[high] - disk
             if high >= copy.buffers:
                 start[-1] = max(start[-1], got[(d - copy.buffers) % rows][high - copy.buffers])
@@ -124,7 +124,7 @@ def simulate_chain(copy: Copy, machines: int, fan_out: int = 1) -> float:
         if high >= shift:
             written[shift - low :] = before[shift - 1 : high]
         on_disk = np.maximum(received, np.maximum(start, written) + disk)
-        if high == d - 1:  # what comes from the master cannot be complete before the master has read it
+        if high == d - 1:  # a chunk from the master cannot be complete before the master has read it
             on_disk[-1] = max(on_disk[-1], ready_at_master[high])
         got_row, done_row = got[d % rows], done[d % rows]
         got_row.fill(never)
@@ -136,7 +136,7 @@ def simulate_chain(copy: Copy, machines: int, fan_out: int = 1) -> float:
 
 @dataclass(frozen=True)
 class Network:
-    """A network of the study: a title, and what it changes on the platform, each with its source."""
+    """A network of the study: a title, and its platform overrides, each with its source."""
 
     title: str
     sets: Mapping[str, str]
@@ -205,7 +205,7 @@ def _rate(ranks: list[list[str]], chunk: int, network: str, platform: str, sets:
 def replicate(copy: Copy, machines: int, fan_out: int = 1) -> dict[str, Any]:
     """One row: machines, fan_out, levels, simulated_s (None beyond LIMIT_CELLS), closed_form_s, time_s, relative (to a local copy).
 
-    ``relative`` leaves ``extra_s`` out: it is the copying that is compared.
+    ``relative`` excludes ``extra_s``, so that only copying is compared.
     """
     depth = levels(machines, fan_out)
     simulated = simulate_chain(copy, machines, fan_out) if depth * copy.chunks <= LIMIT_CELLS else None

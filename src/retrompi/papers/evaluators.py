@@ -1,6 +1,6 @@
-"""One evaluator per kind of statement about curves and counted facts; `fact_checks` has those about measured facts.
+"""Evaluators for each kind of statement about curves and counted facts; `fact_checks` contains those about measured facts.
 
-What is checked for which claim is in ``checks/``; published numbers come from the claim's own row.
+The checks of every claim are in ``checks/``; published numbers come from the claim's own row.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _range(claim: Claim, check: Check, data: Data) -> Finding:
 
 
 def _plateau(claim: Claim, check: Check, data: Data) -> Finding:
-    """Approximately constant: spread <= CONSTANT over the sizes, and the median in low..high where there is one."""
+    """Approximately constant: spread <= CONSTANT over the sizes, and the median in low..high if given."""
     (model,) = check["models"]
     part = part_of(data.curve(model, check["mode"]), claim, check, least=2)
     values = part.series(check["metric"])
@@ -142,7 +142,7 @@ def _doubles(curve: Curve, claim: Claim, check: Check) -> tuple[bool, str]:
     sizes = sizes_of(claim, check)
     if sizes is None:
         raise ValueError(f"{claim.id}: 'doubles' needs a size range")
-    # A new size is compared with the one before it, which lies on the edge of "> 64K".
+    # The first size is compared with the one before it, which is on the boundary of "> 64K".
     part = curve.within(SizeRange(max(1, sizes.low), sizes.high))
     if len(part.sizes) < 2:
         raise Unavailable(f"needs two or more simulated sizes in {sizes}")
@@ -213,10 +213,10 @@ SHAPES: Mapping[str, Callable[[Curve, Claim, Check], tuple[bool, str]]] = {
 
 
 def _order(claim: Claim, check: Check, data: Data) -> Finding:
-    """``relation`` such as "wmpi > winmpich >> hpvm" holds; a > b: a is the better one.
+    """``relation`` such as "wmpi > winmpich >> hpvm" holds; a > b means that a is better.
 
-    ``by`` is ``time`` (median over sizes of the ratio) or ``peak`` (largest bandwidth); ``throughout = true`` asks for
-    ``>`` to hold at every size too.
+    ``by`` is ``time`` (median over sizes of the ratio) or ``peak`` (largest bandwidth); ``throughout = true`` requires
+    ``>`` to hold at every size.
     """
     tokens = check["relation"].split()
     names, signs = tokens[::2], tokens[1::2]
@@ -277,7 +277,7 @@ def _fact(claim: Claim, check: Check, data: Data) -> Finding:
 
 
 def stated_count(claim: Claim, phrase: str) -> int:
-    """How many of something the claim's words state: ``1 GRM`` -> 1; a phrase without a number is one of each.
+    """The count stated in the claim's words: ``1 GRM`` -> 1; a phrase without a number counts as one.
 
     Raises ValueError when the words are not in the claim.
     """
@@ -289,7 +289,7 @@ def stated_count(claim: Claim, phrase: str) -> int:
 
 
 def _count(claim: Claim, check: Check, data: Data) -> Finding:
-    """A counted fact equals the sum of what the words state (``terms``: phrase and what it is counted per).
+    """A counted fact equals the sum of the stated counts (``terms``: phrase, and the unit it is counted per).
 
     ``at_least = true`` accepts more.
     """
@@ -302,7 +302,7 @@ def _count(claim: Claim, check: Check, data: Data) -> Finding:
 
 
 def _none(claim: Claim, check: Check, data: Data) -> Finding:
-    """Nothing simulated can decide it; ``why`` says what would."""
+    """The claim cannot be decided by simulation; ``why`` says what would decide it."""
     return Finding(None, None, check["why"])
 
 
@@ -322,7 +322,7 @@ EVALUATORS: Mapping[str, Callable[[Claim, Check, Data], Finding]] = {
 
 
 def evaluate(claim: Claim, check: Check, data: Data) -> Finding:
-    """One check of one claim; what is missing in ``data`` becomes an undecided finding that says so (or says ``why``)."""
+    """One check of one claim; missing ``data`` gives an undecided finding with the reason (or ``why``)."""
     try:
         return EVALUATORS[check["kind"]](claim, check, data)
     except Unavailable as missing:

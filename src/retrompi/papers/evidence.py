@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["Evidence", "evidence", "judge_model", "own_for_fit"]
 
 Evidence = tuple[list[Claim], dict[str, tuple[Mapping[str, Any], ...]]]
-"""A model's own claims, and how each is checked."""
+"""A model's own claims and their checks."""
 
 KEYS = ("id", "observable", "value", "unit", "low", "high", "use", "kind", "source", "note", "check")
 
 
 def evidence(cls: type[RuntimeModel]) -> Evidence:
-    """The claims and checks of the model's ``evidence.toml``; nothing without a file. Raises InputError on a wrong one."""
+    """The claims and checks of the model's ``evidence.toml``; empty without a file. Raises InputError for an invalid one."""
     path = cls.folder() / "evidence.toml"
     if not path.is_file():
         return [], {}
@@ -85,14 +85,14 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
 
 
 def own_for_fit(cls: type[RuntimeModel]) -> Evidence:
-    """What a calibration may see of a model's own evidence: its claims marked ``calibrate`` and their checks, nothing else."""
+    """The part of a model's own evidence available to a calibration: claims marked ``calibrate`` and their checks."""
     claims, checks = evidence(cls)
     seen = [c for c in claims if c.use == "calibrate"]
     return seen, {c.id: checks[c.id] for c in seen}
 
 
 def judge_model(model: str, platform: str, store: Store, *, fresh: bool = False) -> list[Verdict]:
-    """Judges a model's own evidence by its PingPong curves on ``platform`` and keeps the verdicts; [] without evidence."""
+    """Judges a model's own evidence by its PingPong curves on ``platform`` and stores the verdicts; [] without evidence."""
     cls = registry.model(model)
     claims, checks = evidence(cls)
     if not claims:

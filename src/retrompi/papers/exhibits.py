@@ -1,6 +1,6 @@
-"""What a study shows: the ``[[figure]]`` and ``[[table]]`` entries of ``papers/KEY.toml``, read and checked.
+"""Figures and tables of a study: the ``[[figure]]`` and ``[[table]]`` entries of ``papers/KEY.toml``, read and checked.
 
-Nothing here looks at results; `retrompi.render.exhibits` computes what they show. ``papers/README.md`` explains the keys.
+No results are read here; `retrompi.render.exhibits` computes the contents. ``papers/README.md`` explains the keys.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 class CurveFigure:
     """Time or bandwidth against message size. ``curves``: (model, mode) or (model, mode, legend), each may be a pattern (``*``).
 
-    ``at``: (claim, model, mode, size), for published numbers whose check does not say where on a curve they stand.
+    ``at``: (claim, model, mode, size), for published numbers whose check does not give their position on a curve.
     """
 
     name: str
@@ -47,7 +47,7 @@ class CurveFigure:
 class ScatterFigure:
     """Published numbers against simulated ones, with the line on which they are equal; ``groups``: legend -> pattern of claims.
 
-    ``show``: "numbers", or "deviation" from the published ones in percent, where they span many orders of magnitude.
+    ``show``: "numbers", or "deviation" from the published ones in percent, if they span many orders of magnitude.
     """
 
     name: str
@@ -61,7 +61,7 @@ class ScatterFigure:
 
 @dataclass(frozen=True)
 class FactFigure:
-    """Columns of a list of facts drawn against another; ``y``: (column, legend). ``facts`` holds one list, or one for each key."""
+    """Columns of a list of facts plotted against another column; ``y``: (column, legend). ``facts`` holds one list, or one for each key."""
 
     name: str
     title: str
@@ -100,7 +100,7 @@ class ClaimTable:
 class FactTable:
     """Facts at a dotted path: a list of rows, dicts of rows, or a dict of values.
 
-    ``keys`` are the titles of the columns that hold the keys of the dicts, outermost first: as many dicts are opened.
+    ``keys`` are the titles of the columns that hold the keys of the dicts, outermost first: one for each level of nesting.
     ``columns``: (key, title[, "%" | "s" | "B" | "B/s"]).
     """
 

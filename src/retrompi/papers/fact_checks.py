@@ -1,4 +1,4 @@
-"""Evaluators of measured facts: numbers at dotted paths of what a study's experiments gave."""
+"""Evaluators of measured facts: numbers at dotted paths in the results of a study's experiments."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _extremes(claim: Claim, check: Check, data: Data) -> Finding:
 
 
 def _compare(claim: Claim, check: Check, data: Data) -> Finding:
-    """``relation`` such as "a > b >= c" between the facts at ``paths``; the larger number stands left.
+    """``relation`` such as "a > b >= c" between the facts at ``paths``; the larger number is on the left.
 
     ``>+`` is larger by more than a factor SAME, ``>>`` by a factor MUCH or more.
     """
@@ -89,9 +89,9 @@ def _faster(claim: Claim, check: Check, data: Data) -> Finding:
 
 
 def _failures(claim: Claim, check: Check, data: Data) -> Finding:
-    """Programs that fail, ``path``, of ``programs`` (MODEL stands for each of ``models``), against a published count of 87 or so.
+    """Programs that fail, ``path``, of ``programs`` (MODEL is replaced by each of ``models``), against a published count such as 87.
 
-    A count of those passed is turned into one of those that failed; ``scaled``: into as many of the programs there are.
+    A count of passed programs is converted to one of failed programs; ``scaled``: scaled to the number of available programs.
     """
     total = re.search(r"(\d+) of (\d+)", claim.value)
     if total is None or claim.low is None or claim.high is None:
@@ -111,7 +111,7 @@ def _failures(claim: Claim, check: Check, data: Data) -> Finding:
 
 
 def _nought(claim: Claim, check: Check, data: Data) -> Finding:
-    """A counted fact is nought."""
+    """A counted fact is zero."""
     value = float(data.fact(check["path"]))
     return Finding(value == 0, value, check["path"], 0.0, 0.0, str(check.get("unit", "")))
 

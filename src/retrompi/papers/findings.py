@@ -1,4 +1,4 @@
-"""What evaluators share: the data they look at, what they find, and the published units."""
+"""Common parts of the evaluators: their data, their findings, and the published units."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _PER_BASE: Mapping[str, float] = {
 
 
 class Unavailable(Exception):
-    """The data do not hold what a check needs; the text says what is missing."""
+    """Data required by a check is missing; the message says which."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found: ``ok`` None means that it could not decide; ``low``/``high`` are what it judged by."""
+    """The result of one check: ``ok`` None means undecided; ``low``/``high`` are the limits applied."""
 
     ok: bool | None
     observed: Observed
@@ -59,9 +59,9 @@ class Finding:
 
 @dataclass
 class Data:
-    """What verdicts are made from: curves by (model, mode) and a nested dict of start-up facts.
+    """The data for verdicts: curves by (model, mode) and a nested dict of facts.
 
-    ``stand_in`` lets a rival variant answer for a model: ``{"wmpi": "wmpi:additive-stall"}``.
+    ``stand_in`` substitutes a rival variant for a model: ``{"wmpi": "wmpi:additive-stall"}``.
     """
 
     points: Mapping[tuple[str, str], Curve] = field(default_factory=dict)
@@ -69,14 +69,14 @@ class Data:
     stand_in: Mapping[str, str] = field(default_factory=dict)
 
     def curve(self, model: str, mode: str) -> Curve:
-        """The curve of a model in a mode; Unavailable when it was not simulated."""
+        """The curve of a model in a mode; Unavailable if it was not simulated."""
         key = (self.stand_in.get(model, model), mode)
         if key not in self.points:
             raise Unavailable(f"no points of {key[0]} in {mode} mode (not simulated yet)")
         return self.points[key]
 
     def fact(self, path: str) -> Any:
-        """The fact at a dotted path; Unavailable when no simulation gave it."""
+        """The fact at a dotted path; Unavailable if no simulation produced it."""
         here: Any = self.facts
         for i, name in enumerate(path.split(".")):
             name = self.stand_in.get(name, name) if i == 1 else name
@@ -92,7 +92,7 @@ def residual(observed: float, low: float, high: float) -> float:
 
 
 def sizes_of(claim: Claim, check: Check) -> SizeRange | None:
-    """The message sizes a check is about, from the column it names; None without one."""
+    """The message sizes of a check, from the column it names; None without one."""
     column = check.get("sizes")
     if column is None:
         return None
@@ -103,7 +103,7 @@ def sizes_of(claim: Claim, check: Check) -> SizeRange | None:
 
 
 def part_of(curve: Curve, claim: Claim, check: Check, least: int = 1) -> Curve:
-    """The part of a curve that a check is about; Unavailable with fewer than ``least`` sizes."""
+    """The part of a curve that a check applies to; Unavailable with fewer than ``least`` sizes."""
     sizes = sizes_of(claim, check)
     part = curve.within(sizes)
     if len(part.sizes) < least:
@@ -117,14 +117,17 @@ def unit_of(claim: Claim, check: Check) -> str:
 
 
 def scaled(value: float, unit: str) -> float:
-    """A value in base units as a number of the published unit."""
+    """A value in base units converted to the published unit; ValueError for an unknown unit."""
     if unit not in _PER_BASE:
         raise ValueError(f"no conversion to the published unit '{unit}'")
     return value * _PER_BASE[unit]
 
 
 def in_range(values: Mapping[str, float], claim: Claim, unit: str, note: str = "") -> Finding:
-    """All of ``values`` (name -> number in ``unit``) in low..high; the one furthest out is the observed one."""
+    """All of ``values`` (name -> number in ``unit``) in low..high; the one furthest out is the observed one.
+
+    Raises ValueError for a claim without low..high.
+    """
     if claim.low is None or claim.high is None:
         raise ValueError(f"{claim.id}: no low..high to judge a number by")
     low, high = claim.low, claim.high

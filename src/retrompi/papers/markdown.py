@@ -27,7 +27,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def reading_table() -> str:
-    """The papers' words and their readings."""
+    """The papers' wording and its readings."""
     return _table(("the paper's words", "read as"), READINGS.items())
 
 
@@ -40,7 +40,7 @@ def _how(claim_id: str) -> str:
 
 
 def check_table() -> str:
-    """Which claim is decided by which check, and how its words are read."""
+    """The checks of every claim, and the reading of its words."""
     found = [c for c in load() if c.id in checks()]
     return _table(
         ("claim", "use", "system", "what is published", "check", "reading"),
@@ -96,7 +96,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
 
 
 def fill(path: Path, name: str, text: str) -> bool:
-    """Replace the part ``name`` of a file; returns whether it changed. InputError when the part is not there."""
+    """Replace the part ``name`` of a file; returns whether it changed. InputError if the part is missing."""
     old = path.read_text(encoding="utf-8")
     pattern = re.compile(rf"(<!-- {re.escape(name)} -->).*?(<!-- /{re.escape(name)} -->)", re.S)
     new, count = pattern.subn(lambda m: f"{m[1]}\n\n{text}\n\n{m[2]}", old)

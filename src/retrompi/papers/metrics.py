@@ -1,8 +1,8 @@
-"""What the papers' words mean in numbers: pure functions of a curve, and the readings fixed before any result.
+"""Quantitative readings of the papers' wording: pure functions of a curve, and thresholds fixed before any result.
 
 A curve is time against message size for one runtime in one mode, sizes ascending. Times are seconds one way, rates
 bytes per second (a published MB/s is 1e6 B/s), sizes bytes. `docs/validation.md` lists the readings below in prose;
-they were fixed before the first simulation and are not to be tuned to one.
+they were fixed before the first simulation and must not be tuned to results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STEP = 4.0  # "large step": one doubling of size multiplies time by at least twi
 SMALL_INCREASE = 1.5  # "small increase up to S": T(S) over T(0) at most
 GROWTH = 1.3  # "then almost exponentially": mean growth of time per doubling over the four doublings after S
 RAPIDLY = 2.0  # "rises rapidly": the last value over the first at least, besides rising at every step
-FITTED = 0.05  # a number printed without a tolerance, seen by a fit: this much either way
+FITTED = 0.05  # relative tolerance of a number printed without one, used by a fit
 PREDICTED = 0.15  # the same, held out
 
 READINGS: Mapping[str, str] = {
@@ -64,7 +64,7 @@ READINGS: Mapping[str, str] = {
     "better, degrades (two curves)": "median over the sizes (small: up to 1K, large: from 1M) of the ratio of times is above 1",
     "peaks at S, then constant": f"S is the first size within a factor {CONSTANT} of the maximum, and all later ones are too",
 }
-"""The papers' words -> their reading; shown in the report and in docs/validation.md."""
+"""The papers' wording -> its reading; shown in the report and in docs/validation.md."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Curve:
             raise ValueError("times must be positive and finite")
 
     def within(self, sizes: SizeRange | None) -> Curve:
-        """The part of the curve in a size range; itself for None."""
+        """The part of the curve in a size range; the whole curve for None."""
         if sizes is None:
             return self
         kept = [(s, t) for s, t in zip(self.sizes, self.times, strict=True) if s in sizes]
@@ -111,7 +111,7 @@ class Curve:
 def curves(points: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Curve]:
     """Points (rows with model, mode, size_B, time_us) -> a curve per (model, mode).
 
-    A size that appears twice keeps its last row, so that a fresh run wins over an older one.
+    The last row of a repeated size is used, so that a fresh run replaces an older one.
     """
     found: dict[tuple[str, str], dict[int, float]] = {}
     for p in points:

@@ -1,5 +1,5 @@
-"""The NAS study of lefevre-westrelin: which computation and which share of memory time each program has, what was fitted of
-it, and the table of times beside the published ones.
+"""The NAS study of lefevre-westrelin: computation and memory share of each program, their fit, and the comparison with the
+published times.
 
 A cell is a benchmark, a class, a system and a number of processes, named as in the claims: ``LUA``, ``L16``.
 """
@@ -37,10 +37,10 @@ PAPER = "lefevre-westrelin"
 SYSTEMS = {"L": "linux", "W": "windows"}
 FIT_FILE = validate_dir() / "nas.fit.toml"
 CLOSE = 2e-3
-"""The fit ends when the time is so near the published one (relative)."""
+"""Relative error of the time at which the fit stops."""
 MOST_REPLAYS = 4
 LEAST = 0.1
-"""The fit asks for no computation below this part of the published time: a runtime that slow misses the time instead."""
+"""Lower limit of the fitted computation, as a share of the published time; a slower runtime misses the time instead."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _index() -> Mapping[str, Any]:
 
 
 def section(trace: str) -> str:
-    """The lines of rank 0 that the benchmark times; UsageError for a trace that is not shipped."""
+    """The lines of rank 0 that the benchmark times; UsageError for an unknown trace."""
     if trace not in _index():
         raise UsageError(f"no trace '{trace}'; shipped: {', '.join(_index())}", code="unknown-trace")
     return str(_index()[trace]["section"])
@@ -90,7 +90,7 @@ def _programs() -> Mapping[str, Any]:
 
 
 def memory_seconds(program: str) -> float:
-    """Time that one processor waits for main memory in the timed part of the undivided problem (counts and rates of nas.toml)."""
+    """Seconds that one processor waits for main memory in the timed part of the undivided problem (counts and rates of nas.toml)."""
     told, rates = _programs()[program[:-1]], _programs()["rates"]
     words = told["iterations"] * told["elements"][program[-1]] * told["word"]
     return float(
@@ -99,7 +99,7 @@ def memory_seconds(program: str) -> float:
 
 
 def published(what: str = "T", *, fit: bool = False) -> dict[Cell, Claim]:
-    """Cell -> its published time (``T``) or speed-up (``S``); with ``fit`` through the door of every calibration (`for_fit`)."""
+    """Cell -> its published time (``T``) or speed-up (``S``); with ``fit`` only the claims available to a calibration (`for_fit`)."""
     out = {}
     for claim in [*for_fit("mpibip"), *for_fit("mpibip:windows")] if fit else by_paper(PAPER):
         parts = claim.id.split("-")
@@ -114,20 +114,20 @@ def _seconds(claim: Claim) -> float:
 
 
 def one_process_seconds(program: str, system: str) -> float:
-    """The published one-process time; four times that of four processes where the paper has none."""
+    """The published one-process time; four times that of four processes if the paper has none."""
     told = published(fit=True)
     alone = told.get(Cell(program, system, 1))
     return _seconds(alone) if alone else 4 * _seconds(told[Cell(program, system, 4)])
 
 
 def memory_share(program: str, system: str) -> float:
-    """Share of the fitted one-process computation spent on the memory bus, at most 1. No time on two CPUs enters it."""
+    """Share of the fitted one-process computation spent on the memory bus, at most 1. Independent of any time on two CPUs."""
     return fits()[program, system].memory_share(program)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """``compute_s``: computation of the timed part on one process, seconds; ``gain``: its factor when the problem is divided."""
+    """``compute_s``: computation of the timed part on one process, seconds; ``gain``: its factor when the problem is distributed."""
 
     compute_s: float
     gain: float
@@ -137,12 +137,12 @@ class Fit:
         return self.compute_s * (1.0 if processes == 1 else self.gain)
 
     def memory_share(self, program: str) -> float:
-        """Counted memory seconds over the computation. Not over T(1): that of IS also holds what the library copies."""
+        """Counted memory seconds over the computation. Not over T(1), which for IS includes copies by the library."""
         return min(1.0, memory_seconds(program) / self.compute_s)
 
 
 def fits() -> dict[tuple[str, str], Fit]:
-    """(program, system) -> what ``retrompi calibrate mpibip --nas`` found; InputError when it has not been run."""
+    """(program, system) -> what ``retrompi calibrate mpibip --nas`` found; InputError if it has not been run."""
     try:
         data = tomllib.loads(FIT_FILE.read_text(encoding="utf-8"))
         return {(k[:-1], k[-1]): Fit(float(v["compute_s"]), float(v["gain"])) for k, v in data["fit"].items()}
@@ -162,9 +162,9 @@ def cell(
     trace: Callable[[], Trace] | None = None,
     fresh: bool = False,
 ) -> tuple[int, dict[str, Any], bool]:
-    """(run id, facts, found) of one replay: ``timed_s`` is the benchmark's own time, ``replay_s`` what the replay took here.
+    """(run id, facts, found) of one replay: ``timed_s`` is the benchmark's own time, ``replay_s`` the wall time of the replay.
 
-    One process a host while there are hosts, then a second on each. ``trace`` gives the parsed trace when it is needed.
+    One process on each host, then a second one on each. ``trace`` returns the parsed trace when needed.
     """
     compute_s = fit.of(at.processes)
     program = Program(section(at.trace), compute_s, fit.memory_share(at.program))
@@ -238,7 +238,7 @@ def calibrate(
 ) -> list[dict[str, Any]]:
     """Fit computation and gain of every program on every system to T(1) and T(4), and ``write`` ``nas.fit.toml``.
 
-    ``models`` maps L and W to a runtime. Only rows marked calibrate are seen. The rows returned have program, system,
+    ``models`` maps L and W to a runtime. Only rows marked calibrate are used. The rows returned have program, system,
     compute_s, gain, memory_share and the errors of both times.
     """
     told = published(fit=True)
@@ -304,6 +304,6 @@ def table(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Median and largest absolute error of the held-out times, and how many there are."""
+    """Median and maximum absolute error of the held-out times, and their number."""
     off = [abs(float(r["error"])) for r in rows if r["use"] == "held out" and r["error"] is not None]
     return {"cells": len(off), "median": median(off) if off else 0.0, "largest": max(off, default=0.0)}

@@ -1,4 +1,4 @@
-"""What a paper's study is, as ``validate/papers/KEY.toml`` says: the models, the experiments, and what its page shows."""
+"""A paper's study, as defined in ``validate/papers/KEY.toml``: the models, the experiments, and the contents of its page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Anomaly", "Paper", "all_papers", "find_paper"]
 
 @dataclass(frozen=True)
 class Anomaly:
-    """An anomaly and the mechanism that makes it; ``size`` B names the message whose anatomy shows it, None for none."""
+    """An anomaly and the mechanism that causes it; ``size`` (bytes) of the message whose anatomy shows it, or None."""
 
     title: str
     model: str
@@ -34,8 +34,8 @@ class Anomaly:
 class Paper:
     """How a study is replayed, from ``papers/KEY.toml``: its experiments (`retrompi.papers.experiments`) and their options.
 
-    ``models`` and ``platforms`` are shown as cards; the first platform is the one that experiments use unless they say
-    otherwise. ``figure_plans`` and ``table_plans`` are what the report draws.
+    ``models`` and ``platforms`` are shown as cards; the first platform is the default of the experiments.
+    ``figure_plans`` and ``table_plans`` are the figures and tables of the report.
     """
 
     key: str
@@ -47,7 +47,7 @@ class Paper:
     why: tuple[Anomaly, ...] = ()
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fidelity: str = "mechanism"
-    """The rung at which curves, scenarios and anatomies are simulated."""
+    """Fidelity of the simulated curves, scenarios and anatomies."""
     figure_plans: tuple[FigurePlan, ...] = ()
     table_plans: tuple[TablePlan, ...] = ()
 
@@ -57,7 +57,7 @@ class Paper:
 
     @property
     def platform(self) -> str:
-        """The platform of experiments that name no other."""
+        """The default platform of the experiments."""
         return self.platforms[0]
 
     @property
@@ -78,7 +78,7 @@ def _size(text: str) -> int:
 
 @cache
 def all_papers() -> Mapping[str, Paper]:
-    """Key of a study -> how it is replayed, in the order of the reference."""
+    """Key of a study -> its definition, in the order of the reference; InputError for an invalid file."""
     folder = validate_dir() / "papers"
     out: dict[str, Paper] = {}
     for path in sorted(folder.glob("*.toml"), key=lambda p: papers().index(p.stem)):
@@ -113,7 +113,7 @@ def all_papers() -> Mapping[str, Paper]:
 
 
 def find_paper(paper: str) -> Paper:
-    """How ``paper`` is replayed; UsageError when it is unknown or its runtimes are not modelled yet."""
+    """The study of ``paper``; UsageError when it is unknown or its runtimes are not modelled yet."""
     key = paper_key(paper)
     if key not in all_papers():
         if key in papers():

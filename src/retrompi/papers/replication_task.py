@@ -1,4 +1,4 @@
-"""Disk replication as lefevre-westrelin did it: its size from the paper's words, the disk's rate from the one time that a fit may see."""
+"""Disk replication of lefevre-westrelin: sizes from the paper's text, the disk's rate from the only time used for fitting."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["FIT_FILE", "MEASURED", "Task", "calibrate", "copy", "fitted_disk", "
 
 FIT_FILE = validate_dir() / "replication.fit.toml"
 MEASURED = "myrinet"
-"""The network of the published time that the fit sees."""
+"""The network of the published time used for fitting."""
 _DATA = validate_dir() / "replication.toml"
 MB = 1e6
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is copied: ``chunks`` of ``chunk`` bytes to ``machines``; ``extra_s`` for editing the registry; ``buffers`` a machine."""
+    """The replication: ``chunks`` of ``chunk`` bytes to ``machines``; ``extra_s`` for editing the registry; ``buffers`` per machine."""
 
     chunks: int
     chunk: float
@@ -44,7 +44,7 @@ class Task:
 
 @cache
 def task() -> Task:
-    """The published replication: sizes and machines from the claims' words, the rest from ``replication.toml``."""
+    """The published replication: sizes and machines from the text of the claims, the rest from ``replication.toml``."""
     told = find("LW-R-06").configuration
     size, machines = re.search(r"([\d.]+) GB", told), re.search(r"-> (\d+) slaves", told)
     chunk = find("LW-R-05").low
@@ -75,7 +75,7 @@ def rates(store: Store, network: str, platform: str, *, fresh: bool = False) -> 
 
 
 def _for_fit(claim_id: str) -> Claim:
-    """A claim that a fit may see; InputError for any other."""
+    """A claim marked for calibration; InputError for any other."""
     for claim in for_fit("sockets"):
         if claim.id == claim_id:
             return claim
@@ -85,7 +85,7 @@ def _for_fit(claim_id: str) -> Claim:
 def calibrate(store: Store, platform: str, *, write: bool = True) -> dict[str, Any]:
     """Fit the disk's rate to the published time on Myrinet, inside the published range of disks, and ``write`` the fit file.
 
-    Returns disk (B/s), low, high, time_s (simulated with it), published_s, claims. Sees LW-R-01 and LW-R-06 only.
+    Returns disk (B/s), low, high, time_s (simulated with it), published_s, claims. Uses LW-R-01 and LW-R-06 only.
     """
     disks, goal = _for_fit("LW-R-01"), _for_fit("LW-R-06")
     assert disks.low is not None
@@ -118,7 +118,7 @@ def calibrate(store: Store, platform: str, *, write: bool = True) -> dict[str, A
 
 
 def fitted_disk() -> float:
-    """The fitted rate of the disks, bytes/s; InputError when the fit has not been made."""
+    """The fitted rate of the disks, bytes/s; InputError if there is no fit yet."""
     try:
         return units.parse(tomllib.loads(FIT_FILE.read_text(encoding="utf-8"))["fit"]["disk"], "B/s")
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
@@ -127,5 +127,5 @@ def fitted_disk() -> float:
 
 
 def without_extra(one: Copy) -> Copy:
-    """The copying alone."""
+    """The copy without the extra time."""
     return replace(one, extra_s=0.0)

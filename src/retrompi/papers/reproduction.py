@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "run_paper", "run_papers"]
 
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-"""Simulations at a time unless said otherwise; each runs in a worker process of its own, a thread here only waits for it."""
+"""Default number of concurrent simulations; each runs in a separate worker process, for which a thread here only waits."""
 
 Progress = Callable[[int, int, str], None]
-"""Called after each job with (work done, work in all, the job); work is the jobs' weight in thousandths."""
+"""Called after each job with (work done, total work, the job); work is in thousandths of the jobs' weight."""
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A replayed study: everything the report and the verdict table are made from.
+    """A replayed study: the data of the report and the verdict table.
 
     ``points``: rows model, platform, mode, size_B, time_us, bandwidth_MBps, repetitions, run_id. ``anatomy``: rows model,
-    mode, size_B, total_s, stages, run_id. ``simulated`` of ``len(runs)`` runs were made now, the others found in the store.
+    mode, size_B, total_s, stages, run_id. ``simulated`` of ``len(runs)`` runs were simulated now, the others found in the store.
     """
 
     paper: Paper
@@ -46,7 +46,7 @@ class Reproduction:
     runs: tuple[int, ...] = ()
     simulated: int = 0
     measured: tuple[StoredCurve, ...] = ()
-    """Measured curves of the store that the page shows beside the published and simulated ones."""
+    """Measured curves from the store, shown on the page with the published and simulated ones."""
 
 
 def _parameters(plan: Paper) -> dict[str, dict[str, float | str]]:
@@ -55,7 +55,7 @@ def _parameters(plan: Paper) -> dict[str, dict[str, float | str]]:
 
 
 def _run(work: Sequence[tuple[str, Job]], progress: Progress | None, workers: int) -> list[Done]:
-    """The results of labelled jobs, in their order; the longest begin first, since one begun at the end keeps everybody waiting."""
+    """The results of labelled jobs, in their order; the longest are started first, to balance the load."""
     results: dict[int, Done] = {}
     cost = [max(round(1000 * job.weight), 1) for _, job in work]
     spent = 0
@@ -70,7 +70,7 @@ def _run(work: Sequence[tuple[str, Job]], progress: Progress | None, workers: in
                     if progress is not None:
                         progress(spent, sum(cost), work[i][0])
             except BaseException:
-                # Nothing new is begun once one has failed or the user has had enough, and what runs is not waited for.
+                # After a failure or an interrupt no further job is started, and running ones are not waited for.
                 pool.shutdown(wait=False, cancel_futures=True)
                 worker.halt()
                 raise
@@ -80,7 +80,7 @@ def _run(work: Sequence[tuple[str, Job]], progress: Progress | None, workers: in
 
 
 def _study(plan: Paper, finished: Sequence[Done]) -> Reproduction:
-    """A study from what its jobs gave, in an order of its own, not of their ends: the same study is the same to the byte."""
+    """A study from the results of its jobs, in an order independent of their completion, so that the output is reproducible to the byte."""
     points = [row for r in finished if r.where == "points" for row in r.result]
     rank = {name: i for i, name in enumerate([*plan.modes, *plan.models])}
     points.sort(key=lambda p: (rank.get(p["mode"], len(rank)), rank.get(p["model"], len(rank))))
@@ -104,14 +104,14 @@ def run_papers(
     workers: int = WORKERS,
     fidelity: str = "mechanism",
 ) -> list[Reproduction]:
-    """Replay studies, all their jobs in one pool of ``workers``: what the store has is used, the rest simulated (all, if ``fresh``).
+    """Replay studies, all their jobs in one pool of ``workers``: stored runs are used, the others simulated (all, if ``fresh``).
 
-    The verdicts are stored unless ``keep`` is False, as for a page drawn again, or ``fidelity`` is below mechanism. Raises
-    UsageError for an unknown paper, and what a failing simulation raises; what was simulated before that, or before an
-    interrupt, stays stored.
+    The verdicts are stored unless ``keep`` is False, as when a page is only redrawn, or ``fidelity`` is below mechanism. Raises
+    UsageError for an unknown paper, and the error of a failing simulation; runs simulated before an error or an interrupt
+    stay stored.
     """
     plans = [replace(find_paper(name), fidelity=fidelity) for name in names]
-    # A kind of experiment is told about one study at a time; only the pool sees all of them.
+    # A kind of experiment is called for one study at a time; the pool runs the jobs of all of them.
     work = [(i, job) for i, plan in enumerate(plans) for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
     labelled = [(job.label if len(plans) == 1 else f"{plans[i].key}: {job.label}", job) for i, job in work]
     results = _run(labelled, progress, workers)
@@ -139,7 +139,7 @@ def run_paper(
 
 
 def facts_of_experiment(paper: str, kind: str, store: Store, fresh: bool = False, progress: Progress | None = None) -> dict[str, Any]:
-    """The facts of one kind of experiment of a study, without its verdicts. Raises what `run_paper` raises."""
+    """The facts of one kind of experiment of a study, without its verdicts. Raises the errors of `run_paper`."""
     facts: dict[str, Any] = {}
     for done in _run([(job.label, job) for job in jobs(kind, find_paper(paper), store, fresh)], progress, WORKERS):
         merge(facts, done.where, done.result)
@@ -147,6 +147,6 @@ def facts_of_experiment(paper: str, kind: str, store: Store, fresh: bool = False
 
 
 def judge_all(studies: Sequence[Reproduction]) -> list[Verdict]:
-    """A verdict for every row of the reference: those of ``studies``, and the rest unjudged, in file order."""
+    """A verdict for every row of the reference: judged for ``studies``, otherwise unjudged, in file order."""
     mine = {v.id: v for s in studies for v in s.verdicts}
     return [mine.get(v.id, v) for v in judge(load(), [], {})]

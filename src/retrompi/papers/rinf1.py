@@ -1,8 +1,8 @@
 """The Rinf1 benchmark: 17 loops at many vector lengths, timed with the system's clock, as a scenario and as a calibration.
 
-The engine runs the loops as a one-rank trace (``kernel NAME N REPS`` between marks); `retrompi.sim.loop_rates` turns the marks into what
-a program of the time saw: a clock that stands still between two ticks. `fit` finds the machines' free numbers from the claims
-that a fit may see, with the same rule for the clock in its mean effect.
+The engine runs the loops as a one-rank trace (``kernel NAME N REPS`` between marks); `retrompi.sim.loop_rates` converts the marks to the
+times measured with a clock that advances in ticks. `fit` determines the machines' free parameters from the claims marked for
+calibration, with the mean effect of the same clock.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "facts", "fit"]
 
 FREE = ("cycle_scale", "startup", "line_copy", "read_share")
-"""What a fit may move; the ranges are the machines' own."""
+"""The free parameters of a fit; their ranges are given by the machines."""
 STARTS = 12
-"""Starts of the optimiser: the shortest vectors and the longest compete for the minimum of a loop, so there are several valleys."""
+"""Starts of the optimiser: a loop's minimum may be at the shortest or the longest vectors, so there are several local minima."""
 PATH = "rinf1"
 
 
 def facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    """What verdicts look at, from a table for each host: HOST.KERNEL.min/max, HOST.total, ``peak`` and ``ratio`` of two machines."""
+    """The facts for verdicts, from a table for each host: HOST.KERNEL.min/max, HOST.total, ``peak`` and ``ratio`` of two machines."""
     out: dict[str, Any] = {}
     for host, rows in tables.items():
         out[host] = {str(r["kernel"]): {"min": r["min"], "max": r["max"]} for r in rows}
@@ -44,10 +44,10 @@ def facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
 
 
 def expected(machine: kernels.Machine) -> dict[str, dict[str, float]]:
-    """KERNEL.min/max and ``total`` without the engine, the clock in its mean effect.
+    """KERNEL.min/max and ``total`` computed without the engine, with the mean effect of the clock.
 
-    The best of many measurements that take about as long is one that the clock has cut short, the worst one that it has
-    lengthened: half a tick on average. (The engine's runs carry the clock itself.)
+    Of many measurements of similar duration, the clock shortens the best and lengthens the worst by half a tick on average.
+    (The engine's runs include the clock itself.)
     """
     out = {}
     for key, which in kernels.loops().items():
@@ -64,7 +64,7 @@ def expected(machine: kernels.Machine) -> dict[str, dict[str, float]]:
 
 @dataclass
 class Fit:
-    """The outcome of a calibration of one machine: rows as of `retrompi.papers.calibrate.Fit`."""
+    """The outcome of a calibration of one machine: rows as for `retrompi.papers.calibrate.Fit`."""
 
     host: str
     seed: int
@@ -75,7 +75,7 @@ class Fit:
 
 
 def _visible(platform: Platform, host: str) -> list[tuple[Claim, str]]:
-    """(claim, kernel or ``total``) for every row that a fit of this host may see."""
+    """(claim, kernel or ``total``) for every row that a fit of this host may use."""
     from retrompi.papers.claims import checks, for_fit
 
     found = []
@@ -90,7 +90,10 @@ def _visible(platform: Platform, host: str) -> list[tuple[Claim, str]]:
 
 
 def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
-    """Fits the `FREE` numbers of a host to the claims it may see: distances are logarithms, a factor SAME is 1. Nothing is written."""
+    """Fits the `FREE` numbers of a host to its calibration claims: residuals are logarithms, a factor SAME is 1. No file is written.
+
+    Raises UsageError when no claim is marked for calibration of this host.
+    """
     import numpy as np
     from scipy.optimize import least_squares
 
@@ -125,7 +128,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     starts = [np.full(len(free), 0.5), *(draw.uniform(0.05, 0.95, len(free)) for _ in range(STARTS - 1))]
     found = [least_squares(residuals, s, bounds=(0, 1), diff_step=1e-3, x_scale=0.2, loss="soft_l1", max_nfev=80) for s in starts]
     best = min(found, key=lambda f: float(f.cost))
-    # Sensitivity over a tenth of each range either way: minima jump from one length to another, so a derivative says little.
+    # Sensitivity over a tenth of each range either way: minima jump between lengths, so a derivative is not meaningful.
     columns = []
     for i in range(len(free)):
         ends = [np.clip(best.x + step * np.eye(len(free))[i], 0, 1) for step in (-0.1, 0.1)]

@@ -1,4 +1,4 @@
-"""What a source in a model or a platform points at: the row of ``claims.csv`` or ``hardware.csv`` that it names."""
+"""Citations in models and platforms: the rows of ``claims.csv`` or ``hardware.csv`` that a source names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Z][\w-]*\w")
 
 @dataclass(frozen=True)
 class Citation:
-    """One row of the reference: what it says (``text``, published value with its unit), where that is printed, and how far to trust it."""
+    """One row of the reference: its statement (``text``, published value with its unit), where it is printed, and its reliability."""
 
     id: str
     text: str
@@ -38,7 +38,7 @@ def _said(*parts: str) -> str:
 
 @cache
 def rows() -> Mapping[str, Citation]:
-    """Every row of both tables by its id."""
+    """Every row of both tables by its id; InputError if a table cannot be read."""
     out = {}
     for c in load():
         unit = "" if c.unit in ("", "-", "qual") else f" {c.unit}"
@@ -57,6 +57,6 @@ def rows() -> Mapping[str, Citation]:
 
 
 def cited(*texts: str) -> list[Citation]:
-    """The rows that the texts name, in their order, each once; names that are no row's are left out."""
+    """The distinct rows named in the texts, in order; unknown names are ignored."""
     found = dict.fromkeys(name for text in texts for name in _WORD.findall(text))
     return [rows()[name] for name in found if name in rows()]

@@ -1,6 +1,6 @@
-"""The systems of the papers: the reference's column ``system`` is free text, the verdict matrix has a few rows.
+"""The systems of the papers: maps the reference's free-text column ``system`` to the few rows of the verdict matrix.
 
-A claim belongs to exactly one system; a test has every claim of the reference sorted by a rule, not by what is left.
+A claim belongs to exactly one system; a test checks that a rule matches every claim of the reference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MACHINES = "NT machines"
 SYSTEMS = ("WinMPICH", "WMPI", "HPVM", SEVERAL, MACHINES, "Nemesis", "Cray MPT", "MPI-BIP", "replication")
 """Rows of the verdict matrix, in the order of the papers."""
 
-# Of Baker & Fox, after the runtimes' own names: what is about all three, and what is about the machines.
+# Baker & Fox, after the runtimes' names: statements on all three runtimes, and statements on the machines.
 _ABOUT_ALL = re.compile(r"all 3\b|C test suite|PingPong benchmark|MPICH ADI")
 _ABOUT_MACHINES = re.compile(r"Rinf1\b|NT (Server|Workstation)\b|link\b")
 _REPLICATION = re.compile(r"LW-R-\d")
@@ -25,7 +25,7 @@ _ONE = {"krishna-2010": "Nemesis", "hudson-wang": "Cray MPT"}
 
 
 def system_of(claim: Claim) -> str:
-    """The system of `SYSTEMS` that a claim is about; ValueError when no rule sorts it."""
+    """The system of `SYSTEMS` that a claim is about; ValueError if no rule matches it."""
     paper = paper_key(claim.paper)
     if paper in _ONE:
         return _ONE[paper]
@@ -44,5 +44,5 @@ def system_of(claim: Claim) -> str:
 
 
 def anchor(system: str, kind: str, use: str) -> str:
-    """The place on a study's page that lists the claims of one cell of the matrix."""
+    """The HTML anchor on a study's page of the claims of one cell of the matrix."""
     return "cell-" + re.sub(r"[^a-z0-9]+", "-", f"{system} {kind} {use}".lower())

@@ -1,6 +1,6 @@
-"""Verdicts: every claim judged from stored points and facts by the evaluators that its checks name.
+"""Verdicts: every claim is judged from stored points and facts by the evaluators named in its checks.
 
-What is checked for which claim is in ``checks/``; published numbers come from the claim's own row. An evaluator returns a
+The checks of every claim are in ``checks/``; published numbers come from the claim's own row. An evaluator returns a
 `Finding`; several findings of one claim make one `Verdict`, which passes when all of them do.
 """
 
@@ -25,7 +25,7 @@ class Verdict:
     """The judgement of one claim.
 
     ``verdict`` is pass, fail or unjudged; ``observed`` is in ``unit``; ``residual`` is the signed distance of the observed
-    number outside ``low``..``high`` (0 inside, None without a number); ``reading`` says how the words were read;
+    number outside ``low``..``high`` (0 inside, None without a number); ``reading`` is the interpretation of the words;
     ``contradiction`` is the reference's own note.
     """
 
@@ -48,7 +48,7 @@ class Verdict:
     models: tuple[str, ...] = ()
 
     def row(self) -> dict[str, Any]:
-        """The flat JSON object scripts depend on; the contradiction is part of its note."""
+        """The flat JSON object that scripts rely on; the contradiction is part of its note."""
         note = "; ".join(t for t in (self.note, f"reference: {self.contradiction}" if self.contradiction else "") if t)
         return {
             "id": self.id,
@@ -78,12 +78,12 @@ def _verdict(claim: Claim, data: Data, how: Checks) -> Verdict:
     if claim.use == "exclude":
         word = "unjudged"
         notes.insert(0, "excluded: the paper contradicts itself here; shown, not judged")
-    # The row shows what failed if something did, else the first number that was found.
+    # The row shows the first failed finding, if any, else the first with a number.
     ranked = [f for f in findings if f.ok is False] + [f for f in findings if isinstance(f.observed, float)] + findings
     shown = ranked[0] if ranked else Finding(None, None)
     texts = [f.observed for f in findings if isinstance(f.observed, str) and f is not shown]
     observed = shown.observed
-    if isinstance(observed, str):  # words beside words; a number stands alone
+    if isinstance(observed, str):  # join findings in words; a number is shown alone
         observed, texts = "; ".join([observed, *texts]), []
     low, high = (shown.low, shown.high) if shown.low is not None or shown.unit else (claim.low, claim.high)
     number = shown.observed if isinstance(shown.observed, float) else None
@@ -124,7 +124,7 @@ def judge(
     """One verdict per claim, in the order given.
 
     ``points``: rows with model, mode, size_B, time_us. ``facts``: see `retrompi.papers.reproduction`. ``stand_in`` maps a
-    model to the variant whose points answer for it; ``entries`` are the checks of claims that are not the papers'.
+    model to the variant whose points are used for it; ``entries`` are the checks of claims outside the papers.
     Deterministic; nothing is simulated here.
     """
     data = _data(points, facts, stand_in)
@@ -140,9 +140,9 @@ def measure(
     stand_in: Mapping[str, str] | None = None,
     entries: Checks | None = None,
 ) -> list[Finding]:
-    """The findings behind a verdict, for a calibration: numbers in the claim's unit with the low..high they face.
+    """The findings behind a verdict, for a calibration: numbers in the claim's unit with the range low..high.
 
-    ``points`` may be rows or ready curves; ``entries`` as of `judge`.
+    ``points`` may be rows or ready curves; ``entries`` as for `judge`.
     """
     ready = dict(points) if isinstance(points, Mapping) else curves(points)
     data = Data(ready, facts or {}, stand_in or {})
@@ -151,7 +151,7 @@ def measure(
 
 @dataclass(frozen=True)
 class Summary:
-    """How many passed, failed or stayed unjudged, of one use of the claims."""
+    """Numbers of passed, failed and unjudged claims of one use."""
 
     use: str
     passed: int
@@ -160,7 +160,7 @@ class Summary:
 
     @property
     def judged(self) -> int:
-        """Passed and failed together."""
+        """Number of passed and failed claims."""
         return self.passed + self.failed
 
     def __str__(self) -> str:
@@ -171,7 +171,7 @@ class Summary:
 
 
 def summary(verdicts: Sequence[Verdict]) -> list[Summary]:
-    """Counts by use, fit and held-out apart, then excluded and context where there are any."""
+    """Counts by use: fit, held-out, then excluded and context if there are any."""
     out = []
     for use in ("calibrate", "validate", "exclude", "context"):
         mine = [v.verdict for v in verdicts if v.use == use]

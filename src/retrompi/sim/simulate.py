@@ -77,7 +77,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     q = asked.question
     ladder.check(q.fidelity)
     if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
-        raise UsageError(f"fidelity '{q.fidelity}' draws no wire, which traffic and failures need: use mechanism", code="needs-mechanism")
+        raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
     _refuse_unsupported(asked.trace)
     begin = time.perf_counter()
     others = _compiled_jobs(asked)
@@ -213,7 +213,7 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
         return []
     if q.fidelity != "mechanism":
         raise UsageError(
-            f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' does not draw: use mechanism", code="needs-mechanism"
+            f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' omits; use mechanism", code="needs-mechanism"
         )
     if q.network != "native":
         raise UsageError("several jobs need the native wire", code="needs-mechanism")

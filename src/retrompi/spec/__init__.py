@@ -1,1 +1,1 @@
-"""What is asked of a simulation, typed and checked: platforms, channels, models' parameters, what runs beside."""
+"""The typed and validated input of a simulation: platforms, channels, parameters of models, cross traffic and further jobs."""

@@ -27,7 +27,7 @@ class Range:
             raise ValueError(f"Range: the source '{self.source}' must begin {' '.join(SOURCE_KINDS)}")
         low, high = self.bytes
         if not low <= high or not 1 <= self.ranks[0] <= self.ranks[1] or not self.platforms:
-            raise ValueError("Range: sizes and ranks are (least, most), and one platform at least is named")
+            raise ValueError("Range: sizes and ranks must be (min, max), and one platform or more must be named")
 
     @property
     def bytes(self) -> tuple[float, float]:

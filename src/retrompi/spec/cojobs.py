@@ -106,7 +106,7 @@ def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
         for key in j.alone():
             if key.startswith("platform."):
                 raise UsageError(
-                    f"{j.name}: '{key}' is of the machine room, which all jobs share: set it for the whole run", code="bad-jobs"
+                    f"{j.name}: '{key}' belongs to the platform, which all jobs share; set it for the whole run", code="bad-jobs"
                 )
     return found
 
@@ -126,7 +126,7 @@ def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tu
                 stated[at] = j.spec.model
             elif hosts[positions.index(at)] != host:
                 raise UsageError(
-                    f"{j.spec.model} and {stated[at]} state different figures of host '{host['name']}': they cannot share it",
+                    f"{j.spec.model} and {stated[at]} state different values of host '{host['name']}': they cannot share it",
                     code="bad-jobs",
                 )
     return positions, hosts

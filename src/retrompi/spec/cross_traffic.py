@@ -43,7 +43,7 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
         source, arrow, target = ends.partition("->")
         pair = [_host(name, names, text) for name in ((source, target) if arrow else (ends, ends))]
         if not arrow and pair[0] >= 0:
-            raise UsageError(f"traffic '{text}' goes to nobody; {_TRAFFIC}", code="bad-traffic")
+            raise UsageError(f"traffic '{text}' has no destination; {_TRAFFIC}", code="bad-traffic")
         if (arrow and pair[0] == pair[1] >= 0) or len(names) < 2:
             raise UsageError(f"traffic '{text}' goes from one host to another", code="bad-traffic")
         for host in range(len(names)) if min(pair) < 0 else pair:
@@ -56,7 +56,7 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
             raise UsageError(f"traffic '{text}': {error}", code=error.code) from None
         largest = int(room.link.mtu + room.link.frame_overhead)
         if not numbers[0] > 0 or not 1 <= numbers[1] <= largest:
-            raise UsageError(f"traffic '{text}': a rate above nothing, and frames of 1 to {largest} B on the wire", code="out-of-range")
+            raise UsageError(f"traffic '{text}': the rate must be above 0, and a frame on the wire 1 to {largest} B", code="out-of-range")
         most = MOST_OFFERED * room.link.bandwidth * room.link.rails * (len(names) if pair[0] < 0 else 1)
         if numbers[0] > most:  # all but a few frames would be dropped, one event each
             raise UsageError(f"traffic '{text}' is more than {MOST_OFFERED} times what its cards can send", code="bad-traffic")
@@ -96,7 +96,7 @@ def _law(text: str) -> tuple[int, float, float]:
     on, slash, off = periods.partition("/")
     lengths = (units.parse(on, "s"), units.parse(off, "s")) if colon and slash else (0.0, 0.0)
     if colon and not min(lengths) > 0:
-        raise UsageError(f"'{text}' has no two lengths of time; example: onoff:10ms/90ms", code="bad-traffic")
+        raise UsageError(f"'{text}' needs an on and an off period; example: onoff:10ms/90ms", code="bad-traffic")
     return (LAWS.index(name), *lengths)
 
 
@@ -139,7 +139,7 @@ def _places(word: str, which: str, room: Platform, text: str) -> list[tuple[int,
             return [(_WAN, numbers[0], numbers[1])]
         if word == "wan" and not which:
             return [(_WAN, a, b) for a in range(sites) for b in range(a + 1, sites)]
-    raise UsageError(f"failure '{text}': there is no such thing on a {kind}; there are {', '.join(_things(room))}", code="bad-failure")
+    raise UsageError(f"failure '{text}': no such component on a {kind}; valid: {', '.join(_things(room))}", code="bad-failure")
 
 
 def _things(room: Platform) -> list[str]:
@@ -176,7 +176,7 @@ def _link(which: str, room: Platform, text: str) -> tuple[int, int, int]:
             a, b = names.index(which[:i]), names.index(which[i + 1 :])
             if room.link.kind not in ("cable", "torus") or a == b:
                 raise UsageError(
-                    f"failure '{text}': only a cable and neighbours in a torus have a link of their own; 'link {which[:i]}'?",
+                    f"failure '{text}': only a cable and neighbours in a torus have a separate link; 'link {which[:i]}'?",
                     code="bad-failure",
                 )
             return (_PAIR, a, b)

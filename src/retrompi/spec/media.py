@@ -50,7 +50,7 @@ class WaitPolicy(Checked):
     def __post_init__(self) -> None:
         Checked.__post_init__(self)
         if self.look_every > 1 and self.poll_cost <= 0:
-            raise UsageError("wait: looking at the network once in several polls needs polls that take time", code="out-of-range")
+            raise UsageError("wait: look_every above 1 needs a poll_cost above 0", code="out-of-range")
 
 
 BLOCK = WaitPolicy()

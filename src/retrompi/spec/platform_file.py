@@ -117,7 +117,7 @@ class _Reader:
         for index, given in enumerate(tables):
             name = self.string(given, "name", index)
             if name in known or name in ("host", "link") or "." in name:
-                problem = "is used twice" if name in known else "cannot be told from a keyword"
+                problem = "is used twice" if name in known else "is a keyword or contains a dot"
                 raise self.fail(f"the host name '{name}' {problem}", "name", index, code="bad-name")
             words: dict[str, str] = {}
             numbers: dict[str, Quantity] = {}

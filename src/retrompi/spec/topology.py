@@ -62,7 +62,7 @@ def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
     """
     sizes = [part.strip() for part in text.split("+")]
     if not all(s.isdecimal() and int(s) > 0 for s in sizes):
-        raise UsageError(f"'{text}' are no sites; example: 3+3 (hosts at each), or 2 (sites of like size)", code="bad-topology")
+        raise UsageError(f"'{text}' is not a list of sites; example: 3+3 (hosts at each), or 2 (sites of like size)", code="bad-topology")
     if len(sizes) == 1:
         n = int(sizes[0])
         if not 2 <= n <= hosts:
@@ -70,7 +70,7 @@ def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
         return tuple(i * n // hosts for i in range(hosts))
     found = tuple(site for site, size in enumerate(sizes) for _ in range(int(size)))
     if len(found) != hosts:
-        raise UsageError(f"sites {text} are for {len(found)} hosts, and there are {hosts}", code="bad-topology")
+        raise UsageError(f"sites {text} cover {len(found)} hosts, but there are {hosts}", code="bad-topology")
     return found
 
 
@@ -129,9 +129,9 @@ def text(kind: str, shape: Sequence[int]) -> str:
 def check(kind: str, shape: Sequence[int], hosts: int, *, line: bool) -> None:
     """Raises UsageError for a shape too small for ``hosts`` hosts, and for a wan with one site or without a ``line`` between sites."""
     if kind in SHAPED and places(kind, shape) < hosts:
-        raise UsageError(f"{places(kind, shape)} places are too few for {hosts} hosts", code="bad-topology")
+        raise UsageError(f"{places(kind, shape)} places are not enough for {hosts} hosts", code="bad-topology")
     if kind == "wan" and len(set(shape)) < 2:
-        raise UsageError("a wan joins two sites at least", code="bad-topology")
+        raise UsageError("a wan connects two sites or more", code="bad-topology")
     if kind == "wan" and not line:
         raise UsageError("a wan needs wan_bandwidth, e.g. 1544kbps, and wan_latency, e.g. 20ms", code="missing-key")
 

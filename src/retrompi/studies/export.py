@@ -83,7 +83,7 @@ def columns(found: Stored, points: bool = False) -> dict[str, tuple[str, str]]:
 def table(found: Stored, points: bool = False) -> list[Row]:
     """The rows, with a key for every column: one for each point of the study or, with ``points``, of its curves. Missing values are None.
 
-    With ``points``, a run without a curve has one row, so that no run is dropped.
+    With ``points``, a run without a curve has one row, so that it is not lost.
     """
     axes = _axes(found)
     known = columns(found, points)

@@ -39,14 +39,14 @@ _CHUNK = 1 << 20
 class Forking:
     """Interface of `retrompi.sim.worker.ForkServer` without a server: the calling process simulates itself, or in a fork of itself.
 
-Not thread-safe. ``apart`` forks for every simulation.
+    Not thread-safe. ``apart`` forks for every simulation.
     """
 
     def __init__(self, asker: int | None = None) -> None:
         self.spent: dict[str, float] = {}
         self.apart = False
         self._asker = asker
-        """The descriptor whose hanging up means that nobody waits for the answer any more."""
+        """The descriptor whose hang-up means that the result is no longer wanted."""
         self._errors = os.memfd_create("retrompi-stderr") if sys.platform == "linux" else _scratch()
 
     def simulate(self, config: dict[str, Any], trace: Any, key: str, further: Sequence[Any] = ()) -> dict[str, Any]:

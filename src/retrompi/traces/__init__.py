@@ -1,4 +1,4 @@
-"""Time-independent traces: what the ranks of a program asked of MPI, without when.
+"""Time-independent traces: the MPI calls of the ranks of a program, without times.
 
 The format is SimGrid/SMPI's (``docs/trace-format.md``); parsing is native, this package finds and unpacks the files::
 
@@ -39,7 +39,7 @@ __all__ = [
 def unsupported(trace: Trace) -> list[tuple[str, int, str, str]]:
     """Lines that are well formed but cannot be simulated: ``(file, line, action, reason)``, at most the first 1000.
 
-    A trace with any must not be run. ``trace.warnings`` has what is only doubtful, in the same form.
+    A trace with such lines must not be run. ``trace.warnings`` lists questionable lines in the same form.
     """
     return trace.unsupported()
 
@@ -47,7 +47,7 @@ def unsupported(trace: Trace) -> list[tuple[str, int, str, str]]:
 def smpi_losses(trace: Trace) -> list[tuple[str, int, str, str]]:
     """Lines that ``write(..., smpi=True)`` leaves out or changes, as ``(file, line, action, reason)``, at most the first 1000.
 
-    SMPI's replay (SimGrid 3.32 and 4.1) knows neither communicators nor non-blocking collectives, one-sided communication, probes and
-    persistent requests. ``trace.smpi_losses()`` tells also how many there are in all.
+    SMPI's replay (SimGrid 3.32 and 4.1) supports neither communicators nor non-blocking collectives, one-sided communication, probes or
+    persistent requests. ``trace.smpi_losses()`` also returns the total number of such lines.
     """
     return trace.smpi_losses()[0]

@@ -1,4 +1,4 @@
-"""What a trace calls, as far as it decides which parts of a runtime and of a platform a run needs."""
+"""The calls of a trace that decide which parts of a runtime and of a platform a run needs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 __all__ = ["PINGPONG", "calls_of"]
 
 PINGPONG = Calls(frozenset({"init", "send", "recv", "finalize"}), to_self=False, start_up=False, failures=False, traffic=False)
-"""Of a PingPong."""
+"""The calls of a PingPong."""
 
 _KNOWN = 256
-"""Traces whose calls are kept, by their hash."""
+"""Number of traces whose calls are cached."""
 
 
 class _ByHash:
-    """A trace that is looked up by what it says."""
+    """A trace as a cache key, compared by content."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -34,7 +34,7 @@ class _ByHash:
 
 
 def calls_of(trace: Trace, question: Question | None = None) -> Calls:
-    """The calls of ``trace``, with what ``question`` asks for beside it: a job's start, failures of links and hosts, traffic of others."""
+    """The calls of ``trace``, with the features that ``question`` adds: start of the job, failures, cross traffic."""
     actions, to_self = _calls(_ByHash(trace))
     if question is None:
         return Calls(actions, to_self, start_up=False, failures=False, traffic=False)

@@ -1,4 +1,4 @@
-"""Cutting a piece out of a trace that is a trace itself."""
+"""Cutting a piece out of a trace, as a valid trace."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _EPOCHS = {"Win_lock": "Win_unlock", "Win_lock_all": "Win_unlock_all", "Win_star
 
 @dataclass
 class Piece:
-    """What `cut` gives: the piece, the lines of every rank's file it was cut from (first, last; None: nothing), the messages in it,
-    those that crossed its borders (left out at both ends) with their bytes and first places, receives posted before it that moved to its
-    start, requests waited for at its end, and wildcard receives of the whole trace whose source is not recorded."""
+    """The result of `cut`: the piece; the line range in each rank's file (first, last; None: empty); the number of messages in it; messages
+    that cross its borders (removed at both ends) with their bytes and the first places; receives posted before it and moved to its
+    start; requests waited for at its end; and wildcard receives of the whole trace without a recorded source."""
 
     trace: Trace
     ranges: list[tuple[int, int] | None]
@@ -47,12 +47,12 @@ def cut(
     progress: Callable[[int, int], None] | None = None,
 ) -> Piece:
     """Cut a piece of a trace: from ``first`` to ``last``, each a line number of rank 0's file (inclusive) or the label of one of its marks;
-    or ``turns`` (first, last, from 1) of the loop that rank 0 runs.
+    or the iterations ``turns`` (first, last, from 1) of the loop that rank 0 runs.
 
-    The other ranks are cut where the same collectives and messages stand. Communicators, windows and persistent requests made before are
-    made at the start of the piece; what completes a request posted before is left out; a request still open at the end is waited for there.
-    A message with only one end inside is left out at both and counted, or with ``refuse_crossing`` refused. Raises ``TraceError``, also
-    when a collective or a one-sided epoch crosses the border.
+    The other ranks are cut at the same collectives and messages. Communicators, windows and persistent requests created earlier are
+    created at the start of the piece; completions of requests posted earlier are removed; requests open at the end are waited for there.
+    A message with only one end inside is removed at both ends and counted, or refused with ``refuse_crossing``. ``progress`` is called
+    with (rank, ranks). Raises ``TraceError`` if the range is invalid or a collective or one-sided epoch crosses its border.
     """
     whole(trace)
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
@@ -66,7 +66,7 @@ def cut(
     if begin >= end:
         raise TraceError(f"nothing lies between {first or 'the start'} and {last or 'the end'}", trace.files[0], code="no-section")
     finder = Finder(job)
-    # The whole trace has no border at that side.
+    # No border is needed at the start or the end of the trace.
     starts = finder.cut(begin) if begin > 0 else [0] * trace.ranks
     ends = finder.cut(end, starts) if end < len(job.lines[0]) else [len(texts) for texts in job.lines]
     return _Cutter(trace, job, numbers, starts, ends).piece(refuse_crossing)
@@ -75,7 +75,7 @@ def cut(
 def _turns(trace: Trace, lines: Sequence[str], turns: tuple[int, int]) -> tuple[int, int]:
     loop = find_loop(lines)
     if loop is None:
-        raise TraceError("rank 0 runs no loop: no sequence of its calls comes three times in a row", trace.files[0], code="no-section")
+        raise TraceError("rank 0 runs no loop: no sequence of its calls repeats three times in a row", trace.files[0], code="no-section")
     if not 1 <= turns[0] <= turns[1] <= loop.turns:
         raise TraceError(f"rank 0's loop has turns 1 to {loop.turns}, not {turns[0]} to {turns[1]}", trace.files[0], code="no-section")
     begin = loop.starts[turns[0] - 1]
@@ -132,7 +132,7 @@ class _Cutter:
             for r, (a, b) in enumerate(zip(self.starts, self.ends, strict=True))
         ]
         out = Piece(self.trace, ranges, guessed=job.guessed)
-        dropped: set[int] = set()  # ends of messages that are left out, by identity
+        dropped: set[int] = set()  # ids of the ends of removed messages
         for m in job.messages:
             sent = self.inside(m.send.rank, m.send.post)
             early, late = over(m.recv) < self.starts[m.recv.rank], m.recv.post >= self.ends[m.recv.rank]
@@ -142,7 +142,7 @@ class _Cutter:
                     self.moved.setdefault(m.recv.rank, set()).add(m.recv.post)
                 continue
             dropped |= {id(m.send), id(m.recv)}
-            # A receive posted ahead for a message that is sent after the piece does not cross it.
+            # A receive posted early for a message sent after the piece does not cross it.
             if sent or (not early and not late and m.send.post < self.starts[m.send.rank]):
                 out.crossing += 1
                 out.crossing_bytes += m.send.bytes
@@ -160,7 +160,7 @@ class _Cutter:
         out.trace = parse(texts, name="piece")
         return out
 
-    # -- what cannot be cut
+    # -- refusals
 
     def refuse(self) -> None:
         for members in self.job.collectives.values():
@@ -193,7 +193,7 @@ class _Cutter:
     # -- the piece
 
     def communicators(self) -> set[tuple[object, int]]:
-        """The collectives before the piece that made communicators and windows which live on, or from which such are made."""
+        """The collectives before the piece that created communicators and windows not yet freed, or parents of such."""
         freed: set[str] = set()
         makers: dict[str, tuple[object, int]] = {}  # "c1" or "w1" -> the collective that made it
         parents: dict[str, str] = {}
@@ -267,7 +267,7 @@ class _Cutter:
         return made
 
     def _posted_before(self, rank: int, moved: set[int]) -> list[str]:
-        """The lines that post the receives which are open where the piece begins."""
+        """The lines that post the receives moved to the start of the piece."""
         found = [self.job.lines[rank][at] for at in sorted(moved)]
         if any(split(line)[0] == "startall" for line in found):
             raise TraceError(
@@ -279,7 +279,7 @@ class _Cutter:
         return found
 
     def _without(self, line: str, at: int, ends: Sequence[End], dropped: set[int]) -> str | None:
-        """A line some of whose messages are left out: of a sendRecv one half stays, of a startall nothing can."""
+        """A line without its removed messages: half of a sendRecv, or None; raises TraceError for part of a startall."""
         action, a, attributes = split(line)
         rank = int(line.split(None, 1)[0])
         stays = [e for e in ends if id(e) not in dropped]
@@ -300,7 +300,7 @@ class _Cutter:
 
 
 def _family(rank: int, line: str, tracker: Tracker, gone: Callable[[Request], bool]) -> str | None:
-    """A waitall or its like without the requests that are not in the piece; None when it has none left."""
+    """A waitall or similar line without the requests outside of the piece; None if none is left."""
     action, a, attributes = split(line)
     if "reqs" not in attributes:
         return line if any(not gone(r) for r in tracker.open) else None

@@ -1,9 +1,9 @@
-"""Where the other ranks' parts begin and end when rank 0 is cut at a line.
+"""The cut points of the other ranks when rank 0 is cut at a line.
 
-The collectives of MPI_COMM_WORLD are anchors: before a rank's cut stand as many of them as before rank 0's. Between two anchors the cut
-is moved forward on ranks other than 0 until no message crosses it: what was sent before must be received before and the other way round,
-requests posted before are complete before, and a collective stands before the cut on all its members or on none. Where this cannot be had
-- rank 0's own open requests, receives posted an iteration ahead - messages cross, and the cut with the fewest is taken.
+The collectives of MPI_COMM_WORLD are anchors: every rank has as many of them before its cut as rank 0. Between two anchors the cut
+is moved forward on ranks other than 0 until no message crosses it: a message sent before it is received before it and vice versa,
+requests posted before it complete before it, and a collective is before the cut on all of its members or on none. Where this is not
+possible (open requests of rank 0, receives posted an iteration ahead) messages cross, and the cut with the fewest crossings is used.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["Finder"]
 
 
 Ends = tuple[tuple[int, int, int], ...]
-"""What happens on several ranks together: (rank, line that counts, line with which it is over) of each."""
+"""An operation on several ranks: (rank, line that decides its side of the cut, line of its completion) of each."""
 
 
 class Finder:
-    """Finds cuts in a job; the work is in proportion to its lines."""
+    """Finds cuts in a job in time linear in its lines."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
         collectives: list[Ends] = [tuple((rank, line, line) for rank, line in c.items()) for c in job.collectives.values()]
-        # A receive belongs to where it is complete; where that leads too far, to where it is posted.
+        # A receive is assigned to its completion, or to its posting if that gives fewer crossings.
         messages = [(m.send, m.recv) for m in job.messages]
         complete = [((s.rank, s.post, over(s)), (r.rank, over(r), over(r))) for s, r in messages]
         posted = [((s.rank, s.post, s.post), (r.rank, r.post, r.post)) for s, r in messages]
@@ -34,8 +34,8 @@ class Finder:
         self.posted = _Joints([*posted, *collectives], len(job.lines))
 
     def cut(self, line: int, least: Sequence[int] | None = None) -> list[int]:
-        """The first line after the cut on every rank, when that of rank 0 is ``line``; none lies before ``least``, which makes it the cut
-        at the end of a piece."""
+        """The first line after the cut on every rank if that of rank 0 is ``line``. ``least``: lower bounds of the cut at the end of a
+        piece; None for the cut at its start."""
         anchors = bisect_left(self.job.worlds[0], line)
         low, high = [line], [line]
         for rank in range(1, len(self.job.lines)):
@@ -46,13 +46,13 @@ class Finder:
                 start = max(start, least[rank])
             low.append(start)
             high.append(max(start, end))
-        # A receive posted before a piece and complete in it moves to its start; one posted in it may be waited for at its end.
+        # A receive posted before a piece but completed in it is moved to its start; one posted in it may be waited for at its end.
         judge = self.complete if least is None else self.posted
         return min([self.complete.close(low, high), self.posted.close(low, high), low], key=judge.crossing)
 
 
 def over(end: End) -> int:
-    """The line with which a send or receive is complete; its own when none says."""
+    """The line that completes a send or receive; the line itself if none is known."""
     return end.post if end.done is None else end.done
 
 
@@ -69,7 +69,7 @@ class _Joints:
         self.lines_at = [[line for line, _ in row] for row in at]
 
     def close(self, low: Sequence[int], high: Sequence[int]) -> list[int]:
-        """The cut moved forward, up to ``high``, until what has begun before it on one rank is over before it on all."""
+        """The cut moved forward from ``low``, up to ``high``, until operations begun before it on one rank complete before it on all."""
         cut = list(low)
         seen = [0] * len(cut)  # entries of `at` that have been looked at
         work = list(range(len(cut)))
@@ -85,7 +85,7 @@ class _Joints:
         return cut
 
     def crossing(self, cut: Sequence[int]) -> int:
-        """How many messages and collectives the cut divides."""
+        """Number of messages and collectives that the cut divides."""
         return sum(len({line < cut[rank] for rank, line, _ in ends}) > 1 for ends in self.joints)
 
 

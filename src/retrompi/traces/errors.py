@@ -1,4 +1,4 @@
-"""The error of a malformed trace. A module of its own: the native parser looks the class up here when it fails."""
+"""The error for a malformed trace, in a separate module from which the native parser imports it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Finding, unpacking and writing the files of a trace.
 
-A trace is one file of all ranks, or a file a rank named by an index (a text file, a file name a line) or by a folder
-(``index.txt``, or ``rank-0.txt``, ``rank-1.txt``, …). Each file may be plain, gzip or zstd, and a folder may be a tar
-archive. What a file is, is decided by its first bytes, not by its name.
+A trace is one file of all ranks, or one file per rank, listed in an index (a text file with one file name per line) or found in a
+folder (``index.txt``, or ``rank-0.txt``, ``rank-1.txt``, …). Each file may be plain, gzip or zstd, and a folder may be a tar
+archive. The type of a file is determined by its first bytes, not by its name.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ __all__ = ["folders", "parse", "read", "read_alone", "read_folders", "read_once"
 
 UndefinedSource = Literal["refuse", "any", "null"]
 
-# Against archives made to fill memory or disk; the largest trace in use is 83 MB.
+# Limit against decompression bombs; the largest trace in use is 83 MB.
 MAX_UNPACKED = 8 << 30
 _CHUNK = 1 << 20
-_HEAD = 512  # what tells the kinds of files apart
+_HEAD = 512  # bytes that identify the type of a file
 _LONGEST_NAME = 1 << 20
-_IN_MEMORY = 32 << 20  # of an archive; a longer one is unpacked on the disk
+_IN_MEMORY = 32 << 20  # larger archives are unpacked to disk
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 class _File:
-    """A file's content, unpacked piece by piece whenever it is iterated, and the name by which messages call it."""
+    """The content of a file, unpacked in chunks on each iteration, and its name in messages."""
 
     def __init__(self, opened: Callable[[], BinaryIO], name: str, most: int | None = None) -> None:
         self.opened = opened
         self.name = name
         self.most = most
-        """Bytes that it may hold, unpacked or plain; None: `MAX_UNPACKED` unpacked."""
+        """Maximum size in bytes, plain or unpacked; None: `MAX_UNPACKED`, for compressed files only."""
 
     def __iter__(self) -> Iterator[bytes]:
         try:
@@ -57,7 +57,7 @@ class _File:
             raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", self.name, code="unreadable-file") from e
 
     def head(self, size: int) -> bytes:
-        """The first bytes, fewer where there are no more."""
+        """The first ``size`` bytes, or all if there are fewer."""
         found = b""
         for piece in self:
             found += piece
@@ -66,12 +66,12 @@ class _File:
         return found[:size]
 
     def lines(self) -> Iterator[bytes]:
-        """The lines without their ends."""
+        """The lines without line ends."""
         rest = b""
         for piece in self:
             *whole, rest = (rest + piece).split(b"\n")
             yield from whole
-            if len(rest) > _LONGEST_NAME:  # no name of a file and no beginning of an action
+            if len(rest) > _LONGEST_NAME:  # too long for a file name or the start of an action
                 yield rest
                 return
         if rest:
@@ -88,12 +88,12 @@ def read(
     """Read a trace.
 
     ``path`` is a trace file of all ranks, an index, a folder or a tar archive, each plain, ``.gz`` or ``.zst``; of an archive
-    that holds several folders, ``ARCHIVE:FOLDER`` names one. ``np`` is the number of ranks, needed only where a shared file does
-    not show it. ``undefined_source`` says what a receive from -333 is (SMPI's tracer writes it for a wildcard and for
-    MPI_PROC_NULL): ``refuse`` lists such lines as unsupported, ``any`` or ``null`` choose. ``partial`` accepts ranks cut before
+    that holds several folders, ``ARCHIVE:FOLDER`` names one. ``np`` is the number of ranks, needed only if a shared file does
+    not determine it. ``undefined_source`` is the meaning of a receive from -333 (which SMPI's tracer writes both for a wildcard and for
+    MPI_PROC_NULL): ``refuse`` lists such lines as unsupported, ``any`` or ``null`` selects one. ``partial`` accepts ranks without
     ``finalize``.
 
-    Raises ``TraceError`` for what cannot be read. Lines that cannot be simulated do not raise: see ``unsupported``.
+    Raises ``TraceError`` if it cannot be read. Lines that cannot be simulated do not raise: see ``unsupported``.
     """
     if np is not None and np < 1:
         raise TraceError(f"the number of ranks must be at least 1, not {np}", str(path), code="out-of-range")
@@ -117,7 +117,7 @@ def read(
 
 
 def read_alone(path: Path, name: str, *, most: int) -> Trace:
-    """The trace in a file that a stranger gave, which messages call ``name``: no other file is opened, whatever it says.
+    """Read an untrusted file, called ``name`` in messages, without opening any other file that it names.
 
     A trace of all ranks or an archive (tar or zip) of files of ranks, plain, gzip or zstd; at most ``most`` bytes unpacked. Raises
     TraceError.
@@ -131,13 +131,13 @@ def read_alone(path: Path, name: str, *, most: int) -> Trace:
 
 _KEPT = 2
 _ARCHIVES: OrderedDict[tuple[Path, int | None], tuple[tuple[int, int] | None, Trace]] = OrderedDict()
-"""The newest archives that were read, as they were then: the points of a study are of few programs."""
+"""Cache of archives: (path, np) -> (stamp, trace), since the points of a study share few programs."""
 
 
 def read_once(path: Path, np: int | None = None) -> Trace:
-    """`read`, but an archive that was among the last ones and has not changed is not read again (a folder or an index may have).
+    """`read` with a cache of the last archives, invalidated when they change; folders and indexes are always read.
 
-    A trace never changes; who scales or marks one makes another.
+    Traces are immutable, so the cached object can be shared.
     """
     if ".tar" not in path.suffixes:
         return read(path, np)
@@ -160,9 +160,9 @@ def parse(
     undefined_source: UndefinedSource = "refuse",
     partial: bool = False,
 ) -> Trace:
-    """Parse a trace from memory: the text of a file of all ranks, or a sequence with a text a rank.
+    """Parse a trace from memory: the text of a file of all ranks, or a sequence with one text per rank.
 
-    ``name`` is what messages call it (``NAME:LINE`` or ``NAME/rank-K.txt:LINE``). Otherwise as ``read``.
+    ``name`` is its name in messages (``NAME:LINE`` or ``NAME/rank-K.txt:LINE``). Otherwise as ``read``.
     """
     if isinstance(text, (str, bytes)):
         sources = [(_bytes(text), name, -1)]
@@ -172,12 +172,12 @@ def parse(
 
 
 def folders(path: str | Path) -> list[str]:
-    """The traces in a tar archive: its folders that hold an ``index.txt`` (or ``rank-0.txt``); ``.`` is the archive itself."""
+    """The folders of a tar archive that hold a trace, i.e. an ``index.txt`` (or ``rank-0.txt``); ``.`` is its root."""
     return _trace_folders(_archive(Path(path)).names)
 
 
 def read_folders(path: str | Path) -> Iterator[tuple[str, Trace]]:
-    """(folder, trace) for every trace in a tar archive, which is unpacked once; the names as `folders` gives them."""
+    """(folder, trace) for every trace in a tar archive, which is unpacked once; folders as returned by `folders`."""
     archive = _archive(Path(path))
     for folder in _trace_folders(archive.names):
         yield folder, Trace.parse(_from_folder(_Members(archive, folder), None))
@@ -186,9 +186,9 @@ def read_folders(path: str | Path) -> Iterator[tuple[str, Trace]]:
 def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = False) -> None:
     """Write a trace as a folder of ``index.txt`` and ``rank-K.txt``, or (``shared``) as one file of all ranks.
 
-    Sizes are written in bytes, so that SMPI's replay reads them too. A ``.gz`` or ``.zst`` at the end of a shared file's name
-    compresses it. Reading it back gives an equal trace. ``smpi`` writes only what SMPI's replay knows, in its words: what is lost by
-    that, `smpi_losses` lists.
+    Sizes are written in bytes, so that SMPI's replay can read them. A shared file with suffix ``.gz`` or ``.zst`` is
+    compressed. Reading it back gives an equal trace. ``smpi`` writes only the actions that SMPI's replay supports; `smpi_losses` lists
+    the others. Raises ``TraceError`` if it cannot be written.
     """
     text = trace.to_smpi if smpi else trace.to_ti
     target = Path(path)
@@ -196,7 +196,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
         if shared:
             data = "".join(text(r, shared=True) for r in range(trace.ranks)).encode()
             if target.suffix == ".gz":
-                data = gzip.compress(data, mtime=0)  # the same trace, the same bytes
+                data = gzip.compress(data, mtime=0)  # reproducible output
             elif target.suffix == ".zst":
                 data = zstandard.ZstdCompressor(write_content_size=True, write_checksum=True).compress(data)
             target.write_bytes(data)
@@ -205,7 +205,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
         names = [f"rank-{r}.txt" for r in range(trace.ranks)]
         for r, name in enumerate(names):
             (target / name).write_text(text(r), encoding="utf-8")
-        # A single line would mean one file shared by all ranks: the same thing when there is one rank.
+        # With one rank, the single line denotes a file shared by all ranks, which is equivalent.
         (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     except OSError as e:
         raise TraceError(f"cannot be written: {e.strerror or e}", str(target), code="unwritable-file") from e
@@ -215,7 +215,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
 
 
 class _Nowhere:
-    """No files: a trace from a stranger names none of ours."""
+    """No files: an untrusted trace must not name local ones."""
 
     def load(self, name: str) -> _File | None:
         return None
@@ -228,7 +228,7 @@ class _Nowhere:
 
 
 class _Zipped:
-    """The files of a zip archive, which stay in it."""
+    """The files of a zip archive, read from it without extraction."""
 
     def __init__(self, path: Path, name: str, most: int) -> None:
         self.name = name
@@ -250,7 +250,7 @@ class _Zipped:
 
     def _opened(self, path: str) -> BinaryIO:
         try:
-            return io.BytesIO(self.zip.read(self.files[path]))  # as long as its entry says, or it is refused
+            return io.BytesIO(self.zip.read(self.files[path]))  # zipfile rejects data longer than the declared size
         except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as e:
             raise TraceError(f"corrupt zip archive: {e}", f"{self.name}:{path}", code="damaged-file") from None
 
@@ -287,7 +287,7 @@ class _Disk:
 
 
 class _Members:
-    """Files in a folder of an archive, or below the archive's root."""
+    """Files in a folder of an archive, or else relative to its root."""
 
     def __init__(self, archive: _Archive, folder: str) -> None:
         self.archive = archive
@@ -316,7 +316,7 @@ def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
     if first is None:
         raise TraceError("is empty: no action and no file name in it", file.name, code="empty-file")
     number, words = first
-    # An action is at least two words and begins with its rank; anything else should be the name of a file.
+    # An action has at least two words, the first being its rank; anything else should be a file name.
     if len(words) >= 2 and re.fullmatch(rb"[+-]?\d+", words[0]):
         return [(file, file.name, -1)]
     name = b" ".join(words).decode("utf-8", "replace")
@@ -374,7 +374,7 @@ def _from_index_or_fail(index: _File, place: Place, np: int | None) -> list[Sour
 
 
 def _required(file: _File | None, place: Place) -> _File:
-    if file is None:  # it was listed a moment ago
+    if file is None:  # it was listed before
         raise TraceError("a file vanished while the trace was read", place.label(), code="unreadable-file")
     return file
 
@@ -385,7 +385,7 @@ def _from_archive(archive: _Archive, folder: str | None, np: int | None) -> list
         raise TraceError("no index.txt and no rank-0.txt in the archive", archive.name, code="not-found")
     if folder is not None:
         wanted = _join(folder.rstrip("/"), "")
-        # The innermost name is enough: archives repeat their own name as the outer folder.
+        # The innermost name suffices: archives often have a top folder with their own name.
         matches = [f for f in inside if f == wanted] or [f for f in inside if PurePosixPath(f).name == wanted]
         if not matches:
             from retrompi.base.errors import nearest
@@ -405,7 +405,7 @@ def _trace_folders(files: Iterable[str]) -> list[str]:
 
 
 def _join(folder: str, name: str) -> str:
-    """A member's path in one spelling: no ``./``, no ``..`` (which stays in the name and so finds nothing)."""
+    """The normalized path of a member, without ``./``; ``..`` is kept, so that it matches no member."""
     return str(PurePosixPath(folder) / name)
 
 
@@ -442,7 +442,7 @@ def _is_skippable(data: bytes) -> bool:
 
 
 def _unpacked(raw: BinaryIO, name: str) -> Iterator[bytes]:
-    """What a file holds, piece by piece, whatever it is packed with."""
+    """The content of a file in chunks, decompressed if necessary."""
     head = raw.read(_HEAD)
     raw.seek(0)
     if head.startswith(_GZIP):
@@ -473,7 +473,7 @@ def _gunzipped(raw: BinaryIO, name: str) -> Iterator[bytes]:
 
 
 def _unzstd(raw: BinaryIO, name: str) -> Iterator[bytes]:
-    # One object a frame: a stream reader would take a frame that ends early for the end of the file.
+    # One decompressor per frame: a stream reader would treat a truncated frame as the end of the file.
     early = TraceError("the zstd data end early: the file is truncated", name, code="damaged-file")
     rest = b""
     try:
@@ -513,8 +513,8 @@ def _archive(path: Path) -> _Archive:
 class _Archive:
     """A tar archive and the paths of its regular files.
 
-    It is unpacked into an unlinked temporary file, in memory while it is small; its members are never written under their own
-    names, so a path cannot escape.
+    It is unpacked into an unlinked temporary file, or in memory if it is small; members are never written under their own
+    names, which prevents path traversal.
     """
 
     def __init__(self, file: _File) -> None:
@@ -554,7 +554,7 @@ class _Archive:
         return cast(BinaryIO, stream or io.BytesIO())
 
 
-# --- small things ----------------------------------------------------------------------------------------------------------
+# --- helpers ---------------------------------------------------------------------------------------------------------------
 
 
 def _first_line(file: _File) -> tuple[int, list[bytes]] | None:
@@ -569,7 +569,7 @@ def _first_line(file: _File) -> tuple[int, list[bytes]] | None:
 def _is(path: Path, test: Callable[[Path], bool]) -> bool:
     try:
         return test(path)
-    except (OSError, ValueError):  # a name too long or with a NUL is no file; the reading of it will say why
+    except (OSError, ValueError):  # a name that is too long or contains NUL; reading it reports the error
         return False
 
 

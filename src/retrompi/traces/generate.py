@@ -1,7 +1,7 @@
 """Synthetic traces: benchmarks as the papers define them and the usual communication patterns.
 
-Sizes are bytes. Every trace begins each rank with ``init``, ends it with ``finalize``, and carries marks on rank 0 where a
-benchmark's sections begin and end.
+Sizes are bytes. Every rank begins with ``init`` and ends with ``finalize``; rank 0 has marks where the sections of a
+benchmark begin and end. Arguments out of range raise UsageError.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KIB = 1024
 DEFAULT_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
 
 MOST_RANKS = 1 << 20
-"""What the engine reads (engine/trace/parser.hpp, MAX_RANKS)."""
+"""The limit of the engine (engine/trace/parser.hpp, MAX_RANKS)."""
 
 Reps = int | Mapping[int, int] | Callable[[int], int] | None
 
@@ -43,10 +43,10 @@ def default_reps(size: int) -> int:
 
 
 def pingpong(sizes: Iterable[int] | None = None, reps: Reps = None) -> Trace:
-    """PingPong of two ranks with MPI_Send and MPI_Recv, no warm-up: rank 0 sends and receives back, rank 1 the other way round.
+    """PingPong of two ranks with MPI_Send and MPI_Recv, no warm-up: rank 0 sends first, rank 1 replies.
 
-    ``reps`` is a number, a mapping or a function of the size, or None for ``default_reps``. Rank 0 carries the mark
-    ``size S reps R`` before each size's loop and ``end`` after the last. The published time is half that of an exchange.
+    ``reps`` is a number, a mapping or a function of the size, or None for ``default_reps``. Rank 0 has the mark
+    ``size S reps R`` before the loop of each size and ``end`` after the last. The published time is half that of an exchange.
     """
     a: list[str | _Again] = ["0 init\n"]
     b: list[str | _Again] = ["1 init\n"]
@@ -73,7 +73,7 @@ def pingping(sizes: Iterable[int] | None = None, reps: Reps = None) -> Trace:
 
 
 def ring(ranks: int, size: int, reps: int = 1) -> Trace:
-    """A token of ``size`` bytes goes round ``ranks`` ranks ``reps`` times, from rank 0 back to it. Marked as ``pingpong``."""
+    """A token of ``size`` bytes passes around ``ranks`` ranks ``reps`` times, starting at rank 0. Marks as in ``pingpong``."""
     _check_ranks(ranks, 2)
     _check_size(size)
     _check_reps(reps)
@@ -89,7 +89,7 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
     """Halo exchange on a grid of ``rows`` × ``columns`` ranks, ``reps`` steps.
 
     Each rank posts a receive from and a send to each neighbour (``size`` bytes), waits for all and computes ``flops`` operations.
-    Without ``periodic`` the edges have no neighbour beyond them. A rank that would be its own neighbour is left out.
+    Without ``periodic`` ranks at the edges have fewer neighbours. A rank that would be its own neighbour is omitted.
     """
     for what, n in (("rows", rows), ("columns", columns)):
         if n < 1:
@@ -102,7 +102,7 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
     lines = []
     for me in range(rows * columns):
         row, column = divmod(me, columns)
-        # The tag is the direction of travel: on a ring of two, both neighbours are the same rank.
+        # The tag is the direction: on a ring of two, both neighbours are the same rank.
         receives, sends = "", ""
         for tag, (down, right) in enumerate(((-1, 0), (1, 0), (0, -1), (0, 1))):
             to = _neighbour(row + down, column + right, rows, columns, periodic)
@@ -118,10 +118,10 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
 
 
 def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = ()) -> Trace:
-    """Halo exchange on a periodic grid of any number of dimensions (``dims``; two, as square as can be, when it is empty).
+    """Halo exchange on a periodic grid of any number of dimensions (``dims``; if empty, two dimensions as square as possible).
 
     In each of ``reps`` steps a rank posts a receive from and a send of ``size`` bytes to each of its neighbours and waits for all.
-    Nothing of the trace but its packed actions is ever in memory, however long it is.
+    Only the packed actions of the trace are held in memory.
     """
     _check_ranks(ranks, 1)
     _check_size(size)
@@ -138,7 +138,7 @@ def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = ()) -> Trace:
         stride = 1
         for dimension, length in enumerate(shape):
             at = me // stride % length
-            for tag, step in ((2 * dimension, 1), (2 * dimension + 1, -1)):  # the direction of travel
+            for tag, step in ((2 * dimension, 1), (2 * dimension + 1, -1)):  # the tag is the direction
                 to, source = (me + ((at + way) % length - at) * stride for way in (step, -step))
                 if to != me:
                     receives += f"{me} irecv {source} {tag} {size} 6\n"
@@ -180,8 +180,8 @@ def broadcast(ranks: int, size: int, reps: int = 1, *, root: int = 0) -> Trace:
 def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) -> Trace:
     """Every rank of the lower half sends ``size`` bytes to its partner in the upper half, all pairs at once, ``reps`` times.
 
-    Rank ``i`` is paired with ``i + ranks / 2``. With ``both`` the pairs exchange (MPI_Sendrecv). The benchmark of Hudson and Wang
-    (their Tables 2 and 5), which counts some rows in one direction and some in both.
+    Rank ``i`` is paired with ``i + ranks / 2``. With ``both`` the pairs exchange (MPI_Sendrecv). This is the benchmark of Hudson and
+    Wang (their Tables 2 and 5), which report some rows for one direction and some for both.
     """
     _check_ranks(ranks, 2)
     if ranks % 2:
@@ -201,9 +201,9 @@ def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) ->
 
 
 def late_receive(ranks: int, size: int, count: int = 1) -> Trace:
-    """Every rank but 0 sends ``count`` messages of ``size`` bytes to rank 0 and an empty one last, which rank 0 receives first.
+    """Every rank but 0 sends ``count`` messages of ``size`` bytes to rank 0 and finally an empty one, which rank 0 receives first.
 
-    So all of them are unexpected: ``(ranks - 1) * count * size`` bytes wait at rank 0.
+    All others are therefore unexpected: ``(ranks - 1) * count * size`` bytes wait at rank 0.
     """
     _check_ranks(ranks, 2)
     _check_size(size)
@@ -215,7 +215,7 @@ def late_receive(ranks: int, size: int, count: int = 1) -> Trace:
 
 
 def all_at_once(ranks: int, size: int) -> Trace:
-    """Every rank sends ``size`` bytes to every other (MPI_Isend), and only then receives: all messages wait at the same time."""
+    """Every rank sends ``size`` bytes to every other (MPI_Isend), and only then receives: all messages are pending at the same time."""
     _check_ranks(ranks, 2)
     _check_size(size)
     lines = []
@@ -233,8 +233,8 @@ def all_at_once(ranks: int, size: int) -> Trace:
 def rinf1(kernels: str = "") -> Trace:
     """The Rinf1 benchmark on one rank: every loop at every length (`retrompi.spec.kernels`), marked ``kernel NAME n N reps R``.
 
-    ``kernels`` names the loops, separated by commas; all 17 when it is empty. A measurement's end is the next one's mark; the
-    last is ``end``.
+    ``kernels`` names the loops, separated by commas; all 17 if it is empty. Each measurement ends at the next mark, the last at
+    ``end``.
     """
     from retrompi.spec import kernels as model
 
@@ -253,10 +253,10 @@ def _one(size: int, args: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class Generator:
-    """A benchmark by name: how its trace is made, and what its marks ``size S reps R`` mean.
+    """A named benchmark: its generator function and the meaning of its marks ``size S reps R``.
 
     The published time is the time of a repetition divided by ``parts`` (2: half a round trip); its rate counts
-    ``counted(S, arguments)`` bytes in that time, as ``rule`` says in words.
+    ``counted(S, arguments)`` bytes in that time, as described by ``rule``.
     """
 
     make: Callable[..., Trace]
@@ -270,7 +270,7 @@ class Generator:
         return inspect.signature(self.make).parameters
 
     def with_defaults(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with the defaults of those left out: a question that writes them out is the same question."""
+        """The arguments completed by defaults, so that questions with explicit and implicit defaults are equal."""
         given = {k: p.default for k, p in self.arguments.items() if p.default is not p.empty} | dict(args)
         return given | ({"sizes": DEFAULT_SIZES} if given.get("sizes", ()) is None else {})
 
@@ -311,21 +311,21 @@ GENERATORS: dict[str, Generator] = {
     ),
     "rinf1": Generator(rinf1, rule="operations of the loop, see `retrompi.papers.rinf1`"),
 }
-"""Name -> generator, for scenarios and studies; `osu` and others add theirs."""
+"""Name -> generator, for scenarios and studies; other modules may add theirs."""
 
 
 def generator(name: str) -> Generator:
-    """The generator of that name; UsageError names the nearest."""
+    """The generator of that name; raises UsageError, suggesting the nearest, if there is none."""
     if name not in GENERATORS:
         raise UsageError(f"no generator '{name}'{nearest(name, GENERATORS)}", code="unknown-name")
     return GENERATORS[name]
 
 
 def made(name: str, args: Mapping[str, Any]) -> Trace:
-    """The trace of a generator, which is not made again if it was among the last ones: the points of a study are of few programs."""
+    """The trace of a generator, from a cache of the last ones: the points of a study share few programs. Raises UsageError."""
     try:
         key = name, json.dumps(args, sort_keys=True)
-    except TypeError:  # a function of the size, which nobody can compare
+    except TypeError:  # an argument that is a function cannot be compared
         return generator(name).make(**args)
     trace = _MADE.get(key)
     if trace is None:
@@ -346,14 +346,14 @@ _KEPT, _KEPT_ACTIONS = 4, 1_000_000
 
 
 class _Again(NamedTuple):
-    """A text so many times, without having it so many times."""
+    """A text to be repeated ``times`` times, without storing the copies."""
 
     text: str
     times: int
 
 
 class _Lines:
-    """The lines of a rank, in pieces whenever they are asked for."""
+    """The lines of a rank, generated in chunks on iteration."""
 
     def __init__(self, parts: Iterable[str | _Again]) -> None:
         self.parts = [p if isinstance(p, _Again) else _Again(p, 1) for p in parts]
@@ -411,7 +411,7 @@ def _neighbour(row: int, column: int, rows: int, columns: int, periodic: bool) -
 
 
 def _check_ranks(ranks: int, least: int) -> None:
-    if ranks > MOST_RANKS:  # before a line is made for each of them
+    if ranks > MOST_RANKS:  # checked before any line is generated
         raise UsageError(f"{ranks} ranks are more than the {MOST_RANKS} that a trace can have", code="out-of-range")
     if ranks < least:
         raise UsageError(f"at least {least} rank{'s are' if least > 1 else ' is'} needed, not {ranks}", code="out-of-range")

@@ -1,4 +1,4 @@
-"""The lines of a trace as text, for what rewrites traces: splitting, joining, renumbering ranks, communicators and windows."""
+"""The lines of a trace as text, for rewriting traces: splitting, joining, renumbering ranks, communicators and windows."""
 
 from __future__ import annotations
 
@@ -52,18 +52,17 @@ _ATTRIBUTE = re.compile(r"[a-z]+=")
 
 
 def rank_lines(trace: Trace, rank: int) -> tuple[list[str], list[int]]:
-    """A rank's lines (sizes in bytes; marks as comments) and the number of each in the file it was read from."""
+    """A rank's lines (sizes in bytes; marks as comments) and the line number of each in its file."""
     texts = trace.to_ti(rank).splitlines()
     numbers = [int(action[0]) for action in trace.rank_actions(rank)]
-    if len(texts) != len(numbers):  # one line an action is what to_ti promises
+    if len(texts) != len(numbers):  # to_ti writes one line per action
         raise AssertionError(f"{len(texts)} lines of {len(numbers)} actions")
     return texts, numbers
 
 
 def not_held(trace: Trace) -> list[tuple[str, int, str, str]]:
-    """Lines of the trace's files that are no actions of it, for no replay knows them: ``(file, line, action, reason)``, at most 1000.
-
-    Whatever writes the trace again would lose them.
+    """Lines of the files of a trace that no replay supports and that are not among its actions, as ``(file, line, action, reason)``, at
+    most 1000. Rewriting the trace would lose them.
     """
     refused = trace.unsupported()
     if not refused:
@@ -75,7 +74,7 @@ def not_held(trace: Trace) -> list[tuple[str, int, str, str]]:
 
 
 def whole(trace: Trace) -> Trace:
-    """The trace, when all of its lines are actions of it. Raises ``TraceError`` with the first that is not."""
+    """``trace`` if all lines of its files are among its actions; else raises ``TraceError`` for the first that is not."""
     lost = not_held(trace)
     if lost:
         file, line, action, reason = lost[0]
@@ -97,12 +96,12 @@ def split(line: str) -> tuple[str, list[str], dict[str, str]]:
 
 
 def join(rank: int, action: str, arguments: Sequence[str], attributes: Mapping[str, str]) -> str:
-    """The line of what `split` gave."""
+    """The line with this action, arguments and attributes; the inverse of `split`."""
     return " ".join([str(rank), action, *arguments, *(f"{k}={v}" for k, v in reversed(list(attributes.items())))])
 
 
 def parse_group(text: str) -> list[int]:
-    """World ranks of a group as written: ``0,4-6,10-30:10``."""
+    """World ranks of a group from its text: ``0,4-6,10-30:10``."""
     out: list[int] = []
     for part in text.split(","):
         span, _, step = part.partition(":")
@@ -112,7 +111,7 @@ def parse_group(text: str) -> list[int]:
 
 
 def show_group(ranks: Sequence[int]) -> str:
-    """The text of a group; `parse_group` gives the same ranks in the same order."""
+    """The text of a group; the inverse of `parse_group`, keeping the order."""
     out: list[str] = []
     i = 0
     while i < len(ranks):
@@ -130,9 +129,9 @@ def show_group(ranks: Sequence[int]) -> str:
 
 
 class Renumber:
-    """Rewrites the numbers in lines: ``rank`` of the world, ``comm`` (0: MPI_COMM_WORLD, which may become another one) and ``win``.
+    """Rewrites the numbers in lines: ``rank`` of the world, ``comm`` (0: MPI_COMM_WORLD, which may be replaced) and ``win``.
 
-    ``world`` is written in place of no ``comm=`` on collectives and whatever else runs over MPI_COMM_WORLD; None leaves it out.
+    ``world`` is written as ``comm=`` on collectives and other calls over MPI_COMM_WORLD that have none; None adds nothing.
     """
 
     def __init__(self, rank: Callable[[int], int], comm: Callable[[int], int], win: Callable[[int], int], world: int | None = None) -> None:
@@ -149,7 +148,7 @@ class Renumber:
         return show_group([self.rank(r) for r in parse_group(text)])
 
     def line(self, line: str) -> str:
-        """The line renumbered; comments stay."""
+        """The line renumbered; comments are unchanged."""
         words = line.split(None, 2)
         if words[0].startswith("#"):
             return line

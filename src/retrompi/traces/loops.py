@@ -1,4 +1,4 @@
-"""Loops in a rank's calls: the longest stretch that repeats one sequence of calls."""
+"""Loops in the calls of a rank: the longest repetition of a sequence of calls."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _PARTS = (4, 8, 16, 32)
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: ``starts[i]`` is the index of the line with which turn i begins, ``end`` the index after the last turn's last call."""
+    """A loop: ``starts[i]`` is the index of the first line of iteration i, ``end`` the index after the last call of the last iteration."""
 
     starts: tuple[int, ...]
     end: int
 
     @property
     def turns(self) -> int:
-        """How many turns it has."""
+        """Number of iterations."""
         return len(self.starts)
 
 
 def find_loop(lines: Sequence[str]) -> Loop | None:
-    """The loop that covers the most calls of a rank; None when nothing repeats three times.
+    """The loop that covers the most calls of a rank; None if nothing repeats three times.
 
-    Two turns are the same when their calls are, with peers, tags and sizes; computation, marks and identities of requests do not count.
-    The period is the shortest one of the middle half of the calls, so that a loop within an outer loop gives way to the outer one when both
-    cover the middle. Where neither half nor middle repeats anything (a sum in every 25th of 100 turns interrupts it) ever shorter
-    stretches are looked at, and the longest loop that one of them begins counts.
+    Iterations are equal if their calls are, including peers, tags and sizes; computation, marks and request identities are ignored.
+    The period is the shortest period of the middle half of the calls, so that an outer loop is preferred to an inner one if both
+    cover the middle. If neither the middle nor a half is periodic (e.g. a reduction in every 25th of 100 iterations), successively
+    shorter ranges are searched, and the longest loop found from one of them is returned.
     """
     at: list[int] = []
     calls: list[int] = []
@@ -72,7 +72,7 @@ def find_loop(lines: Sequence[str]) -> Loop | None:
 
 
 def _grown(calls: Sequence[int], low: int, period: int) -> tuple[int, int]:
-    """First call, and the one after the last, of all that repeats with ``period`` around ``low``."""
+    """(first, last + 1) of the maximal range of calls around ``low`` with this ``period``."""
     first, last = low, low + period
     while first > 0 and calls[first - 1] == calls[first - 1 + period]:
         first -= 1
@@ -82,7 +82,7 @@ def _grown(calls: Sequence[int], low: int, period: int) -> tuple[int, int]:
 
 
 def _period(calls: Sequence[int]) -> int | None:
-    """The shortest period of a sequence that it repeats at least three times (Knuth, Morris and Pratt's failure function)."""
+    """The shortest period of a sequence of at least three periods, else None (failure function of Knuth, Morris and Pratt)."""
     n = len(calls)
     if n == 0:
         return None

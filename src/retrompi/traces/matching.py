@@ -1,4 +1,4 @@
-"""Who belongs to whom in a trace: sends with their receives, requests with what completes them, collectives with all their members."""
+"""Matching within a trace: sends with receives, requests with the lines that complete them, collectives across their members."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANY_SOURCE, ANY_TAG = -555, -444
 @dataclass(slots=True, eq=False)
 class End:
     """One end of a message: its rank, line (index in the rank's lines), partner and tag as written, communicator, bytes, and the line
-    after which it is complete (None: never)."""
+    that completes it (None: never)."""
 
     rank: int
     post: int
@@ -39,7 +39,7 @@ class Message:
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """An open request: where it was posted, the key of its wait, its identity (0: none) and the end of a message it stands for."""
+    """An open request: where it was posted, the key of its wait, its identity (0: none) and its end of a message."""
 
     post: int
     key: tuple[int, int, int]
@@ -53,7 +53,7 @@ class Request:
 
 
 class Tracker:
-    """A rank's requests, line by line: what is open, and which requests a line completes."""
+    """The requests of a rank, line by line: which are open, and which a line completes."""
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
@@ -63,10 +63,10 @@ class Tracker:
         self.persistent: list[Request] = []
         self.sends: list[End] = []
         self.recvs: list[End] = []
-        self._any_calls = 0  # waitAny lines that do not say what they completed, since requests were last all done
+        self._any_calls = 0  # waitAny lines without a recorded completion since no request was open
 
     def line(self, at: int, line: str) -> list[Request]:
-        """Take note of the line with index ``at``; the requests that it completes."""
+        """Process the line with index ``at``; returns the requests that it completes."""
         action, a, attributes = split(line)
         req = int(attributes.get("req", 0))
         comm = int(attributes.get("comm", 0))
@@ -108,14 +108,14 @@ class Tracker:
         return []
 
     def target(self, line: str) -> Request | None:
-        """The open request that a wait or test means."""
+        """The open request that a wait or test refers to; None if there is none."""
         _, a, attributes = split(line)
         if "req" in attributes:
             return self.by_req.get(int(attributes["req"]))
         return next(iter(self.by_key.get(_key(a), ())), None)
 
     def waitall(self) -> str:
-        """A line that waits for all that is open."""
+        """A line that waits for all open requests."""
         reqs = [r.req for r in self.open if r.req]
         named = f" reqs={','.join(map(str, reqs))}" if reqs and len(reqs) == len(self.open) else ""
         return f"{self.rank} waitall {len(self.open)}{named}"
@@ -148,7 +148,7 @@ class Tracker:
 
     @staticmethod
     def _tell(requests: Sequence[Request], attributes: dict[str, str]) -> None:
-        """What wildcard receives matched, where the line that starts or completes them says it."""
+        """Sets the source and tag of wildcard receives from the line that starts or completes them, if recorded."""
         for name in ("from", "mtag"):
             told = _told(attributes.get(name), requests)
             for r in requests:
@@ -206,7 +206,7 @@ def _list(text: str | None) -> list[int] | None:
 
 
 def _told(text: str | None, requests: Sequence[Request]) -> dict[int, int]:
-    """``R`` of a single request, or ``A:R,B:R``, by request."""
+    """Request -> value, from ``R`` for a single request or ``A:R,B:R``."""
     if text is None or not requests:
         return {}
     if ":" not in text:
@@ -220,7 +220,7 @@ class Job:
 
     lines: list[list[str]]
     messages: list[Message] = field(default_factory=list)
-    lonely: list[End] = field(default_factory=list)  # ends without another
+    lonely: list[End] = field(default_factory=list)  # unmatched ends
     guessed: int = 0  # wildcard receives whose source is not recorded
     collectives: dict[tuple[object, int], dict[int, int]] = field(default_factory=dict)
     completes: list[dict[int, list[Request]]] = field(default_factory=list)  # by rank: line -> requests
@@ -272,7 +272,7 @@ class Job:
         self.lonely += [s for queue in waiting.values() for s in queue]
 
     def _wild(self, wild: list[End], waiting: dict[tuple[int, int, int, int], deque[End]]) -> None:
-        """What is left goes to receives that name no source or tag: by the collectives before it, then by line."""
+        """Matches the remaining sends to wildcard receives, ordered by the collectives before them, then by line."""
         left: dict[tuple[int, int], list[tuple[int, int, tuple[int, int, int, int]]]] = defaultdict(list)
         for key, queue in waiting.items():
             for s in queue:
@@ -299,7 +299,7 @@ class Job:
 
 
 def _collective(line: str) -> object:
-    """What makes a line part of a collective: its communicator, its window, or the communicator it makes over a group; None for others."""
+    """The key of a collective: its communicator, its window, or the communicator created over a group; None for other lines."""
     words = line.split(None, 3)
     if len(words) < 2 or words[0].startswith("#"):
         return None
@@ -309,7 +309,7 @@ def _collective(line: str) -> object:
         if action in ("comm_create_group", "intercomm_create"):
             return ("group", a[0]) if a else None
         if action in COMM_MAKERS and not a:
-            return None  # SMPI's bare comm_split and comm_dup say nothing
+            return None  # SMPI's comm_split and comm_dup have no arguments
         if action in ("Win_fence", "win_free"):
             return ("win", a[0] if a and action == "win_free" else attributes.get("win", ""))
         return ("comm", int(attributes.get("comm", 0)))
@@ -317,6 +317,6 @@ def _collective(line: str) -> object:
 
 
 def members(line: str) -> list[int]:
-    """World ranks that a line which makes a communicator names."""
+    """The world ranks named in a line that creates a communicator."""
     _, a, _ = split(line)
     return [r for group in a[1:] for r in parse_group(group)]

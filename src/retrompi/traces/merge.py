@@ -1,4 +1,4 @@
-"""Merging traces: files of one rank each, jobs side by side, jobs one after the other."""
+"""Merging traces: files of one rank each, concurrent jobs, consecutive jobs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["rank_files", "side_by_side", "then"]
 
 
 def rank_files(paths: Sequence[str | Path], undefined_source: UndefinedSource = "refuse") -> Trace | None:
-    """The trace whose ranks are in files of their own, in any order; None when the files do not each hold the lines of one rank, and
-    together those of ranks 0, 1, 2, …
+    """The trace in files of one rank each, in any order; None unless each file holds the lines of one rank, and together those of
+    ranks 0, 1, 2, …
 
     Raises ``TraceError`` for files that cannot be read.
     """
@@ -36,7 +36,7 @@ def rank_files(paths: Sequence[str | Path], undefined_source: UndefinedSource = 
 
 
 def _only_rank(file: _File) -> int | None:
-    """The rank whose lines a file holds; None when it holds those of several, or no lines of a trace."""
+    """The rank whose lines a file holds; None if it holds those of several, or none."""
     rank: bytes | None = None
     rest = b""
     for piece in file:
@@ -70,10 +70,10 @@ def _numbers(trace: Trace) -> tuple[int, int]:
 
 
 def side_by_side(traces: Sequence[Trace]) -> Trace:
-    """Jobs at the same time in one world: the ranks of the second after those of the first, and so on.
+    """Concurrent jobs as one trace: the ranks of the second follow those of the first, and so on.
 
-    The MPI_COMM_WORLD of each job becomes a communicator over its ranks, made after MPI_Init, on which its collectives run; messages keep
-    their tags, for no message leaves its job. Communicators and windows are numbered anew.
+    The MPI_COMM_WORLD of each job becomes a communicator over its ranks, created after MPI_Init, on which its collectives run; messages
+    keep their tags, since none leaves its job. Communicators and windows are renumbered. Raises ``TraceError`` for unsupported lines.
     """
     texts: list[str] = []
     first = 0
@@ -100,7 +100,7 @@ def side_by_side(traces: Sequence[Trace]) -> Trace:
 
 
 def _runs_over_world(trace: Trace) -> bool:
-    """Whether a call of the trace is one of all its ranks."""
+    """Whether the trace has a collective call over MPI_COMM_WORLD."""
     for rank in range(trace.ranks):
         for line in rank_lines(trace, rank)[0]:
             action, a, attributes = split(line)
@@ -110,9 +110,9 @@ def _runs_over_world(trace: Trace) -> bool:
 
 
 def then(traces: Sequence[Trace]) -> Trace:
-    """Jobs one after the other on the same ranks, as one program: between them neither MPI_Finalize nor MPI_Init.
+    """Consecutive jobs on the same ranks as one program, without MPI_Finalize and MPI_Init between them.
 
-    A request that a job leaves open is waited for at its end. Raises ``TraceError`` when the numbers of ranks differ.
+    Requests that a job leaves open are waited for at its end. Raises ``TraceError`` if the numbers of ranks differ.
     """
     ranks = traces[0].ranks
     for trace in map(whole, traces):

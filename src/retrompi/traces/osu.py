@@ -1,7 +1,7 @@
-"""Benchmarks of the Nemesis study: OSU latency and bandwidth, and the overlap test that the paper made out of NetMPI.
+"""Benchmarks of the Nemesis study: OSU latency and bandwidth, and the overlap test that the paper derived from NetMPI.
 
-Marks as in `generate`: ``size S reps R`` on rank 0 before what is timed, ``end`` after the last. What comes before a mark, the
-warm-up, carries the mark ``warm-up``, which no row begins with.
+Marks as in `generate`: ``size S reps R`` on rank 0 before each timed part, ``end`` after the last. The
+warm-up has the mark ``warm-up``, which is not reported as a row.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["LATENCY_SIZES", "bandwidth", "latency", "overlap"]
 LATENCY_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
 """0 B and the powers of two up to 4 MiB."""
 MESSAGES = 4
-"""Messages each way of an overlap test."""
+"""Messages in each direction of an overlap test."""
 LARGE = 8192
-"""OSU's line between small and large messages: fewer repetitions from here on."""
+"""OSU's threshold (B) of large messages, which have fewer repetitions."""
 
 
 def latency(sizes: Iterable[int] = LATENCY_SIZES, reps: int = 0, warm_up: int = 2) -> Trace:
-    """OSU latency: PingPong of two ranks after ``warm_up`` exchanges that do not count.
+    """OSU latency: PingPong of two ranks after ``warm_up`` untimed exchanges.
 
-    ``reps`` 0 is 100 up to 8 KiB and 10 above it; OSU takes a hundred times as many, which changes no simulated mean.
+    ``reps`` 0 is 100 up to 8 KiB and 10 above it; OSU uses a hundred times as many, which does not change the simulated mean.
     """
     ranks = [["0 init\n"], ["1 init\n"]]
     for size in _sizes(sizes):
@@ -39,7 +39,7 @@ def latency(sizes: Iterable[int] = LATENCY_SIZES, reps: int = 0, warm_up: int = 
 
 
 def bandwidth(sizes: Iterable[int] = LATENCY_SIZES[1:], window: int = 64, reps: int = 0, warm_up: int = 1) -> Trace:
-    """OSU bandwidth: rank 0 sends ``window`` messages without waiting, rank 1 answers with 4 B when it has them all.
+    """OSU bandwidth: rank 0 sends ``window`` messages without waiting, rank 1 replies with 4 B after receiving all of them.
 
     A row's repetitions are messages, so its time is that of one message. ``reps`` windows of a size, 0 for 4 up to 8 KiB
     and 2 above it (OSU takes many more).
@@ -59,10 +59,10 @@ def bandwidth(sizes: Iterable[int] = LATENCY_SIZES[1:], window: int = 64, reps: 
 @dataclass(frozen=True)
 class Overlap:
     """The modified NetMPI test: ranks 0 and 1 exchange ``messages`` messages each way without waiting, compute between calls of
-    MPI_Testall, and wait for what is left after ``tests`` of them.
+    MPI_Testall, and wait for the remaining messages after ``tests`` of these.
 
-    ``compute_ns`` nanoseconds of computation on a host of ``flops`` operations a second. More ``ranks`` only open connections:
-    each of the others sends one empty message to rank 0, which is not timed.
+    ``compute_ns`` nanoseconds of computation on a host of ``flops`` operations per second. Further ``ranks`` only open connections:
+    each sends one empty message to rank 0, which is not timed.
     """
 
     size: int
@@ -96,7 +96,7 @@ def overlap(size: int, **options: Any) -> Trace:
 
 
 overlap.__signature__ = inspect.signature(Overlap)  # type: ignore[attr-defined]
-"""What `retrompi.traces.generate.Generator` tells of its arguments."""
+"""The signature reported by `retrompi.traces.generate.Generator`."""
 
 
 def _sizes(sizes: Iterable[int]) -> tuple[int, ...]:

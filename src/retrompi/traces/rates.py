@@ -1,7 +1,7 @@
-"""Rate tests of Hudson and Wang (section 3): one way between two ranks, half to half, broadcast; with messages and one-sided.
+"""Rate tests of Hudson and Wang (section 3): one-way between two ranks, half to half, broadcast; with messages and one-sided.
 
-Every function takes ``sizes`` (bytes) and ``reps``, and rank 0 carries the marks ``size S reps R``. What a rate counts is the
-generator's ``rule``: the paper does not say it, and its rows are not counted alike (notes of HW-T2-*, HW-T6-*).
+Every function takes ``sizes`` (bytes) and ``reps``, and rank 0 has the marks ``size S reps R``. The bytes counted in a rate are given
+by the generator's ``rule``: the paper does not define them and is not consistent (notes of HW-T2-*, HW-T6-*).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def get_one_way(sizes: Sizes, reps: int) -> Trace:
 
 
 def halves(ranks: int, sizes: Sizes, reps: int) -> Trace:
-    """Half of the ranks send to their partners in the other half, which send the messages back [HW-09]."""
+    """Half of the ranks send to their partners in the other half, which return the messages [HW-09]."""
     half = _half(ranks)
 
     def step(me: int, n: int) -> str:
@@ -101,8 +101,8 @@ GENERATORS |= {
 
 
 def fork_join(ranks: int, fraction: float, flops: float, regions: int = 10) -> Trace:
-    """A program of ``flops`` operations of which ``fraction`` runs on all ranks at once: in each region rank 0 computes the serial part
-    alone while the others wait, then all compute their share, between barriers. Rank 0 carries the marks ``begin`` and ``end``."""
+    """A program of ``flops`` operations with a parallel ``fraction``: in each of ``regions`` rank 0 computes the serial part while the
+    others wait, then all compute their share, separated by barriers. Rank 0 has the marks ``begin`` and ``end``. Raises UsageError."""
     if ranks < 1 or regions < 1 or not 0 <= fraction <= 1 or not flops > 0:
         raise UsageError("fork_join needs a rank, a region, a fraction of 0 to 1 and an amount of work")
     serial, share = flops * (1 - fraction) / regions, flops * fraction / regions / ranks

@@ -1,7 +1,7 @@
 """Marks and sections: which part of a trace a benchmark times.
 
-A trace captured by SMPI has no marks, for its tracer writes no comments. Its PingPong sections are found again by their
-shape, so that the captured curve can be laid beside a generated one.
+A trace captured by SMPI has no marks, since its tracer writes no comments. PingPong sections are recognized by their
+call pattern, so that the captured curve can be compared with a generated one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["Section", "mark_lines", "mark_pingpong", "pingpong_sections"]
 
 @dataclass(frozen=True)
 class Section:
-    """A run of PingPong exchanges of one size as the first rank sees them.
+    """A run of PingPong exchanges of one size on the first rank.
 
-    ``size`` in bytes; ``reps`` exchanges (a message there and one back); ``first_line`` and ``last_line`` of the rank's file, from the
+    ``size`` in bytes; ``reps`` exchanges (a message in each direction); ``first_line`` and ``last_line`` of the rank's file, from the
     first send to the last receive.
     """
 
@@ -41,9 +41,9 @@ _SENDS = ("send", "Ssend", "bsend", "rsend")
 def pingpong_sections(trace: Trace, rank: int = 0, min_reps: int = 1) -> list[Section]:
     """Find the PingPong sections of a rank: runs of (send to a partner, receive from it) of equal size.
 
-    Computation between the calls does not end a run, any other call does. Runs shorter than ``min_reps`` are left out; a run that
-    follows another of the same size and partner (a warm-up behind a barrier, for one) is a section of its own.
-    Raises ``TraceError`` when there is none.
+    Computation between the calls does not end a run, any other call does. Runs shorter than ``min_reps`` are omitted; a run that
+    follows another of the same size and partner (e.g. after a warm-up and a barrier) is a separate section.
+    Raises ``TraceError`` if there is none.
     """
     if not 0 <= rank < trace.ranks:
         raise TraceError(f"there is no rank {rank}: ranks are 0..{trace.ranks - 1}", trace.files[0], code="unknown-rank")
@@ -64,7 +64,7 @@ def pingpong_sections(trace: Trace, rank: int = 0, min_reps: int = 1) -> list[Se
         if action in _SENDS and sent is None:
             sent = (line, peer, size)
         elif action == "recv" and sent is not None and sent[1] == peer:
-            # The buffer of a receive may be longer than the message: the size of the send counts.
+            # The receive buffer may be larger than the message: the size of the send is used.
             if key != sent[1:]:
                 close()
                 key, first = (sent[1], sent[2]), sent[0]
@@ -83,8 +83,8 @@ def pingpong_sections(trace: Trace, rank: int = 0, min_reps: int = 1) -> list[Se
 def mark_pingpong(trace: Trace, rank: int = 0, min_reps: int = 1) -> Trace:
     """A copy of a captured PingPong with the marks of a generated one: ``size S reps R`` before each section and ``end``.
 
-    Where something stands between two sections (a barrier, say), the first is closed by a mark ``end`` of its own, so that it is
-    not timed; computation between the sections stays with the later one.
+    If there are other calls between two sections (e.g. a barrier), a mark ``end`` closes the first, so that they are
+    not timed; computation between the sections is attributed to the later one.
     """
     sections = pingpong_sections(trace, rank, min_reps)
     marks: list[tuple[int, int, str]] = []

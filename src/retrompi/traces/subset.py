@@ -1,4 +1,4 @@
-"""Some ranks of a trace as a trace of their own."""
+"""Extracting some ranks of a trace as a separate trace."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["keep_ranks"]
 
 
 def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
-    """The trace of ``ranks`` alone, numbered anew in the order given.
+    """The trace of ``ranks`` only, renumbered in the order given.
 
-    Raises ``TraceError`` with the lines when one of them exchanges a message with another rank or takes part in a collective with one:
-    what is left would not be what these ranks did.
+    Raises ``TraceError`` with the lines if one of them exchanges a message or takes part in a collective with another rank, since the
+    result would not represent what these ranks did.
     """
     wrong = next((r for r in ranks if not 0 <= r < trace.ranks), None)
     if wrong is not None:

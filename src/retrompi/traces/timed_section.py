@@ -1,4 +1,4 @@
-"""The timed section of a replay: finding it in a trace, scaling its computation, reading its time off a run's marks."""
+"""The timed section of a replay: finding it in a trace, scaling its computation, and computing its time from the marks of a run."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def _lines(trace: Trace, section: str) -> tuple[int, int]:
 
 
 def compute_scale(trace: Trace, section: str, seconds: float, flops: Sequence[float]) -> float:
-    """The factor on all amounts of computation that makes those of the section add up to ``seconds`` over the ranks.
+    """The factor on all compute amounts with which those of the section take ``seconds``, summed over the ranks.
 
-    ``flops`` is each rank's host's rate (flop/s). A capture's own bias, such as the tracer's time within every burst,
-    is removed on average, not burst by burst. Raises TraceError when the section computes nothing.
+    ``flops``: rate (flop/s) of the host of each rank. Bias of the capture, such as the overhead of the tracer in every burst,
+    is removed on average, not per burst. Raises TraceError if the section has no computation.
     """
     recorded = trace.section_compute(*_lines(trace, section))
     now = sum(amount / rate for amount, rate in zip(recorded, flops, strict=True))
@@ -62,13 +62,13 @@ def compute_scale(trace: Trace, section: str, seconds: float, flops: Sequence[fl
 
 
 def prepare(trace: Trace, section: str) -> Trace:
-    """``trace`` with marks around a section given by lines; itself when marks name the section."""
+    """``trace`` with marks around a section given by lines; unchanged if the section is given by marks."""
     first, last = _lines(trace, section)
     return mark_lines(trace, [(BEGIN, first, last)]) if _LINES.fullmatch(section) else trace
 
 
 def section_of(marks: Sequence[dict[str, Any]], section: str) -> dict[str, Any] | None:
-    """Begin, end and length of the section in seconds from rank 0's marks; None when the job did not reach its end."""
+    """Begin, end and length of the section in seconds from the marks of rank 0; None if the run ended before."""
     begin, end = (BEGIN, "end") if _LINES.fullmatch(section) else _labels(section)
     start: int | None = None
     for mark in marks:

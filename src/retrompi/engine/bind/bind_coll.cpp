@@ -1,4 +1,4 @@
-// The Python side of the collective algorithms: which there are, and the steps of one member with what each moves.
+// The Python binding of the collective algorithms: their list, and the steps of one member with the data that each moves.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -20,7 +20,7 @@ const Algorithm& algorithm(Op op, const std::string& name) {
   throw ConfigError(std::string(op_name(op)) + ": no algorithm '" + name + "'");
 }
 
-/// Writes down what is told.
+/// Records what the algorithm reports.
 class Notes final : public Listener {
  public:
   Notes() { now = this; }

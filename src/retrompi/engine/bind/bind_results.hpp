@@ -1,4 +1,4 @@
-// What a run says beside its times, as Python objects.
+// The results of a run besides its times, as Python objects.
 #pragma once
 #include <pybind11/pybind11.h>
 

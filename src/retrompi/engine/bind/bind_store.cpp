@@ -1,4 +1,4 @@
-// retrompi._engine.ActionList and trace_memory: the store of a trace's actions by itself, for its tests and for whoever sets its limit.
+// retrompi._engine.ActionList and trace_memory: the store of a trace's actions, for its tests and for setting its limit.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -85,7 +85,7 @@ void bind_store(py::module_ &m) {
           [](const py::bytes &image) {
             std::string_view bytes(image);
             ActionList l = ActionList::unpack(bytes, nullptr);
-            for (auto a = l.begin(); a != l.end();) ++a;  // a broken block shows when it is taken apart
+            for (auto a = l.begin(); a != l.end();) ++a;  // a broken block is detected when it is unpacked
             return l;
           },
           py::arg("image"), "The inverse of ``pack``; raises TraceError for anything else.")

@@ -58,7 +58,7 @@ Trace parse(const std::vector<std::tuple<py::object, std::string, int32_t>> &sou
     options.undefined_source = Undefined::ProcNull;
   else if (undefined_source != "refuse")
     throw py::value_error("undefined_source must be 'refuse', 'any' or 'null', not '" + undefined_source + "'");
-  std::vector<py::buffer_info> held;  // keeps the buffers in place while the GIL is away
+  std::vector<py::buffer_info> held;  // keeps the buffers in place while the GIL is released
   std::vector<retrompi::Source> views;
   held.reserve(sources.size());
   for (const auto &[object, name, rank] : sources) {
@@ -152,7 +152,7 @@ py::dict info(const Trace &t) {
   return d;
 }
 
-// Who sends how much to whom, how long messages are, and how many receives name no source.
+// The traffic between ranks, the lengths of messages, and the number of receives without a source.
 py::dict traffic(const Trace &t) {
   const size_t n = t.ranks.size();
   std::map<std::pair<int32_t, int32_t>, std::pair<int64_t, int64_t>> pairs;
@@ -197,7 +197,7 @@ const char *kind_name(retrompi::Comm::Kind kind) {
   return NAMES[kind];
 }
 
-// Every communicator, and how much is called on it.
+// Every communicator, and the number of calls on it.
 py::list communicators(const Trace &t) {
   struct Use {
     int64_t messages = 0, collectives = 0;
@@ -247,7 +247,7 @@ py::list communicators(const Trace &t) {
   return out;
 }
 
-// Where each action stands first.
+// Where each action first occurs.
 py::dict first_lines(const Trace &t) {
   std::vector<bool> seen(retrompi::WORD_COUNT);
   py::dict out;
@@ -278,7 +278,7 @@ py::dict communicator(const Trace &t, int32_t id) {
   return d;
 }
 
-// (name, n, file, line) of every kernel and length, where it stands first
+// (name, n, file, line) of the first occurrence of every kernel and length
 py::list kernels(const Trace &t) {
   std::set<std::pair<int32_t, int64_t>> seen;
   py::list out;
@@ -289,7 +289,7 @@ py::list kernels(const Trace &t) {
   return out;
 }
 
-// What an action says beyond the eight fields of plain TI; only what its line had.
+// The arguments of an action beyond the eight fields of plain TI; only those on its line.
 py::dict extension(const Trace &t, const Action &a) {
   py::dict d;
   const auto matched = [&](const action::Envelope &with) {

@@ -1,4 +1,4 @@
-// Python's door to a wire alone: flows sent at given times, and when each arrives. For tests of the wire against its reference.
+// The Python binding of a wire alone: flows sent at given times, and when each arrives. For tests of the wire against its reference.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

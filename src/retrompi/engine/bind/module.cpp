@@ -1,4 +1,4 @@
-// The Python side of the engine: dictionaries in, dictionaries out; nothing of Python runs during a simulation.
+// The Python binding of the engine: dictionaries in, dictionaries out; no Python runs during a simulation.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -14,7 +14,8 @@ void bind_store(py::module_& m);
 namespace retrompi {
 namespace {
 
-/// Reads one dictionary of a compiled model; a missing or surplus key is our defect and says so. What is declared in spec/ reads itself.
+/// Reads one dictionary of a compiled model; a missing or surplus key is reported as an internal error. Structs declared in spec/ have generated
+/// readers.
 class Reader {
  public:
   Reader(py::dict d, std::string where) : d_(std::move(d)), where_(std::move(where)) {}
@@ -156,7 +157,7 @@ void collectives(coll::Table& table, const py::object& o) {
   for (auto& [op, rows] : by_op) table.prefer(op, std::move(rows));
 }
 
-/// What the library does beside messages: {"call": {operation: points}, "combine": points, "buffers": [points, points]}; a point is (B, ps).
+/// Work of the library besides messages: {"call": {operation: points}, "combine": points, "buffers": [points, points]}; a point is (B, ps).
 void work(coll::Work& w, const py::object& o) {
   using Points = std::vector<std::pair<int64_t, int64_t>>;
   auto cost = [](const Points& points) {
@@ -179,7 +180,7 @@ void work(coll::Work& w, const py::object& o) {
   r.end();
 }
 
-/// What a job's rows say, whether it is the first or a further one.
+/// Reads the specification of a job, the first or a further one.
 void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   c.placement = r.get("placement").cast<std::vector<size_t>>();
   c.cores = r.get("cores").cast<std::vector<int>>();
@@ -310,7 +311,7 @@ SimConfig config(const py::dict& d) {
   return c;
 }
 
-/// What is told of every job.
+/// The results reported for every job.
 void job_dict(py::dict& o, const JobResult& s) {
   o["outcome"] = s.outcome;
   o["detail"] = s.detail;

@@ -1,4 +1,4 @@
-// Credit flow control above a connection, as in Illinois Fast Messages: it limits how many packets of a sender the receiver has not yet taken in.
+// Credit flow control above a connection, as in Illinois Fast Messages: limits a sender's packets that the receiver has not taken in yet.
 #pragma once
 #include "channel/tcp.hpp"
 
@@ -8,7 +8,7 @@ namespace retrompi {
 /// half of them; a lost update is sent again after the connection's timeout.
 class Credits {
  public:
-  /// `total` 0: there is no such limit.
+  /// `total` 0: no limit.
   Credits(Chan& chan, TcpConnection& tcp, int32_t total) : chan_(chan), tcp_(tcp), total_(total), available_(total) {}
 
   [[nodiscard]] bool limited() const { return total_ > 0; }

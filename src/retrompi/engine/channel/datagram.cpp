@@ -63,7 +63,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     bool acked;
     uint32_t timer;        // generation: only the latest timer counts
     bool fetched = false;  // taken in by the receiver
-    Ps armed = 0;          // when the timer was set, and by whom
+    Ps armed = 0;          // when the timer was set, and by which cause
     Cause by{};
   };
   struct Shipped {  // a datagram, or an acknowledgement
@@ -105,7 +105,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
   }
 
   /// Hands a datagram to the sending kernel; IP fragments it into frames, and it has arrived when all of them have: on a shared wire, a
-  /// short last one may come before longer ones.
+  /// short last one may arrive before longer ones.
   void ship(Proc& sender, uint8_t kind, uint32_t seq, int64_t bytes) {
     Host& h = sender.host;
     const int64_t payload = world.net->mtu() - 20;

@@ -38,7 +38,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     const Ps copy = direct ? 0 : static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     co_await from.thread.run(lib, Stage::Library);
     if (copy > 0) co_await from.thread.run(copy, Stage::Copy);
-    // Both ends make their memory known to the card: the receiver before it answers, the sender before its data leave.
+    // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave.
     if (p.kind == Packet::Cts || direct) {
       const int64_t pages = (p.m->bytes + spec.page - 1) / spec.page;
       co_await from.thread.run(h.scaled(spec.pin + pages * spec.pin_page), Stage::Syscall);

@@ -11,7 +11,7 @@
 namespace retrompi {
 
 /// A queue from which elements may also leave out of order. On the simulated wire a small frame may overtake a large one, which the frames of
-/// an Ethernet do not: whatever arrives delivers the element that is due next, and only what is lost leaves by itself.
+/// an Ethernet do not: any arrival delivers the element that is due next, and only lost elements leave separately.
 template <class T>
 class InFlight {
  public:

@@ -34,7 +34,7 @@ class TcpConnection {
   [[nodiscard]] TcpConnection* reverse() const { return reverse_; }
 
   // ---- the sender's socket
-  /// Room in the send buffer, in bytes; an asynchronous write may leave it below 0.
+  /// Free space in the send buffer, in bytes; an asynchronous write may leave it below 0.
   [[nodiscard]] int64_t room() const { return sndbuf_ - (written_ - snd_una_); }
   [[nodiscard]] int64_t sndbuf() const { return sndbuf_; }
   [[nodiscard]] int64_t written() const { return written_; }
@@ -59,7 +59,7 @@ class TcpConnection {
     if (read_ + rcvbuf_ - rcv_adv_ >= std::min(2 * mss_, rcvbuf_ / 2)) send_ack();
   }
 
-  // ---- for what else travels on the connection (credits)
+  // ---- for other users of the connection (credits)
   /// Whether both ends are on one host.
   [[nodiscard]] bool local() const { return local_; }
   /// Puts a segment without data of `sender` on the wire.
@@ -128,7 +128,7 @@ class TcpConnection {
   int64_t snd_una_ = 0;  // oldest byte that is not acknowledged
   int64_t snd_nxt_ = 0;  // next byte to be sent
   int64_t snd_max_ = 0;  // highest byte sent: `snd_nxt_` goes back when the retransmission timer expires
-  int64_t written_ = 0;  // end of what is in the send buffer
+  int64_t written_ = 0;  // end of the data in the send buffer
   int64_t snd_edge_;     // right edge of the window, as the sender knows it: SND.UNA + SND.WND
   Congestion congestion_;
   RoundTripTime round_trip_;

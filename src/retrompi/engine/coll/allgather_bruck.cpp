@@ -1,4 +1,4 @@
-// In round k a member has 2^k blocks from its own on, and gets as many from the one 2^k above it; at the end they are turned into order.
+// In round k a member has 2^k blocks from its own on, and gets as many from the one 2^k above it; at the end they are rotated into order.
 // ceil(log2 p) start-ups, (p - 1) blocks, for every p.
 // paper: Bruck, Ho, Kipnis, Upfal, Weathersby 1997; Thakur, Rabenseifner, Gropp 2005, 4.1;
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/allgather.c and allgatherv.c

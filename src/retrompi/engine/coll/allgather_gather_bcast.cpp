@@ -1,5 +1,5 @@
-// A gather to the first member and a broadcast of everything from it, each as the model does them.
-// code: Open MPI 1.x, ompi/mca/coll/basic, allgather_intra; the obvious one of the first MPI libraries
+// A gather to the first member and a broadcast of everything from it, each by the model's algorithm.
+// code: Open MPI 1.x, ompi/mca/coll/basic, allgather_intra; the straightforward algorithm of the first MPI libraries
 #include "coll/data.hpp"
 
 namespace retrompi::coll {

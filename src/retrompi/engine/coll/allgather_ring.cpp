@@ -1,4 +1,4 @@
-// Every member passes on what it has received last, n - 1 times around the ring.
+// Every member forwards the block it received last, n - 1 times around the ring.
 // p - 1 start-ups, (p - 1) blocks. code: MPICH 1.0.5 to 1.2.0, src/coll/intra_fns.c, intra_Allgather, intra_Allgatherv (which also send
 // themselves their own block); MPICH2 1.0 to 1.3, src/mpi/coll/allgather.c, for long blocks
 #include "coll/data.hpp"

@@ -8,11 +8,11 @@ namespace {
 
 constexpr int64_t kSegment = 32768;
 
-/// A walk over the blocks against the ring, from one on.
+/// Iterates over the blocks against the direction of the ring, from a given one.
 struct Walk {
   const Args& a;
   int32_t block;
-  int64_t at, left;  // offset in the block; bytes to go in all
+  int64_t at, left;  // offset in the block; bytes remaining in total
   Walk(const Args& args, int32_t first, int32_t never) : a(args), block(first), at(0), left(total(args, 0, args.n) - args.from(never)) {}
   int64_t ahead(int64_t most) const { return left > 0 ? std::min(most, a.from(block) - at) : 0; }
   /// The next `n` bytes, as bytes of all blocks together.

@@ -1,4 +1,4 @@
-// A reduction to the first member, then a broadcast from it, each as the model does them.
+// A reduction to the first member, then a broadcast from it, each by the model's algorithm.
 // code: MPICH 1.0.5 to 1.2.0, src/coll/intra_fns.c, intra_Allreduce
 #include "coll/data.hpp"
 

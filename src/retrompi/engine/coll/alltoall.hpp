@@ -1,4 +1,4 @@
-// What the algorithms of an alltoall have in common.
+// Shared by the algorithms of an alltoall.
 #pragma once
 #include "coll/data.hpp"
 

@@ -1,17 +1,17 @@
-// Blocks travel by the bits of their distance: in round k all whose distance has bit k go 2^k ahead, packed into one message.
-// ceil(log2 p) start-ups, about p / 2 blocks a round, and copies: the blocks are turned before, packed, and put in order at the end.
+// Blocks are routed by the bits of their distance: in round k all blocks whose distance has bit k move 2^k ahead, packed into one message.
+// ceil(log2 p) start-ups, about p / 2 blocks a round, and copies: the blocks are rotated first, packed, and reordered at the end.
 // paper: Bruck, Ho, Kipnis, Upfal, Weathersby 1997; Thakur, Rabenseifner, Gropp 2005, 4.3; code: MPICH2 1.0 to 1.3, src/mpi/coll/alltoall.c
 #include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {
 
-/// What member `me` sends in the round of `bit`: of every distance with this bit, the block that has come so far.
+/// What member `me` sends in the round of `bit`: for every distance with this bit, the block that it holds.
 void packed(const Args& a, int32_t me, int32_t bit, std::vector<int64_t>& list) {
   list.clear();
   for (int32_t distance = 1; distance < a.n; ++distance) {
     if ((distance & bit) == 0) continue;
-    const int32_t gone = distance & (bit - 1);  // how far it has come already
+    const int32_t gone = distance & (bit - 1);  // distance already covered
     const int32_t source = ((me - gone) % a.n + a.n) % a.n;
     list.push_back(static_cast<int64_t>(source) * a.n + (source + distance) % a.n);
   }

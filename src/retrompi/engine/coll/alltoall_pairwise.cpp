@@ -1,5 +1,5 @@
 // p - 1 rounds, in each an exchange with one member: round k with the member whose rank differs by the bits of k when p is a power of two,
-// else to the one k above and from the one k below. The own block is copied.
+// else to the one k above and from the one k below. A member's own block is copied.
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.3; code: MPICH2 1.0 to 1.3, src/mpi/coll/alltoall.c
 #include "coll/alltoall.hpp"
 

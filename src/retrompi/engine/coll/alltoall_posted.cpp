@@ -1,4 +1,4 @@
-// All receives, then all sends, then one wait; every member begins with itself and goes on with the next.
+// All receives, then all sends, then one wait; every member begins with itself and continues with the next rank.
 // code: MPICH 1.2.5 to 1.2.7, src/coll/intra_fns_new.c, intra_Alltoall, intra_Alltoallv (before them: alltoall_in_order)
 #include "coll/alltoall.hpp"
 

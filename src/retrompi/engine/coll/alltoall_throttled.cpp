@@ -1,5 +1,5 @@
-// So many receives and sends at a time, with partners spread over the members, and a wait for all of them before the next.
-// The vector form leaves out what is empty.
+// A limited number of receives and sends at a time, with partners spread over the members, and a wait for all of them before the next group.
+// The vector form skips empty blocks.
 // code: MPICH2 1.2 to MPICH 3.0.4, src/mpi/coll/alltoall.c and alltoallv.c, ALLTOALL_THROTTLE 4; 32 from MPICH 3.1 on
 #include "coll/alltoall.hpp"
 

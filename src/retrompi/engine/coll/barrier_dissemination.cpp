@@ -1,4 +1,4 @@
-// Dissemination: in round k every member tells the one 2^k places on and hears from the one 2^k places back.
+// Dissemination: in round k every member sends to the one 2^k ranks ahead and receives from the one 2^k ranks behind.
 // ceil(log2 p) start-ups. paper: Hensgen, Finkel, Manber 1988, Two algorithms for barrier synchronization;
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/barrier.c (MPICH 1: barrier_power_of_two)
 #include "coll/data.hpp"

@@ -1,4 +1,4 @@
-// A barrier that knows the hosts: one within each host, one among the first members of all hosts, then a broadcast of one byte within each.
+// A host-aware barrier: one within each host, one among the first members of all hosts, then a broadcast of one byte within each.
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/barrier.c, MPI_Barrier
 #include "coll/nodes.hpp"
 

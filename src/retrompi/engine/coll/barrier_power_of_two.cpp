@@ -1,4 +1,4 @@
-// Members beside the largest power of two report to one within it, which exchange with partners 1, 2, 4.. apart and release them.
+// Members beyond the largest power of two report to one within it, which exchange with partners 1, 2, 4.. apart and release them.
 // code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Barrier
 #include "coll/data.hpp"
 

@@ -1,4 +1,4 @@
-// Everybody reports up a binomial tree, and the first member's word goes down the same tree.
+// All members report up a binomial tree, and the first member's release goes down the same tree.
 // code: Open MPI 1.x, ompi/mca/coll/tuned, barrier tree; before it p4's global operations
 #include "coll/data.hpp"
 

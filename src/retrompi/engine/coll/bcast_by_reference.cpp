@@ -1,4 +1,4 @@
-// One copy into a shared buffer, whose place is told along a binomial tree; every receiver copies out of it.
+// One copy into a shared buffer, whose address is passed along a binomial tree; every receiver copies out of it.
 // assumed: how Cray MPT broadcasts in shared memory (models/craympt)
 #include "coll/data.hpp"
 
@@ -11,7 +11,7 @@ Steps by_reference(Args a) {
   Args place = a;
   place.bytes = 0;
   for (Steps s = find(Op::Bcast, "binomial")->make(place); s.next();) co_yield s.step();
-  if (a.me == a.root) {  // the buffer is not used again before the last receiver has copied
+  if (a.me == a.root) {  // the buffer is not reused before the last receiver has copied
     co_yield {Step::AllTaken, 0, a.n - 1};
   } else {
     co_yield copy(a.bytes, a.table->copies_leaf);

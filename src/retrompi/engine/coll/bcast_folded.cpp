@@ -1,4 +1,4 @@
-// A binomial tree over the largest power of two of members; the others get it from those at last.
+// A binomial tree over the largest power of two of members; these finally send it to the others.
 // code: MPICH 1.0.5 to 1.1.0, src/coll/intra_fns.c, intra_Bcast with blocks of one member (1.1.1 has the plain binomial tree)
 #include "coll/data.hpp"
 

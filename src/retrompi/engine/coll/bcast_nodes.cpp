@@ -1,5 +1,5 @@
-// Broadcasts that know the hosts. "nodes": the root gives it to the first member of its host, a binomial tree joins the first members of all
-// hosts, another the members of each. "nodes_scatter": first all of the root's host, then scatter and allgather between the hosts, then the
+// Host-aware broadcasts. "nodes": the root sends to the first member of its host, a binomial tree joins the first members of all
+// hosts, another the members of each. "nodes_scatter": first the members on the root's host, then scatter and allgather between the hosts, then the
 // other hosts.
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/bcast.c, MPIR_SMP_Bcast
 #include "coll/nodes.hpp"

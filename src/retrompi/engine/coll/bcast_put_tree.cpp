@@ -12,7 +12,7 @@ Steps put_tree(Args a) {
   int32_t mask = 1;
   for (; mask < a.n; mask <<= 1)
     if (me & mask) {
-      co_yield irecv(a.absolute(me - mask), 0);  // the flag: the data are there
+      co_yield irecv(a.absolute(me - mask), 0);  // the flag: the data have arrived
       co_yield wait();
       break;
     }

@@ -1,4 +1,4 @@
-// What the steps of an algorithm move. An algorithm says it as it makes a step; nobody listens in a simulation.
+// The data that the steps of an algorithm move. An algorithm reports them with each step; a simulation installs no listener.
 #pragma once
 #include <vector>
 
@@ -18,14 +18,14 @@ struct Part {
   const std::vector<int64_t>* list = nullptr;  // in place of the ranges
 };
 
-/// Where data come to lie. Buffer 0 is what the operation gives, buffer 1 a running partial result.
+/// Where data are stored. Buffer 0 is the result of the operation, buffer 1 a running partial result.
 struct Into {
   uint8_t buffers = 1;   // a bit for each buffer
-  bool combine = false;  // with what is there; else in place of it
+  bool combine = false;  // with the existing data; otherwise replacing them
 };
 constexpr Into kCombined{1, true};
 
-/// Listens to the sends and receives in the order in which they are made.
+/// Listens to the sends and receives in the order in which they are started.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -60,7 +60,7 @@ inline int64_t total(const Args& a, int32_t first, int32_t count) {
   return sum;
 }
 
-/// The largest power of two that is not above n.
+/// The largest power of two not above n.
 constexpr int32_t power_below(int32_t n) {
   int32_t p = 1;
   while (2 * p <= n) p *= 2;

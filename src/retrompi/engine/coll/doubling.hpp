@@ -4,7 +4,7 @@
 
 namespace retrompi::coll {
 
-/// What is gathered: the blocks of the members, or the pieces of a vector cut as MPICH2's broadcast cuts it.
+/// The data gathered: the blocks of the members, or the pieces of a vector cut as MPICH2's broadcast cuts it.
 struct Gathered {
   const Args& a;
   bool vector;
@@ -14,8 +14,8 @@ struct Gathered {
   }
 };
 
-/// In round k members 2^k apart exchange all they have. When the number is no power of two, those without a partner are served by
-/// the others of their subtree. `a` lives as long as the steps.
+/// In round k members 2^k apart exchange all they have. If n is not a power of two, those without a partner are served by
+/// the others of their subtree. `a` must outlive the steps.
 Steps doubling(const Args& a, bool vector);
 
 }  // namespace retrompi::coll

@@ -1,4 +1,4 @@
-// A call without data returns at once: nobody waits for anybody.
+// A call without data returns at once, without synchronisation.
 // code: MPICH2 1.0 to 1.3, src/mpi/coll (count == 0 at the beginning of each; MPICH 1 does so in its broadcast, reductions and scan)
 #include "coll/data.hpp"
 

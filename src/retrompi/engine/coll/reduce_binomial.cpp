@@ -7,7 +7,7 @@ namespace {
 
 Steps binomial(Args a) {
   const int32_t me = a.relative();
-  // code: MPICH 3 and 4, reduce_intra_binomial.c: one for what comes, if anything does, and one for the result where it is not the root's own
+  // code: MPICH 3 and 4, reduce_intra_binomial.c: one buffer for incoming data, if any, and one for the result unless the member is the root
   const bool receives = (me & 1) == 0 && me + 1 < a.n;
   if (const Ps ps = a.table->temporary(a, me == 0 ? 1 : 2, a.bytes, (receives + (me != 0)) * a.bytes); ps > 0) co_yield work(ps);
   for (int32_t mask = 1; mask < a.n; mask <<= 1) {

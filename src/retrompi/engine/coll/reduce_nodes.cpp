@@ -1,5 +1,5 @@
-// Reductions that know the hosts: within each host to its first member, then among those, then (the root's host comes last in a reduction to
-// it) or (an allreduce's result goes to all of the host) within a host again. What is done within and between is the model's choice.
+// Host-aware reductions: within each host to its first member, then among those, then (the root's host comes last in a reduction to
+// it) or (an allreduce's result goes to all of the host) within a host again. The model chooses the algorithms within and between hosts.
 // "nodes_forward" reduces to member 0, wherever the root is.
 // code: MPICH 4.0, src/mpid/ch4/src/ch4_coll_impl.h, MPIDI_Reduce_intra_composition_alpha (nodes_forward)
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/reduce.c, MPI_Reduce, and allreduce.c, MPI_Allreduce, for commutative operations
@@ -18,10 +18,10 @@ Steps reduce(Args a) {
     for (Steps s = among(a, where.mine, where.in_mine, local, Op::Reduce); s.next();) co_yield s.step();
 }
 
-/// All the way to member 0, which passes it on to another root.
+/// Reduces to member 0, which forwards the result to another root.
 Steps forward(Args a) {
   const Nodes where(a);
-  if (a.me == 0 && a.root != 0) {  // the result that is not its own
+  if (a.me == 0 && a.root != 0) {  // forward the result to the root
     if (const Ps ps = a.table->temporary(a, 2, a.bytes, a.bytes); ps > 0) co_yield work(ps);
     a.buffers = 1;
   }

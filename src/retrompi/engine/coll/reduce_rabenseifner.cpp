@@ -1,5 +1,5 @@
 // A reduce-scatter by recursive halving, then a binomial gather to the root. 2 log2 p start-ups, 2 n (p - 1) / p bytes.
-// Members beside a power of two give their data to a neighbour first; a root among them takes the first one's place at the end.
+// Members beyond a power of two send their data to a neighbour first; a root among them takes the first one's place at the end.
 // paper: Rabenseifner 1997; Thakur, Rabenseifner, Gropp 2005, 4.5; code: MPICH2 1.0 to 1.3, src/mpi/coll/reduce.c,
 // MPIR_Reduce_redscat_gather
 #include "coll/halving.hpp"
@@ -12,7 +12,7 @@ Steps rabenseifner(Args a) {
   const Cut cut{a.bytes, in.count};
   for (Steps s = fold_in(a, in); s.next();) co_yield s.step();
   int32_t r = in.of(a.me), root = in.of(a.root);
-  // code: MPICH 3 and 4, reduce_intra_reduce_scatter_gather.c: what comes to be combined goes into one, the result into another unless the
+  // code: MPICH 3 and 4, reduce_intra_reduce_scatter_gather.c: incoming data to be combined go into one buffer, the result into another unless the
   // member is the root
   const int64_t comes = r < 0 ? 0 : in.extra > 0 && a.me < 2 * in.extra ? a.bytes : in.count > 1 ? a.bytes - a.bytes / in.count : 0;
   if (const Ps ps = a.table->temporary(a, a.me == a.root ? 1 : 2, a.bytes, comes + (a.me == a.root ? 0 : a.bytes)); ps > 0) co_yield work(ps);

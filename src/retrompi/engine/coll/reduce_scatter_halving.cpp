@@ -1,5 +1,5 @@
-// Recursive halving: partners are half of the members apart, then a quarter, and so on; each sends the half that is the other's and combines
-// the half that is its own. log2 p start-ups, n (p - 1) / p bytes. Of the first 2 (p - 2^k) members each even one leaves its work to the odd
+// Recursive halving: partners are half of the members apart, then a quarter, and so on; each sends the partner's half and combines
+// its own half. log2 p start-ups, n (p - 1) / p bytes. Of the first 2 (p - 2^k) members each even one leaves its work to the odd
 // one above it. Nothing is sent for an empty part.
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.4; code: MPICH2 1.0 to 1.3, src/mpi/coll/red_scat.c
 #include "coll/data.hpp"

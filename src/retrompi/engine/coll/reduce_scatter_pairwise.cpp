@@ -1,4 +1,4 @@
-// p - 1 rounds: in round k a member sends the one k above its part and combines what the one k below has for it.
+// p - 1 rounds: in round k a member sends the one k above its part and combines the part received from the one k below.
 // p - 1 start-ups, n (p - 1) / p bytes.
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.4; code: MPICH2 1.0 to 1.3, src/mpi/coll/red_scat.c
 #include "coll/data.hpp"

@@ -1,4 +1,4 @@
-// In round k members 2^k apart exchange what their subtrees have combined; what comes from below goes into the result as well.
+// In round k members 2^k apart exchange their subtrees' partial results; those from lower ranks also go into the result.
 // ceil(log2 p) start-ups, n log2 p bytes.
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/scan.c and exscan.c
 #include "coll/data.hpp"

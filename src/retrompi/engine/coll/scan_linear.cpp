@@ -1,11 +1,11 @@
-// Each member waits for the one before it. The exclusive form sends the same messages, it only leaves its own data out.
+// Each member waits for the one before it. The exclusive form sends the same messages; only its result excludes the member's own data.
 // p - 1 start-ups. code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Scan
 #include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {
 
-// What goes on has the own data in it, what the exclusive form gives has not.
+// The forwarded data include the member's own; the result of the exclusive form does not.
 Steps linear(Args a) {
   if (a.me > 0) {
     co_yield receive(a.me - 1, bytes_of(0, a.bytes), 0, Into{3, true});

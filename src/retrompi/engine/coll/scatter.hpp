@@ -4,7 +4,7 @@
 
 namespace retrompi::coll {
 
-/// Each member gets the pieces of its subtree, and passes on the upper half again and again. Empty pieces are not sent.
+/// Each member gets the pieces of its subtree, and repeatedly passes on the upper half. Empty pieces are not sent.
 Steps scatter_vector(Args a);
 
 }  // namespace retrompi::coll

@@ -1,4 +1,4 @@
-// Down a binomial tree: each member gets the blocks of its subtree and passes on the upper half again and again.
+// Down a binomial tree: each member gets the blocks of its subtree and repeatedly passes on the upper half.
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/scatter.c
 #include "coll/data.hpp"
 

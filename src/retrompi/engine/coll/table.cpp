@@ -1,4 +1,4 @@
-// Which algorithm a collective uses: the list of those there are, and a model's table.
+// Which algorithm a collective uses: the registry of algorithms, and a model's table.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -47,7 +47,7 @@ int64_t volume(Op op, const Args& a) {
 }
 
 Table::Table() : rows_(OP_COUNT) {
-  // code: MPICH 1.0.12 and 1.1, src/coll/intra_fns.c (the alltoall, scan and reduce_scatter as there; the vector forms are its own
+  // code: MPICH 1.0.12 and 1.1, src/coll/intra_fns.c (alltoall, scan and reduce_scatter as there; the vector forms are its own
   // functions, the exclusive scan and what MPI-2 and MPI-3 added follow their nearest relatives)
   for (const auto& [op, name] : {std::pair<Op, const char*>{Op::Barrier, "dissemination"},
                                  {Op::Bcast, "binomial"},
@@ -135,7 +135,7 @@ Ps Table::temporary(const Args& a, int32_t buffers, int64_t bytes, int64_t fille
 
 namespace {
 
-/// Where a member's own block goes nowhere it is not copied either: then only what does not depend on its size counts.
+/// Where a member's own block does not move, it is not copied either: then only the constant part of the cost counts.
 int64_t own_block(Op op, const Args& a, const Cost& cost) {
   auto at_root = [&](int64_t bytes) {
     if (a.me == a.root) return bytes;

@@ -4,7 +4,7 @@
 
 namespace retrompi {
 
-/// Two pointers and a number: nothing is allocated. Made by `callback` alone, which knows the types, so that this header is the only
+/// Two pointers and a number: nothing is allocated. Only `callback` creates it and knows the types, so that this header is the only
 /// place in the engine where the type of an event's object is erased.
 struct Callback {
   using Fn = void (*)(void* object, uint64_t arg);

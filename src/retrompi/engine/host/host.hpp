@@ -62,7 +62,7 @@ class Thread {
   /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
   Await sleep(Ps ps);
 
-  /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()); `network` is true for what
+  /// `immediate` is false for what only a poll can notice (shared memory during a blocking select()); `network` is true for what
   /// a spinning process polls only occasionally.
   void signal(bool immediate = true, bool network = false);
   void start(Task&& main);
@@ -133,7 +133,7 @@ class Thread {
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
-  std::array<Part, 3> parts_{};  // of `need_`, when a log is kept and `want_` is Wait
+  std::array<Part, 3> parts_{};  // of `need_`, if a log is kept and `want_` is Wait
 };
 
 /// Kernel work: runs before any thread of its processor (interrupts, deferred procedure calls).

@@ -32,7 +32,7 @@ CopyCost Host::copy_cost(int64_t bytes, const CopySide& from, const CopySide& to
     double hit = 0.5 / spec.copy_l2;
     if (foreign && kin == Kinship::Bus) {
       // The line crosses the bus once: from memory while it is clean, else from the cache that modified it, which no prefetcher
-      // hides; only as many lines as the core has fill buffers are on their way at a time.
+      // hides; only as many lines as the core has fill buffers are in flight at a time.
       hit = 1.0 / 3 / spec.copy_mem;
       if (s.held == CopySide::Dirty) hit = std::max(hit, to_s(spec.line_bus) / kLine / spec.lines_in_flight);
       c.bus += (1 - miss) * static_cast<double>(bytes);

@@ -62,7 +62,7 @@ struct Args {
   std::span<const int64_t> out, in;  // vector forms: bytes to and from each member, in the order of their ranks; empty: `bytes`, `bytes_in` each
   std::span<const int32_t> host;     // where each member runs: a number for each host; empty: not known
   std::span<const int32_t> sources, dests;  // neighbours, ranks of the communicator or PROC_NULL
-  const Table* table = nullptr;             // for algorithms made of other collectives
+  const Table* table = nullptr;             // for algorithms composed of other collectives
   bool nonblocking = false;                 // its parts are the non-blocking forms too
   int32_t buffers = 0;                      // temporary buffers of this size held by the caller meanwhile
   [[nodiscard]] int64_t to(int32_t r) const { return out.empty() ? bytes : out[static_cast<size_t>(r)]; }
@@ -117,7 +117,7 @@ class [[nodiscard]] Steps {
 
 /// An algorithm by name. Each file in engine/coll/ defines one or more at namespace scope, which registers them:
 ///   const Algorithm kBinomial{Op::Bcast, "binomial", &binomial};
-/// The vector form of an operation (Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw) has algorithms of its own.
+/// The vector form of an operation (Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw) has separate algorithms.
 struct Algorithm {
   using Make = Steps (*)(Args);
   enum Needs : uint8_t {

@@ -40,7 +40,7 @@ class Job : public Common {
  public:
   Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) { pool_locks.resize(w.hosts.size()); }
   World& world;
-  std::string suffix;  // of the names of its processes: " of NAME" beside another job
+  std::string suffix;  // of the names of its processes: " of NAME" for a further job
   Callback over;       // called when its last rank has finished
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
@@ -67,7 +67,7 @@ class Job : public Common {
   Request& new_request(Request::Kind kind);
   void free_message(Message& m) { free_messages_.push_back(&m); }
   void free_request(Request& r) { free_requests_.push_back(&r); }
-  /// Also those that are free.
+  /// Includes free ones.
   [[nodiscard]] const std::deque<Message>& messages() const { return messages_; }
 
  private:

@@ -25,7 +25,7 @@ class OneSided {
 
  private:
   Task access(const Action& a, const action::Rma& x);
-  /// `later`: the request that is complete when the data have come; without one the caller waits for them.
+  /// `later`: the request that is complete when the data have arrived; without one the caller waits for them.
   Task get(int32_t target, int64_t bytes, Request* later = nullptr);
   Task origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved);
   Task make_or_free(const Action& a);

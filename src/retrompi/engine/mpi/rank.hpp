@@ -20,7 +20,7 @@ class Rank final : public Proc {
   void sent(Message& m) override { sender.sent(m); }
 
   // ---- the library
-  /// Work of the library in one call, with its lock around it.
+  /// Work of the library in one call, under its lock.
   Task library_call(Ps cost);
   /// Takes in everything that has arrived, without waiting.
   Task progress();
@@ -38,7 +38,7 @@ class Rank final : public Proc {
     const double set = 2.0 * static_cast<double>(bytes);
     return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set)));
   }
-  /// Conversion of data that go to or come from `peer`, of another byte order.
+  /// Conversion of data exchanged with `peer`, if its byte order differs.
   [[nodiscard]] Ps conversion(int32_t peer, int64_t bytes) const;
   /// ConfigError about an action of this rank.
   [[noreturn]] void fail(const Action& a, const std::string& why) const;

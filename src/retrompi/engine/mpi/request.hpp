@@ -22,7 +22,7 @@ struct Request {
   [[nodiscard]] int32_t envelope_source() const { return peer; }
 };
 
-/// Matching keeps communicators apart, in each the messages of collectives from the program's, and those of windows from all others.
+/// Matching contexts separate communicators, in each the messages of collectives from the program's, and those of windows from all others.
 inline int32_t program_context(int32_t comm) { return 2 * comm; }
 inline int32_t collective_context(int32_t comm) { return 2 * comm + 1; }
 inline int32_t window_context(int32_t window) { return -1 - window; }
@@ -47,7 +47,7 @@ struct RankSpec {
   int64_t convert_buffer = 0;
   Ps convert_call = 0;
   Ps lock = 0;         // its lock, taken and released in each
-  Ps direct_call = 0;  // the system's part of a direct copy beside a bare system call
+  Ps direct_call = 0;  // the system's part of a direct copy in addition to a bare system call
   WaitPolicy recv_wait, send_wait;
 };
 

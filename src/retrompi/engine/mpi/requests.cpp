@@ -73,7 +73,7 @@ void RequestTable::retire_complete(bool one) {
   }
 }
 
-/// A persistent request; what is filed keeps the wildcards that a recorded match replaces.
+/// A persistent request; the filed one keeps the wildcards that a recorded match replaces.
 Task RequestTable::start(size_t i, std::optional<action::Envelope> matched) {
   const Filed& f = filed_[i];
   Request& r = *f.r;

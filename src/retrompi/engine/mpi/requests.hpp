@@ -34,7 +34,7 @@ class RequestTable {
   [[nodiscard]] Request* find(const Action& a, bool& marker);
   [[nodiscard]] size_t index_of(const Request& r) const;
   [[nodiscard]] size_t index_of(const Action& a, int64_t req, size_t hint = 0) const;
-  void retire(size_t i);  // a filed request is complete: take it out, or make it inactive
+  void retire(size_t i);  // a filed request is complete: removes it, or deactivates it
   void retire_complete(bool one);
   void take_out(std::vector<size_t> indices);
 

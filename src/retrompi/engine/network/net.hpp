@@ -18,7 +18,7 @@ class Net {
  public:
   struct Rails {
     size_t n = 1;
-    bool stripe = false;         // frames go out over all of them in turn, else a pair of hosts has one
+    bool stripe = false;         // frames use all rails in turn; otherwise each pair of hosts has one
     std::vector<size_t> places;  // of the hosts on the platform; they determine the rail of a pair
   };
   Net(World& w, int64_t overhead, int64_t mtu, Rails rails);
@@ -28,7 +28,7 @@ class Net {
   /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
   Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d);
   [[nodiscard]] int64_t mtu() const { return mtu_; }
-  /// A frame of the traffic beside the jobs crosses a card of a host, outwards or inwards; returns when it has.
+  /// A frame of cross traffic crosses a card of a host, outwards or inwards; returns when it has crossed.
   Ps background(bool out, size_t host, size_t rail, int64_t bytes);
 
  private:

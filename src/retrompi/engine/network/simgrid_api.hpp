@@ -21,7 +21,7 @@ inline constexpr const char* kTimePrecision = "precision/timing";
 inline constexpr const char* kTimePrecision = "surf/precision";
 #endif
 
-/// Makes the host of one place of a torus or a tree.
+/// Creates the host of one place of a torus or a tree.
 using MakeHost = std::function<sg::Host*(sg::NetZone*, unsigned long)>;
 
 #if SIMGRID_VERSION >= 40100

@@ -1,4 +1,4 @@
-// Traffic beside the job: frames of other programs on the same wire, and on the job's hosts also through card and processor.
+// Cross traffic: frames of other programs on the same wire, and on the job's hosts also through card and processor.
 #pragma once
 #include "channel/proc.hpp"
 

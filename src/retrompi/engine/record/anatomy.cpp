@@ -16,7 +16,7 @@ void Anatomy::walk(int thread, Ps begin, Ps end, F add) const {
   Cause cur{Cause::Thread, thread};
   Ps t = end;
   Ps last = end;
-  int stuck = 0;  // causes at one instant can point at each other; time must still run back
+  int stuck = 0;  // causes at one instant can refer to each other; the walk must still go back in time
   while (t > begin) {
     stuck = t == last ? stuck + 1 : 0;
     last = t;
@@ -28,12 +28,12 @@ void Anatomy::walk(int thread, Ps begin, Ps end, F add) const {
       cur = r.by;
       continue;
     }
-    if (cur.kind == Cause::None) {  // started by nobody: the clock itself
+    if (cur.kind == Cause::None) {  // no cause: started by the clock
       add(Stage::Tick, Cause{}, begin, t);
       break;
     }
     const ThreadLog& log = threads_[static_cast<size_t>(cur.id)];
-    // The last stretch that begins before t.
+    // The last interval that begins before t.
     auto it = std::lower_bound(log.segs.begin(), log.segs.end(), t, [](const Seg& s, Ps v) { return s.begin < v; });
     if (it == log.segs.begin()) {
       add(Stage::Library, cur, begin, t);
@@ -50,7 +50,7 @@ void Anatomy::walk(int thread, Ps begin, Ps end, F add) const {
       t = it->begin;
       continue;
     }
-    // Waiting: go on with whoever ended the wait, from that moment.
+    // Waiting: continue with the cause that ended the wait, from that moment.
     auto sg = std::upper_bound(log.signals.begin(), log.signals.end(), t, [](Ps v, const Signal& s) { return v < s.t; });
     if (stuck > 64 || sg == log.signals.begin() || (sg - 1)->t < it->begin || ((sg - 1)->by.kind == Cause::Thread && (sg - 1)->by.id == cur.id)) {
       add(Stage::Queueing, cur, it->begin, t);

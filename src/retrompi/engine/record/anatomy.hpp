@@ -10,7 +10,7 @@
 
 namespace retrompi {
 
-/// What a stretch of time was spent on. `Wait` is never reported: it is replaced by what was waited for.
+/// What an interval of time was spent on. `Wait` is never reported: it is replaced by the cause of the wait.
 enum class Stage : uint8_t {
   Library,    // the MPI library's own instructions
   Copy,       // memory copies
@@ -28,7 +28,7 @@ enum class Stage : uint8_t {
   Ack,        // waiting for an acknowledgement or its timer
   Compute,    // the application's own computation
   Lock,       // taking and releasing the library's lock
-  Line,       // a cache line on its way from another core
+  Line,       // transfer of a cache line from another core
   Wait,
 };
 inline const char* stage_name(Stage s) {
@@ -37,18 +37,18 @@ inline const char* stage_name(Stage s) {
   return names[static_cast<int>(s)];
 }
 
-/// What a process that waits is waiting for.
+/// What a waiting process is waiting for.
 enum class WaitFor : uint8_t { Work, Message, Send, Room, Lock, Count };
 inline const char* wait_name(WaitFor w) {
   static constexpr const char* names[] = {"nothing to do", "a message", "a send", "room", "a lock"};
   return names[static_cast<int>(w)];
 }
 
-/// Who caused something: a thread (at the time of causing) or a recorded piece of kernel, card or wire work.
+/// The cause of something: a thread (at the time of causing) or a recorded piece of kernel, card or wire work.
 struct Cause {
   enum Kind : uint8_t { None, Thread, Record } kind = None;
   int32_t id = -1;
-  int32_t packet = -1;  // what it moves: a number of `MessagePath::packets`
+  int32_t packet = -1;  // the packet it moves: an index of `MessagePath::packets`
 };
 
 class Timeline;
@@ -56,9 +56,9 @@ class Timeline;
 class Anatomy {
  public:
   bool on = false;
-  bool log = false;  // the stretches of threads are wanted: for the anatomy or for a timeline
+  bool log = false;  // whether intervals of threads are recorded, for the anatomy or for a timeline
   Timeline* timeline = nullptr;
-  Cause current;  // who is executing now
+  Cause current;  // what is executing now
   MessagePath path;
 
   int add_thread(const std::string& name) {
@@ -78,9 +78,9 @@ class Anatomy {
     records_.push_back({where, s, before, asked, start, end, current});
     return static_cast<int32_t>(records_.size()) - 1;
   }
-  /// The work is done for the same packet as what caused it.
+  /// The work is done for the same packet as its cause.
   [[nodiscard]] Cause of(int32_t rec) const { return rec < 0 ? Cause{} : Cause{Cause::Record, rec, records_[static_cast<size_t>(rec)].by.packet}; }
-  /// From here on, until somebody else executes, work is done for this.
+  /// Attributes the following work to this packet, until another cause executes.
   void attribute(const NetworkPacket& p) {
     if (path.on) current.packet = path.add(p);
   }
@@ -89,10 +89,10 @@ class Anatomy {
     std::string stage, process;
     Ps ps;
   };
-  /// Splits [begin, end] as seen by `thread`, walking the causes backwards. The rows sum to end - begin exactly.
+  /// Splits [begin, end] as seen by `thread`, following the causes backwards. The parts sum to end - begin exactly.
   [[nodiscard]] std::vector<Row> split(int thread, Ps begin, Ps end) const;
 
-  /// A stretch of the chain of causes; each ends where the next begins.
+  /// An interval of the chain of causes; each ends where the next begins.
   struct Link {
     Ps begin, end;
     Stage s;

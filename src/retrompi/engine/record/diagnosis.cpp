@@ -20,7 +20,7 @@ std::string seconds(Ps t) {
   return s;
 }
 
-/// What is said about a run that did not complete, beside its waits-for graph.
+/// The report on a run that did not complete, apart from its wait-for graph.
 class RunAnalysis {
  public:
   explicit RunAnalysis(RunView& view) : v_(view) {}
@@ -117,7 +117,7 @@ class RunAnalysis {
  private:
   using Messages = RunView::Messages;
   void collectives(Diagnosis& d) {
-    std::set<std::pair<int32_t, size_t>> told;  // communicator, number: all who wait in one say the same
+    std::set<std::pair<int32_t, size_t>> told;  // communicator, number: all ranks waiting in one would report the same
     for (const Rank* r : v_.job.ranks) {
       if (v_.gone(*r, r) || !r->now_at || !is_collective_call(*r->now_at)) continue;
       const Action& a = *r->now_at;

@@ -1,4 +1,4 @@
-// Why a run did not complete: who waits for whom and in which cycle, what was nearly right, and what filled a resource.
+// Why a run did not complete: the wait-for graph and its cycle, near-matches of messages and receives, and the occupants of a full resource.
 #pragma once
 #include <string>
 #include <utility>
@@ -13,20 +13,20 @@ namespace retrompi {
 using Row = std::vector<std::pair<const char*, std::variant<int64_t, double, bool, std::string>>>;
 
 struct Diagnosis {
-  std::string summary;            // one line; empty when there is nothing to say beyond the outcome
+  std::string summary;            // one line; empty if there is nothing to add to the outcome
   std::vector<std::string> told;  // further lines
-  std::vector<Row> cycle;         // the processes of a wait-for cycle, or the longest chain to whom everybody waits for
-  bool closed = false;            // the former
-  std::vector<Row> collectives;   // who has not come to a collective in which others wait, or is in another one
-  std::vector<Row> near_misses;   // messages that almost fit a receive, receives that almost fit a message
+  std::vector<Row> cycle;         // the processes of a wait-for cycle, or of the longest chain to the process that all wait for
+  bool closed = false;            // it is a cycle
+  std::vector<Row> collectives;   // ranks that have not reached a collective in which others wait, or are in another one
+  std::vector<Row> near_misses;   // messages that almost match a receive and vice versa
   std::vector<Row> unreceived;    // messages sent and not received, oldest first
   int64_t unreceived_total = 0;
-  std::string resource;          // that had no room
+  std::string resource;          // the resource that was full
   std::vector<Row> held, pairs;  // the messages that fill it, largest first; the same by source and destination
   int64_t held_total = 0;
 };
 
-/// `end`: how it ended, if by an Abort. Called while the world still stands.
+/// `end`: how it ended, if by an Abort. Called while the World still exists.
 Diagnosis diagnose(const World& world, const Job& job, const std::vector<const Chan*>& chans, const Abort* end);
 
 }  // namespace retrompi

@@ -1,6 +1,6 @@
-// The path of messages: when each packet was copied into a channel and out of it, and what crossed cards and wires for it.
+// The path of messages: when each packet was copied into a channel and out of it, and the transfers over cards and wires on its behalf.
 //
-// Recorded on request only, beside the anatomy. Nothing here is read by the simulation: no time changes by it.
+// Recorded on request only, along with the anatomy. The simulation reads nothing here, so no time changes.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace retrompi {
 
-/// What kernels, cards and the wire move for a channel: the causes of the work that is done for it name it.
+/// Data that kernels, cards and the wire move for a channel; causes of work refer to it.
 struct NetworkPacket {
   enum Kind : uint8_t { Segment, Ack, Credit, Datagram, DatagramAck, Transfer, Read, Curve };
   Kind kind;
@@ -33,7 +33,7 @@ struct PacketTransit {
   Ps sent;                                    // when the message's send was called
   int64_t message;                            // bytes of the message
   int64_t bytes;                              // payload of the packet
-  Ps queued;                                  // its process wants to send it
+  Ps queued;                                  // its process is ready to send it
   Ps copy_in_begin = -1, copy_in_end = -1;    // into the channel
   Ps copy_out_begin = -1, copy_out_end = -1;  // by the other process
 };
@@ -46,7 +46,7 @@ class MessagePath {
     transits_.push_back(t);
     return static_cast<int32_t>(transits_.size()) - 1;
   }
-  // Each keeps the first time that it is told.
+  // Each keeps the first time reported.
   void copy_in_begins(int32_t transit, Ps now) { note(transit, &PacketTransit::copy_in_begin, now); }
   void copy_in_ends(int32_t transit, Ps now) { note(transit, &PacketTransit::copy_in_end, now); }
   void copy_out_begins(int32_t transit, Ps now) { note(transit, &PacketTransit::copy_out_begin, now); }

@@ -19,7 +19,7 @@ std::shared_ptr<const MessagePathResult> message_path_of(const World& world, con
                                                          const std::vector<const Chan*>& chans) {
   const Anatomy& anatomy = world.anatomy;
   auto out = std::make_shared<MessagePathResult>();
-  std::map<int32_t, int32_t> places;  // of network packets among those of the result
+  std::map<int32_t, int32_t> places;  // index of a network packet -> index in the result
   auto place = [&](int32_t packet) {
     if (packet < 0) return -1;
     const auto [it, fresh] = places.emplace(packet, static_cast<int32_t>(out->packets.size()));

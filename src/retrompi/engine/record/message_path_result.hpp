@@ -16,9 +16,9 @@ struct DirectionSpec {
   std::string to;
 };
 
-/// What was recorded from the begin of the first direction to the end of the last one.
+/// The record from the beginning of the first direction to the end of the last one.
 struct MessagePathResult {
-  /// A stretch of the chain of causes; each ends where the next begins.
+  /// An interval of the chain of causes; each ends where the next begins.
   struct Link {
     Ps begin, end;
     Stage stage;

@@ -1,4 +1,4 @@
-// The calls of all ranks summed up by call, size and section: what a profiler of a real run shows. The times of a run do not depend on it.
+// The calls of all ranks, summed by call, size and section, like a profiler's output. Recording does not change the times of a run.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -13,8 +13,8 @@ struct Trace;
 class CallProfile {
  public:
   struct Key {
-    const char* call;  // action_name: one pointer a name
-    int64_t bytes;     // what it sends, or takes where it sends nothing; 0 for calls without data
+    const char* call;  // action_name: one pointer per name
+    int64_t bytes;     // bytes sent, or received if it sends none; 0 for calls without data
     int32_t section;   // of MPI_Pcontrol, -1: outside
     bool operator==(const Key&) const = default;
   };

@@ -20,7 +20,7 @@ RunView::RunView(const World& w, const Job& j, const std::vector<const Chan*>& c
       from_[static_cast<size_t>(m.src)].emplace_back(m);
     }
   for (const Chan* c : channels)
-    if (c->full()) {  // of several, always the same: the table of channels has no order of its own
+    if (c->full()) {  // of several, always choose the same: the table of channels is unordered
       const Chan*& kept = full[&c->from];
       if (!kept || c->to.thread.log() < kept->to.thread.log()) kept = c;
     }

@@ -1,5 +1,5 @@
-// A run that has ended, as its diagnosis looks at it: messages under way, full channels, who has begun which collective, and how all these
-// are called in sentences and tables.
+// A run that has ended, as seen by its diagnosis: messages in flight, full channels, which ranks have begun which collective, and how all
+// these are named in sentences and tables.
 #pragma once
 #include <functional>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace retrompi {
 
-/// Sent by the library for a collective or a window, not by the program.
+/// Whether the library sent it for a collective or a window, rather than the program.
 inline bool of_library(int32_t ctx) { return ctx < 0 || ctx % 2 != 0; }
 inline int32_t comm_of(int32_t ctx) { return ctx < 0 ? 0 : ctx / 2; }
 inline std::string tag_name(int32_t t) { return t == ANY_TAG ? "any tag" : "tag " + std::to_string(t); }
@@ -33,24 +33,24 @@ class RunView {
   [[nodiscard]] std::vector<int32_t> members(int32_t comm) const;
   [[nodiscard]] static bool gone(const Proc& p, const Rank* r) { return p.thread.dead() || (r && r->finished); }
 
-  [[nodiscard]] const std::vector<Messages>& messages() const { return to_; }  // under way, by receiver
+  [[nodiscard]] const std::vector<Messages>& messages() const { return to_; }  // in flight, by receiver
   [[nodiscard]] const Messages& to(int32_t r) const { return to_[static_cast<size_t>(r)]; }
   [[nodiscard]] const Messages& from(int32_t r) const { return from_[static_cast<size_t>(r)]; }
 
   [[nodiscard]] std::string fate(const Proc& p) const;
-  /// Who has not come to the collective in which `r` waits.
+  /// The ranks that have not reached the collective in which `r` waits.
   [[nodiscard]] std::vector<const Rank*> absent(const Rank& r);
-  /// How many collectives of a communicator a rank has begun. A trace in which they differ in kind is refused when it is read.
+  /// How many collectives of a communicator a rank has begun. A trace in which they differ in kind is rejected by the parser.
   size_t count(const Rank& r, int32_t comm);
 
   const World& world;
   const Job& job;
   const Trace& trace;
-  std::map<const Proc*, const Chan*> full;  // who waits for room, and where
+  std::map<const Proc*, const Chan*> full;  // processes waiting for space, and the channel
 
  private:
   std::map<const Proc*, const Rank*> rank_of_;
-  std::vector<Messages> to_, from_;                      // by rank: neither delivered nor forgotten by the sender
+  std::vector<Messages> to_, from_;                      // by rank: messages not delivered yet, or not released by the sender
   std::map<std::pair<int32_t, int32_t>, size_t> begun_;  // rank, communicator -> collectives
 };
 

@@ -8,7 +8,7 @@
 namespace retrompi {
 
 namespace {
-constexpr Ps kFirstResolution = 1024;  // about a nanosecond: the first thing that is given up
+constexpr Ps kFirstResolution = 1024;  // about a nanosecond: the first precision to be given up
 }
 
 std::string state_name(size_t state) {
@@ -79,7 +79,7 @@ void Timeline::coarsen() {
       for (size_t i = 0; i < old.size(); ++i) put(p, old[i].begin, i + 1 < old.size() ? old[i + 1].begin : last, old[i].state, old[i].merged);
       flush(p);
     }
-    if (resolution_ > kNever / 4) return;  // one state a process is left
+    if (resolution_ > kNever / 4) return;  // one state per process is left
   }
 }
 
@@ -96,7 +96,7 @@ void Timeline::end_call(int32_t rank, const Action& a, Ps now, bool open) {
     every_call_ *= 2;
     const size_t before = calls.size();
     std::erase_if(calls, [this](const Call& c) { return c.nth % static_cast<uint64_t>(every_call_) != 0; });
-    if (calls.size() == before) break;  // one call a rank is left
+    if (calls.size() == before) break;  // one call per rank is left
   }
 }
 

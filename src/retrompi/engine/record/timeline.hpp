@@ -1,8 +1,8 @@
-// The timeline of a run: what each process did when, the MPI calls of the ranks, and the messages with the processes they passed.
+// The timeline of a run: the states of each process over time, the MPI calls of the ranks, and the messages with the processes they passed.
 //
-// Memory is bounded. Beyond the limit it samples, always in the same way: states shorter than a resolution are put together (the one
-// that took longest stands for them), and every k-th call of a rank and every k-th message is kept. Resolution and k double as
-// needed. How long each process was in each state is summed up before anything is put together, so those sums stay exact.
+// Memory is bounded. Beyond the limit it samples deterministically: states shorter than a resolution are merged (represented by the
+// longest one), and every k-th call of a rank and every k-th message is kept. Resolution and k double as
+// needed. The time of each process in each state is summed before merging, so these sums stay exact.
 #pragma once
 #include <array>
 #include <map>
@@ -17,7 +17,7 @@ namespace retrompi {
 
 struct Action;
 
-/// What a process was doing: a Stage, where waiting is told apart by what is waited for.
+/// The activity of a process: a Stage, with waiting divided by what is waited for.
 constexpr size_t kStates = static_cast<size_t>(Stage::Wait) + static_cast<size_t>(WaitFor::Count);
 inline uint8_t state_of(Stage s, WaitFor w) {
   return s == Stage::Wait ? static_cast<uint8_t>(static_cast<size_t>(Stage::Wait) + static_cast<size_t>(w)) : static_cast<uint8_t>(s);
@@ -26,7 +26,7 @@ std::string state_name(size_t state);
 
 struct TimelineSpec {
   int64_t limit = 0;            // of states, of calls and of messages; 0: no timeline
-  Ps from = 0, until = kNever;  // nothing is drawn outside; sums count everything
+  Ps from = 0, until = kNever;  // nothing is recorded outside; sums count everything
 };
 
 class Timeline {
@@ -34,7 +34,7 @@ class Timeline {
   struct State {
     Ps begin;
     uint8_t state;
-    bool merged;  // stands for several that were shorter than the resolution
+    bool merged;  // represents several that were shorter than the resolution
   };
   struct Call {
     int32_t rank;
@@ -67,7 +67,7 @@ class Timeline {
 
    private:
     friend class Timeline;
-    std::array<Ps, kStates> small_{};  // states shorter than the resolution, not yet put together
+    std::array<Ps, kStates> small_{};  // states shorter than the resolution, not yet merged
     Ps small_begin_ = 0;
     bool small_open_ = false;
   };
@@ -75,7 +75,7 @@ class Timeline {
   /// All traffic of a run between two ranks, whatever the limit.
   struct Traffic {
     int64_t messages = 0, bytes = 0;                   // of the program
-    int64_t in_collectives = 0, collective_bytes = 0;  // made by the library for a collective
+    int64_t in_collectives = 0, collective_bytes = 0;  // sent by the library for a collective
     int64_t transfers = 0, transferred = 0;            // one-sided
   };
 
@@ -84,17 +84,17 @@ class Timeline {
   void segment(int thread, Ps begin, Ps end, uint8_t state);
   void begin_call(int32_t rank, Ps now) { open_[static_cast<size_t>(rank)] = now; }
   void end_call(int32_t rank, const Action& a, Ps now, bool open = false);
-  /// Returns the number under which the message is known from now on; -1: outside of the window.
+  /// Returns the message's number; -1: outside the window.
   int64_t sent(Message&& m);
   /// A one-sided transfer: counted, not drawn.
   void moved(int32_t origin, int32_t target, int64_t bytes);
   void hop_in(int64_t message, int process, Ps now);
   void hop_out(int64_t message, int process, Ps now);
   void received(int64_t message, Ps now, bool rendezvous);
-  /// Nothing more will come.
+  /// Closes the timeline: the run is over.
   void finish();
 
-  /// How long states must last to be kept apart, ps; 0: all are.
+  /// Minimum duration of separately recorded states, ps; 0: all are recorded.
   [[nodiscard]] Ps resolution() const { return resolution_; }
   [[nodiscard]] int64_t every_call() const { return every_call_; }
   [[nodiscard]] int64_t every_message() const { return every_message_; }

@@ -39,7 +39,7 @@ void WaitGraph::of_rank(const Rank& r, Wait& w) {
   const auto* several = a.get_if<action::SeveralRequests>();
   const bool recorded = several && several->list >= 0 && a.told();
   w.any = (a.op == Op::Waitany || a.op == Op::Waitsome) && !recorded;
-  const bool itself = (a.op >= Op::Send && a.op <= Op::Irecv) || a.op == Op::Probe || a.op == Op::Iprobe;  // its name says which way
+  const bool itself = (a.op >= Op::Send && a.op <= Op::Irecv) || a.op == Op::Probe || a.op == Op::Iprobe;  // its name implies the direction
   for (const Awaited& x : awaits(r)) switch (x.what) {
       case Awaited::Message:
         receive(r, x.rank, x.tag, program_context(x.comm), itself ? "from " : "recv from ", w);
@@ -200,7 +200,7 @@ WaitGraph::Path WaitGraph::chain(const Proc*& last) const {
       last = p.get();
     }
   }
-  // From the first process of the job that reaches it, by the shortest way.
+  // From the first process of the job that reaches it, by the shortest path.
   if (!last) return {};
   std::map<const Proc*, std::pair<const Proc*, const Edge*>> towards;
   std::vector<const Proc*> wave{last};

@@ -77,7 +77,7 @@ constexpr ActionKind kind_of_op(Op op) {
 }
 
 /// The arguments of each group. Peers and targets are ranks of MPI_COMM_WORLD; roots and the order of vector counts are those of the
-/// communicator. An index of -1 stands for nothing.
+/// communicator. An index of -1: absent.
 namespace action {
 
 /// The message that a wildcard receive or probe matched when the trace was recorded (FLAG_MATCHED).
@@ -180,7 +180,7 @@ struct Collective {
   bool operator==(const Collective&) const = default;
 };
 
-/// A communicator is made of Action::comm.
+/// A communicator created from Action::comm.
 struct NewComm {
   static constexpr ActionKind kKind = ActionKind::NewComm;
   int32_t made = 0;  // index in Trace::comms; -1: this rank gets none
@@ -196,7 +196,7 @@ struct NewWindow {
   bool operator==(const NewWindow&) const = default;
 };
 
-/// Put .. CompareSwap. GetAccumulate, FetchOp, CompareSwap: the bytes go there and come back.
+/// Put .. CompareSwap. GetAccumulate, FetchOp, CompareSwap: the bytes travel in both directions.
 struct Rma {
   static constexpr ActionKind kKind = ActionKind::Rma;
   int32_t target = 0;  // or PROC_NULL
@@ -224,7 +224,7 @@ class Action {
  public:
   explicit Action(Op operation = Op::Init, uint32_t at_line = 0);
 
-  Op op;  // only one of the same group may take its place
+  Op op;  // may only be replaced by one of the same group
   uint8_t flags = 0;
 
  private:
@@ -233,10 +233,10 @@ class Action {
  public:
   uint32_t line;        // 1-based, in Trace::files[rank]
   int32_t comm = 0;     // index in Trace::comms, 0 MPI_COMM_WORLD
-  int32_t request = 0;  // identity of the request that the call returns or is about, 1..; 0: not recorded
+  int32_t request = 0;  // identity of the request that the call returns or refers to, 1..; 0: not recorded
 
   [[nodiscard]] ActionKind kind() const { return kind_; }
-  /// The arguments, of the group that the operation has.
+  /// The arguments, of the operation's group.
   template <class T>
   [[nodiscard]] T& get() {
     RETROMPI_ASSERT(kind_ == T::kKind && kind_of_op(op) == T::kKind);
@@ -247,12 +247,12 @@ class Action {
     RETROMPI_ASSERT(kind_ == T::kKind && kind_of_op(op) == T::kKind);
     return *std::launder(reinterpret_cast<const T*>(arguments_));
   }
-  /// The same, or null where the operation has others.
+  /// The same, or null if the operation belongs to another group.
   template <class T>
   [[nodiscard]] const T* get_if() const {
     return kind_ == T::kKind ? &get<T>() : nullptr;
   }
-  /// Calls `f` with the arguments, whatever their group.
+  /// Calls `f` with the arguments of any group.
   template <class F>
   decltype(auto) visit(F&& f) {
     return visit_kind(*this, f);

@@ -1,4 +1,4 @@
-// What the packed actions of all traces may hold in memory, and the temporary file for those beyond it.
+// The memory limit of the packed actions of all traces, and the temporary file for those beyond it.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -39,7 +39,7 @@ struct ActionList::Block {
   uint64_t first = 0;  // index of its first action in the list
   uint32_t size = 0;
   uint16_t count = 0;
-  uint64_t serial = 0;  // no other block has it
+  uint64_t serial = 0;  // unique among blocks
   std::string_view bytes(std::string &buffer) const {
     if (held) return held->bytes;
     file->read(offset, size, buffer);
@@ -124,7 +124,7 @@ void ActionList::put_block(std::string bytes, size_t count) {
 }
 
 namespace {
-// The blocks that a thread looked into last, unpacked.
+// The blocks that a thread accessed last, unpacked.
 struct Unpacked {
   uint64_t serial = 0;
   std::vector<Action> actions;

@@ -1,4 +1,4 @@
-// Where the actions of a trace are kept: blocks of columns, a few bytes an action, in memory up to a limit and in a file beyond it.
+// Storage of the actions of a trace: blocks of columns, a few bytes per action, in memory up to a limit and in a file beyond it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace retrompi {
 
 struct Action;
 
-// One rank's actions, in order. Written at the end, read from the beginning; reading in order costs some nanoseconds an action.
+// One rank's actions, in order. Written at the end, read from the beginning; reading in order costs some nanoseconds per action.
 //
 // They are packed in blocks (packing.hpp). An iterative program repeats a few actions, so that most of them take one or two bytes.
 //
@@ -23,7 +23,7 @@ struct Action;
 // file and are read back one at a time.
 class ActionList {
  public:
-  static constexpr size_t kBlock = 512;  // actions; every rank holds the last ones as they are, and a dictionary while it is read
+  static constexpr size_t kBlock = 512;  // actions; every rank holds its last ones unpacked, and a dictionary while it is read
 
   ActionList();
   ActionList(const ActionList&);
@@ -33,12 +33,12 @@ class ActionList {
   ~ActionList();
 
   void push_back(const Action& a);  // TraceError when the temporary file cannot be written
-  void seal();                      // nothing more will come for now: the last actions are packed as well
+  void seal();                      // packs the last actions too, when no more are expected for now
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  [[nodiscard]] Action operator[](size_t i) const;  // unpacks a block unless the thread did so lately
+  [[nodiscard]] Action operator[](size_t i) const;  // unpacks a block unless the thread's cache has it
   [[nodiscard]] Action back() const;
-  void set(size_t i, const Action& a);      // packs a block again
+  void set(size_t i, const Action& a);      // repacks a block
   [[nodiscard]] size_t memory_use() const;  // bytes held here, not in the file
 
   class Cursor;
@@ -58,7 +58,7 @@ class ActionList {
     bool operator==(const const_iterator& o) const { return left_ == o.left_; }  // of one list
 
    private:
-    std::shared_ptr<Cursor> cursor_;  // as with any input iterator, moving on spoils the copies
+    std::shared_ptr<Cursor> cursor_;  // as with any input iterator, advancing invalidates the copies
     const Action* current_ = nullptr;
     size_t left_ = 0;
   };
@@ -67,10 +67,10 @@ class ActionList {
   [[nodiscard]] const_iterator from(size_t i) const { return const_iterator(*this, i); }
 
   class File;
-  // As bytes: into `out`, or (with a file) only where in the file they stand, which must outlive nothing: lists that are
-  // unpacked with it keep it open.
+  // As bytes: into `out`, or (with a file) only their offsets in the file; lists that are unpacked with
+  // it keep it open.
   void pack(std::string& out, File* file) const;
-  // The inverse; takes its bytes off the front. TraceError when they are no list.
+  // The inverse; consumes its bytes from the front. TraceError when they are not a list.
   static ActionList unpack(std::string_view& bytes, const std::shared_ptr<File>& file);
 
  private:
@@ -84,7 +84,7 @@ class ActionList {
   size_t size_ = 0;
 };
 
-// An open file that blocks are appended to and read from; unlinked, so that it goes with the process.
+// An open file that blocks are appended to and read from; unlinked, so that it disappears with the process.
 class ActionList::File {
  public:
   explicit File(int fd) : fd_(fd) {}
@@ -93,9 +93,9 @@ class ActionList::File {
   File& operator=(const File&) = delete;
   ~File();
   static std::shared_ptr<File> temporary();
-  // Appends to the temporary file of this process; where the bytes stand.
+  // Appends to the temporary file of this process; returns the offset of the bytes.
   static std::pair<std::shared_ptr<File>, uint64_t> spill(std::string_view bytes);
-  uint64_t append(std::string_view bytes);  // where they stand; TraceError when there is no room
+  uint64_t append(std::string_view bytes);  // returns their offset; TraceError when there is no space
   void read(uint64_t offset, size_t size, std::string& out) const;
   [[nodiscard]] uint64_t size() const { return end_; }
   [[nodiscard]] long owner() const { return owner_; }
@@ -106,7 +106,7 @@ class ActionList::File {
   long owner_ = 0;  // the process that may append: a forked one shares the file with it
 };
 
-// What the blocks of all lists of this process may hold in memory, bytes. Blocks that come later go to the file.
+// The memory limit of the blocks of all lists of this process, bytes. Blocks beyond it go to the file.
 struct TraceMemory {
   static constexpr uint64_t kDefault = uint64_t{256} << 20;
   static uint64_t limit();  // of RETROMPI_TRACE_MEMORY (bytes), unless it was set here

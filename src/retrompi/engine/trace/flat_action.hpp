@@ -133,7 +133,7 @@ inline FlatAction flatten(const Action& a) {
   a.visit([&f](const auto& arguments) { flatten(arguments, f); });
   return f;
 }
-/// What the group has no argument for is left out.
+/// Columns without an argument in the group are ignored.
 inline Action unflatten(const FlatAction& f) {
   Action a(f.op, f.line);
   a.flags = f.flags;
@@ -143,7 +143,7 @@ inline Action unflatten(const FlatAction& f) {
   return a;
 }
 
-/// The two columns that change most from action to action, and which a block of packed actions keeps apart from its rows.
+/// The two columns that change most from action to action; a block of packed actions stores them separately.
 inline void set_amount(Action& a, double amount) {
   switch (a.kind()) {
     case ActionKind::Compute:

@@ -20,7 +20,7 @@ namespace {
 }
 
 void check(const retrompi::Trace &trace) {
-  // A trace that was read must survive being written and read, and being sent to a worker.
+  // A trace that was read must survive being written and read again, and being sent to a worker.
   std::vector<std::string> texts;
   std::vector<retrompi::Source> sources;
   for (size_t r = 0; r < trace.ranks.size(); ++r) texts.push_back(trace.to_ti(r));
@@ -29,7 +29,7 @@ void check(const retrompi::Trace &trace) {
     try {
       if (!(retrompi::parse(sources, {.ranks = 0, .partial = true}) == trace)) broken("a trace reads differently after to_ti");
     } catch (const retrompi::TraceError &e) {
-      // A rank without lines is legal in a shared file and not in a file of its own.
+      // A rank without lines is legal in a shared file but not in a separate file.
       if (e.message.find("the file is empty") == std::string::npos) broken(e.what());
     }
   }
@@ -40,7 +40,7 @@ void check(const retrompi::Trace &trace) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view text(reinterpret_cast<const char *>(data), size);
-  // Two of the first byte's bits choose how to read, the text stays readable for the fuzzer's dictionary.
+  // Two bits of the first byte choose how to read; the text stays readable for the fuzzer's dictionary.
   const uint8_t how = size == 0 ? 0 : data[0];
   const size_t half = text.rfind('\n', size / 2) == std::string_view::npos ? size : text.rfind('\n', size / 2) + 1;
   const std::vector<retrompi::Source> shared = {{text, "shared", -1}};
@@ -83,7 +83,7 @@ const char *const WORDS[] = {
     "from=0", "from=1:0", "mtag=5", "mtag=1:5", "stag=3", "rtag=-444", "win=1", "dims=2x1", "dims=1x1x1x1", "periods=1x0", "in=0", "out=none", "0-1",
     "1-0", "0-1:2", "0,1", "0-4294967295", "0-1000000000", "-777", "="};
 
-// One line of everything in the extension, on two ranks of one file.
+// One line of each kind in the extension, on two ranks of one file.
 std::string extended() {
   std::string out;
   for (const char *const r : {"0", "1"}) {
@@ -175,7 +175,7 @@ std::string mutate(const std::vector<std::string> &corpus, std::mt19937_64 &rand
         break;
       }
       case 6:
-      case 7: {  // a line goes, or stands elsewhere
+      case 7: {  // a line is deleted or moved
         const size_t from = at == 0 ? 0 : s.rfind('\n', at - 1) + 1;
         const size_t end = s.find('\n', at);
         if (end == std::string::npos) break;
@@ -223,7 +223,7 @@ int main(int argc, char **argv) {
     }
   }
   for (const std::string &text : corpus) run(text);
-  // Long inputs are only run as they are: mutating them would be slow and find nothing else.
+  // Long inputs are only run unchanged: mutating them would be slow and find nothing new.
   std::vector<std::string> seeds;
   for (const std::string &text : corpus)
     if (text.size() < 20000) seeds.push_back(text);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '3'};
 
-// Writing and reading the binary image. It never leaves the machine that made it, so bytes go as they are.
+// Writing and reading the binary image. It never leaves the machine that created it, so bytes are copied unchanged.
 void raw(std::string &out, const void *data, size_t size) { out.append(static_cast<const char *>(data), size); }
 void number(std::string &out, uint64_t value) { raw(out, &value, sizeof value); }
 void text(std::string &out, const std::string &s) {
@@ -48,7 +48,7 @@ class Image {
     std::memcpy(&value, take(sizeof value), sizeof value);
     return value;
   }
-  // a count of things of at least `size` bytes each, so that a broken count cannot ask for memory
+  // a count of items of at least `size` bytes each, so that a corrupt count cannot request excessive memory
   size_t count(size_t size) {
     const uint64_t n = number();
     if (n > rest_.size() / size) broken();
@@ -151,7 +151,7 @@ bool valid(const Comm &c, int64_t n, bool world) {
   return true;
 }
 
-// What the engine indexes by without looking again.
+// Checks the indices that the engine uses without further checks.
 class Valid {
  public:
   explicit Valid(const Trace &t) : t_(t), n_(static_cast<int64_t>(t.ranks.size())) {}
@@ -276,7 +276,7 @@ Trace Trace::load(std::string_view image, const std::shared_ptr<ActionList::File
   Valid check(t);
   for (auto &r : t.ranks) {
     r = in.actions(actions);
-    if (actions) continue;  // what it was made from has been looked at
+    if (actions) continue;  // its source has been checked
     for (const Action &a : r)
       if (!check.action(a, &r - t.ranks.data())) Image::broken();
   }
@@ -286,7 +286,7 @@ Trace Trace::load(std::string_view image, const std::shared_ptr<ActionList::File
   return t;
 }
 
-// A file is the packed actions, the image without them, and eight bytes: where the image begins.
+// A file has the packed actions, the image without them, and eight bytes: the offset of the image.
 void Trace::save(const std::string &path) const {
   ActionList::File file(path, true);
   const std::string image = dump(&file);

@@ -87,7 +87,7 @@ enum class Op : uint8_t {
 };
 constexpr int OP_COUNT = static_cast<int>(Op::Mark) + 1;
 
-// Values of SMPI, kept because traces carry them as they are.
+// Values of SMPI, kept because traces contain them unchanged.
 constexpr int32_t ANY_SOURCE = -555;
 constexpr int32_t ANY_TAG = -444;
 constexpr int32_t PROC_NULL = -666;
@@ -99,7 +99,7 @@ constexpr int32_t ROOT = -777;  // MPI_ROOT of an intercommunicator; ours, SMPI'
 constexpr uint8_t FLAG_UNKNOWN_COUNT = 1;  // a receive with COUNT < 0: bytes is -1, any length fits (SMPI probes first)
 constexpr uint8_t FLAG_NONBLOCKING = 2;    // a collective or one-sided call that returns a request
 constexpr uint8_t FLAG_MATCHED = 4;        // a wildcard receive or probe: the message that it matched is recorded
-constexpr uint8_t FLAG_DONE = 8;           // Test*, Iprobe: it succeeded when recorded; without FLAG_TOLD nobody knows
+constexpr uint8_t FLAG_DONE = 8;           // Test*, Iprobe: it succeeded when recorded; without FLAG_TOLD unknown
 constexpr uint8_t FLAG_TOLD = 16;          // Test*, Iprobe, Waitany, Waitsome: the recorded outcome is known
 
 }  // namespace retrompi

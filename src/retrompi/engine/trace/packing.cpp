@@ -12,7 +12,7 @@ void broken() { throw TraceError("trace image", 0, "not the image of a parsed tr
 
 namespace {
 
-// ---------------------------------------------------------------- rows: what of an action tends to repeat
+// ---------------------------------------------------------------- rows: the parts of an action that tend to repeat
 
 struct Row {
   uint8_t op, flags, has, zero = 0;
@@ -54,7 +54,7 @@ void each_field(F f) {
   f([](auto &r) -> auto & { return r.bytes2; });
 }
 
-// An amount: a whole number as the difference to the last one of the same row, which is likely the same place of a loop, anything else as it is.
+// An amount: a whole number as the difference to the last one of the same row, which is likely the same place of a loop; any other amount verbatim.
 constexpr double WHOLE = 9007199254740992.0;  // 2^53
 bool whole(double v) {
   return v >= -WHOLE && v <= WHOLE && static_cast<double>(static_cast<int64_t>(v)) == v && std::bit_cast<uint64_t>(v) != 1ULL << 63;
@@ -103,7 +103,7 @@ std::string encode(std::span<const Action> actions) {
     double amount;
     int32_t request;
   };
-  std::vector<Own> own;  // what does not repeat
+  std::vector<Own> own;  // values that do not repeat
   own.reserve(actions.size());
   for (const Action &a : actions) {
     const FlatAction flat = flatten(a);

@@ -1,4 +1,4 @@
-// A block of packed actions: a dictionary of the different ones (a column for each field of FlatAction), then for every action the number
+// A block of packed actions: a dictionary of the distinct ones (a column for each field of FlatAction), then for every action the number
 // of its entry, its line as a run of equal steps, and what does not repeat: the amount of computation and the identity of a request.
 #pragma once
 
@@ -54,10 +54,10 @@ constexpr uint8_t HAS_AMOUNT = 1, HAS_REQUEST = 2;
 
 std::string encode(std::span<const Action> actions);
 
-// Takes a block apart, action by action.
+// Unpacks a block, action by action.
 class Decoder {
  public:
-  void open(std::string_view bytes, size_t count);  // TraceError when they are no block
+  void open(std::string_view bytes, size_t count);  // TraceError when they are not a block
   [[nodiscard]] size_t left() const { return left_; }
   void next(Action &a) {
     --left_;

@@ -1,4 +1,4 @@
-// Reading the files of a trace: how many ranks there are, whose file is whose.
+// Reading the files of a trace: the number of ranks, and which file belongs to which rank.
 #include <cstring>
 
 #include "trace/parser.hpp"
@@ -7,8 +7,8 @@
 namespace retrompi {
 namespace parsing {
 
-// How many ranks a shared file has. A rank needs a line of its own, so a number beyond the count of lines is a mistake
-// and not a reason to make room for a million ranks.
+// How many ranks a shared file has. Each rank needs at least one line, so a number beyond the count of lines is an error
+// and no reason to allocate memory for a million ranks.
 static int32_t ranks_of_shared(const Source &source) {
   int32_t highest = -1;
   uint32_t line = 0, at = 0, used = 0;
@@ -42,7 +42,7 @@ static int32_t ranks_of_shared(const Source &source) {
     throw TraceError(source.name, at,
                      "rank " + std::to_string(highest) + " is out of range: " + std::to_string(used) + " line" + (used == 1 ? "" : "s") +
                          " cannot be the trace of " + std::to_string(highest + 1) + " ranks (is this one rank's file of a larger trace?)");
-  return std::max(highest + 1, 1);  // 1: nothing there, the parser says so
+  return std::max(highest + 1, 1);  // 1: empty, which the parser reports
 }
 
 }  // namespace parsing

@@ -140,7 +140,7 @@ std::vector<std::pair<int32_t, int32_t>> Parser::pairs(Key key, int32_t least) c
 }
 
 int32_t Parser::store(std::vector<int64_t> &&counts) {
-  // Programs repeat their calls, and so the same few vectors: keep one of each.
+  // Programs repeat their calls with the same few vectors: keep one of each.
   if (!trace_.vec.empty() && trace_.vec.back() == counts) return static_cast<int32_t>(trace_.vec.size() - 1);
   uint64_t hash = 0x9e3779b97f4a7c15ULL + counts.size();
   for (const int64_t c : counts) hash = (hash ^ static_cast<uint64_t>(c)) * 0xbf58476d1ce4e5b9ULL, hash ^= hash >> 29;

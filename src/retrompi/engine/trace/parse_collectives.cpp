@@ -29,7 +29,7 @@ void Parser::collective(const Word &word, Action &a) {
       if (a.op == Op::NeighborAllgather || a.op == Op::NeighborAlltoall) neighbours(word);
       need(word, 2, "SCOUNT RCOUNT [STYPE [RTYPE]]");
       const int64_t sent = count(0, "count sent");
-      // SMPI's tracer leaves RCOUNT out when it is 0, and then the types stand where it was.
+      // SMPI's tracer leaves RCOUNT out when it is 0, and then the types take its position.
       if (args_.size() == 3 && sent == 0 && !of_extension() && a.op < Op::NeighborAllgather)
         refuse(word.name, "with nothing sent and three arguments, SMPI's tracer and its replay disagree on the second; write all four");
       x.bytes = bytes(sent, type(2), word.name);
@@ -59,7 +59,7 @@ void Parser::collective(const Word &word, Action &a) {
   }
 }
 
-// How many vectors of counts a form has, what stands around them, and how many types may follow.
+// How many vectors of counts a form has, the fields around them, and how many types may follow.
 namespace {
 struct Layout {
   size_t before, first, between, second, after, optional;
@@ -98,7 +98,7 @@ void Parser::vector_arguments(const Word &word, Action &a) {
       sum += counts.back();
       if (sum > MAX_BYTES) fail("the counts add up to more than 256 TiB");
     }
-    bytes(elements, code, word.name, significant);  // refused once, not once a count
+    bytes(elements, code, word.name, significant);  // reported once, not once per count
     return sum;
   };
   switch (word.form) {
@@ -152,7 +152,7 @@ void Parser::neighbours(const Word &word) const {
   if (here_->in < 0) fail(quoted(word.name) + " needs comm= of a communicator with a topology, made by cart_create or graph_create");
 }
 
-// The other ranks' line of the same collective has the root, and that tells the two readings apart.
+// The other ranks' line of the same collective has the root, which distinguishes the two readings.
 void Parser::resolve_rooted(const Ambiguous &x) {
   Action a = action(x.rank, x.index);
   rank_ = static_cast<int32_t>(x.rank);
@@ -167,7 +167,7 @@ void Parser::resolve_rooted(const Ambiguous &x) {
     as_replay = as_replay && x.raw[2] == other.root;
     as_tracer = as_tracer && x.raw[1] == other.root;
   }
-  // Both readings may come to the same: away from a gather's root the receive side does not count.
+  // Both readings may be equivalent: away from a gather's root the receive side does not count.
   if (as_replay && as_tracer && a.op == Op::Gather && x.raw[1] == x.raw[2] && x.raw[2] == x.raw[3] && x.raw[1] != x.me) as_replay = false;
   if (as_replay == as_tracer || x.inter) {
     refuse(name, "four arguments: either the receive type or (SMPI's tracer, for 0) the receive count is missing; write all five");
@@ -195,7 +195,7 @@ static std::string describe(const Call &c) {
   return "'" + std::string(word_of(a).name) + "'" + (is_rooted(a.op) && c.root != Call::NO_ROOT ? " with root " + std::to_string(c.root) : "");
 }
 
-// Every member must call the same collectives of a communicator in the same order: each is compared with what the first one to get
+// Every member must call the same collectives of a communicator in the same order: each is compared with the calls of the first one to get
 // so far has called. Where names or roots differ, simulating them would be a guess.
 void Parser::note_collective(const Action &a, bool root_known) {
   if (a.op == Op::CommNew && a.get<action::NewComm>().how == CommHow::CreateGroup) return;  // of the new group, not of the parent's

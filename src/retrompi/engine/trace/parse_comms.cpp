@@ -1,4 +1,4 @@
-// Communicators (ours): how they are made, and who is in them.
+// Communicators (part of our extension): their creation and their members.
 #include <limits>
 
 #include "trace/parser.hpp"
@@ -6,7 +6,7 @@
 namespace retrompi::parsing {
 namespace {
 
-constexpr size_t MOST_EXPANDED = size_t{1} << 28;  // ranks named by all groups of a trace that have to be looked at one by one
+constexpr size_t MOST_EXPANDED = size_t{1} << 28;  // ranks in all groups of a trace that must be expanded one by one
 
 int64_t count_of(const std::vector<Run> &runs) {
   int64_t sum = 0;
@@ -38,7 +38,7 @@ Parser::Parser(Trace &trace, const ReadOptions &options, size_t bytes)
   trace_.comms.push_back(std::move(world));
   infos_.resize(1);
   infos_[0].defined = static_cast<uint32_t>(n_);
-  // Every member makes its communicator by a line of its own, of 12 characters at least; a trace that was cut may lack some.
+  // Every member creates its communicator by a separate line of at least 12 characters; a truncated trace may lack some.
   members_left_ = bytes / 12 + 16 * static_cast<size_t>(n_) + 4096;
 }
 
@@ -152,7 +152,7 @@ void Parser::require_member(int32_t world_rank, const char *what) {
        std::to_string(c.id) + " (peers are ranks of MPI_COMM_WORLD)");
 }
 
-// false: the line is one of SMPI's, which say nothing
+// false: the line is one of SMPI's, which has no such field
 bool Parser::make_comm(const Word &word, Action &a) {
   const CommHow how = word.how;
   const bool create_inter = how == CommHow::IntercommCreate;

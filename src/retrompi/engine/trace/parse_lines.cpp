@@ -1,4 +1,4 @@
-// Lines, and those of point-to-point calls. They are taken apart in place: no string is made unless a message is written.
+// Lines in general, and those of point-to-point calls. They are split in place: no string is created unless an error is reported.
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -10,7 +10,7 @@ namespace retrompi::parsing {
 
 void Parser::at_most(const Word &word, size_t most) {
   if (args_.size() <= most) return;
-  // A word among the surplus is two lines run together, not a field of a newer SMPI.
+  // A word among surplus fields indicates two lines run together, not a field of a newer SMPI.
   for (size_t i = most; i < args_.size(); ++i) {
     double value = 0;
     if (!to_double(args_[i], value)) fail("unexpected " + quoted(args_[i]) + " after the arguments of " + quoted(word.name));
@@ -58,7 +58,7 @@ bool Parser::lines(const Source &source, const char *p, const char *end) {
   return any;
 }
 
-// `# mark LABEL` or `# RANK mark LABEL`; every other comment is one.
+// `# mark LABEL` or `# RANK mark LABEL`; every other comment is skipped.
 void Parser::comment(const char *p, const char *end) {
   const auto skip = [&] {
     while (p < end && is_blank(*p)) ++p;
@@ -99,7 +99,7 @@ void Parser::comment(const char *p, const char *end) {
 
 int32_t Parser::label(std::string_view text) {
   auto &labels = trace_.labels;
-  // Every rank may carry the same few labels: look among the latest before adding one.
+  // Every rank may use the same few labels: search the latest before adding one.
   for (size_t i = labels.size(), tried = 0; i > 0 && tried < 64; --i, ++tried)
     if (labels[i - 1] == text) return static_cast<int32_t>(i - 1);
   labels.emplace_back(text);
@@ -261,7 +261,7 @@ void Parser::request(const Word &word, Action &a, bool &keep) {
     at_most(word, 3);
     return;
   }
-  // Which end is this rank decides what -333 at the other one means; both ends may be this rank.
+  // Which end this rank is decides the meaning of -333 at the other one; both ends may be this rank.
   const int32_t src = integer(0, "source");
   const int32_t dst = integer(1, "destination");
   const int32_t tag_value = integer(2, "tag");
@@ -342,7 +342,7 @@ void Parser::finish() {
     line_ = s.last_line;
     if (s.last_line == 0) warn("", "no line of rank " + std::to_string(r) + ": it does nothing");
     if (!s.init || s.finalize) continue;
-    // Some programs exit without MPI_Finalize, then no rank has it. When others have it, this file was cut.
+    // Some programs exit without MPI_Finalize; then no rank has it. If others have it, this file is truncated.
     if (any_finalize && !options_.partial)
       throw TraceError(
           trace_.files[r], s.last_line,

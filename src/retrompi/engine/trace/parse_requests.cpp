@@ -1,4 +1,4 @@
-// The identity of requests (ours): who returned one, who completed it, and what a wildcard receive matched.
+// The identity of requests (part of our extension): which call returned one, which completed it, and what a wildcard receive matched.
 #include "trace/parser.hpp"
 
 namespace retrompi::parsing {
@@ -29,7 +29,7 @@ void Parser::take_request(const Word &word, Action &a) {
                    .receive = is_receive(a.op),
                    .persistent = persistent,
                    .active = !persistent};
-  // A persistent receive is told by its starts, of which there may be several while it is open.
+  // The matches of a persistent receive belong to its starts, of which there may be several while it is open.
   entry->second.wild = is_receive(a.op) && !persistent && (source == ANY_SOURCE || tag == ANY_TAG) && !a.matched();
   ext.wild += entry->second.wild;
 }
@@ -75,7 +75,7 @@ void Parser::one_request(Action &a) {
   if (matched && a.op == Op::Test && (a.flags & FLAG_DONE) == 0) fail("from= and mtag= are of a message that has come: flag=1 is missing");
   if (!given_.has(Key::Req)) {
     if (matched) fail("from= and mtag= need req=, and the receive as well: which one matched is not told by its key");
-    // It completes one of those filed under its key: perhaps one that has an identity.
+    // It completes one of those filed under its key, possibly one with an identity.
     if (Extension *ext = state_[static_cast<size_t>(rank_)].more.get(); ext != nullptr && (a.op == Op::Wait || a.op == Op::Test))
       ext->doubtful = ext->order;
     return;
@@ -176,7 +176,7 @@ void Parser::several_requests(const Word &word, Action &a) {
   x.list = store(std::move(kept));
 }
 
-// from= and mtag= of a line that is about one message
+// from= and mtag= of a line that refers to one message
 Parser::Match Parser::own_match() const {
   Match m;
   if (given_.has(Key::From)) {
@@ -224,7 +224,7 @@ std::vector<Parser::Match> Parser::matches(const std::vector<int32_t> &among) co
   return out;
 }
 
-// What the line says of a match must agree with what the receive asks for, and be there where that leaves it open.
+// The match on the line must agree with the receive's arguments, and is required where these are wildcards.
 void Parser::fill_match(Match &m, int32_t source, int32_t tag, const Membership &comm) {
   m.wild = source == ANY_SOURCE || tag == ANY_TAG;
   if (source == ANY_SOURCE) {
@@ -244,7 +244,7 @@ void Parser::fill_match(Match &m, int32_t source, int32_t tag, const Membership 
   }
 }
 
-// Where an action keeps what its receive or probe matched.
+// Where an action stores the match of its receive or probe.
 static action::Envelope &matched_of(Action &a) {
   switch (a.kind()) {
     case ActionKind::OneRequest:
@@ -262,7 +262,7 @@ void Parser::put_match(Action &a, const Match &m) {
   matched_of(a) = {m.source, m.tag};
 }
 
-// A line that completes a receive says what it matched: it is put where the receive was posted or started.
+// A line that completes a receive states its match, which is stored with the action that posted or started it.
 void Parser::match(const Pending &p, Match m) {
   const std::string name = "request " + std::to_string(m.req);
   if (!p.receive) fail("'from=' or 'mtag=' of " + name + ", which is not of a receive");

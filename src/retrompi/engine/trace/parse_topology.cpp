@@ -1,4 +1,4 @@
-// Topologies of communicators (ours), and what is checked when all lines are read: whether the members agree.
+// Topologies of communicators (part of our extension), and the checks after all lines are read: whether the members agree.
 #include "trace/parser.hpp"
 
 namespace retrompi::parsing {

@@ -1,4 +1,4 @@
-// Windows and one-sided calls (ours): how windows are made, and who may be named in a call on one.
+// Windows and one-sided calls (part of our extension): creating windows, and the ranks that a call on one may name.
 #include "trace/parser.hpp"
 
 namespace retrompi::parsing {

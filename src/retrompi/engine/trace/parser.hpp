@@ -66,7 +66,7 @@ class Parser {
   void comment(const char *p, const char *end);
   int32_t label(std::string_view text);  // its index in Trace::labels
   void arguments(const Word &word, Action &a);
-  // The actions of a rank. What a wildcard receive matched is told by a later line, and changing what is packed is slow: while one
+  // The actions of a rank. A later line gives the match of a wildcard receive, and changing packed actions is slow: while one
   // is open, actions wait in Extension::held.
   static constexpr size_t MOST_HELD = size_t{1} << 14;
   void add(RankState &state, const Action &a) {
@@ -99,7 +99,7 @@ class Parser {
   }
 
   // parse_attributes.cpp
-  void attributes();  // takes KEY=VALUE off the end of args_
+  void attributes();  // removes KEY=VALUE from the end of args_
   void allow(const Word &word);
   int32_t attribute(Key key, int32_t least) const;
   bool flag() const;
@@ -141,7 +141,7 @@ class Parser {
   struct Match {
     int32_t req = 0, source = 0, tag = 0;
     bool has_source = false, has_tag = false;
-    bool wild = false;  // the receive left something open
+    bool wild = false;  // the receive has a wildcard
   };
   void take_request(const Word &word, Action &a);
   bool in_use(const Pending &p) const;
@@ -224,7 +224,7 @@ class Parser {
       fail("unknown type code " + quoted(args_[i]) + " (known are -1..59, 6 is MPI_BYTE)");
     return code;
   }
-  // Size of `elements` of a type. Where the size matters and the type is null, the trace does not have it.
+  // Size of `elements` of a type. If the size matters and the type is null, the trace lacks the size.
   int64_t bytes(int64_t elements, int32_t code, std::string_view action, bool significant = true) {
     const int size = code < 0 ? -1 : TYPE_SIZE[static_cast<size_t>(code)];
     if (size < 0) {
@@ -252,11 +252,11 @@ class Parser {
   bool inter() const { return here_->index != 0 && trace_.comms[static_cast<size_t>(here_->index)].kind == Comm::Inter; }
   int32_t destination(size_t i) const {
     const int32_t value = integer(i, "destination");
-    if (value == UNDEFINED || value == PROC_NULL)  // nobody sends to ANY_SOURCE: -333 is certain here
+    if (value == UNDEFINED || value == PROC_NULL)  // no send goes to ANY_SOURCE: -333 is unambiguous here
       return PROC_NULL;
     return member(value, args_[i], "destination");
   }
-  // false: -333, and the reader was not told what it is; the line has been refused
+  // false: -333 without an option that defines it; the line has been refused
   bool source_rank(size_t i, std::string_view action, int32_t &value) {
     value = integer(i, "source");
     if (value == ANY_SOURCE || value == PROC_NULL) return true;
@@ -305,7 +305,7 @@ class Parser {
   };
   std::unordered_map<int32_t, WindowInfo> window_ids_;
   std::unordered_multimap<uint64_t, int32_t> stored_;  // hash of a vector -> its place
-  std::vector<uint32_t> stamp_;                        // of a rank: seen in the group being expanded
+  std::vector<uint32_t> stamp_;                        // by rank: seen in the group being expanded
   uint32_t stamped_ = 0;
   size_t members_left_;  // of all communicators together, see make_comm
   size_t spent_ = 0;
@@ -315,7 +315,7 @@ class Parser {
     std::string action, reason;
   };
   std::vector<Mismatch> mismatches_;
-  // `gather`/`scatter` lines of four arguments: which one is missing is only known beside the other ranks
+  // `gather`/`scatter` lines of four arguments: which one is missing is only known from the other ranks
   struct Ambiguous {
     size_t rank;
     uint32_t index;

@@ -1,4 +1,4 @@
-// What the parser knows while it reads: of each rank, its communicators, windows and requests, and of each communicator.
+// State of the parser: for each rank its communicators, windows and requests, and for each communicator.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ enum class Key : uint8_t { Comm, Req, Reqs, Done, Flag, From, Mtag, Stag, Rtag, 
 constexpr size_t KEYS = static_cast<size_t>(Key::Out) + 1;
 constexpr uint32_t bit(Key k) { return uint32_t{1} << static_cast<uint32_t>(k); }
 
-// The KEY=VALUE of a line, as they stand there.
+// The KEY=VALUE fields of a line, verbatim.
 struct Attributes {
   uint32_t mask = 0;
   std::array<std::string_view, KEYS> value;
@@ -31,40 +31,40 @@ struct Membership {
   int32_t index = 0;          // in Trace::comms
   int32_t me = 0;             // rank in the communicator (Inter: in its own group)
   uint8_t side = 0;           // Inter: 1 for a member of Comm::remote
-  bool told = false;          // that its calls differ from the other members'
-  uint32_t line = 0;          // where it was made
-  uint32_t freed = 0;         // and freed, 0 not
+  bool told = false;          // a difference from the other members' calls was reported
+  uint32_t line = 0;          // line of its creation
+  uint32_t freed = 0;         // line of its release; 0: not freed
   uint32_t calls = 0;         // collectives so far
   int32_t in = -1, out = -1;  // neighbours, -1: no topology
 };
 
 struct Window {
-  Membership *members = nullptr;  // whose
+  Membership *members = nullptr;  // of which communicator
   uint32_t line = 0, freed = 0;
 };
 
 // A request that a call returned.
 struct Pending {
-  uint32_t index = 0;  // the action that a recorded match is put on
+  uint32_t index = 0;  // the action that stores a recorded match
   uint32_t line = 0;
   uint32_t order = 0;  // of being started
   int32_t source = 0, tag = 0;
   const Membership *comm = nullptr;
   bool receive = false, persistent = false, active = false;
-  bool doubtful = false;  // perhaps complete: a test that does not say
+  bool doubtful = false;  // possibly complete: a test without a recorded outcome
   bool wild = false;      // counted in Extension::wild
 };
 
-// What only ranks with lines of the extension have.
+// State of ranks that use the extension.
 struct Extension {
   std::unordered_map<int32_t, Membership> comms;  // by id, world apart; their addresses are stable
   std::unordered_map<int32_t, Window> windows;
   std::unordered_map<int32_t, Pending> requests;
   std::vector<Action> held;
-  uint32_t wild = 0;  // open receives that wait for their match to be told
+  uint32_t wild = 0;  // open receives whose match is not known yet
   uint32_t order = 1;
   uint32_t all_complete = 0;                // requests started before are complete: a waitall without reqs=
-  uint32_t doubtful = 0;                    // started before: perhaps complete, a test or waitany without done= did not say
+  uint32_t doubtful = 0;                    // started before: possibly complete, after a test or waitany without done=
   std::string_view group;                   // of the last Win_post or Win_start
   int32_t group_index = -1, group_win = 0;  // in Trace::vec; of which window
 };
@@ -79,16 +79,16 @@ struct RankState {
   std::unique_ptr<Extension> more;
 };
 
-// A collective as the first member to reach it calls it.
+// A collective as called by the first member to reach it.
 struct Call {
   static constexpr int32_t NO_ROOT = INT32_MIN;
   uint32_t line;
   int32_t rank;
   int32_t root;   // NO_ROOT: has none, or not known yet
-  uint16_t kind;  // operation, blocking or not, how a communicator is made
+  uint16_t kind;  // operation, blocking or not, how a communicator is created
 };
 
-// What the parser keeps beside Trace::comms[i].
+// What the parser keeps along with Trace::comms[i].
 struct CommInfo {
   std::string text[2];  // GROUP as first written; Inter: of either side
   bool known[2] = {false, false};
@@ -96,9 +96,9 @@ struct CommInfo {
   CommHow how = CommHow::Split;
   int32_t rank = 0;
   uint32_t line = 0;
-  uint32_t defined = 0;            // by so many members
+  uint32_t defined = 0;            // number of members that have defined it
   std::vector<Call> calls;         // the sequence of collectives
-  std::vector<int32_t> sorted[2];  // the group (Inter: and the other), made when asked for
+  std::vector<int32_t> sorted[2];  // the group (Inter: and the other), created on demand
 };
 
 // A piece of a GROUP: first, first + step, ...

@@ -45,7 +45,7 @@ class Pieces {
   const Source &source_;
   bool streamed_, more_ = true;
   std::string buffer_;
-  size_t used_ = 0;  // of the buffer, handed out
+  size_t used_ = 0;  // bytes of the buffer already returned
 };
 
 }  // namespace retrompi

@@ -1,4 +1,4 @@
-// Taking the noise out of captured computation: what an iterative program computes at one place of its loop, averaged over the
+// Removes noise from captured computation: averages the computation at each place of an iterative program's loop over the
 // iterations.
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 struct Call {
   size_t at;     // index of the action
   double gap;    // computation since the call before
-  uint64_t key;  // what it asks for; equal for equal calls
+  uint64_t key;  // hash of the call's arguments; equal for equal calls
 };
 
 bool computes(const Action &a) { return a.op == Op::Compute; }
@@ -19,7 +19,7 @@ bool computes(const Action &a) { return a.op == Op::Compute; }
 uint64_t key_of(const Action &a) {
   const FlatAction f = flatten(a);
   uint64_t h = 0x9e3779b97f4a7c15ULL;
-  // Not the identity of requests and not what a receive matched: these change from one iteration to the next.
+  // Excludes identities of requests and matches of receives, which change from one iteration to the next.
   const bool start = a.op == Op::Start || a.op == Op::Startall;
   for (const int64_t part : {static_cast<int64_t>(f.op) | static_cast<int64_t>(f.flags & FLAG_NONBLOCKING) << 8 | static_cast<int64_t>(f.comm) << 16,
                              static_cast<int64_t>(f.peer), static_cast<int64_t>(f.tag), a.matched() && !start ? 0 : static_cast<int64_t>(f.peer2),

@@ -1,4 +1,4 @@
-// What a parsed trace can do: be compared and carry further marks. image.cpp takes it to a worker, write_ti.cpp writes it again.
+// Operations on a parsed trace: comparing and adding marks. image.cpp transfers it to a worker, write_ti.cpp writes it as text.
 #include "trace/trace.hpp"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ std::vector<double> Trace::section_compute(uint32_t first, uint32_t last) const 
 
 bool Trace::operator==(const Trace &other) const {
   if (ranks.size() != other.ranks.size() || comms.size() != other.comms.size()) return false;
-  // Where communicators, labels and vectors are kept is not part of what a trace says.
+  // The storage order of communicators, labels and vectors is not part of a trace's content.
   const auto by_id = [](const std::vector<Comm> &list) {
     std::vector<const Comm *> sorted;
     for (const Comm &c : list) sorted.push_back(&c);

@@ -23,14 +23,14 @@ struct Comm {
   enum Kind : uint8_t { Intra, Inter, Cart, Graph } kind = Intra;
   int32_t id = 0;               // as written in the trace; 0 is MPI_COMM_WORLD
   std::vector<int32_t> group;   // rank of the communicator -> rank of the world
-  std::vector<int32_t> remote;  // Inter: the other side. For a member of `remote` the two change places
+  std::vector<int32_t> remote;  // Inter: the other side. For a member of `remote` the two are swapped
   std::vector<int32_t> dims;    // Cart
   std::vector<uint8_t> periods;
   std::vector<std::vector<int32_t>> sources, destinations;  // Cart, Graph: neighbours of each rank, ranks of the communicator or PROC_NULL
   bool operator==(const Comm&) const = default;
 };
 
-// What is wrong with a trace, and where. what() is "file:line: message" (no line: "file: message").
+// An error in a trace, with its place. what() is "file:line: message" (no line: "file: message").
 class TraceError : public std::runtime_error {
  public:
   TraceError(std::string file, size_t line, std::string message);
@@ -39,7 +39,7 @@ class TraceError : public std::runtime_error {
   std::string message;
 };
 
-// A line that was understood but cannot be simulated, or not without a guess.
+// A valid line that cannot be simulated, or only by guessing.
 struct Remark {
   int32_t rank;
   uint32_t line;
@@ -62,7 +62,7 @@ struct Trace {
   int64_t bytes_sent() const;  // payload of the sends of all ranks, point-to-point; persistent ones are not counted
   void write_ti(size_t rank, bool shared, const std::function<void(std::string_view)>& sink) const;  // the same text, a piece at a time
   std::string to_ti(size_t rank, bool shared = false) const;  // the rank's lines, sizes in bytes (type code 6); reading them gives an equal trace
-  // The rank's lines as SMPI's replay reads them. What that leaves out or changes is added to `lost`, the first REMARK_LIMIT.
+  // The rank's lines as SMPI's replay reads them. Omissions and changes are added to `lost`, the first REMARK_LIMIT.
   std::string to_smpi(size_t rank, bool shared, std::vector<Remark>& lost, size_t& lost_total) const;
   std::string where(size_t rank, const Action& a) const;  // "file:line"
   // A copy with marks before the first action at or after a line of a rank (line 0: at the start, past the end: at the end).
@@ -79,7 +79,7 @@ struct Trace {
   // Computation of each rank, flops, in the section that rank 0 runs from line `first` to line `last`. The other ranks' part
   // begins and ends at the same collectives, counted from the start.
   std::vector<double> section_compute(uint32_t first, uint32_t last) const;
-  // The hash of what the trace says, once somebody has asked for it. A copy is about to be changed: it forgets it.
+  // The hash of the trace's content, cached on first use. A copy drops it, because it is about to be changed.
   struct Digest {
     Digest() = default;
     Digest(const Digest&) {}
@@ -94,7 +94,7 @@ struct Trace {
 
   std::string dump(ActionList::File* actions = nullptr) const;  // binary image, for a worker process; with a file the actions go there
   static Trace load(std::string_view image, const std::shared_ptr<ActionList::File>& actions = nullptr);  // TraceError when it is not one
-  // The same through a file that this process family alone writes: whoever opens it reads actions from it as they are needed.
+  // The same through a file that this process family alone writes: a process that opens it reads actions on demand.
   void save(const std::string& path) const;
   static Trace open(const std::string& path);
 };
@@ -108,7 +108,7 @@ struct Source {
   std::string_view text;
   std::string name;  // for messages
   int32_t rank;      // the rank whose file it is; -1: shared by all ranks
-  // In place of `text`: adds the next bytes of the file to a buffer (false: there are no more), and begins again. A file of all
+  // In place of `text`: appends the next bytes of the file to a buffer (false: end of file), and rewinds. A file of all
   // ranks is read twice.
   std::function<bool(std::string&)> next = {};
   std::function<void()> rewind = {};
@@ -117,11 +117,11 @@ struct Source {
 struct ReadOptions {
   int32_t ranks = 0;  // 0: as many as there are files, or the highest rank of a shared file plus one
   enum class Undefined : uint8_t { Refuse, AnySource, ProcNull };
-  Undefined undefined_source = Undefined::Refuse;  // what a receive from -333 is
+  Undefined undefined_source = Undefined::Refuse;  // meaning of a receive from -333
   bool partial = false;                            // accept a rank that begins with init and never reaches finalize
 };
 
-// Throws TraceError for whatever is malformed. Lines that are well formed but not simulated go to Trace::refused.
+// Throws TraceError for malformed input. Lines that are well formed but cannot be simulated go to Trace::refused.
 Trace parse(std::span<const Source> sources, const ReadOptions& options = {});
 
 }  // namespace retrompi

@@ -109,7 +109,7 @@ constexpr Word WORDS[] = {
     {"Win_start", Op::WinStart, Form::WinGroup, WIN},
     {"Win_complete", Op::WinComplete, Form::WinBare, WIN},
     {"Win_wait", Op::WinWait, Form::WinBare, WIN},
-    // Op::Mark has no line of its own: it is a comment, which SMPI skips.
+    // Op::Mark has no line keyword: it is a comment, which SMPI skips.
     {"comm_size", Op::Init, Form::Ignored},
     {"location", Op::Init, Form::Location},
     {"Start", Op::Init, Form::Refused, START},
@@ -142,7 +142,7 @@ constexpr Word WORDS[] = {
     {"Raccumulate", Op::Accumulate, Form::OneSided, RMA, FLAG_NONBLOCKING},
     {"Rget_accumulate", Op::GetAccumulate, Form::OneSided, RMA, FLAG_NONBLOCKING},
     {"IO", Op::Init, Form::Refused, FILE_IO},
-    // What our own recorder writes at a call that the format has no words for (docs/recording.md).
+    // Written by our own recorder for a call that the format cannot express (docs/recording.md).
     {"spawn", Op::Init, Form::Refused, "processes that a program starts or connects to are not simulated"},
     {"partitioned", Op::Init, Form::Refused, "partitioned communication is not simulated"},
     {"persistentCollective", Op::Init, Form::Refused, "persistent collectives are not simulated"},
@@ -177,7 +177,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 }  // namespace
 
-// Levenshtein, case counting for nothing (SSend is Ssend); words here are short.
+// Levenshtein distance, case-insensitive (SSend is Ssend); words here are short.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -205,7 +205,7 @@ const Word* find_word(std::string_view name) {
 namespace {
 
 // The word that to_ti writes, by operation and variant: 0 the blocking call on all targets, 1 with a request or with a target; of
-// CommNew how it is made.
+// CommNew by its kind of creation.
 constexpr size_t VARIANTS = 8;
 
 constexpr std::array<uint8_t, OP_COUNT * VARIANTS> build_names() {

@@ -1,4 +1,4 @@
-// The vocabulary of trace lines: which names there are, what arguments follow, and which we refuse.
+// The vocabulary of trace lines: the names, their arguments, and which are refused.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace retrompi {
 // Lines of one kind have the same arguments.
 enum class Form : uint8_t {
   Bare,           // -
-  Ignored,        // anything; accepted for the sake of old traces
+  Ignored,        // anything; accepted for compatibility with old traces
   Location,       // FILE LINE
   Compute,        // FLOPS
   Sleep,          // SECONDS
@@ -69,7 +69,7 @@ bool is_collective(Op op);  // moves data between all members of a communicator
 bool is_rooted(Op op);
 bool is_vector(Op op);     // a collective with a vector of counts, Action::aux
 bool is_one_sided(Op op);  // Put .. CompareSwap
-bool is_window(Op op);     // any call on a window, its making and freeing apart
+bool is_window(Op op);     // any call on a window except its creation and release
 bool is_receive(Op op);    // Recv, Irecv, RecvInit
 bool is_send(Op op);       // Send .. Irsend, Sendrecv
 bool is_some(Op op);       // Waitall .. Testsome, Startall: calls on several requests
@@ -79,9 +79,9 @@ struct Transfer {
   int64_t bytes;
 };
 std::optional<Transfer> sent_by(const Action& a);
-// "; did you mean 'send'?", or the whole list when nothing is near
+// "; did you mean 'send'?", or the whole list if no name is close
 std::string suggestion(std::string_view word);
-size_t edit_distance(std::string_view a, std::string_view b);  // case counting for nothing
+size_t edit_distance(std::string_view a, std::string_view b);  // case-insensitive
 // A piece of a file for a message: short, printable, in quotes.
 std::string quoted(std::string_view text);
 bool is_text(std::string_view s);  // UTF-8 without control characters

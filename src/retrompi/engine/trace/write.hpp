@@ -1,4 +1,4 @@
-// One line of a trace as it is written.
+// Writing one line of a trace.
 #pragma once
 
 #include <string>

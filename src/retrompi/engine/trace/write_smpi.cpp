@@ -1,4 +1,4 @@
-// A trace in the words that SMPI's replay knows, and what is lost by it. What it knows: SimGrid 3.32 and 4.1, smpi_replay.cpp.
+// Writes a trace in the vocabulary of SMPI's replay, and reports the losses. Reference: SimGrid 3.32 and 4.1, smpi_replay.cpp.
 #include <algorithm>
 #include <unordered_map>
 
@@ -80,7 +80,7 @@ void Smpi::point_to_point(const Action &a) {
   if (a.comm != 0 && x.peer != PROC_NULL) lose(a, MESSAGE_COMM);
   if (starts || a.op == Op::Irecv) {
     post(plain, a.request);
-  } else if (x.peer != PROC_NULL) {  // a call with MPI_PROC_NULL does nothing, and SMPI's replay trips over it
+  } else if (x.peer != PROC_NULL) {  // a call with MPI_PROC_NULL does nothing, and SMPI's replay fails on it
     put(plain);
   }
 }
@@ -130,7 +130,7 @@ void Smpi::collective(const Action &a) {
 
 void Smpi::wait(int32_t req) {
   const auto found = open_.find(req);
-  if (found == open_.end()) return;  // of what was left out, or to MPI_PROC_NULL
+  if (found == open_.end()) return;  // of an omitted call, or to MPI_PROC_NULL
   put(found->second);
   open_.erase(found);
 }
@@ -185,7 +185,7 @@ void Smpi::several(const Action &a) {
   if (a.op == Op::Waitall) {
     const auto open = static_cast<size_t>(std::count_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(named),
                                                         [&](int64_t r) { return open_.contains(static_cast<int32_t>(r)); }));
-    if (open == open_.size() && !unnamed_ && open > 0) {  // SMPI's waitall is for everything that is open
+    if (open == open_.size() && !unnamed_ && open > 0) {  // SMPI's waitall waits for all open requests
       Action plain = a;
       plain.get<action::SeveralRequests>() = {.count = static_cast<int64_t>(open)};
       open_.clear();

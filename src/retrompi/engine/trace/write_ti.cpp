@@ -1,4 +1,4 @@
-// Writing a trace again, in the words of the reader. A trace without the extension is written as SMPI's replay reads it.
+// Writes a trace in the reader's format. A trace without the extension is written as SMPI's replay reads it.
 #include <algorithm>
 #include <charconv>
 

@@ -1,7 +1,7 @@
-"""The kinds of experiment that a paper's study is made of: one module a kind, named in ``papers/KEY.toml``.
+"""The kinds of experiment in a paper's study: one module for each kind, named in ``papers/KEY.toml``.
 
-A module defines ``jobs(plan, store, fresh) -> list[Job]``. A job is one piece of work that finds its runs in the store or
-simulates them, and returns where its result belongs.
+A module defines ``jobs(plan, store, fresh) -> list[Job]``. A job is a unit of work that finds its runs in the store or
+simulates them, and returns its result with the destination.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["Done", "Job", "jobs", "merge", "names"]
 
 @dataclass(frozen=True)
 class Done:
-    """What a job gave: ``result`` belongs to ``where`` ("points", "anatomy", or a dotted path in the facts).
+    """The result of a job, to be put at ``where`` ("points", "anatomy", or a dotted path in the facts).
 
-    ``run_ids`` are the runs it rests on, ``simulated`` how many of them were made now.
+    ``run_ids`` are the runs it is based on, ``simulated`` how many of them were simulated now.
     """
 
     where: str
@@ -36,7 +36,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Job:
-    """One piece of work; jobs with a larger ``weight`` (about seconds of work) are begun first."""
+    """A unit of work; jobs with a larger ``weight`` (approximate seconds of work) are started first."""
 
     label: str
     work: Callable[[], Done]
@@ -44,7 +44,7 @@ class Job:
 
 
 def names() -> list[str]:
-    """Every kind of experiment there is."""
+    """Every available kind of experiment."""
     return sorted(m.name for m in pkgutil.iter_modules(__path__))
 
 
@@ -58,7 +58,7 @@ def jobs(kind: str, plan: Paper, store: Store, fresh: bool) -> list[Job]:
 
 
 def merge(facts: dict[str, Any], path: str, value: Any) -> None:
-    """Puts ``value`` at a dotted path of ``facts``; a mapping joins what is already there."""
+    """Puts ``value`` at a dotted path of ``facts``; a mapping is merged with an existing one."""
     *heads, last = path.split(".")
     here = facts
     for head in heads:

@@ -1,4 +1,4 @@
-"""What a calibration of Cray MPT measures: the point-to-point rates of Tables 1 and 4, all libraries on both machines."""
+"""The measurements for calibrating Cray MPT: the point-to-point rates of Tables 1 and 4, all libraries on both machines."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from retrompi.studies.scenario import Scenario
 
 FITTED = "hw-*-point-*"
-"""Scenarios of the tables that a fit may see."""
+"""Scenarios of the tables that a fit may use."""
 
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
-    """None of its own: the study runs the scenarios."""
+    """No jobs: the study runs the scenarios."""
     return []
 
 

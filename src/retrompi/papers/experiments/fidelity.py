@@ -1,4 +1,4 @@
-"""The fidelity ladder of a study's models: how far their rungs lie apart, as facts ``fidelity.MODEL.PLATFORM MODE``."""
+"""The fidelity ladder of a study's models: the spread of their rungs, as facts ``fidelity.MODEL.PLATFORM MODE``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPETITIONS = 20
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of rows of `retrompi.store.rungs.spread`: how far curve and loggp are off the mechanism at most (a share), the spreads, the rows."""
+    """Summary of rows of `retrompi.store.rungs.spread`: maximum relative error of curve and loggp, the spreads, and the rows."""
 
     def distance(rung: str) -> float:
         return max(abs(float(r[f"{rung}_us"]) / float(r["mechanism_us"]) - 1) for r in rows)

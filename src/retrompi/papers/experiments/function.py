@@ -1,4 +1,4 @@
-"""Start-up, administration and function beside the suite: killed processes, exhausted memory, mixed clusters."""
+"""Start-up, administration and functional tests outside the suite: killed processes, exhausted memory, mixed clusters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
 
 POOL_STEP = 256 << 10
-"""Pools are tried in steps of p4's largest class that is used (E-P4-03), bytes."""
+"""Step of the pool sizes tried, bytes: the largest class used by p4 (E-P4-03)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Study:
     fresh: bool
 
     def kept(self, what: str, where: str, model: str, platform: str, given: Mapping[str, Any], work: Callable[[], dict[str, Any]]) -> Done:
-        """The facts that ``work`` gives, stored under everything that decides them: ``given``, and the archive or models it names."""
+        """The facts returned by ``work``, stored under everything that determines them: ``given``, and the archive or models it names."""
         options = dict(given)
         if "archive" in options:
             options["archive"] = suite.archive_hash(options["archive"])
@@ -45,12 +45,12 @@ class _Study:
     # ---- a process dies
 
     def killed(self, k: Mapping[str, Any]) -> Done:
-        """A PingPong during which somebody ends a process: how the job ends, and whether the runtime told its owner."""
+        """A PingPong during which a process is killed: the job's outcome, and whether the runtime reports it to the user."""
 
         def work() -> dict[str, Any]:
             program = pingpong([int(units.parse(k["size"], "B"))], int(k["reps"]))
             r = simulate.run(Question(k["model"], self.plan.platform, program, beside=Beside(kills=[k["kill"]])))
-            # The owner of the time sees what the library prints when it gives up; a hang prints nothing.
+            # The user sees what the library prints when it aborts; a hang prints nothing.
             return {"killed": k["kill"], "outcome": r.outcome, "detail": r.detail, "waits": r.waits, "seconds": r.time_s,
                     "messages_to_owner": int(r.outcome == "aborted")}  # fmt: skip
 
@@ -61,7 +61,8 @@ class _Study:
     def pool(self, o: Mapping[str, Any]) -> Done:
         """The smallest pool with which the suite, and the stress trace, complete in shared mode.
 
-        The stress trace's block is fitted: of ``blocks`` the one whose need is nearest to the middle of the calibrate row ``fitted_to``.
+        The stress trace's block is fitted: the one of ``blocks`` whose required pool is nearest to the middle of
+        the calibrate row ``fitted_to``.
         """
         room, archive = o["platform"], o["archive"]
 
@@ -84,11 +85,11 @@ class _Study:
         return {r: suite.outcome_of("wmpi", room, "shared", t, sets)[0] == "completed" for r, t in runs.items()}
 
     def _needed(self, room: str, runs: Mapping[str, Trace], default: Mapping[str, bool]) -> int:
-        """Bytes; the default pool where everything completes with it."""
+        """The smallest sufficient pool, bytes; the default pool if everything completes with it."""
         from retrompi.spec.model import model_values
 
         pool = int(model_values(_model("wmpi"))["pool"])
-        # Those that fail with the default decide first; the others are asked once, at the end.
+        # Runs that fail with the default pool are searched first; the others are checked once, at the end.
         hard = {r: t for r, t in runs.items() if not default[r]}
         while hard or not all(default[r] for r in runs):
             pool += POOL_STEP
@@ -102,7 +103,7 @@ class _Study:
         return pool
 
     def buffers(self, o: Mapping[str, Any]) -> Done:
-        """A receiver that is late for more and more: the volume at which each runtime gives up."""
+        """A receiver that is late for a growing number of messages: the volume at which each runtime fails."""
 
         def work() -> dict[str, Any]:
             size = int(units.parse(o["message"], "B"))
@@ -123,7 +124,7 @@ class _Study:
     # ---- clusters of several systems, and administration
 
     def joins(self, model: str, o: Mapping[str, Any]) -> Done:
-        """A short PingPong on each mixed cluster: whether the runtime runs there at all, and what it costs."""
+        """A short PingPong on each mixed cluster: whether the runtime runs there, and its cost."""
 
         def work() -> dict[str, Any]:
             size = int(units.parse(o["size"], "B"))
@@ -137,7 +138,7 @@ class _Study:
         return self.kept("joins", f"joins.{model}", model, self.plan.platform, {**o, "hashes": hashes}, work)
 
     def administration(self, model: str, o: Mapping[str, Any]) -> Done:
-        """Starting a job on every machine of the cluster, and one on a single machine: what a person does, how often it fails."""
+        """Starting a job on every machine of the cluster and on a single machine: manual steps and failure rate."""
         starts = int(o["starts"])
         asked = Question(model, o["platform"], Starts(int(o["machines"]), starts))
 

@@ -1,4 +1,4 @@
-"""How far a partly serial program scales on a shared-memory machine: its efficiency over the number of processors."""
+"""Scaling of a partly serial program on a shared-memory machine: its efficiency over the number of processors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
 
 ENOUGH = 0.5
-"""A processor more is of use while all of them together are at least half used: the usual half-performance point."""
+"""Minimum efficiency at which another processor is useful: the usual half-performance point."""
 STEPS = 12
 """Bisections for the parallel fraction: to a 4000th."""
 
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
-    """Options: ``model``, ``platform``, ``flops``, ``fraction_of`` and ``processors_of``: claims whose number sets the one while the other
-    is found. Facts ``multitask``: limit (processors), fraction (%), efficiency by number of processors."""
+    """Options: ``model``, ``platform``, ``flops``, ``fraction_of`` and ``processors_of``: claims, the
+    number of each being the input from which the other quantity is computed. Facts
+    ``multitask``: limit (processors), fraction (%), efficiency by number of processors."""
     o = plan.options("multitask")
     model, platform, flops = o["model"], o["platform"], float(o["flops"])
     fraction = float(find(o["fraction_of"]).low or 0) / 100

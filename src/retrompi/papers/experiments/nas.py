@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
-# Seconds that replaying a trace takes on the machine where this was measured, about: the longest are begun first.
+# Approximate replay time of a trace in seconds on the development machine; the longest are started first.
 WEIGHT = {"LUA": {4: 3.0, 8: 6.0, 16: 16.0}, "LUB": {4: 4.0, 8: 10.0, 16: 26.0}}
 
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
-    """Options: ``platform``, and ``systems``: L and W -> a model. One job a trace, so that it is parsed once for all systems.
+    """Options: ``platform``, and ``systems``: L and W -> a model. One job for each trace, so that it is parsed once for all systems.
 
     The facts are ``nas.PROGRAM.CELL``: ``timed_s``, ``speedup`` against one process (where that is published), ``replay_s``;
     ``nas.ratio.PROGRAM``: the one-process time under Windows over that under Linux.

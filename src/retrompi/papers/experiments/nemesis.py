@@ -45,7 +45,7 @@ def _zero_byte(store: Store, o: Mapping[str, Any], fresh: bool) -> Done:
 
 
 def _compared(store: Store, name: str, o: Mapping[str, Any], by_label: Mapping[tuple[str, str], Mapping[str, Any]], fresh: bool) -> Done:
-    """How much less time ``better`` takes than ``worse`` from its own threshold on, and the large messages' rate of both."""
+    """The time saved by ``better`` over ``worse`` from its own threshold on, and the large-message rate of both."""
     done = [_curve(store, by_label[o[k], o["mode"]], fresh) for k in ("worse", "better")]
     found = curves(row for d in done for row in d.result)
     worse, better = (found[o[k], o["mode"]] for k in ("worse", "better"))
@@ -59,7 +59,7 @@ def _compared(store: Store, name: str, o: Mapping[str, Any], by_label: Mapping[t
 
 
 def _threads(store: Store, name: str, o: Mapping[str, Any], placement: str, fresh: bool) -> Done:
-    """What thread support adds to the latency of one thread: seconds and percent."""
+    """The latency added by thread support with one thread: seconds and percent."""
     plain = _zero(store, o["model"], o["platform"], placement, (), fresh)
     lock = [f"lock_kind={o['lock']}"] if "lock" in o else []
     safe = _zero(store, o["model"], o["platform"], placement, ["thread_level=multiple", *lock], fresh)
@@ -108,7 +108,7 @@ PLACEMENT = "shared-cache"
 
 
 def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """What a calibration sees of a model with overrides: the zero-byte latency of two ranks that share a cache."""
+    """Measurements for the calibration of a model with overrides: the zero-byte latency of two ranks that share a cache."""
     result = simulate.run(Question(model, platform, Benchmark("osu_latency", {"sizes": [0]}), PLACEMENT, sets))
     simulate.require_completed(result, f"OSU latency of {model} on {platform}")
     (row,) = simulate.rows_from_marks(result, 2)

@@ -28,7 +28,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         tag = {"model": model, "platform": plan.platform, "mode": mode}
         return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
 
-    # Runs between machines have the most events: begun first, they do not keep everybody waiting at the end.
+    # Runs between machines have the most events and are started first, to balance the load.
     return [
         Job(f"{model} {mode}", partial(curve, model, mode), 1.0 if mode == "shared" else 3.0)
         for mode in reversed(plan.modes)
@@ -40,12 +40,12 @@ STARTUP_SEEDS = 2000
 
 
 def _repetitions(size: int) -> int:
-    """As published at 0 B, where the first use of a connection counts; else enough for the steady state."""
+    """The published number at 0 B, where the first use of a connection matters; otherwise enough for the steady state."""
     return 1000 if size == 0 else 40 if size <= 1024 else 4
 
 
 def _judged_modes(model: str) -> list[str]:
-    """The modes that the checks of a model look at; the others need not be simulated for a fit."""
+    """The modes used in the checks of a model; the others need not be simulated for a fit."""
     cls = registry.model(model)
     base = cls.name.partition(":")[0]
     theirs = [c for entries in checks().values() for c in entries if base in c.get("models", ())]
@@ -55,7 +55,7 @@ def _judged_modes(model: str) -> list[str]:
 
 
 def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """What a calibration sees of a model with overrides: points of both modes with few repetitions, and facts of its start-up."""
+    """Measurements for the calibration of a model with overrides: points of both modes with few repetitions, and facts of its start-up."""
     base = registry.model(model).name.partition(":")[0]
     points = []
     for mode in _judged_modes(model) or MODES:

@@ -1,4 +1,4 @@
-"""Scenarios of a study: every scenario whose name fits a pattern, as facts ``scenarios.NAME`` and as points."""
+"""Scenarios of a study: every scenario whose name matches a pattern, as facts ``scenarios.NAME`` and as points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting a job many times: how often it fails, and what a person has to do for it."""
+"""Starting a job many times: its failure rate and the manual steps required."""
 
 from __future__ import annotations
 

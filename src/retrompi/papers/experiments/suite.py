@@ -1,7 +1,7 @@
-"""The recorded functional suite: which of its programs complete on a runtime, and how the others end.
+"""The recorded functional suite: which of its programs complete on a runtime, and the outcomes of the others.
 
-A trace tells what a program communicates, not whether it checks the data, so a run passes when it completes, and a program
-when all its recorded runs (numbers of ranks) do. No program is known by name here: only what the runtime does decides.
+A trace records what a program communicates, not whether it checks the data, so a run passes when it completes, and a program
+when all its recorded runs (numbers of ranks) do. No program is treated by name: only the runtime's behaviour decides.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
 
 LOST = "the size is lost"
-"""How a reader's reason begins when the recording, not the program, lacks something."""
+"""Prefix of a reader's error that is caused by an incomplete recording rather than by the program."""
 
 _reading = threading.Lock()
 
 
 def runs_of(archive: str) -> Mapping[str, Trace]:
     """``ibm-CATEGORY-PROGRAM-RANKS`` -> its trace, for every folder of an archive of reference/traces, in order of names."""
-    with _reading:  # two jobs begin at once; one reads, the other finds it read
+    with _reading:  # of two concurrent jobs, one reads and the other uses the cached result
         return _runs_of(archive)
 
 
@@ -56,9 +56,9 @@ def program_of(run: str) -> str:
 
 def outcome_of(model: str, platform: str, mode: str, trace: Trace, sets: Sequence[str]) -> tuple[str, str]:
     """(outcome, detail) of one run; beside the engine's outcomes ``lost`` (a recording that lacks something), ``missing``
-    (a call that is not implemented) and ``died`` (the simulation took its worker process down).
+    (a call that is not implemented) and ``died`` (the simulation crashed its worker process).
 
-    ``sets`` are meant for those programs of a suite that use them: one of a single rank has no path."""
+    ``sets`` apply only to the programs of a suite that use them: a single rank has no message path."""
     from retrompi.sim import simulate
 
     refused = trace.unsupported()
@@ -75,9 +75,9 @@ def outcome_of(model: str, platform: str, mode: str, trace: Trace, sets: Sequenc
 
 
 def summary(outcomes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """The facts of a suite's outcomes (run -> outcome, detail): counts of programs and of runs, and what failed how.
+    """The facts of a suite's outcomes (run -> outcome, detail): counts of programs and of runs, and the failures with their outcomes.
 
-    ``programs`` are those with a run that could be judged; ``failed`` of them have one that did not complete.
+    ``programs`` counts those with a run that could be judged; ``failed`` those with one that did not complete.
     """
     judged = {run: o for run, o in outcomes.items() if o[0] != "lost"}
     programs = sorted({program_of(run) for run in judged})
@@ -104,7 +104,7 @@ def summary(outcomes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
 
 
 def _causes(model: str, platform: str, mode: str, failed: Mapping[str, Trace], relieved: Sequence[str]) -> dict[str, Any]:
-    """How many failures are of memory: those of ``failed`` runs that go away with the overrides ``relieved``, which give more of it."""
+    """Number of failures caused by memory: ``failed`` runs that complete with the overrides ``relieved``, which provide more of it."""
     helped = sum(outcome_of(model, platform, mode, trace, relieved)[0] == "completed" for trace in failed.values())
     return {"memory_related": helped, "other_causes": len(failed) - helped}
 
