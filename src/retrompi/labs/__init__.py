@@ -1,10 +1,10 @@
 """Teaching labs: a text with tasks, individual parameters for every student, predictions first, checks that do not reveal the answer.
 
-lab.py       definition of a lab: lab.toml, text.md and reference.py of a folder in labs/
-student.py   a student's seed and parameters, the folder made by `lab start`, sealed predictions and used hints
-bench.py     simulations for reference.py: curves and anatomies, kept in the store
-answers.py   the student's answers: answers.toml, values with units
-grade.py     grading, and diagnosis of wrong values
-report.py    the report page of a submission
-collect.py   a class's submissions: grade table and similarities
+    lab.py       definition of a lab: lab.toml, text.md and reference.py of a folder in labs/
+    student.py   a student's seed and parameters, the folder made by `lab start`, sealed predictions and used hints
+    bench.py     simulations for reference.py: curves and anatomies, kept in the store
+    answers.py   the student's answers: answers.toml, values with units
+    grade.py     grading, and diagnosis of wrong values
+    report.py    the report page of a submission
+    collect.py   a class's submissions: grade table and similarities
 """

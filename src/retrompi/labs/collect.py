@@ -31,7 +31,7 @@ SECONDS = 300.0
 class Graded:
     """A submission's outcome: the grading in the form of `grade.Grading.row` and the data to compare; or why it is ``broken``.
 
-For a broken one, ``student`` and ``lab`` are taken from its ``.lab.toml``, if readable.
+    For a broken one, ``student`` and ``lab`` are taken from its ``.lab.toml``, if readable.
     """
 
     source: str

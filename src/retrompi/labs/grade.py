@@ -118,7 +118,7 @@ def seal(lab: Lab, state: State, given: Mapping[str, Given]) -> State:
 
 
 def computed(lab: Lab, p: Parameters, bench: Bench) -> dict[str, Any]:
-    """Task id -> the correct answer, by simulation; an error of the lab if one is missing."""
+    """Task id -> the correct answer, by simulation; InputError (reference.py) if one is missing."""
     found: dict[str, Any] = bench.once(("expected", lab.name, tuple(sorted(p.texts.items()))), lambda: lab.reference.expected(p, bench))
     missing = [t.id for t in lab.tasks if t.kind in ("number", "choice", "order") and t.id not in found]
     if missing:

@@ -1,10 +1,10 @@
 """Definition of a lab: ``labs/NN-name/`` with lab.toml (goals, parameters, tasks), text.md and reference.py.
 
-version = 1                                    # a new version draws different parameters
+    version = 1                                    # a new version draws different parameters
     title = "..."
     summary = "one line"
     minutes = 75
-needs = ["smpicc or mpicc"]                    # additional tools; usually none
+    needs = ["smpicc or mpicc"]                    # additional tools; usually none
 
     [[goal]]
     text = "The student can ..."
@@ -16,23 +16,23 @@ needs = ["smpicc or mpicc"]                    # additional tools; usually none
     name = "library"
     unit = "s"                                     # a base unit of `retrompi.base.units`, "" for a word
     choices = ["40 us", "50 us"]                   # or low, high and step; or words
-about = "description"
+    about = "description"
 
     [[task]]
     id = "latency"
     kind = "number"                                # prediction, number, choice, order, text, file
     question = "... {library} ..."
     unit = "s"                                     # of a number or of a predicted number
-tolerance = 0.03                               # relative; or absolute = "2 us"
+    tolerance = 0.03                               # relative; or absolute = "2 us"
     points = 2
     after = ["p-latency"]                          # predictions that must be sealed first
     hints = ["...", "..."]
     choices = ["a", "b"]                           # of a choice, an order or a predicted choice
-words = 20                                     # minimum number of words of a text
-of = "latency"                                 # of a prediction: the task that it is compared with
+    words = 20                                     # minimum number of words of a text
+    of = "latency"                                 # of a prediction: the task that it is compared with
     file = "program.c"                             # of a file
     [[task.mistake]]
-name = "round-trip"                            # reference.mistakes() computes the value that results
+    name = "round-trip"                            # reference.mistakes() computes the value that results
     says = "That is ..., not ..."                  # without the answer
 """
 
@@ -240,7 +240,10 @@ def labs() -> list[Lab]:
 
 
 def lab(name: str) -> Lab:
-    """A lab by its number (``1``, ``01``) or its folder's name; never by a path: labs are code, and a submission may give the name."""
+    """A lab by its number (``1``, ``01``) or its folder's name; never by a path: labs are code, and a submission may give the name.
+
+    Raises UsageError for an unknown lab.
+    """
     folders = _folders()
     if name.isdecimal() and name.isascii():
         found = [f for n, f in folders.items() if int(n[:2]) == int(name[:9])]

@@ -23,7 +23,8 @@ __all__ = ["solve", "spoil", "start", "told"]
 def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
     """Make the folder of a student's lab (default: a new one here) with text, blank sheet and files; returns it.
 
-    Raises UsageError when a lab was already started there or the folder has other contents.
+    Raises UsageError when a lab was already started there or the folder has other contents,
+    InputError when it cannot be created.
     """
     place = folder if folder is not None else Path(folder_name(lab, student))
     if (place / STATE).exists():

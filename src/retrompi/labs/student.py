@@ -244,7 +244,7 @@ def _whole(value: Any) -> int:
 
 
 def write_state(folder: Path, state: State) -> State:
-    """Write ``.lab.toml`` with its seal, atomically; returns the state as written."""
+    """Write ``.lab.toml`` with its seal, atomically; returns the state as written. InputError if it cannot be written."""
     sealed = replace(state, seal=state.computed_seal())
     lines = ["# Kept by 'retrompi lab'; a change by hand is seen and reported."]
     lines += [f"{k} = {toml_text.value(getattr(sealed, k))}" for k in ("student", "lab", "version", "seed", "token", "checks", "seal")]

@@ -1,8 +1,8 @@
 """The published statements: rows of ``validate/reference/claims.csv``, and the only access to them for a fit.
 
-A row's ``use`` says who may see it: ``calibrate`` a fit, ``validate`` only the judge, ``context`` nobody needs to,
-``exclude`` stays visible but never judges. `for_fit` is the only function a calibration may call; it hands out
-``calibrate`` rows and nothing else (``tests/test_claims.py`` proves it).
+A row's ``use`` defines its purpose: ``calibrate`` rows are available to a fit, ``validate`` rows only to the judging, ``context`` rows
+are information, ``exclude`` rows are shown but not judged. `for_fit` is the only function a calibration may call; it returns
+``calibrate`` rows only (``tests/test_claims.py`` proves it).
 """
 
 from __future__ import annotations

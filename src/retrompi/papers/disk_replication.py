@@ -59,11 +59,11 @@ class Copy:
 
 
 def levels(machines: int, fan_out: int) -> int:
-    """Levels of receivers below the master in a tree with this fan-out; 1 is a chain."""
+    """Levels of receivers below the master in a tree with this fan-out; 1 is a chain. UsageError if either is below 1."""
     if machines < 1:
         raise UsageError("a replication needs a machine to copy to")
     if fan_out < 1:
-        raise UsageError(f"a fan-out of {fan_out} reaches nobody", code="out-of-range")
+        raise UsageError(f"the fan-out must be at least 1, not {fan_out}", code="out-of-range")
     if fan_out == 1:
         return machines
     reached, depth, width = 0, 0, 1
@@ -100,7 +100,7 @@ def simulate_chain(copy: Copy, machines: int, fan_out: int = 1) -> float:
         low, high = max(0, d - depth), min(n - 1, d - 1)  # levels d - c of 1..depth
         here = slice(low, high + 1)
         before = done[(d - 1) % rows]
-    # The sender has the chunk: the level above (same chunk, one diagonal earlier), or the master's disk.
+        # The sender has the chunk: the level above (same chunk, one diagonal earlier), or the master's disk.
         start = before[here].copy()
         if high == d - 1:
             # The master sends pieces as they are read: a chunk may start when its reading does.

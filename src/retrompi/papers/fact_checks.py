@@ -89,9 +89,9 @@ def _faster(claim: Claim, check: Check, data: Data) -> Finding:
 
 
 def _failures(claim: Claim, check: Check, data: Data) -> Finding:
-    """Programs that fail, ``path``, of ``programs`` (MODEL is replaced by each of ``models``), against a published count of about 87.
+    """Programs that fail, ``path``, of ``programs`` (MODEL is replaced by each of ``models``), against a published count such as 87.
 
-A count of passed programs is converted to one of failed programs; ``scaled``: scaled to the number of available programs.
+    A count of passed programs is converted to one of failed programs; ``scaled``: scaled to the number of available programs.
     """
     total = re.search(r"(\d+) of (\d+)", claim.value)
     if total is None or claim.low is None or claim.high is None:

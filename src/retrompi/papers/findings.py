@@ -117,14 +117,17 @@ def unit_of(claim: Claim, check: Check) -> str:
 
 
 def scaled(value: float, unit: str) -> float:
-    """A value in base units converted to the published unit."""
+    """A value in base units converted to the published unit; ValueError for an unknown unit."""
     if unit not in _PER_BASE:
         raise ValueError(f"no conversion to the published unit '{unit}'")
     return value * _PER_BASE[unit]
 
 
 def in_range(values: Mapping[str, float], claim: Claim, unit: str, note: str = "") -> Finding:
-    """All of ``values`` (name -> number in ``unit``) in low..high; the one furthest out is the observed one."""
+    """All of ``values`` (name -> number in ``unit``) in low..high; the one furthest out is the observed one.
+
+    Raises ValueError for a claim without low..high.
+    """
     if claim.low is None or claim.high is None:
         raise ValueError(f"{claim.id}: no low..high to judge a number by")
     low, high = claim.low, claim.high

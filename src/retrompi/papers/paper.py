@@ -78,7 +78,7 @@ def _size(text: str) -> int:
 
 @cache
 def all_papers() -> Mapping[str, Paper]:
-    """Key of a study -> its definition, in the order of the reference."""
+    """Key of a study -> its definition, in the order of the reference; InputError for an invalid file."""
     folder = validate_dir() / "papers"
     out: dict[str, Paper] = {}
     for path in sorted(folder.glob("*.toml"), key=lambda p: papers().index(p.stem)):

@@ -106,7 +106,7 @@ def run_papers(
 ) -> list[Reproduction]:
     """Replay studies, all their jobs in one pool of ``workers``: stored runs are used, the others simulated (all, if ``fresh``).
 
-The verdicts are stored unless ``keep`` is False, as when a page is only redrawn, or ``fidelity`` is below mechanism. Raises
+    The verdicts are stored unless ``keep`` is False, as when a page is only redrawn, or ``fidelity`` is below mechanism. Raises
     UsageError for an unknown paper, and the error of a failing simulation; runs simulated before an error or an interrupt
     stay stored.
     """

@@ -46,7 +46,7 @@ def facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
 def expected(machine: kernels.Machine) -> dict[str, dict[str, float]]:
     """KERNEL.min/max and ``total`` computed without the engine, with the mean effect of the clock.
 
-Of many measurements of similar duration, the clock shortens the best and lengthens the worst by half a tick on average.
+    Of many measurements of similar duration, the clock shortens the best and lengthens the worst by half a tick on average.
     (The engine's runs include the clock itself.)
     """
     out = {}
@@ -90,7 +90,10 @@ def _visible(platform: Platform, host: str) -> list[tuple[Claim, str]]:
 
 
 def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
-    """Fits the `FREE` numbers of a host to its calibration claims: residuals are logarithms, a factor SAME is 1. No file is written."""
+    """Fits the `FREE` numbers of a host to its calibration claims: residuals are logarithms, a factor SAME is 1. No file is written.
+
+    Raises UsageError when no claim is marked for calibration of this host.
+    """
     import numpy as np
     from scipy.optimize import least_squares
 

@@ -38,7 +38,7 @@ def _said(*parts: str) -> str:
 
 @cache
 def rows() -> Mapping[str, Citation]:
-    """Every row of both tables by its id."""
+    """Every row of both tables by its id; InputError if a table cannot be read."""
     out = {}
     for c in load():
         unit = "" if c.unit in ("", "-", "qual") else f" {c.unit}"

@@ -91,7 +91,7 @@ def _url(text: str) -> URL:
 def _writable(path: Path) -> bool:
     """Whether the file, or the nearest existing parent folder, is writable.
 
-Mode bits are respected even for root, who could write anyway: a read-only mode is intentional.
+    Mode bits are respected even for root, who could write anyway: a read-only mode is intentional.
     """
     place = path
     while not place.exists():

@@ -26,7 +26,7 @@ _ONE_AT_A_TIME = threading.Lock()
 def code_version() -> str:
     """``<version>+<8 hex digits>`` over the code that can change a result: the engine, and every module that a simulation imports.
 
-The digits distinguish states of a checkout, where the code changes under the same version.
+    The digits distinguish states of a checkout, where the code changes under the same version.
     """
     with _ONE_AT_A_TIME:
         return _code_version()

@@ -55,12 +55,12 @@ def answer(
 ) -> Found:
     """The run that answers a question: looked up in the store, or simulated now and stored.
 
-Rows: for a benchmark its curve (size_B, time_us, bandwidth_MBps, repetitions), for Rinf1 the rates of its loops, for a message its
+    Rows: for a benchmark its curve (size_B, time_us, bandwidth_MBps, repetitions), for Rinf1 the rates of its loops, for a message its
     stages (stage, process, seconds, ps, which sum to the total), for a start-up its steps, for a trace its ranks; everything else is in
     the run's row and its ``facts``. ``fresh`` simulates even if an identical run is stored, as does the request of a timeline.
 
     Raises `simulate.SimulationEnded` when a benchmark or a message does not complete, for a benchmark after storing its outcome; a trace
-    that does not complete is a valid result.
+    that does not complete is a valid result. UsageError for a workload that is not simulated by itself.
     """
     asked = Resolved.of(question)
     workload = asked.question.workload

@@ -42,7 +42,7 @@ def about(definition: Mapping[str, Any], runs: Mapping[int, Row], curves: Mappin
         code_versions=tuple(dict.fromkeys(str(r["code_version"]) for r in found)),
         simgrid=tuple(dict.fromkeys(str(r["simgrid_version"]) for r in found)),
         models=_seen(found, "model", "model_hash"),
-# A platform's hash includes overrides, which the definition shows already, so only the names count here.
+        # A platform's hash includes overrides, which the definition shows already, so only the names count here.
         platforms=_seen(found, "platform", "platform_hash"),
         fidelities=tuple(dict.fromkeys(str(r["fidelity"]) for r in found)),
         sources=tuple(sources(_varied(definition), found)),

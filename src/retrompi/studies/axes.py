@@ -3,8 +3,8 @@
     a,b,c            a list; "a,b" in quotes is one value
     A..B:xF          from A to B, each F times the one before
     A..B:+S          from A to B in steps of S
-A..B             consecutive integers; in a Latin hypercube, the continuous range
-A..B:log         in a Latin hypercube: the continuous range, uniform in the logarithm
+    A..B             consecutive integers; in a Latin hypercube, the continuous range
+    A..B:log         in a Latin hypercube: the continuous range, uniform in the logarithm
 
 Ranges are counted exactly and never expanded, so that a study of 10^9 points is rejected at once.
 """
@@ -126,7 +126,10 @@ class Axis:
 
 
 def split(text: str) -> list[tuple[str, bool]]:
-    """The items of a list separated by commas, and whether each was in double quotes (then it is one literal value)."""
+    """The items of a list separated by commas, and whether each was in double quotes (then it is one literal value).
+
+    Raises UsageError for an unclosed quote.
+    """
     items, item, quoted, inside = [], "", False, False
     for letter in text:
         if letter == '"':

@@ -1,8 +1,8 @@
 """Break-even search: every value of one key at which A overtakes B, bracketed by two simulated points.
 
     found = break_even(evaluate, scale, low, high)
-found.crossings        # each an interval, with the side that is ahead below and above it
-found.ends             # the two ends of the range: which side is ahead there, and by how much
+    found.crossings        # each an interval, with the side that is ahead below and above it
+    found.ends             # the two ends of the range: which side is ahead there, and by how much
 
 The states of a point are ``a`` or ``b`` (which side is ahead), ``tie``, ``only a``, ``only b`` (the other did not complete) and
 ``neither``. Every change of state is searched for.

@@ -266,7 +266,7 @@ def whole(key: str, model: str) -> bool:
 class Room:
     """The models and platforms of a study's points; platforms have up to ``hosts`` hosts (0: unchanged).
 
-``check`` rejects values that no point could have. ``changed``: some platform parameter is set or varies.
+    ``check`` rejects values that no point could have. ``changed``: some platform parameter is set or varies.
     """
 
     scenario: Scenario
@@ -374,7 +374,7 @@ class Job:
 class Done:
     """The result of a job: its runs as they are to be stored, the point's own run last; plain data.
 
-``outcome`` is that of the run or ``error``, with the ``reason``. ``wall_s`` is the job's wall time in seconds.
+    ``outcome`` is that of the run or ``error``, with the ``reason``. ``wall_s`` is the job's wall time in seconds.
     """
 
     outcome: str

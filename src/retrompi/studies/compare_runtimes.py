@@ -52,7 +52,7 @@ class Row:
 def program(text: str, arguments: Sequence[str], model: str, platform: str | None, mode: str | None, np: int | None) -> Scenario:
     """The program ``text`` as a scenario: a scenario's name or file, a generator with ``KEY=VALUE`` arguments, or a trace.
 
-``platform`` and ``mode`` None: the scenario's own; for a generator or trace, the platform that ``model`` is calibrated on, with one
+    ``platform`` and ``mode`` None: the scenario's own; for a generator or trace, the platform that ``model`` is calibrated on, with one
     host for each rank. Raises UsageError if ``text`` is none of these.
     """
     from retrompi.traces import generate
@@ -122,7 +122,7 @@ def rows(
 ) -> list[Row]:
     """The result of each candidate, fastest first, then those that did not complete.
 
-Raises UsageError for an unknown name, or a metric that the program cannot have; a runtime that cannot run the program gives a row
+    Raises UsageError for an unknown name, or a metric that the program cannot have; a runtime that cannot run the program gives a row
     with the reason.
     """
     for name in candidates.models:

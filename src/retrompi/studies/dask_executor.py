@@ -280,7 +280,7 @@ class _Flow:
             return True  # the workers present are all rejected
         while self._again:
             self._send(self._again.popleft())
-# One at a time: jobs queued beside one that crashes its worker are lost with it, and must not be blamed repeatedly.
+        # One at a time: jobs queued beside one that crashes its worker are lost with it, and must not be blamed repeatedly.
         if self._suspects and not any(task.losses for _, task, _ in self._under_way.values()):
             self._send(self._suspects.popleft())
         while len(self._under_way) < max(AHEAD * sum(self._threads.values()), 1):

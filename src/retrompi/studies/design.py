@@ -140,7 +140,10 @@ def check_name(name: str) -> str:
 
 
 def from_definition(data: Mapping[str, Any], file: Path | None = None, text: str = "") -> Study:
-    """The study described by the tables ``data``, read from a file or returned by `Study.definition`."""
+    """The study described by the tables ``data``, read from a file or returned by `Study.definition`.
+
+    Raises InputError with file and line, or UsageError without a ``file``, for malformed content.
+    """
     shell = Study("", _NOWHERE, (), path=file, text=text)
     fail = shell.fail
     for key in data:
@@ -316,7 +319,10 @@ def _length(group: Sequence[Axis], model: str) -> int:
 
 
 def check(study: Study, limit: int = LIMIT) -> None:
-    """Rejects an invalid study before anything runs: too many points, an unknown key, a value that no point could have."""
+    """Rejects an invalid study before anything runs: too many points, an unknown key, a value that no point could have.
+
+    Raises InputError for a study from a file, UsageError for one from a command line.
+    """
     total = count(study)
     if total > limit:
         raise study.fail(f"this study has {total} points, more than {limit}; --limit {total} allows them, a larger step or --sample lhs:N "
@@ -336,7 +342,7 @@ def check(study: Study, limit: int = LIMIT) -> None:
             metrics.parse(study.metric)
         except UsageError as error:
             raise study.fail(str(error), "metric", code=error.code) from None
-# Names first: the valid values of a parameter depend on the models and platforms.
+    # Names first: the valid values of a parameter depend on the models and platforms.
     first = ("model", "platform", "hosts")
     for axis in sorted(study.axes, key=lambda a: a.key not in first):
         try:
@@ -373,7 +379,7 @@ def _values_of(study: Study, key: str) -> Sequence[str]:
 def each(study: Study) -> Iterator[Point]:
     """Every point in turn; the last axis varies fastest. Points that differ only in a key of another model are merged.
 
-Overrides that a point's run does not use (`Study.applies`) are left out.
+    Overrides that a point's run does not use (`Study.applies`) are left out.
     """
     nowhere = study.applies.nowhere().keys()
     for position, values in enumerate(_values(study)):

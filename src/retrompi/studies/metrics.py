@@ -169,7 +169,7 @@ class Metric:
             return value
         if run.get("outcome") != "completed":
             raise UsageError(
-                f"{what} has no '{self.name}': it ended as {run.get('outcome')}: {run.get('detail') or 'no reason told'}", code="no-metric"
+                f"{what} has no '{self.name}': it ended as {run.get('outcome')}: {run.get('detail') or 'no reason given'}", code="no-metric"
             )
         raise UsageError(f"{what} has no '{self.name}': {self._lacks(run, points, ranks)}", code="no-metric")
 

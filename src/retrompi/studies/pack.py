@@ -1,7 +1,7 @@
 """A study in one zip: its definition, the traces, models and platforms that are not part of retrompi, and its results.
 
-retrompi-study.json     manifest: definition, versions, hashes, and every other file with its SHA-256
-rows.json               the results, for comparison with a repetition
+    retrompi-study.json     manifest: definition, versions, hashes, and every other file with its SHA-256
+    rows.json               the results, for comparison with a repetition
     traces/N/...  models/NAME/...  platforms/NAME.toml
 
 Inside, names that lie in the zip are written ``zip:PATH`` and traces of retrompi itself ``retrompi:NAME``. A packed study is

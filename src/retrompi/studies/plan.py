@@ -183,7 +183,7 @@ class _Enough(BaseException):
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Interrupts the body with `_Enough` after ``seconds``. Outside the main thread, which alone receives the alarm, there is no limit."""
+    """Interrupts the body with `_Enough` after ``seconds``. No limit outside the main thread, the only one to receive the alarm."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -39,7 +39,7 @@ _CHUNK = 1 << 20
 class Forking:
     """Interface of `retrompi.sim.worker.ForkServer` without a server: the calling process simulates itself, or in a fork of itself.
 
-Not thread-safe. ``apart`` forks for every simulation.
+    Not thread-safe. ``apart`` forks for every simulation.
     """
 
     def __init__(self, asker: int | None = None) -> None:

@@ -56,7 +56,7 @@ def counted(readings: Iterable[Reading]) -> tuple[int, int]:
 class Asker:
     """Evaluates points of a scenario, looked up in the store or simulated by ``executor`` and stored; called with ``{key: text}`` of each.
 
-Each point is evaluated once. ``report(done, expected, what)`` is called for each run; the total is not known before a search
+    Each point is evaluated once. ``report(done, expected, what)`` is called for each run; the total is not known before a search
     ends, so ``expected`` is an estimate that grows.
     """
 

@@ -263,7 +263,7 @@ def runs_of(
 ) -> list[Asked]:
     """The run of each scenario, in their order, found in the store or simulated and stored; equal ones are simulated once.
 
-``jobs`` processes simulate, or an ``executor`` that the caller has entered and may use for many calls. A scenario without a run
+    ``jobs`` processes simulate, or an ``executor`` that the caller has entered and may use for many calls. A scenario without a run
     gives an Asked with the outcome ``error`` and its reason.
     """
     told: dict[str, Asked] = {}

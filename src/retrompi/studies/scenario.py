@@ -246,7 +246,10 @@ def load(path: str | Path) -> Scenario:
 
 
 def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
-    """The scenario described by the tables ``data`` of ``file``; ``text`` is the file's text, for line numbers in errors."""
+    """The scenario described by the tables ``data`` of ``file``; ``text`` is the file's text, for line numbers in errors.
+
+    Raises InputError with file and line for malformed content.
+    """
 
     def fail(message: str, key: str, code: str | None = None) -> InputError:
         return InputError(message, file, line_of(text, key), code=code)

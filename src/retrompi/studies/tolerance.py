@@ -130,7 +130,7 @@ def tolerance(
     if base.value is None:
         raise NoNumber(f"the base itself has no number: {base.told()}")
     if base.value <= 0:
-        raise UsageError("the metric is 0 at the base: nothing is so many percent worse than nothing", code="bad-range")
+        raise UsageError("the metric is 0 at the base, so that no relative change is defined", code="bad-range")
     if not LEAST_TOLERANCE <= width < 1:
         raise UsageError(f"the tolerance is a share from {LEAST_TOLERANCE:g} to 1, not {width:g}", code="out-of-range")
     if not slower or not all(s > 0 for s in slower):

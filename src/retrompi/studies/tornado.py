@@ -86,7 +86,7 @@ class OneAtATime:
 def one_at_a_time(evaluate: Evaluate, factors: Sequence[Factor]) -> OneAtATime:
     """The base run, and every end of every factor with all others at their base.
 
-    Raises NoNumber when the base run does not complete.
+    Raises NoNumber when the base run does not complete, UsageError without factors.
     """
     if not factors:
         raise UsageError("nothing varies; give --vary KEY=LOW..HIGH", code="nothing-varies")
@@ -158,7 +158,8 @@ def _problem(factors: Sequence[Factor]) -> dict[str, Any]:
 def saltelli(factors: Sequence[Factor], samples: int, seed: int, second: bool) -> list[dict[str, str]]:
     """Saltelli's sample as points key -> text: ``samples`` blocks of k + 2 points, with ``second`` of 2 k + 2.
 
-    Raises UsageError for fewer than two factors or a number of samples that is not a power of two (Sobol's sequence is balanced only then).
+    Raises UsageError for fewer than two factors, a factor with a single value, or a number of samples that is not a power of two (Sobol's
+    sequence is balanced only then).
     """
     if len(factors) < 2:
         raise UsageError("Sobol indices are of two keys at least; for one, '--method oat' says all there is")
@@ -183,7 +184,7 @@ def sobol(
 ) -> Sobol:
     """First, total and (``second``) second-order indices with 95 % confidence intervals.
 
-``incomplete`` selects the treatment of runs without a number: ``refuse`` raises NoNumber naming the first; ``drop`` leaves out
+    ``incomplete`` selects the treatment of runs without a number: ``refuse`` raises NoNumber naming the first; ``drop`` leaves out
     the blocks of the sample that contain one, so that the indices no longer cover the whole range.
     """
     _, analysis = _salib()

@@ -261,7 +261,7 @@ _NUMBERS = ("outcome", "ranks", "time_s", "section_s", "actions", "messages", "b
 def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]]) -> list[Difference]:
     """The differences between the rows of a repetition (`pack.reference_rows`) and the packed ones; [] if all numbers are equal.
 
-Possible causes (another version of the code, a changed model) are reported once for the study, and only if numbers differ.
+    Possible causes (another version of the code, a changed model) are reported once for the study, and only if numbers differ.
     """
     mine = {r["position"]: r for r in here}
     numbers: list[Difference] = []

@@ -200,7 +200,7 @@ def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis
 def without_effect(v: View) -> list[str]:
     """Axes of a grid without effect: with all others fixed, every value of them gives the same number and outcome.
 
-A parameter that these runs never read is one of them, and would otherwise look like a result.
+    A parameter that these runs never read is one of them, and would otherwise look like a result.
     """
     if v.sampled:
         return []

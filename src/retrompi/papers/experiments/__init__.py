@@ -25,7 +25,7 @@ __all__ = ["Done", "Job", "jobs", "merge", "names"]
 class Done:
     """The result of a job, to be put at ``where`` ("points", "anatomy", or a dotted path in the facts).
 
-``run_ids`` are the runs it is based on, ``simulated`` how many of them were simulated now.
+    ``run_ids`` are the runs it is based on, ``simulated`` how many of them were simulated now.
     """
 
     where: str
