@@ -34,7 +34,7 @@ class Losses:
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, Effect], Loss] = {}
         self.without_effect: dict[str, int] = {}
-        """Calls that a replay has no use for (MPI_Comm_rank, MPI_Type_commit, …): left out, but no loss."""
+        """Calls that a replay does not need (MPI_Comm_rank, MPI_Type_commit, …): left out, but not a loss."""
 
     def add(self, call: str, what: str, place: str, effect: Effect = "lost", count: int = 1) -> None:
         """Count ``call`` as lost (or approximated) because of ``what``, at ``place`` (``file:line``, ``file, byte N``)."""

@@ -13,7 +13,7 @@ from retrompi.traces.lines import not_held
 __all__ = ["FORMAT", "ONE_FILE"]
 
 ONE_FILE = (".ti", ".gz", ".zst")
-"""Endings of a name that ask for one file instead of a folder."""
+"""Suffixes that select one file instead of a folder."""
 
 
 def _read(path: Path, losses: Losses, options: Options) -> Trace:

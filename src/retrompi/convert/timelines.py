@@ -16,10 +16,10 @@ from retrompi.sim.timeline import Timeline
 __all__ = ["FORMATS", "GROUP", "check", "write"]
 
 FORMATS = (".csv", ".html", ".json", ".otf2", ".paje")
-"""Endings that retrompi itself writes."""
+"""Suffixes of the built-in formats."""
 GROUP = "retrompi.timelines"
-"""Entry points by which another package adds a format: the ending without its dot, and a function that takes a `Timeline` and a path and
-returns what the format cannot say, one sentence each."""
+"""Entry points by which another package adds a format: the suffix without its dot, and a function that takes a `Timeline` and a path and
+returns what the format cannot express, one sentence each."""
 
 
 @cache

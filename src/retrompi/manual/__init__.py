@@ -1,6 +1,6 @@
-"""The reference half of the documentation, written from the code and the evidence: nothing of it is typed twice.
+"""The reference part of the documentation, generated from the code and the evidence.
 
-`pages` gives every page as Markdown. A new model, platform, scenario, study, lab or command has its page without a change here.
+`pages` returns every page as Markdown. A new model, platform, scenario, study, lab or command gets its page without a change here.
 """
 
 from __future__ import annotations

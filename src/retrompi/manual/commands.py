@@ -1,4 +1,4 @@
-"""A page for every command of the command line, from Click: usage, what it says of itself, every argument and option."""
+"""A page for every command of the command line, from Click: usage, help text, every argument and option."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["command_pages", "commands"]
 
 
 def commands() -> dict[str, click.Command]:
-    """Every command by its words, groups before what is in them: ``{"trace": ..., "trace info": ...}``."""
+    """Every command by its full name, groups before their commands: ``{"trace": ..., "trace info": ...}``."""
     from retrompi.cli.main import cli
 
     return dict(_below(cli, ""))
@@ -32,7 +32,7 @@ def _below(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]
 
 
 def _said(command: click.Command) -> str:
-    """The help text as Markdown: a paragraph that begins with a backspace is shown as it is."""
+    """The help text as Markdown: a paragraph that begins with a backspace is shown verbatim."""
     out = []
     for part in inspect.cleandoc(command.help or "").split("\n\n"):
         if part.startswith("\b"):
@@ -47,7 +47,7 @@ def _said(command: click.Command) -> str:
 
 
 def _default(option: click.Option, context: click.Context) -> str:
-    # What Click itself would print, so that sentinels of its versions never show.
+    # The default as Click prints it, so that version-specific sentinels never appear.
     extra = option.get_help_extra(context).get("default", "")
     return f"default {extra}" if extra and not option.is_flag else ""
 
@@ -75,7 +75,7 @@ def _section(words: str, command: click.Command, level: int) -> list[str]:
 
 
 def command_pages() -> list[Page]:
-    """An overview and a page for every top-level command; what is in a group is a section of its page."""
+    """An overview and a page for every top-level command; the commands of a group are sections of its page."""
     from retrompi.cli.main import cli
 
     every = commands()

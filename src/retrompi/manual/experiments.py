@@ -16,7 +16,7 @@ _ROOT = "../"
 
 
 def _where(model: str, platform: str) -> list[str]:
-    """Links to a model's and a platform's page; a name of neither stays text."""
+    """Links to a model's and a platform's page; any other name stays plain text."""
     out = []
     for name, kind, names in ((model, "models", registry.models()), (platform, "platforms", registry.platforms())):
         out.append(link(name, f"../{kind}/{slug(name)}.md") if name in names else escape(name))
@@ -61,7 +61,7 @@ def scenario_pages() -> list[Page]:
 
 
 def _base(name: str) -> str:
-    """Where a study's scenario is: a page, or a table of the study's own file."""
+    """The location of a study's scenario: a page, or a table of the study's own file."""
     from retrompi.studies import catalogue
 
     return link(name, f"../scenarios/{slug(name)}.md") if name in catalogue.scenario_names() else "its own `[base]`"
@@ -79,7 +79,7 @@ def _study(name: str) -> Page:
 
 
 def study_pages() -> list[Page]:
-    """An overview and a page for every ready study."""
+    """An overview and a page for every predefined study."""
     rows = [
         [link(name, f"{slug(name)}.md"), escape(s.title), escape(s.question), str(design.count(s))]
         for name, s in design.studies().items()

@@ -1,4 +1,4 @@
-"""Files, units and exit codes: the keys that the readers take, out of the readers themselves."""
+"""Files, units and exit codes: the keys that the readers accept, taken from the readers themselves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["file_pages"]
 
 
 def _example(module: Any) -> str:
-    """The TOML that a reader's own text shows, below its first paragraph."""
+    """The TOML example in a reader's own docstring, below its first paragraph."""
     text = inspect.cleandoc(module.__doc__ or "").partition("\n\n")[2]
     lines = [line.removeprefix("    ") if line.startswith("    ") else line for line in text.splitlines()]
     kept = [line for line in lines if not line or line[0] in "[#" or " = " in line or line[0] in ' "]']

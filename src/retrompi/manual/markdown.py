@@ -1,4 +1,4 @@
-"""Markdown from rows and texts of the code: what is data is escaped, so that no star or angle of a source becomes a format."""
+"""Markdown from data rows and docstrings: data are escaped, so that no asterisk or angle bracket of a source is taken for markup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Page:
 
 
 def escape(text: object) -> str:
-    """``text`` on one line, as Markdown that shows it as it is."""
+    """``text`` on one line, escaped so that Markdown shows it literally."""
     return _SPECIAL.sub(lambda m: "&lt;" if m[1] == "<" else "&gt;" if m[1] == ">" else "\\" + m[1], " ".join(str(text).split()))
 
 
@@ -34,7 +34,7 @@ def slug(name: str) -> str:
 
 
 def anchor(name: str) -> str:
-    """A heading's attribute that gives it the identifier ``name``."""
+    """A heading attribute that sets the identifier ``name``."""
     return f"{{ #{slug(name)} }}"
 
 
@@ -44,7 +44,7 @@ def link(text: str, path: str) -> str:
 
 
 def cite(text: str, known: Mapping[str, Any], root: str) -> str:
-    """``text`` escaped, with every row of the reference that it names linked to its place in ``sources.md`` below ``root``."""
+    """``text`` escaped, with every reference row it names linked to its entry in ``sources.md`` below ``root``."""
     out, at = [], 0
     for found in _ROW.finditer(text):
         if found[0] in known:
@@ -59,7 +59,7 @@ def escape_inside(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table of cells that are Markdown already; empty columns are left out."""
+    """A Markdown table of cells that already are Markdown; empty columns are left out."""
     body = [list(r) for r in rows]
     kept = [i for i in range(len(heads)) if any(r[i] for r in body)]
     lines = [[heads[i] for i in kept], ["---"] * len(kept), *([r[i] for i in kept] for r in body)]

@@ -1,4 +1,4 @@
-"""A page of the media: every field with its unit, default, bounds and meaning, as they are declared."""
+"""A page of the media: every field with its unit, default, bounds and meaning, as declared."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _bases(cls: type[Medium]) -> list[type[Medium]]:
 
 
 def media_page() -> Page:
-    """One page: what media have in common, every medium, wait policies, one-sided operations and broadcasts."""
+    """One page: what all media have in common, every medium, wait policies, one-sided operations and broadcasts."""
     shared = list(dict.fromkeys(base for cls in MEDIA.values() for base in _bases(cls)))
     out = [
         "# Media",

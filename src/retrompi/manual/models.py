@@ -1,4 +1,4 @@
-"""A page for every runtime model and variant: what it stands for, every number with its source, its fit, what judges it."""
+"""A page for every runtime model and variant: what it represents, every number with its source, its fit, the claims that judge it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
 
 
 def model_pages() -> list[Page]:
-    """An overview and a page for every model of the package; models of the reader's own have none."""
+    """An overview and a page for every model of the package; the user's own models have none."""
     known = reference_rows()
     found = {name: cls for name, cls in registry.models().items() if registry.origin(cls.folder()) == "retrompi"}
     rows = [[link(name, f"{slug(name)}.md"), escape(c.title), escape(c.version), escape(c.years), escape(c.variant_note or c.summary)]

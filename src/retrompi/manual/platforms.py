@@ -1,4 +1,4 @@
-"""A page for every platform: hosts, link, placements, every number with its source; hosts that are alike share a table."""
+"""A page for every platform: hosts, link, placements, every number with its source; identical hosts share a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _quantities(rows: list[Mapping[str, Any]], prefix: str, known: Mapping[str, 
 
 
 def _alike(rows: list[Mapping[str, Any]], hosts: list[str]) -> list[tuple[list[str], list[Mapping[str, Any]]]]:
-    """Hosts with the same numbers from the same sources, together; in file order."""
+    """Hosts grouped by equal numbers from equal sources; in file order."""
     groups: dict[tuple[Any, ...], tuple[list[str], list[Mapping[str, Any]]]] = {}
     for host in hosts:
         own = [r for r in rows if r["path"].startswith(f"{host}.")]

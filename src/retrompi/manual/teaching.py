@@ -64,7 +64,7 @@ def _limit(name: str, value: Any) -> str:
 
 
 def studio_pages() -> list[Page]:
-    """One page: what the studio shows, by which keys, and what anybody may ask of it."""
+    """One page: what the studio shows, by which keys, and its limits per user."""
     limits = [[f"`{f.name}`", _limit(f.name, getattr(Limits(), f.name))] for f in fields(Limits) if f.name != "running"]
     out = [
         "# The studio",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "StoredCurve", "from_store", "row_of", "rows_of", "wanted"]
 
 KINDS = {"native": "measured here", "measured": "measured", "smpi": "on SMPI", "program": "replayed"}
-"""Kinds of runs whose points can be laid over a figure, and what they are called in its legend."""
+"""Kinds of runs whose points can be drawn over a figure, and their names in its legend."""
 _MOST = 40
 """Characters of a name in a legend."""
 
@@ -31,9 +31,9 @@ class StoredCurve:
     points: tuple[Mapping[str, Any], ...]
     figure: str = ""
     about: str = ""
-    """Where it comes from, in a line."""
+    """Its provenance, in one line."""
     bands: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-    """Size -> the noise band of the time in microseconds, where repetitions are known."""
+    """Size -> the noise band of the time in microseconds, if repetitions are known."""
 
     @property
     def legend(self) -> str:

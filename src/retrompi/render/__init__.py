@@ -3,7 +3,7 @@
     written = write(study, "out")            # out/<paper>.html and CSV files
     atlas = write_atlas(studies, "out", "...")  # a page for each paper and out/index.html
 
-What is shown is computed by pure functions (`exhibits`, `figures.anatomy_bars`, `overlay.marks`) and then drawn.
+All content is computed by pure functions (`exhibits`, `figures.anatomy_bars`, `overlay.marks`) before it is drawn.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Atlas", "Written", "csv_tables", "study_figures", "with_measured", "
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the page, the CSV files, the images, and one line on images that could not be made."""
+    """The files written: the page, the CSV files, the images, and one line on images that could not be made."""
 
     page: Path
     tables: tuple[Path, ...]
@@ -40,7 +40,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Atlas:
-    """What was written: the front page, its CSV files, and the pages of the studies."""
+    """The files written: the front page, its CSV files, and the pages of the studies."""
 
     page: Path
     tables: tuple[Path, ...]
@@ -48,7 +48,7 @@ class Atlas:
 
     @property
     def missing(self) -> str:
-        """One line on images that could not be made, "" without any."""
+        """One line on images that could not be made; "" if there are none."""
         return next((s.missing for s in self.studies if s.missing), "")
 
 
@@ -60,7 +60,7 @@ def _marks(study: Reproduction) -> list[Mark]:
 
 
 def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
-    """The study's figures; without any in its file, time and bandwidth of every mode that was simulated."""
+    """The study's figures; if its file has none, time and bandwidth of every simulated mode."""
     if study.paper.figure_plans:
         return study.paper.figure_plans
     modes = dict.fromkeys(str(p["mode"]) for p in study.points)
@@ -91,7 +91,7 @@ def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.
 
 
 def study_figures(study: Reproduction) -> dict[str, go.Figure]:
-    """Name -> figure: those of the study's file, the scatter beside each table that asks for one, the anatomy per mode."""
+    """Name -> figure: those of the study's file, the scatter plot of each table that has one, the anatomy per mode."""
     from retrompi.render.figures import anatomy_figure, stage_order
     from retrompi.render.ladder import ladder_figures
     from retrompi.render.tables import scatter_of, scatter_pairs
@@ -154,12 +154,12 @@ def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
 
 
 def _home(study: Reproduction, model: str) -> str:
-    """The platform on which a model's card shows it: where its points are from, else the study's first."""
+    """The platform on which a model's card shows it: the one its points are from, else the study's first."""
     return next((str(p["platform"]) for p in study.points if p["model"] == model), study.paper.platform)
 
 
 def with_measured(studies: Sequence[Reproduction], found: Sequence[StoredCurve]) -> list[Reproduction]:
-    """The studies with measured curves on their figures of curves. Raises UsageError for a figure that none of them has."""
+    """The studies with measured curves added to their figures of curves. Raises UsageError for a figure that none of them has."""
     names = {p.name for s in studies for p in _plans(s) if isinstance(p, CurveFigure)}
     for m in found:
         if m.figure and m.figure not in names:
@@ -172,8 +172,8 @@ def with_measured(studies: Sequence[Reproduction], found: Sequence[StoredCurve])
 def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None, home: str = "") -> Written:
     """Write ``<folder>/<paper>.html`` and its CSV files, and with ``images`` ("png", "svg") one file per figure.
 
-    ``home`` is the front page to link to. Raises InputError when the folder cannot be written, UsageError on an unknown
-    image format. A missing browser is no error: it is told in one line (``missing``).
+    ``home`` is the front page to link to. Raises InputError when the folder cannot be written, UsageError for an unknown
+    image format. A missing browser is not an error: it is reported in one line (``missing``).
     """
     from retrompi.render import export
     from retrompi.render.cards import model_card, platform_rows
@@ -206,9 +206,9 @@ def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = ()
 
 
 def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made, *, images: Sequence[str] = ()) -> Atlas:
-    """Write the page of every study and ``<folder>/index.html`` with the verdict matrix; errors as of `write`.
+    """Write the page of every study and ``<folder>/index.html`` with the verdict matrix; raises as `write`.
 
-    ``made`` says how the runs came about: see `front.made`.
+    ``made`` describes how the runs were produced: see `front.made`.
     """
     from retrompi.render import export, front
 

@@ -46,10 +46,10 @@ def _plain(value: Any) -> str:
 
 
 def fit_rows(tables: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
-    """A model's tables of ``fit.toml`` but its values, as text rows what, name, text.
+    """A model's tables of ``fit.toml`` except its values, as text rows what, name, text.
 
-    Residuals and identifiability are spelled out; anything else that `retrompi calibrate` notes is passed through, so
-    that a new note appears on the card without a change here.
+    Residuals and identifiability are spelled out; all other notes of `retrompi calibrate` are passed through, so that a new note appears on
+    the card without a change here.
     """
     out: list[dict[str, str]] = []
     for what, table in tables.items():
@@ -70,7 +70,7 @@ def fit_rows(tables: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
 
 
 def model_card(model: str, platform: str, sets: tuple[str, ...] = ()) -> Card:
-    """The card of ``model`` as it stands on ``platform``, with ``sets`` applied."""
+    """The card of ``model`` on ``platform``, with the overrides ``sets`` applied."""
     cls = registry.model(model)
     values, _ = resolve(cls, registry.platform(platform), list(sets))
     rows = tuple(

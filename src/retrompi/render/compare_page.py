@@ -1,7 +1,7 @@
 """A comparison as a page: curves with the noise band and errors below them, their distribution, calls, provenance.
 
-Points are computed by pure functions (`places`, `steps`, `bars_of`) and then drawn. What a fit saw is drawn filled, what was held out
-open, on every figure.
+Points are computed by pure functions (`places`, `steps`, `bars_of`) before they are drawn. Sizes that a fit saw are drawn filled,
+held-out ones open, in every figure.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ LOOKS = {
     "smpi": ("#D55E00", "diamond", "dash"),
     "model": ("#0072B2", "square", "dot"),
 }
-"""Colour (Okabe and Ito), symbol and dash of a backend: three signs, so that no reader depends on colour alone."""
+"""Colour (Okabe and Ito), symbol and dash of a backend: three visual cues, so that no reader depends on colour alone."""
 _PAIRS = {("model", "native"): LOOKS["model"], ("smpi", "native"): LOOKS["smpi"], ("model", "smpi"): ("#009E73", "triangle-up", "dashdot")}
 _HATCH = {("model", "native"): "", ("smpi", "native"): "/", ("model", "smpi"): "x"}
 _OWN_LOOK = (("model", "native"), ("smpi", "native"))
-"""Errors that look like the curve that they are of."""
+"""Errors drawn with the look of their curve."""
 _ZERO = {"zeroline": True, "zerolinecolor": "#444", "zerolinewidth": 1.5}
 LEAST_CURVE = 4
-"""So many sizes make a curve; fewer sections are drawn side by side by their names."""
+"""Least number of sizes of a curve; fewer sections are drawn side by side under their names."""
 _MOST_BARS = 8
 
 
@@ -47,25 +47,25 @@ def pair_name(backend: str, reference: str) -> str:
 
 
 def is_curve(rows: Sequence[Row]) -> bool:
-    """Whether the rows are sizes enough to stand on an axis of sizes."""
+    """Whether enough rows are sizes for an axis of sizes."""
     return len(rows) >= LEAST_CURVE and all(r.size_B is not None for r in rows)
 
 
 def places(rows: Sequence[Row]) -> list[float | str]:
-    """Where each row stands: its size, or its name."""
+    """The position of each row on the axis: its size, or its name."""
     if is_curve(rows):
         return [place(float(r.size_B or 0)) for r in rows]
     return [f"section {r.label}" if r.label.isdecimal() else r.label for r in rows]
 
 
 def steps(errors: Sequence[float]) -> tuple[list[float], list[float]]:
-    """(size of the error in percent, percent of the rows that are no worse) of their distribution, from the smallest error on."""
+    """The cumulative distribution: (magnitude of the error in percent, percent of the rows with at most this error), ascending."""
     ordered = sorted(abs(e) for e in errors)
     return [100 * e for e in ordered], [100 * (i + 1) / len(ordered) for i in range(len(ordered))]
 
 
 def bars_of(split: Split) -> list[tuple[str, float]]:
-    """(what, share of the reference's time in percent) of a difference: computation, then the calls with most of it."""
+    """(what, share of the reference's time in percent) of a difference: computation, then the calls that contribute most."""
     whole = split.reference_total or 1.0
     return [("computation", 100 * split.computation / whole), *((c, 100 * d / whole) for c, d in split.calls[: _MOST_BARS - 1])]
 
@@ -213,7 +213,7 @@ def _split_figure(c: Comparison) -> go.Figure | None:
 
 
 def figures(c: Comparison) -> dict[str, go.Figure]:
-    """Name -> figure: curves with their errors; the distribution and the origin of the difference where there is something to show."""
+    """Name -> figure: curves with their errors; the distribution and the origin of the difference if there is data for them."""
     out = {"curves": _curve_figure(c), "distribution": _distribution_figure(c), "origin": _split_figure(c)}
     return {k: v for k, v in out.items() if v is not None}
 

@@ -1,4 +1,4 @@
-"""One simulated curve as a page, with what was published about it and what was measured."""
+"""One simulated curve as a page, with published and measured values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Simulated:
 
 
 def published(curve: Simulated) -> list[Mark]:
-    """What papers state about this runtime on this platform in this mode."""
+    """The published statements about this runtime on this platform in this mode."""
     last = max((int(r["size_B"]) for r in curve.rows), default=4 << 20)
     out = []
     for plan in all_papers().values():
@@ -47,7 +47,7 @@ def published(curve: Simulated) -> list[Mark]:
 
 
 def figures(curve: Simulated, measured: Sequence[StoredCurve] = ()) -> dict[str, go.Figure]:
-    """Time and bandwidth, published marks on both, measured curves over both."""
+    """Time and bandwidth, with published marks and measured curves on both."""
     points = [{**r, "model": curve.model, "mode": curve.mode} for r in curve.rows]
     found = published(curve)
     out = {}

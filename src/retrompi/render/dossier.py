@@ -1,4 +1,4 @@
-"""Model cards as a reviewer needs them: every number with the words of the row that it comes from, the fit, and what judges it."""
+"""Model cards for reviewers: every number with the text of its source row, the fit, and the claims that judge it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "better", "worse"
 
 
 def _said(claim: Claim) -> str:
-    """What a claim says, with its reading tolerance."""
+    """The text of a claim, with its reading tolerance."""
     unit = "" if claim.unit in ("", "-") else f" {claim.unit}"
     spread = "" if claim.low is None or claim.high is None else f" (read as {claim.low:g}..{claim.high:g})"
     where = f" [{claim.configuration}]" if claim.configuration.strip(" -") else ""
@@ -31,7 +31,7 @@ def _said(claim: Claim) -> str:
 
 
 def how_of(entries: Sequence[Mapping[str, Any]]) -> str:
-    """A claim's checks in a few words."""
+    """A short description of a claim's checks."""
 
     def text(value: Any) -> str:
         if isinstance(value, Mapping):
@@ -42,14 +42,14 @@ def how_of(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _names(check: Mapping[str, Any]) -> set[str]:
-    """The models that a check looks at: by name, as one of two curves, or in the path of a fact (startup.wmpi.failures)."""
+    """The models that a check concerns: by name, as one of two curves, or in the path of a fact (startup.wmpi.failures)."""
     paths = [str(check.get("path", "")), *map(str, check.get("paths", {}).values())]
     curves = [check[k][0] for k in ("better", "worse") if k in check]
     return {*check.get("models", ()), *curves, *(word for p in paths for word in p.split(".")[1:2])}
 
 
 def _judging(cls: type[RuntimeModel]) -> list[tuple[Claim, tuple[Mapping[str, Any], ...]]]:
-    """The claims whose checks look at this model (a variant's base model where nothing names the variant), and its own evidence."""
+    """The claims whose checks concern this model (a variant's base model if no claim names the variant), and its own evidence."""
     base = cls.name.partition(":")[0]
     by: dict[str, set[str]] = {i: set().union(*map(_names, entries)) for i, entries in checks().items()}
     names = cls.name if any(cls.name in ms for ms in by.values()) else base
@@ -58,7 +58,7 @@ def _judging(cls: type[RuntimeModel]) -> list[tuple[Claim, tuple[Mapping[str, An
 
 
 def _fit(cls: type[RuntimeModel]) -> Row | None:
-    """The fit in force: of the model, or of the model it varies."""
+    """The fit in force: the model's, or that of the model it varies."""
     tables = fit_tables(cls.folder())
     base = cls.name.partition(":")[0]
     name = cls.name if cls.name in tables else base
@@ -82,7 +82,7 @@ def _fit(cls: type[RuntimeModel]) -> Row | None:
 
 
 def _calibrated(cls: type[RuntimeModel]) -> Row | None:
-    """The range the model is calibrated in, with the words of the rows it rests on; None when it states none."""
+    """The model's calibrated range, with the text of its source rows; None when it states none."""
     known = cls.calibrated
     if known is None:
         return None
@@ -91,12 +91,12 @@ def _calibrated(cls: type[RuntimeModel]) -> Row | None:
 
 
 def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mapping[str, Any]] = ()) -> Row:
-    """Everything a reviewer asks of a model, as one JSON object.
+    """The complete card of a model as one JSON object.
 
     Keys name, title, version, years, summary, stands_for, folder, hash, variant_of, variant_note, variants; ``parameters`` (rows of
-    `Values.describe` with ``rows``, what each source's row says); ``collectives`` (rows of `described`); ``fit`` (values, residuals
-    against the claims' words; None without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with
-    ``verdict``, ``observed`` and ``finding`` out of ``verdicts``); ``failures`` (ids).
+    `Values.describe` with ``rows``, the text of each source's row); ``collectives`` (rows of `described`); ``fit`` (values, residuals
+    against the claims' text; None without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with
+    ``verdict``, ``observed`` and ``finding`` from ``verdicts``); ``failures`` (ids). Raises UsageError for an unknown model.
     """
     cls = registry.model(model)
     latest = {str(v["id"]): v for v in verdicts}
@@ -135,7 +135,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
 
 
 def _family(cls: type[RuntimeModel]) -> list[tuple[str, str]]:
-    """(name, note) of the variants that live in the same folder."""
+    """(name, note) of the variants in the same folder."""
     seen, out = [c for c in cls.__mro__ if issubclass(c, RuntimeModel) and "name" in vars(c)], {}
     while seen:
         here = seen.pop()
@@ -160,7 +160,7 @@ def platform_dossier(platform: Platform) -> Row:
         try:
             own = kernels.quantities(platform, h.name)
         except UsageError:
-            continue  # a host whose loops nobody has described
+            continue  # a host without described loops
         loops += [with_rows({"path": f"{h.name}.{k}", "value": q.value, "text": q.text, "unit": q.unit, "source": q.source,
                              "help": q.help, "low": q.low, "high": q.high}) for k, q in own.items()]  # fmt: skip
     fit: Row | None = None
@@ -190,5 +190,5 @@ def platform_dossier(platform: Platform) -> Row:
 
 
 def references(parameters: Iterable[Row]) -> list[Citation]:
-    """Every row that the numbers of a card cite, each once, in the card's order."""
+    """Every reference row cited by the numbers of a card, each once, in the card's order."""
     return list(dict.fromkeys(rows()[c["id"]] for p in parameters for c in p["rows"]))

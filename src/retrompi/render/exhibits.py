@@ -1,4 +1,4 @@
-"""What the figures and tables of a study show, computed from its points, facts and verdicts; nothing is drawn here.
+"""The data of a study's figures and tables, computed from its points, facts and verdicts; nothing is drawn here.
 
 A number without its counterpart is left out of a figure and shown as missing in a table, never filled in.
 """
@@ -22,12 +22,12 @@ from retrompi.render.overlay import stated_number
 __all__ = ["Cell", "Curve", "Grid", "Pair", "claim_rows", "curves", "fact", "fact_rows", "fact_series", "grid", "matching", "pairs"]
 
 _NUMBERS = ("range", "plateau", "near", "digits", "fact", "ratio")
-"""Kinds of check whose observed number stands beside a published one in the same unit."""
+"""Kinds of check whose observed number is comparable to a published one in the same unit."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One published number beside the simulated one, in ``unit``; ``low``..``high`` is how the published one is read.
+    """One published number beside the simulated one, in ``unit``; ``low``..``high`` is the reading range of the published one.
 
     ``part`` says which of several numbers of a claim it is ("min", "max"); ``deviation`` is simulated / published - 1.
     """
@@ -59,7 +59,7 @@ def matching(study: Reproduction, patterns: Sequence[str]) -> list[tuple[Claim, 
 
 
 def published_number(claim: Claim) -> float | None:
-    """The number that a claim states: the one in its words if it lies in low..high, else the middle of low..high."""
+    """The number that a claim states: the one in its text if it lies in low..high, else the middle of low..high."""
     if claim.low is None or claim.high is None:
         return None
     number = stated_number(claim)
@@ -71,7 +71,7 @@ def published_number(claim: Claim) -> float | None:
 
 
 def fact(facts: Mapping[str, Any], path: str) -> Any:
-    """The fact at a dotted path; None when no simulation gave it."""
+    """The fact at a dotted path; None when no simulation produced it."""
     here: Any = facts
     for name in path.split("."):
         if not isinstance(here, Mapping) or name not in here:
@@ -81,7 +81,7 @@ def fact(facts: Mapping[str, Any], path: str) -> Any:
 
 
 def pairs(study: Reproduction, claim: Claim, verdict: Verdict) -> list[Pair]:
-    """The numbers of one claim; two where it states a minimum and a maximum, none where it has words only."""
+    """The numbers of one claim; two if it states a minimum and a maximum, none if it has only text."""
     number = published_number(claim)
     if number is None or claim.low is None or claim.high is None:
         return []
@@ -102,7 +102,7 @@ def pairs(study: Reproduction, claim: Claim, verdict: Verdict) -> list[Pair]:
 
 
 def claim_rows(study: Reproduction, table: ClaimTable) -> list[dict[str, Any]]:
-    """A row for each claim of a table: what is published, what comes out, by how much it is off, and the verdict."""
+    """A row for each claim of a table: the published and the simulated value, the deviation, and the verdict."""
     out = []
     for claim, verdict in matching(study, table.claims):
         found: Sequence[Pair | None] = pairs(study, claim, verdict) or (None,)
@@ -129,7 +129,7 @@ def _what(claim: Claim, part: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """What a grid has at one place: the claim, its pairs of numbers (none where nothing is simulated), and its verdict."""
+    """One cell of a grid: the claim, its pairs of numbers (none if nothing is simulated), and its verdict."""
 
     claim: Claim
     verdict: Verdict
@@ -138,7 +138,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A paper's table as the paper printed it: ``cells`` by (row, column) text; places that the paper leaves empty are absent."""
+    """A paper's table as printed in the paper: ``cells`` by (row, column) text; cells that are empty in the paper are absent."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -158,7 +158,7 @@ class Grid:
 
 
 def grid(study: Reproduction, table: ClaimTable) -> Grid:
-    """The claims that a table's ``cells`` finds, by row and column in the order in which they first appear."""
+    """The claims selected by a table's ``cells``, by row and column in order of first appearance."""
     verdicts = {v.id: v for v in study.verdicts}
     cells: dict[tuple[str, str], Cell] = {}
     for claim in study.claims:
@@ -171,7 +171,7 @@ def grid(study: Reproduction, table: ClaimTable) -> Grid:
         key = row, table.names.get(found["column"], found["column"])
         cells[key] = Cell(claim, verdicts[claim.id], tuple(pairs(study, claim, verdicts[claim.id])))
     columns = dict.fromkeys(c for _, c in cells)
-    ordered = [c for c in table.names.values() if c in columns]  # as the file names them, then as they come
+    ordered = [c for c in table.names.values() if c in columns]  # in the file's order, then in order of appearance
     return Grid(tuple(dict.fromkeys(r for r, _ in cells)), tuple(dict.fromkeys([*ordered, *columns])), cells)
 
 
@@ -187,7 +187,7 @@ def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _opened(value: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of nested dicts (and the lists in them), each with the keys that lead to it."""
+    """The rows of nested dicts (and the lists in them), each with the keys on its path."""
     if isinstance(value, list):
         return [flattened(v) for v in value if isinstance(v, Mapping)]
     if not isinstance(value, Mapping):
@@ -205,7 +205,7 @@ def fact_rows(facts: Mapping[str, Any], table: FactTable) -> list[dict[str, Any]
     if not table.columns:
         return rows
     names = [c[0] for c in table.columns]
-    rows = [row for row in rows if any(row.get(n) is not None for n in names)]  # what lies beside them in the same dict
+    rows = [row for row in rows if any(row.get(n) is not None for n in names)]  # drops other entries of the same dict
     return [{**{k: row[k] for k in table.keys if k in row and k not in names}, **{n: row.get(n) for n in names}} for row in rows]
 
 
@@ -241,7 +241,7 @@ def curves(points: Iterable[Mapping[str, Any]], figure: CurveFigure) -> list[Cur
 
 
 def missing_curves(points: Sequence[Mapping[str, Any]], figure: CurveFigure) -> list[str]:
-    """The curves that a figure asks for and no simulation gave."""
+    """The curves that a figure requests but no simulation produced."""
     have = {(str(p["model"]), str(p["mode"])) for p in points}
     return [
         f"{w[0]} {w[1]}" for w in figure.curves if not any(fnmatchcase(model, w[0]) and fnmatchcase(mode, w[1]) for model, mode in have)

@@ -1,6 +1,6 @@
-"""CSV always; PNG and SVG through a headless Chromium when there is one.
+"""CSV export always; PNG and SVG through a headless Chromium if one is installed.
 
-plotly.js draws the picture that the page shows, so an export is the same picture. One browser start makes all of them.
+plotly.js draws the exported picture just as it does the page's. One browser start makes all of them.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _decode(uri: str) -> bytes:
 
 
 def _browse(program: str, page: Path, options: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-    """Load a page in a headless browser of its own, with no profile and nothing fetched behind its back."""
+    """Load a page in a separate headless browser, without a profile and without background requests."""
     with tempfile.TemporaryDirectory(prefix="retrompi-") as profile:
         command = [
             program,
@@ -119,7 +119,7 @@ def _browse(program: str, page: Path, options: Sequence[str], timeout_s: float) 
 
 
 def screenshot(page: Path, target: Path, *, width: int = 1500, height: int = 1700, timeout_s: float = 120.0) -> bool:
-    """A PNG of the top of a page as a browser shows it; returns False where there is no browser.
+    """Write a PNG of the top of a page as a browser shows it; returns False if there is no browser.
 
     ``python -m retrompi.render.export PAGE PNG`` makes the picture of the README.
     """
@@ -147,8 +147,8 @@ def images(
 ) -> tuple[list[Path], str]:
     """Write every figure as ``folder/name.format``; returns (paths, "") or ([], one line on what is missing).
 
-    ``width`` and ``height`` in CSS pixels; a PNG has ``scale`` times as many. Raises UsageError on an unknown format and
-    RetrompiError when a browser that is there fails.
+    ``width`` and ``height`` in CSS pixels; a PNG has ``scale`` times as many. Raises UsageError for an unknown format and
+    RetrompiError when an installed browser fails.
     """
     for wanted in formats:
         if wanted not in FORMATS:

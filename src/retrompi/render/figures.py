@@ -1,7 +1,7 @@
-"""Points to figures. Everything a figure shows is computed by a pure function first, so that tests test the points.
+"""Points to figures. The content of every figure is computed by a pure function first, so that tests can check the points.
 
-Colours are Okabe and Ito's palette, which people with any colour vision tell apart; symbols and dashes say the same
-again for print. Sizes are on a logarithmic axis where 0 B has a place of its own left of 1 B.
+Colours are Okabe and Ito's palette, which is distinguishable with any colour vision; symbols and dashes encode the same information
+for print. Sizes are on a logarithmic axis on which 0 B has its own place left of 1 B.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _NAMES = {
     "craympt": "Cray MPT",
     "mpibip": "MPI-BIP",
 }
-_LINES = (0, 1, 2, 3, 6, 4, 5, 7)  # the palette with what is pale on white last
+_LINES = (0, 1, 2, 3, 6, 4, 5, 7)  # the palette, with colours that are pale on white last
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 ZERO = 0.5
-"""Where 0 B stands on the logarithmic axis: one doubling left of 1 B."""
+"""The position of 0 B on the logarithmic axis: one doubling left of 1 B."""
 
 AXES = {
     "time": ("time_us", "one-way time", "µs"),
@@ -55,11 +55,11 @@ def name_of(model: str) -> str:
 
 
 def style(model: str, models: Sequence[str]) -> tuple[str, str]:
-    """(colour, symbol) of a model among those of a figure; a known runtime keeps its own in every figure."""
+    """(colour, symbol) of a model among those of a figure; a known runtime has the same ones in every figure."""
     if model in _KNOWN:
         return PALETTE[_KNOWN[model]], SYMBOLS[_KNOWN[model]]
     taken = {_KNOWN[m] for m in models if m in _KNOWN}
-    # Beside a known runtime the colours of all known ones stay theirs.
+    # Other models never take the colour of a known runtime.
     free = [i for i in _LINES if not taken or i not in _KNOWN.values()]
     others = [m for m in models if m not in _KNOWN]
     index = free[others.index(model) % len(free)] if model in others else 6
@@ -68,7 +68,7 @@ def style(model: str, models: Sequence[str]) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Look:
-    """How a curve is drawn: three signs, so that no reader depends on colour alone."""
+    """How a curve is drawn: three visual cues, so that no reader depends on colour alone."""
 
     colour: str
     symbol: str
@@ -76,7 +76,7 @@ class Look:
 
 
 def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
-    """(model, mode) -> its look in a figure: colour by model and dash by mode; where there is one of either, both by the other."""
+    """(model, mode) -> its look in a figure: colour by model and dash by mode; if there is only one of either, both by the other."""
     keys = list(dict.fromkeys(wanted))
     models, modes = (list(dict.fromkeys(k[i] for k in keys)) for i in (0, 1))
     out: dict[tuple[str, str], Look] = {}
@@ -84,7 +84,7 @@ def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
         number = modes.index(mode)
         if len(models) == 1 and len(modes) > 1:
             index = _LINES[number % len(_LINES)]
-            # Every other one is open: where two curves are the same, both are seen.
+            # Every second symbol is open: where two curves coincide, both are visible.
             out[model, mode] = Look(PALETTE[index], SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
         else:
             colour, symbol = style(model, models)
@@ -101,12 +101,12 @@ def size_label(size: float) -> str:
 
 
 def place(size: float) -> float:
-    """Where a size stands on the axis."""
+    """The position of a size on the axis."""
     return float(size) if size > 0 else ZERO
 
 
 def layout(figure: go.Figure, title: str) -> None:
-    """What all figures share: type, colours, margins, a legend below the plot."""
+    """The layout common to all figures: type, colours, margins, a legend below the plot."""
     figure.update_layout(
         title={"text": title, "x": 0, "xref": "container", "xanchor": "left", "font": {"size": 18}, "y": 1, "yanchor": "top",
                "pad": {"l": 8, "t": 8}},
@@ -122,11 +122,11 @@ def layout(figure: go.Figure, title: str) -> None:
 
 AXIS: Mapping[str, Any] = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showline": True, "ticks": "outside", "automargin": True,
                            "zeroline": False}  # fmt: skip
-"""What all axes share: a pale grid, a line, ticks outside, room for the labels."""
+"""Common settings of all axes: a pale grid, a line, ticks outside, space for the labels."""
 
 
 def hatched(shape: str, solidity: float, size: int = 7) -> dict[str, Any]:
-    """The pattern of a bar: white lines over its colour, so that bars differ in print too."""
+    """The pattern of a bar: white lines over its colour, so that bars are distinguishable in print."""
     return {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": size, "solidity": solidity}
 
 
@@ -139,7 +139,7 @@ def line_trace(look: Look, name: str, x: Sequence[float], y: Sequence[float], *,
 
 
 def decades(low: float, high: float, show: Callable[[float], str], room: float = 1.0) -> dict[str, Any]:
-    """Ticks of a logarithmic axis: 1, 2, 5 in each decade of a short one, else the decades; ``room``: a factor beyond the ends."""
+    """Ticks of a logarithmic axis: 1, 2, 5 in each decade of a short one, else the decades; ``room``: the margin factor at the ends."""
     steps = (1, 2, 5) if log10(high / low) < 2.3 else (1,)
     found = [s * 10.0**k for k in range(floor(log10(low)) - 1, ceil(log10(high)) + 1) for s in steps]
     shown = [t for t in found if low / room <= t <= high * room]
@@ -206,13 +206,13 @@ def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
 
 
 def faint(colour: str, alpha: float = 0.22) -> str:
-    """A colour (``#rrggbb``) that lets through what lies behind it."""
+    """A colour (``#rrggbb``) made translucent."""
     r, g, b = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({r},{g},{b},{alpha})"
 
 
 def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, str], Look]) -> None:
-    """Dashed lines (a size) and stripes (a range of sizes), labelled above the plot, near labels in rows of their own."""
+    """Dashed lines (a size) and stripes (a range of sizes), labelled above the plot; nearby labels are staggered."""
     taken: list[tuple[float, int]] = []
     for mark in sorted(knees, key=lambda k: (k.x0, k.claim)):
         colour = _colour(mark, shown)
@@ -226,7 +226,7 @@ def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, s
             row += 1
         taken.append((at, row))
         sizes = size_label(mark.x0) + (f"–{size_label(mark.x1)}" if mark.x1 != mark.x0 else "")
-        edge = at > 5.0  # a label centred here would leave a phone's screen
+        edge = at > 5.0  # a label centred here would exceed a phone's screen
         figure.add_annotation(
             x=1 if edge else at, xref="paper" if edge else "x", xanchor="right" if edge else "center", y=1, yref="paper", yanchor="bottom",
             yshift=2 + 17 * row, text=f"{sizes} · {mark.claim}", hovertext=mark.text, showarrow=False, font={"size": 12.5, "color": colour},
@@ -240,7 +240,7 @@ def _colour(mark: Mark, shown: Mapping[tuple[str, str], Look]) -> str:
 
 
 def marks_of(plan: CurveFigure, drawn: Iterable[Curve], marks: Iterable[Mark]) -> list[Mark]:
-    """The published marks of a figure: of its series, and of one of its curves; none where the figure wants none.
+    """The published marks of a figure: of its series, and of one of its curves; none if the figure excludes them.
 
     A statement that several checks judge is one mark.
     """
@@ -248,7 +248,7 @@ def marks_of(plan: CurveFigure, drawn: Iterable[Curve], marks: Iterable[Mark]) -
     out: dict[tuple[object, ...], Mark] = {}
     for m in marks:
         if plan.published and m.series == plan.what and any((model, m.mode) in keys for model in m.models):
-            # Two sentences that state the same range are one band with the first one's text.
+            # Two statements with the same range share one band with the first one's text.
             key = (m.models, m.mode, m.shape, m.x0, m.x1, m.low, m.high, m.claim if m.shape == "knee" else "")
             out.setdefault(key, m)
     return list(out.values())
@@ -286,7 +286,7 @@ def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: 
 
 OTHER = "other stages"
 _LEAST = 0.5
-"""Stages that are nowhere this share of a message (percent) are drawn together."""
+"""Stages below this share (percent) of every message are drawn together."""
 
 
 def _by_stage(stages: Iterable[Mapping[str, Any]]) -> dict[str, float]:
@@ -297,7 +297,7 @@ def _by_stage(stages: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def stage_order(anatomy: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The stages worth a colour, those with the largest share of any message first."""
+    """The stages to be coloured separately, those with the largest share of any message first."""
     largest: dict[str, float] = {}
     for entry in anatomy:
         found = _by_stage(entry["stages"])

@@ -1,4 +1,4 @@
-"""The front page of the atlas: the verdict matrix over all papers, what fails, what is not judged, and how it was made."""
+"""The front page of the atlas: the verdict matrix over all papers, failures, claims not judged, and how the runs were produced."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 __all__ = ["JUDGED", "Made", "Scorecard", "front_page", "made", "scorecard"]
 
 JUDGED = ("calibrate", "validate")
-"""Uses whose claims must be judged; of the others nothing can be."""
+"""Uses whose claims must be judged; claims of other uses cannot be."""
 
 _USE = {"calibrate": "Fit", "validate": "Held out", "exclude": "Excluded", "context": "Context"}
 
 
 @dataclass(frozen=True)
 class Made:
-    """How an atlas came about: rows of (what, text)."""
+    """How an atlas was produced: rows of (what, text)."""
 
     rows: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Scorecard:
-    """Everything on the front page. ``verdicts`` has every claim of the reference, ``claims`` the same rows in the same order."""
+    """The content of the front page. ``verdicts`` covers every claim of the reference, ``claims`` the same rows in the same order."""
 
     studies: tuple[Reproduction, ...]
     claims: tuple[Claim, ...]
@@ -64,11 +64,11 @@ class Scorecard:
         return [(c, v) for c, v in self._both() if v.verdict == "fail"]
 
     def defects(self) -> list[tuple[Claim, Verdict]]:
-        """Claims that must be judged and are not."""
+        """Claims that must be judged but are not."""
         return [(c, v) for c, v in self._both() if v.verdict == "unjudged" and c.use in JUDGED]
 
     def shown_only(self) -> list[tuple[Claim, Verdict]]:
-        """Claims that nothing judges by their nature: context and what a paper contradicts itself in."""
+        """Claims that are not judged by their nature: context, and statements in which a paper contradicts itself."""
         return [(c, v) for c, v in self._both() if c.use not in JUDGED]
 
     def of_paper(self, paper: str) -> list[Summary]:
@@ -94,7 +94,7 @@ class Scorecard:
 
 
 def scorecard(studies: Sequence[Reproduction]) -> Scorecard:
-    """The scorecard of these studies; claims of papers that were not replayed count as unjudged."""
+    """The scorecard of these studies; claims of papers that were not replayed count as not judged."""
     rows = [{"paper": s.paper.key, **row} for s in studies for row in ladder_rows(s.facts)]
     return Scorecard(tuple(studies), tuple(load()), tuple(judge_all(studies)), tuple(rows))
 
@@ -110,7 +110,7 @@ def _cpu() -> str:
 
 
 def made(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int) -> Made:
-    """When, where and from which runs an atlas was made; ``wall_s`` seconds and ``jobs`` at a time of the replay before it."""
+    """When, where and from which runs an atlas was produced; ``wall_s``: seconds of the preceding replay, ``jobs``: its parallel jobs."""
     from retrompi.store import code_version
 
     ids = list(dict.fromkeys(i for s in studies for i in s.runs))
@@ -149,7 +149,7 @@ def _link(score: Scorecard, claim: Claim) -> str:
 
 
 def _tally(n: Counter[str]) -> tuple[str, str]:
-    """(text, class) of a cell: what passed of what was judged, what failed, what is not judged."""
+    """(text, class) of a cell: passed out of judged, failed, not judged."""
     judged = n["pass"] + n["fail"]
     parts = [f"{n['pass']}/{judged}" if judged else ""]
     if n["unjudged"]:
@@ -277,7 +277,7 @@ def _counts(score: Scorecard) -> str:
 
 
 def front_page(score: Scorecard, how: Made) -> str:
-    """The front page as HTML text. It needs no script and loads nothing."""
+    """The front page as HTML text. It needs no script and loads no external resource."""
     papers = len({c.paper for c in score.claims})
     rows = [(f"<b>{escape(a)}</b>", escape(b)) for a, b in how.rows]
     return document(

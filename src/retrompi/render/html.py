@@ -1,4 +1,4 @@
-"""Pieces of HTML that the pages share: the style sheet, cells and tables, numbers, and the frame of a page."""
+"""Pieces of HTML that the pages share: the style sheet, cells and tables, numbers, and the page frame."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ USES = (
 
 
 def number(value: float | str | None) -> str:
-    """A number as a reader wants it, words escaped, nothing for None."""
+    """A number formatted for readers; text is escaped, an empty text for None."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -112,12 +112,12 @@ def number(value: float | str | None) -> str:
 
 
 def brief(seconds: float) -> str:
-    """A time in three digits, in µs at the least."""
+    """A time with three digits, in µs or a larger unit."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
 
 
 def bounds(v: Verdict) -> str:
-    """How the published statement is read: ``low – high unit``."""
+    """The reading range of the published statement: ``low – high unit``."""
     if v.low is None and v.high is None:
         return ""
     if v.high is None:
@@ -129,12 +129,12 @@ def bounds(v: Verdict) -> str:
 def cell(label: str, html: str, css: str = "") -> str:
     """A cell of ready HTML, which carries its column's label for narrow screens."""
     name = f' class="{css}"' if css else ""
-    # One element inside: on a phone the cell is a grid of label and content.
+    # A single child element: on a phone the cell is a grid of label and content.
     return f'<td data-label="{label}"{name}><div>{html}</div></td>' if html else f'<td data-label="{label}"{name}></td>'
 
 
 Content = str | tuple[str, str]
-"""What is in a cell: ready HTML, or that and the cell's CSS class ("n": a number)."""
+"""The content of a cell: ready HTML, or a tuple of HTML and the cell's CSS class ("n": a number)."""
 
 
 def row(head: Sequence[str], cells: Sequence[Content], mark: str = "") -> str:
@@ -144,7 +144,7 @@ def row(head: Sequence[str], cells: Sequence[Content], mark: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[str | Sequence[Content]], css: str = "stack") -> str:
-    """A table of cells, or of ready rows; on a phone a "stack" shows each row as a card."""
+    """A table of cells, or of ready rows; on a phone, css class "stack" shows each row as a card."""
     names = "".join(f"<th>{escape(h)}</th>" for h in head)
     body = "".join(r if isinstance(r, str) else row(head, r) for r in rows)
     return f'<div class="scroll"><table class="{css}"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -175,7 +175,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def document(title: str, body: str, script: str = "") -> str:
-    """A whole page that loads nothing from elsewhere; ``script`` is ready JavaScript for its head."""
+    """A complete page that loads no external resource; ``script`` is ready JavaScript for its head."""
     inline = f"<script>{script}</script>" if script else ""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -1,6 +1,6 @@
-"""The fidelity ladder of a study, from its facts ``fidelity.MODEL.WHERE``: how far the coarser rungs lie from the mechanism.
+"""The fidelity ladder of a study, from its facts ``fidelity.MODEL.WHERE``: the distance of the coarser rungs from the mechanism.
 
-Studies without these facts show nothing of it.
+Studies without these facts omit it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def ladder_points(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def ladder_figures(facts: Mapping[str, Any]) -> dict[str, go.Figure]:
-    """Name -> figure: one a place, a curve for each model and rung."""
+    """Name -> figure: one per place, with a curve for each model and rung."""
     points = ladder_points(facts)
     out = {}
     for i, where in enumerate(dict.fromkeys(p["where"] for p in points), 1):
@@ -58,7 +58,7 @@ def ladder_figures(facts: Mapping[str, Any]) -> dict[str, go.Figure]:
 
 
 def ladder_table(rows: Sequence[Mapping[str, Any]], *first: str) -> str:
-    """The rows as HTML; ``first`` are the names of columns before the model."""
+    """The rows as HTML; ``first`` are the headings of columns before the model."""
     head = (*first, "model", "where", *(c[1] for c in _COLUMNS))
     forms = {c[0]: c[2] for c in _COLUMNS if len(c) > 2}
     lines: list[list[Content]] = [

@@ -1,4 +1,4 @@
-"""Figures of plain numbers: published against simulated, and facts against each other."""
+"""Figures of single numbers: published against simulated, and facts against each other."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SAME: Mapping[str, tuple[str, float]] = {
     "ns": ("s", 1e-9),
     "minutes": ("s", 60.0),
 }
-"""Units that meet on one axis: in what, and how many of it they are."""
+"""Units that share an axis: the common unit, and the conversion factor."""
 
 
 def one_unit(found: Sequence[Pair]) -> list[Pair]:
-    """The pairs in one unit for each kind of quantity where there are several, else as they are."""
+    """The pairs in one unit per kind of quantity if there are several units, else unchanged."""
     if len({p.unit for p in found}) < 2:
         return list(found)
     out = []
@@ -41,7 +41,7 @@ def one_unit(found: Sequence[Pair]) -> list[Pair]:
 
 
 def _ends(values: Sequence[float], log: bool) -> tuple[float, float]:
-    """The ends of an axis: all numbers with some room around them."""
+    """The ends of an axis: all numbers with a margin."""
     low, high = min(values, default=1.0), max(values, default=10.0)
     if log:
         room = max((high / low) ** 0.06, 1.15)
@@ -55,7 +55,7 @@ def _group_of(claim: str, groups: Mapping[str, str]) -> str:
 
 
 def _middle(value: float, low: float, high: float, log: bool) -> float:
-    """Where a value stands between the ends of its axis, 0 to 1."""
+    """The relative position of a value between the ends of its axis, 0 to 1."""
     return log10(value / low) / log10(high / low) if log else (value - low) / (high - low)
 
 
@@ -64,13 +64,13 @@ def _plain(value: float) -> str:
 
 
 _LABELS = 5
-"""More labels of failing claims than this would cover each other."""
+"""The most labels of failing claims; more would overlap."""
 
 
 def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
-    """Simulated numbers, or their deviation, against the published ones; the stripe is a prediction's tolerance.
+    """Simulated numbers, or their deviation, against the published ones; the stripe is the tolerance for predictions.
 
-    Filled: held out; open: a fit saw it; grey: excluded; a red ring: the claim fails.
+    Filled: held out; open: seen by a fit; grey: excluded; a red ring: the claim fails.
     """
     log = plan.scale == "log"
     off = plan.show == "deviation"
@@ -82,7 +82,7 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
 
     low, high = _ends([v for p in shown for v in (p.published, *(() if off else (p.simulated,)))], log)
     figure = go.Figure()
-    # Smallest and largest of a range are read more widely than a number that stands alone.
+    # The ends of a stated range have a wider reading tolerance than a single number.
     ends = bool(shown) and all(p.part for p in shown)
     slack = (1 / SAME, SAME) if ends else (1 - PREDICTED, 1 + PREDICTED)
     edge = [low * slack[0], high * slack[0], high * slack[1], low * slack[1]]
@@ -110,7 +110,7 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
             ))  # fmt: skip
     bad = [p for p in shown if p.verdict == "fail"]
     if bad:
-        # Labels stand towards the middle, where they have room.
+        # Labels are placed towards the middle, where there is space.
         where = ["middle right" if _middle(p.published, low, high, log) < 0.5 else "middle left" for p in bad]
         figure.add_trace(go.Scatter(
             x=[p.published for p in bad], y=[height(p) for p in bad], name="claim fails",
@@ -126,7 +126,7 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
     if off:
         figure.update_yaxes(**AXIS, title={"text": "simulated against published, %"})
     else:
-        # The same span both ways, so that the line of equality is a diagonal.
+        # The same span on both axes, so that the line of equality is a diagonal.
         figure.update_yaxes(**AXIS, **ticks, type=plan.scale, title={"text": f"simulated, {units}"}, range=span)
     return figure
 

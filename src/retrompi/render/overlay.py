@@ -54,20 +54,20 @@ class Mark:
 
 
 def stated_number(claim: Claim) -> float | None:
-    """The one number in the claim's words, when there is exactly one; None otherwise."""
+    """The only number in the claim's text; None if there is no single number."""
     found = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", claim.value)
     return float(found[0]) if len(found) == 1 else None
 
 
 def stated_pairs(claim: Claim) -> list[tuple[int, float]]:
-    """(size in bytes, number) where the words give both: ``from 124 (0 B) to 121 (64K)``."""
+    """(size in bytes, number) where the text gives both: ``from 124 (0 B) to 121 (64K)``."""
     factor = {"B": 1, "K": 1 << 10, "M": 1 << 20}
     found = re.findall(r"(\d+(?:\.\d+)?) \((\d+) ?([BKM])\)", claim.value)
     return [(int(size) * factor[unit], float(number)) for number, size, unit in found]
 
 
 def _peak_sizes(claims: Iterable[Claim]) -> dict[tuple[str, str], int]:
-    """(model, mode) -> the size at which the text puts the largest bandwidth, where it says so."""
+    """(model, mode) -> the size of the largest bandwidth, where the text states it."""
     out: dict[tuple[str, str], int] = {}
     for claim in claims:
         for check in checks().get(claim.id, ()):
@@ -81,7 +81,7 @@ Place = tuple[str, str, float, float, "float | None", "float | None", "float | N
 
 
 def _of_check(claim: Claim, check: Mapping[str, Any], peaks: Mapping[tuple[str, str], int], last: int) -> list[Place]:
-    """Where one check's published numbers stand on the curves; nothing when the text gives none."""
+    """The positions of one check's published numbers on the curves; empty when the text gives none."""
     if claim.low is None or claim.high is None:
         return []
     kind = check["kind"]
@@ -89,7 +89,7 @@ def _of_check(claim: Claim, check: Mapping[str, Any], peaks: Mapping[tuple[str, 
         return [(_KNEE_OF[check["feature"]], "knee", claim.low, claim.high, None, None, None)]
     ends = kind == "trend" and check["shape"] == "ends"
     metric = check["metric"] if kind == "range" else ""
-    # "falls to about 3" has its number, but the size is another claim's.
+    # "falls to about 3" contains the number, but the size is in another claim.
     if not (kind in ("range", "plateau") or ends) or metric == "lowest":
         return []
     series = _SERIES[metric] if metric else check["metric"]
@@ -113,7 +113,7 @@ def _of_check(claim: Claim, check: Mapping[str, Any], peaks: Mapping[tuple[str, 
 
 
 def placed(claims: Iterable[Claim], figure: CurveFigure, verdicts: Iterable[Verdict] = ()) -> list[Mark]:
-    """The marks that a figure itself places: a claim's number on a curve at a size; a claim without a number draws nothing."""
+    """The marks placed by a figure itself: a claim's number on a curve at a size; a claim without a number gives no mark."""
     known = {c.id: c for c in claims}
     words = {v.id: v.verdict for v in verdicts}
     out = []

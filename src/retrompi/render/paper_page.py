@@ -1,4 +1,4 @@
-"""One self-contained page per study: nothing is loaded from elsewhere, and it reads on a phone as on a projector."""
+"""One self-contained page per study: loads no external resource, readable on a phone and on a projector."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _verdict_tables(verdicts: Sequence[Verdict]) -> str:
 
 
 def shares(stages: Sequence[Mapping[str, Any]], most: int = 3) -> list[tuple[str, float, float]]:
-    """(stage, seconds, share of the whole) of the largest stages that matter (half a percent), processes added up."""
+    """(stage, seconds, share of the whole) of the largest significant stages (at least half a percent), processes added up."""
     total: dict[str, float] = {}
     for s in stages:
         total[s["stage"]] = total.get(s["stage"], 0.0) + float(s["seconds"])
@@ -97,22 +97,22 @@ _LEGEND = 6
 
 
 def figure_html(figure: go.Figure, name: str) -> str:
-    """The place of a figure on a page, under its title; `drawing` fills it."""
-    # The title is the page's: it wraps on a phone, which one inside the drawing does not.
+    """The placeholder of a figure on a page, under its title; `drawing` fills it."""
+    # The title is in the page, where it wraps on a phone; inside the drawing it would not.
     title = figure.layout.title.text or ""
-    # A long legend takes its room from the plot.
+    # A long legend reduces the height of the plot.
     tall = " tall" if sum(bool(t.name) and t.showlegend is not False for t in figure.data) > _LEGEND else ""
     box = f'<div class="figure{tall}" id="figure-{escape(name)}" role="img" aria-label="{escape(title)}"></div>'
     return f"<figure><figcaption>{escape(title)}</figcaption>{box}</figure>"
 
 
 def drawing(figures: Mapping[str, go.Figure]) -> str:
-    """The script that draws all figures. It stands last: a figure drawn before its neighbours exist gets their room."""
+    """The script that draws all figures. It comes last: a figure drawn before its neighbours exist would take their space."""
     parts = []
     for name, figure in figures.items():
         spec = json.loads(figure.to_json())
         spec["layout"].pop("title", None)
-        spec["layout"]["margin"]["t"] -= 10  # the buttons keep their room above the labels
+        spec["layout"]["margin"]["t"] -= 10  # keeps space for the buttons above the labels
         parts.append([f"figure-{name}", spec["data"], spec["layout"]])
     data = json.dumps(parts, separators=(",", ":")).replace("</", "<\\/")
     return f"<script>for (const [id, data, layout] of {data}) Plotly.newPlot(id, data, layout, {json.dumps(CONFIG)});</script>"
@@ -167,7 +167,7 @@ def _counts(study: Reproduction) -> str:
 
 
 _OWN = ("anatomy-", "fidelity-")
-"""How the names of figures begin that have a section of their own."""
+"""Name prefixes of the figures that have their own section."""
 
 
 def _captioned(figure: go.Figure, name: str, caption: str, lacking: Sequence[str]) -> str:
@@ -177,7 +177,7 @@ def _captioned(figure: go.Figure, name: str, caption: str, lacking: Sequence[str
 
 
 def _figures(study: Reproduction, figures: Mapping[str, go.Figure]) -> str:
-    """The figures of the study's file in its order, then those that no entry made."""
+    """The figures of the study's file in its order, then the generated ones."""
     plans = {p.name: p for p in study.paper.figure_plans}
     tables = {f"{t.name}-scatter" for t in study.paper.table_plans}
     out = []
@@ -205,7 +205,7 @@ def _exhibits(study: Reproduction, figures: Mapping[str, go.Figure]) -> str:
 
 
 def measured_table(found: Sequence[StoredCurve]) -> str:
-    """The measured curves of a page and where they come from; "" without any."""
+    """The measured curves of a page and their provenance; "" if there are none."""
     if not found:
         return ""
     told = [row_of(m) for m in found]
@@ -215,7 +215,7 @@ def measured_table(found: Sequence[StoredCurve]) -> str:
 
 
 def _index(study: Reproduction) -> str:
-    """The study's claims by system and kind: what the cells of the verdict matrix link to."""
+    """The study's claims by system and kind: the link targets of the verdict matrix's cells."""
     words = {v.id: v.verdict for v in study.verdicts}
     found: dict[tuple[str, str, str], list[str]] = {}
     for claim in study.claims:

@@ -1,6 +1,6 @@
 """Stored curves drawn over a figure of published and simulated ones.
 
-They are black and grey with signs of their own, so that nobody takes one for a simulation of the study, nor for a number of its paper.
+They are black and grey with separate symbols, so that they are not mistaken for simulations of the study or for numbers of its paper.
 """
 
 from __future__ import annotations

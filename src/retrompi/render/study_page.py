@@ -1,4 +1,4 @@
-"""A study as a page that needs no network: question, figures, numbers, failures, definition, provenance."""
+"""A study as a self-contained page: question, figures, numbers, failures, definition, provenance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from retrompi.studies.view import View, failures
 __all__ = ["figures", "page", "write", "write_figures"]
 
 _MOST_FIGURES = 24
-"""So many figures a page has at most; the table has every number."""
+"""The most figures on a page; the table has every number."""
 _MOST_ROWS = 400
 _SECTIONS = {
     "curves": "Curves", "lines": "Along an axis", "speedup": "Speed-up", "efficiency": "Efficiency", "heat": "Two axes",
@@ -116,14 +116,14 @@ def _provenance(about: About) -> str:
 
 
 def page(v: View, about: About, title: str = "", plans: Sequence[Plan] | None = None, footer: str = "", panel: Sequence[str] = ()) -> str:
-    """The page as HTML text; ``plans`` are the figures, by default those that the axes call for."""
+    """The page as HTML text; ``plans`` are the figures, by default those that suit the axes."""
     d = v.definition
     title = title or str(d.get("title") or d.get("name") or "A study")
     drawn = figures(v, choose(v) if plans is None else plans)
     kept = 0
     parts, shown = [], {}
     for kind, found in drawn.items():
-        # A page of a hundred panels is no page.
+        # Too many panels would make the page unusable.
         some = dict(list(found.items())[: max(_MOST_FIGURES - kept, 1)])
         kept += len(some)
         shown.update(some)

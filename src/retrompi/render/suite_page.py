@@ -1,4 +1,4 @@
-"""The table of hold-outs as a page: a row of a figure and of a table for each program."""
+"""The table of held-out results as a page: a row in a figure and in a table for each program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _of(rows: Sequence[Mapping[str, Any]], backend: str, reference: str) -> list
 
 
 def figure(done: Sequence[Judged], bound: float | None, backend: str, reference: str) -> go.Figure:
-    """Median (sign) and 95th percentile (end of the line) of each program's held-out errors, the noise as grey bars."""
+    """Signed median and 95th percentile (end of the line) of each program's held-out errors, the noise as grey bars."""
     rows = _of([r for j in done for r in row_of(j)], backend, reference)
     names = [r["program"] for r in rows]
     out = go.Figure()
@@ -44,7 +44,7 @@ def figure(done: Sequence[Judged], bound: float | None, backend: str, reference:
     if bound is not None:
         out.add_vline(x=100 * bound, line={"color": "#D55E00", "width": 2, "dash": "dash"},
                       annotation={"text": f"{100 * bound:g} %", "yanchor": "bottom"})  # fmt: skip
-    # One program that is off by far must not press all others against the axis: its line then leaves the figure.
+    # One outlier must not compress the scale for all other programs: its line leaves the figure.
     most = 100 * max([2 * (bound or 0), *(2.5 * r["median"] for r in rows)], default=1)
     top = min(most, 105 * max([bound or 0, *(r["p95"] for r in rows)], default=1))
     out.update_xaxes(title={"text": "absolute error, %"}, range=[0, top or 1], **AXIS)

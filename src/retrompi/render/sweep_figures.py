@@ -1,7 +1,7 @@
-"""A study's figures: which ones its axes call for, and how their points are drawn.
+"""A study's figures: which ones suit its axes, and how their points are drawn.
 
-The points come from `retrompi.studies.view`; here is only drawing. Colours are Okabe and Ito's and, for heat maps, Cividis: people with
-any colour vision tell them apart; symbols, dashes and numbers in the fields say the same again for print.
+The points come from `retrompi.studies.view`; this module only draws them. Colours are Okabe and Ito's and, for heat maps, Cividis, which
+are distinguishable with any colour vision; symbols, dashes and numbers in the cells encode the same information for print.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ __all__ = ["KINDS", "Plan", "choose", "draw", "plan_of"]
 
 KINDS = ("curves", "lines", "speedup", "efficiency", "heat", "bars", "scatter", "parallel")
 _MOST_LINES = 9
-"""More lines than these are spread over panels."""
+"""The most lines in one figure; more are spread over panels."""
 _MOST_NUMBERS = 70
-"""Fields of a heat map that still have room for their numbers."""
+"""The most cells of a heat map in which numbers fit."""
 _MOST_TICKS = 7
 _MOST_WRITTEN = 40
-"""With more values than these an axis has round ticks, not the values themselves."""
+"""The most values used as ticks; with more an axis has round ticks."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A figure to draw: its kind (`KINDS`), the axis along it, those that tell its lines (or rows) apart, and those with a panel each."""
+    """A figure to draw: its kind (`KINDS`), the axis along it, the axes that distinguish its lines (or rows), and those with panels."""
 
     kind: str
     x: str = ""
@@ -48,14 +48,14 @@ def _numeric(v: View, least: int = 2) -> list[Axis]:
 
 
 def _spread(v: View, rest: Sequence[Axis], before: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(by, panel): of the axes ``rest``, those that make most lines of one figure but not too many, and the others."""
+    """(by, panel): of the axes ``rest``, those that give as many lines per figure as are readable, and the others."""
     sorted_rest = sorted(rest, key=lambda a: (not _of_models(a), len(a.values)))
     sets = [some for n in range(len(rest) + 1) for some in combinations(sorted_rest, n)]
 
     def count(some: Sequence[Axis]) -> int:
         return len({tuple(r["values"][k] for k in (*before, *(a.key for a in some))) for r in v.rows})
 
-    # One axis alone may have some more: a panel for each of its values would hold a single line.
+    # A single axis may have some more: with a panel for each of its values, each panel would hold a single line.
     fitting = [s for s in sets if not s or count(s) <= (2 * _MOST_LINES if len(s) == 1 == len(rest) else _MOST_LINES)]
     by = max(fitting, key=lambda s: (any(_of_models(a) for a in s), count(s), -len(s)))
     return tuple(a.key for a in by), tuple(a.key for a in sorted_rest if a not in by)
@@ -66,7 +66,7 @@ def _of_models(axis: Axis) -> bool:
 
 
 def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> Plan:
-    """The plan of a figure of ``kind``; axes that are not said are chosen. UsageError in one line when the study has none of them."""
+    """The plan of a figure of ``kind``; unspecified axes are chosen. Raises UsageError in one line when the study lacks one of them."""
     if kind not in KINDS:
         from retrompi.base.errors import nearest
 
@@ -115,7 +115,7 @@ def _best(kind: str, v: View, taken: Sequence[str]) -> str:
 
 
 def choose(v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> list[Plan]:
-    """The figures that the axes of a study call for; with ``x`` along that one."""
+    """The figures that suit the axes of a study; with ``x``, along that one."""
     if not v.axes:
         return [plan_of("curves", v)] if v.curves else []
     if v.sampled:
@@ -143,7 +143,7 @@ def choose(v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequenc
 
 
 def label_of(keys: Sequence[str], label: Sequence[str], full: bool = False) -> str:
-    """A combination of values as a legend says it: models by their names, plain numbers and answers with their key (``full``: all)."""
+    """A combination of values as a legend shows it: models by name, plain numbers and booleans with their key (``full``: all)."""
     out = []
     for key, text in zip(keys, label, strict=True):
         if key == "model":
@@ -157,7 +157,7 @@ def label_of(keys: Sequence[str], label: Sequence[str], full: bool = False) -> s
 
 
 def _looks(v: View, plan: Plan) -> dict[tuple[str, ...], Look]:
-    """A look for every line, the same in every panel: colour by the first axis, dash by the others together."""
+    """A look for every line, the same in every panel: colour by the first axis, dash by the combination of the others."""
     labels = order_of(v, plan.by, v.rows)
     pairs = {label: (label[0], ", ".join(label[1:])) if label else ("", "") for label in labels}
     if plan.by and "model" not in v.axis(plan.by[0]).keys and len({p[1] for p in pairs.values()}) == 1:
@@ -167,7 +167,7 @@ def _looks(v: View, plan: Plan) -> dict[tuple[str, ...], Look]:
 
 
 def _ticks(values: Sequence[float], show: Callable[[float], str]) -> dict[str, Any]:
-    """Ticks of a logarithmic axis of these values."""
+    """Ticks of a logarithmic axis at these values."""
     return decades(min(values), max(values), show, room=2)
 
 
@@ -180,7 +180,7 @@ def _size_ticks(low: float, high: float) -> dict[str, Any]:
 
 
 def _value_axis(metric: Metric, title: str, values: Iterable[float]) -> dict[str, Any]:
-    """The axis of a metric: logarithmic where its values spread over more than a factor of ten."""
+    """The axis of a metric: logarithmic if its values span more than a factor of ten."""
     known = [y for y in values if y is not None]
     positive = [y for y in known if y > 0]
     if positive and len(positive) == len(known) and max(positive) / min(positive) >= 10:
@@ -206,7 +206,7 @@ def _short(unit: str, value: float) -> str:
 
 
 def _number_axis(axis: Axis) -> dict[str, Any]:
-    """The axis of a parameter, its ticks as the study wrote them."""
+    """The axis of a parameter, with ticks as written in the study."""
     texts = [t for t in ordered(axis) if t in axis.numbers]
     every = -(-len(texts) // _MOST_TICKS)
     scale: dict[str, Any] = {"type": "log" if axis.log else "linear"}
@@ -218,7 +218,7 @@ def _number_axis(axis: Axis) -> dict[str, Any]:
 
 
 def _round_ticks(values: Sequence[float], log: bool, unit: str) -> dict[str, Any]:
-    """Ticks at round numbers for values that are none."""
+    """Ticks at round numbers, for values that are not round."""
     if log:
         return _size_ticks(min(values), max(values)) if unit == "B" else _ticks(values, lambda t: _short(unit, t))
     low, high = min(values), max(values)
@@ -285,7 +285,7 @@ def _said(axis: Axis | None, x: float) -> str:
 
 
 def _speedup_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], Look], every: Sequence[Line]) -> go.Figure:
-    """Speed-up beside the ideal, or efficiency, against the smallest count of each line."""
+    """Speed-up beside the ideal, or efficiency, relative to the smallest count of each line."""
     figure = go.Figure()
     axis = v.axis(plan.x)
     part = 1 if plan.kind == "speedup" else 2
@@ -300,7 +300,7 @@ def _speedup_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tup
             hovertemplate=f"{name}, %{{x}}: %{{y:.3g}}{'' if part == 1 else ' %'}<extra></extra>",
         ))  # fmt: skip
     layout(figure, "")
-    # Along even steps the ideal is a straight line.
+    # On linear axes the ideal is a straight line.
     figure.update_xaxes(**{**_number_axis(axis), "type": "linear"}, rangemode="tozero")
     title = f"speed-up over {counts[0]:g}" if part == 1 else f"efficiency against {counts[0]:g}, %"
     figure.update_yaxes(**AXIS, title={"text": title, "standoff": 12}, rangemode="tozero")
@@ -329,14 +329,14 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
     figure = go.Figure(go.Heatmap(
         x=xs, y=ys, z=z, text=told, texttemplate="%{text}" if room else None, textfont={"size": 12}, colorscale="Cividis",
         zmin=ends[0], zmax=ends[1] if ends[1] > ends[0] else ends[0] + 1, colorbar=bar, xgap=1, ygap=1, hoverongaps=True,
-        # Where the fields have their numbers, a bar would only take their room on a phone.
+        # Where the cells show their numbers, a colour bar would only take space on a phone.
         showscale=not room,
         hovertemplate=f"{plan.x} %{{x}}, {plan.by[0]} %{{y}}: %{{text}}<extra></extra>",
     ))  # fmt: skip
     for i, line in enumerate(cells):
         for j, c in enumerate(line):
             if c is not None and c.value is None:
-                # an empty field with the outcome in it: no colour stands for a failure
+                # an empty cell with the outcome in it: no colour represents a failure
                 figure.add_annotation(x=xs[j], y=ys[i], text=c.outcome, showarrow=False, font={"size": 12, "color": "#b03a00"})
     layout(figure, "")
     figure.update_xaxes(type="category", title={"text": _title(v.axis(plan.x))}, tickangle=0, automargin=True, zeroline=False)
@@ -443,7 +443,7 @@ def _heading(v: View, plan: Plan, label: Sequence[str]) -> str:
 
 
 def draw(v: View, plan: Plan) -> dict[str, go.Figure]:
-    """Name -> figure: one for each panel of the plan, with the same looks and the same range of values in all of them."""
+    """Name -> figure: one for each panel of the plan, with the same looks and the same value range in all of them."""
     out = {}
     several = by_panel(v, plan.panel)
     name = plan.kind if plan.kind != "scatter" else f"scatter-{plan.x.replace('.', '-').replace('+', '-')}"

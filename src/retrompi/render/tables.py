@@ -27,7 +27,7 @@ def flat_table(study: Reproduction, plan: TablePlan) -> list[dict[str, Any]]:
 
 
 def scatter_of(study: Reproduction, plan: TablePlan) -> ScatterFigure | None:
-    """The figure that stands beside a table of numbers; None where the file asks for none."""
+    """The figure beside a table of numbers; None if the file has none."""
     if not isinstance(plan, ClaimTable) or not plan.scatter:
         return None
     claims = tuple(c.claim.id for c in grid(study, plan).cells.values()) if plan.cells else plan.claims
@@ -39,7 +39,7 @@ _NARROW = 5
 
 
 def is_narrow(study: Reproduction, plan: TablePlan) -> bool:
-    """Whether a figure finds room beside the table."""
+    """Whether there is space for a figure beside the table."""
     return isinstance(plan, ClaimTable) and bool(plan.cells) and len(grid(study, plan).columns) <= _NARROW
 
 
@@ -96,7 +96,7 @@ def _grid(study: Reproduction, plan: ClaimTable) -> str:
         return _MISSING
     units = dict.fromkeys(c.claim.unit for c in found.cells.values())
     head = (plan.head or "", *found.columns)
-    # the first column is a name, without a cell's label
+    # the first column is a name, without a cell label
     rows = [
         f"<tr><td>{escape(row)}</td>"
         + "".join(cell(column, _grid_cell(found.cells.get((row, column)), len(units) > 1)) for column in found.columns)
@@ -109,7 +109,7 @@ def _grid(study: Reproduction, plan: ClaimTable) -> str:
 
 
 def fact_cell(value: Any, form: str = "") -> str:
-    """A fact as HTML: a number as ``form`` says ("%", "s", "B", "B/s"), words escaped, mappings and lists spelled out."""
+    """A fact as HTML: a number formatted by ``form`` ("%", "s", "B", "B/s"), text escaped, mappings and lists spelled out."""
     if value is None:
         return ""
     if isinstance(value, bool):

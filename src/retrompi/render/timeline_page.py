@@ -1,6 +1,6 @@
 """The timeline of a run as a page: a Gantt chart of ranks, proxies and daemons with their messages, and the communication matrix.
 
-What is drawn is computed by pure functions (`bars`, `strips`, `arrows`, `matrix`) and then drawn. A run of many states is drawn from
+The content is computed by pure functions (`bars`, `strips`, `arrows`, `matrix`) before it is drawn. A run of many states is drawn from
 samples, and the page says so.
 """
 
@@ -26,17 +26,17 @@ from retrompi.sim.timeline.kinds import KINDS
 __all__ = ["DRAWN", "Bars", "bars", "gantt", "matrix", "matrix_figure", "page", "section", "write"]
 
 DRAWN = 6_000
-"""States and calls that are drawn, each: what a browser moves smoothly."""
+"""The most states and calls drawn, each: a browser still moves these smoothly."""
 ARROWS = 1_500
-"""Messages that are drawn: more would hide the rest."""
+"""The most messages drawn: more would hide everything else."""
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _CELLS = 64
-_WRITTEN = 4  # ranks: a matrix of so few has its numbers in its cells
+_WRITTEN = 4  # ranks: a matrix of at most this size shows the numbers in its cells
 
 
 @dataclass
 class Bars:
-    """Bars of one kind: row of the chart, begin and length in the chart's unit, and what hovering over each says."""
+    """Bars of one kind: row of the chart, start and length in the chart's unit, and their hover texts."""
 
     row: list[float]
     base: list[float]
@@ -55,7 +55,7 @@ def _span(t: Timeline) -> tuple[int, int]:
 
 
 def order(t: Timeline) -> list[int]:
-    """Processes from top to bottom: by host in order of their first rank, on each the ranks and then proxies and daemons."""
+    """Processes from top to bottom: by host in order of its first rank, on each the ranks, then proxies and daemons."""
     places = t.process_of()
     hosts = list(dict.fromkeys([t.processes[i].host for i in places] + [p.host for p in t.processes]))
     ranks = {i: r for r, i in enumerate(places)}
@@ -63,7 +63,7 @@ def order(t: Timeline) -> list[int]:
 
 
 def _calls_by_rank(t: Timeline) -> dict[int, tuple[list[int], list[int]]]:
-    """Process -> begins of its calls, and their places in `Timeline.calls`."""
+    """Process -> start times of its calls, and their indices in `Timeline.calls`."""
     place = t.process_of()
     out: dict[int, tuple[list[int], list[int]]] = {}
     for i, rank in enumerate(t.calls.rank):
@@ -74,7 +74,7 @@ def _calls_by_rank(t: Timeline) -> dict[int, tuple[list[int], list[int]]]:
 
 
 def call_text(t: Timeline, i: int) -> str:
-    """What hovering over a call says."""
+    """The hover text of a call."""
     c = t.calls
     name = call_name(t.ops[c.op[i]], c.peer[i], c.tag[i], c.bytes[i])
     still = " (had not returned)" if c.open[i] else ""
@@ -125,7 +125,7 @@ def strips(t: Timeline, rows: Mapping[int, int], unit: float) -> tuple[Bars, lis
 
 @dataclass
 class Arrow:
-    """A message as a line: its points (time in the chart's unit, row), what hovering over its end says, whether a collective's."""
+    """A message as a line: its points (time in the chart's unit, row), the hover text of its end, whether it is a collective's."""
 
     x: list[float]
     y: list[float]
@@ -135,7 +135,7 @@ class Arrow:
 
 
 def arrows(t: Timeline, rows: Mapping[int, int], unit: float) -> list[Arrow]:
-    """The messages, through the processes that they passed; one that was not received ends where it was last seen."""
+    """The messages, through the processes they passed; one that was not received ends where it was last observed."""
     place, m, out = t.process_of(), t.messages, []
     for i, hops in enumerate(m.paths()):
         stops = [(place[m.source[i]], m.sent[i]), *((p, at) for p, at, _ in hops)]
@@ -273,7 +273,7 @@ def _messages(n: float) -> str:
 
 
 def _sums(t: Timeline) -> str:
-    """A table of how long each process was in each kind of state."""
+    """A table of the time that each process spent in each kind of state."""
     shown = [(name, states) for name, _, _, states in KINDS if any(p.totals.get(s) for p in t.processes for s in states)]
     most = 40
     rows: list[list[Content]] = []
@@ -334,7 +334,7 @@ def section(full: Timeline, name: str = "timeline") -> tuple[str, dict[str, go.F
 
 
 def script(figures: Mapping[str, go.Figure]) -> str:
-    """The script that draws the figures of a section; it stands after them."""
+    """The script that draws the figures of a section; it must follow their elements."""
     parts = [[name, (spec := json.loads(f.to_json()))["data"], {**spec["layout"], "title": None}] for name, f in figures.items()]
     data = json.dumps(parts, separators=(",", ":")).replace("</", "<\\/")
     return (
@@ -372,7 +372,7 @@ def _kinds(t: Timeline) -> dict[str, int]:
 
 
 def write(t: Timeline, path: Path, told: Sequence[str] = ()) -> list[str]:
-    """Write the page; returns what it cannot say. InputError when it cannot be written."""
+    """Write the page; returns what it cannot show. Raises InputError when it cannot be written."""
     from retrompi.store import code_version
 
     try:

@@ -1,14 +1,14 @@
 """The studio: a local application in the browser (Dash), started by ``retrompi studio``.
 
-    app.py      create_app(room): layout, navigation, state in the URL
-    page.py     what a page is; a page is a file in pages/, found by listing that folder
-    state.py    controls <-> query string
-    room.py     what pages share: store, jobs
-    limits.py   what anybody may ask of a studio
-    jobs.py     work in processes of its own: progress, cancelling, fair between sessions
-    parts.py    pieces of pages: labelled controls, notices, job bars, tables
-    guard.py    what a request may be, and what every answer carries
-    serve.py    the server
+        app.py      create_app(room): layout, navigation, state in the URL
+        page.py     definition of a page; each file in pages/ is one, found by listing that folder
+        state.py    controls <-> query string
+        room.py     resources shared by the pages: store, jobs
+        limits.py   limits per studio and session
+        jobs.py     work in separate processes: progress, cancelling, fair scheduling between sessions
+        parts.py    page components: labelled controls, notices, job bars, tables
+        guard.py    checks of requests, and headers of every response
+        serve.py    the server
 
-Nothing here is imported until it is used: Dash takes a noticeable time to import.
+    Nothing is imported here before it is used: importing Dash takes noticeable time.
 """

@@ -61,7 +61,7 @@ KEYS = (
 
 
 class _Studio(Dash):
-    """Dash, whose first page tells nobody which Python runs here, and fetches what figures need while it is being built."""
+    """Dash with an index page that does not reveal the Python version, and that preloads the scripts needed by figures."""
 
     def interpolate_index(self, **kwargs: Any) -> str:
         kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
@@ -72,7 +72,7 @@ class _Studio(Dash):
 def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
     """The application, ready to be served: every page of `retrompi.studio.page` is registered.
 
-    ``guarded`` says who may ask (None: only this machine, without a token). Its WSGI application is ``app.server``.
+    ``guarded`` defines who has access (None: only this machine, without a token). Its WSGI application is ``app.server``.
     """
     app = _Studio(
         "retrompi.studio", assets_folder=str(Path(__file__).parent / "assets"), use_pages=False, suppress_callback_exceptions=True,
@@ -81,7 +81,7 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         add_log_handler=False, on_error=_told,
         **{name: False for name in ("enable_mcp", "websocket_callbacks") if name in signature(Dash.__init__).parameters},
     )  # fmt: skip
-    # Said here, or the environment (DASH_UI, DASH_PROPS_CHECK ...) could switch them on.
+    # Set explicitly, or environment variables (DASH_UI, DASH_PROPS_CHECK ...) could disable them.
     app.enable_dev_tools(
         debug=False, dev_tools_ui=False, dev_tools_props_check=False, dev_tools_serve_dev_bundles=False, dev_tools_hot_reload=False,
         dev_tools_prune_errors=False, dev_tools_disable_version_check=True,
@@ -107,7 +107,7 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
 
 
 def page_content(pathname: str, search: str, room: Room) -> tuple[Component, str]:
-    """(what a page shows, its title): the page's layout in the state that the address has; one line for what cannot be shown."""
+    """(content of a page, its title): the page's layout in the state given by the address; an error line for invalid addresses."""
     module = modules().get(pathname.rstrip("/") or "/")
     if module is None:
         return html.Div([html.H1("No such page"), parts.notices([f"there is no page '{pathname[:80]}'"])]), "no such page"
@@ -129,12 +129,12 @@ def page_content(pathname: str, search: str, room: Room) -> tuple[Component, str
 
 
 def _told_control(control: Control) -> dict[str, Any]:
-    """What assets/studio.js has to know of a control."""
+    """The description of a control for assets/studio.js."""
     return {"key": control.key, "default": list(control.default) if control.listed else control.default, "named": control.named}
 
 
 def _keep_address(app: Dash, page: Page) -> None:
-    """Has the address bar follow the page's controls, without a request."""
+    """Updates the address bar from the page's controls, without a request."""
     if page.controls:
         app.clientside_callback(
             ClientsideFunction("retrompi", "keep"), Output(f"{page.name}-kept", "data"),
@@ -143,7 +143,7 @@ def _keep_address(app: Dash, page: Page) -> None:
 
 
 def _told(error: Exception) -> Any:
-    """What goes wrong in a callback is one line on the page; what is our defect is told to the terminal as well."""
+    """An error in a callback is shown as one line on the page; internal errors are also logged to the terminal."""
     if isinstance(error, RetrompiError):
         line = " ".join(str(error).split())
     else:
@@ -154,7 +154,7 @@ def _told(error: Exception) -> Any:
 
 
 def _frame() -> Component:
-    """What stands around every page. Made anew for each load: a tab has a name of its own."""
+    """The frame around every page. Created for each load, so that each tab has its own name."""
     nav = [
         html.Li(dcc.Link(page.title, href=page.path, title=f"{page.help} ({i % 10})" if i <= 10 else page.help, className="nav-link"))
         for i, page in enumerate(pages(), 1)

@@ -1,4 +1,4 @@
-"""The parts of a model's card and of a platform's: numbers by source, variants, the start of a job, what judges it."""
+"""The parts of a model's and of a platform's card: numbers by source, variants, job start, and the statements that judge it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEAD = ("parameter", "value", "range", "source")
 
 
 def filters(page: str, source: str, words: str, example: str) -> Any:
-    """What picks among a card's numbers: the kind of source, and words; ``PAGE-source`` and ``PAGE-text``."""
+    """The filters of a card's numbers: the kind of source, and search words; ids ``PAGE-source`` and ``PAGE-text``."""
     offered = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {told}", "value": k} for k, told in KINDS.items())]
     return parts.controls(
         parts.menu("Source", f"{page}-source", offered, source, wide=True),
@@ -29,7 +29,7 @@ def filters(page: str, source: str, words: str, example: str) -> Any:
 
 
 def kinds(found: Counter[str], chosen: str = "") -> html.Div:
-    """How many numbers come from each kind of source, as a bar of shares with its words below."""
+    """The number of values from each kind of source, as a bar of shares with a legend below."""
     total = sum(found.values()) or 1
     bar = [html.Span(className=f"share kind-{k}", style={"flexGrow": n}, title=f"{n} {k}") for k in KINDS if (n := found[k])]
     words = [
@@ -41,14 +41,14 @@ def kinds(found: Counter[str], chosen: str = "") -> html.Div:
 
 
 def parameters(some: Sequence[Number], what: str = "parameter") -> Part:
-    """The table of numbers; a line where no number fits the filter."""
+    """The table of numbers; a notice if no number fits the filter."""
     if not some:
         return html.P(f"No {what} matches this filter.", className="soft")
     return table((what, *_HEAD[1:]), number_rows(some))
 
 
 def variants(some: Sequence[Difference], base: str) -> list[Part]:
-    """What each variant changes of the model of its folder."""
+    """The changes of each variant relative to the model of its folder."""
     out: list[Part] = []
     for d in some:
         rows = [[html.Code(name), Value(before or "—"), Value(here or "—"), where] for name, before, here, where in d.changed]
@@ -66,7 +66,7 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
 
 
 def start(told: Mapping[str, Any], where: str) -> list[Part]:
-    """The steps of a job's start, what they leave, and how often it fails."""
+    """The steps of a job's start, the windows and daemons it leaves, and its failure rate."""
     steps = told.get("steps", ())
     refused = [html.P([html.B("Cannot run there: "), told["refused"]], className="notice")] if told.get("refused") else []
     if not steps:
@@ -85,7 +85,7 @@ def start(told: Mapping[str, Any], where: str) -> list[Part]:
 
 
 def collectives(rows: Sequence[Mapping[str, Any]]) -> html.Div:
-    """Which algorithm each collective operation uses, when, and where that is from."""
+    """The algorithm of each collective operation, when it is used, and its source."""
     keys = ("operation", "algorithm", "when", "source")
     return table(("collective", *keys[1:]), [[str(r[k]) for k in keys] for r in rows])
 
@@ -117,7 +117,7 @@ def fit(told: Mapping[str, Any] | None) -> list[Part]:
 
 
 def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """The statements whose checks look at this model, fitted and held out counted apart, with their newest verdicts."""
+    """The statements whose checks concern this model, fitted and held out counted separately, with their newest verdicts."""
     if not rows:
         return [html.P("No published statement names it.", className="soft")]
     known = [r for r in rows if r["verdict"] in ("pass", "fail")]
@@ -141,7 +141,7 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
 
 
 def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """The machines, those that are alike once, and the placements that have a name."""
+    """The hosts, identical ones once, and the named placements."""
     rows: list[list[Part]] = [
         [[g.title, html.Br(), html.Small(", ".join(g.names), className="soft")] if len(g.names) > 1 else g.title, g.os,
          f"{g.byte_order} endian"]
@@ -154,7 +154,7 @@ def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> l
 
 
 def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[Number]) -> list[Part]:
-    """The machines' numbers by area, groups of machines side by side, only those of ``keep``."""
+    """The hosts' numbers by area, groups of hosts side by side, restricted to ``keep``."""
     names = {n.name for n in keep}
     out: list[Part] = []
     for area in (*AREAS, "other"):
@@ -173,7 +173,7 @@ def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[N
 
 
 def _said(s: Side, groups: Sequence[Group]) -> list[Part]:
-    """The sources of a quantity, each once; with the machines it is of where they differ."""
+    """The sources of a quantity, each once; with the hosts it applies to if they differ."""
     by: dict[tuple[str, str], list[str]] = {}
     for c, g in zip(s.cells, groups, strict=True):
         by.setdefault((c.kind, c.source), []).append(g.names[0])
@@ -186,7 +186,7 @@ def _said(s: Side, groups: Sequence[Group]) -> list[Part]:
 
 
 def wire(some: Sequence[Number], link: str, loops: Sequence[Number]) -> list[Part]:
-    """The numbers of the wire, and what the measured loops cost on the machines, where they are described."""
+    """The numbers of the wire, and the costs of measured loops on the hosts, if they are described."""
     out: list[Part] = []
     if some:
         out += [html.H3(f"Wire: {link}"), parameters(some, "quantity")]
@@ -200,7 +200,7 @@ def wire(some: Sequence[Number], link: str, loops: Sequence[Number]) -> list[Par
 
 
 def stands_for(card: Mapping[str, Any]) -> list[Part]:
-    """What the model stands for, with the rows its text cites, and where it was calibrated."""
+    """What the model represents, with the rows its text cites, and where it was calibrated."""
     out: list[Part] = []
     if card["stands_for"]:
         out += [html.P(card["stands_for"]), *cited(card["stands_for_rows"])]

@@ -1,4 +1,4 @@
-"""What runs in a job's process. Imports little: the server that starts jobs imports it too."""
+"""The code that runs in a job's process. Few imports: the server that starts jobs imports it too."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from retrompi.base.errors import RetrompiError
 __all__ = ["run", "taken_B"]
 
 _APART = 0.05
-"""Reports closer together than so many seconds are left out."""
+"""Least interval of progress reports in seconds; others are left out."""
 
 
 def taken_B() -> int:
-    """The address space that this process has, in bytes; 0 where the system does not tell."""
+    """The size of this process's address space in bytes; 0 where the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except (OSError, ValueError):
@@ -29,7 +29,7 @@ def taken_B() -> int:
 
 
 def _limit(memory_B: int) -> None:
-    """This process may take so much memory more than it has."""
+    """Limits this process to ``memory_B`` more memory than it has."""
     most = taken_B() + memory_B
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
@@ -37,13 +37,13 @@ def _limit(memory_B: int) -> None:
 
 
 def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    """Does one job and says on ``line`` how far it is and what came out."""
+    """Runs one job and sends progress and result over ``line``."""
     from retrompi.sim import worker
     from retrompi.sim.processes import end_with_parent
     from retrompi.studies.pool_worker import Forking
 
     end_with_parent(os.getppid())
-    os.setpgid(0, 0)  # what it starts is ended with it; Ctrl-C at the terminal is for the studio
+    os.setpgid(0, 0)  # its child processes are ended with it; Ctrl-C at the terminal goes to the studio
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _limit(memory_B)
@@ -78,7 +78,7 @@ def _say(line: Connection, what: dict[str, Any]) -> None:
     try:
         line.send_bytes(json.dumps(what).encode())
     except OSError:
-        os._exit(1)  # nobody listens any more
+        os._exit(1)  # the receiver is gone
 
 
 def _failed(error: str) -> bytes:

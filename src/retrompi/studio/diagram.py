@@ -1,6 +1,6 @@
-"""The diagram of a message's path: processes, channels, kernels, cards and the wire, laid out from what the engine recorded.
+"""The diagram of a message's path: processes, channels, kernels, cards and the wire, laid out from the engine's record.
 
-Nothing is drawn for a model by name: every box and line stands for a process, channel, kernel or card that the run had.
+Nothing is specific to a model: every box and line represents a process, channel, kernel or card of the run.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _MARGIN = 4
 _BOX = (136, 52)
 _TOP = 64
 _ROWS = {"memory": 100, "kernel": 92, "card": 80}
-"""Kind of box -> how far below the row above it stands; a row that nothing is in takes no room."""
+"""Kind of box -> its distance below the previous row; an empty row takes no space."""
 _MEDIA = {"pool": "shared memory pool", "ring": "packet slots", "stream": "TCP", "datagram": "UDP", "dma": "DMA"}
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A place where something can be: its upper left corner and size. ``kind``: process, memory, kernel or card."""
+    """A location of a token: upper left corner and size of its box. ``kind``: process, memory, kernel or card."""
 
     name: str
     kind: str
@@ -43,7 +43,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What joins two boxes, from a point on the one to a point on the other. ``kind``: memory, socket, bus, wire or direct."""
+    """A connection of two boxes, from a point on one to a point on the other. ``kind``: memory, socket, bus, wire or direct."""
 
     name: str
     kind: str
@@ -72,7 +72,7 @@ class Diagram:
 
 
 def memory_of(channel: Channel) -> str:
-    """The box of a channel's shared memory: both directions of a pool share it, rings of the same two processes one box each kind."""
+    """The box of a channel's shared memory: both directions of a pool share it; rings of the same two processes have one box per kind."""
     low, high = sorted((channel.source, channel.target))
     return f"memory {channel.medium} {low} {high} {channel.total}"
 
@@ -88,7 +88,7 @@ def card_of(host: str) -> str:
 
 
 def _on_the_way(path: MessagePath, transits: Sequence[PacketTransit]) -> tuple[list[int], list[Channel]]:
-    """The processes and the channels that the transits use, in order of their first use."""
+    """The processes and the channels that the transits use, in order of first use."""
     processes: dict[int, None] = {}
     channels: dict[int, Channel] = {}
     for p in transits:
@@ -99,7 +99,7 @@ def _on_the_way(path: MessagePath, transits: Sequence[PacketTransit]) -> tuple[l
 
 
 def diagram(path: MessagePath, transits: Sequence[PacketTransit], wire: str = "wire") -> Diagram:
-    """The diagram of the processes and channels that ``transits`` use; ``wire`` names what joins the cards."""
+    """The diagram of the processes and channels that ``transits`` use; ``wire`` is the name of the connection between the cards."""
     processes, channels = _on_the_way(path, transits)
     hosts = [h for h in path.hosts if any(path.processes[p].host == h for p in processes)]
     width = _HOST if len(hosts) > 1 else _WIDTH - 2 * _MARGIN
@@ -139,7 +139,7 @@ def diagram(path: MessagePath, transits: Sequence[PacketTransit], wire: str = "w
 
 
 def _rows(channels: Sequence[Channel], far: Sequence[Channel]) -> dict[str, float]:
-    """How far down the middle of each row stands."""
+    """The vertical position of the middle of each row."""
     used = {
         "memory": any(c.medium in _MEMORY for c in channels),
         "kernel": any(c.medium in _SOCKETS for c in channels),
@@ -161,7 +161,7 @@ def _media(channels: Sequence[Channel]) -> list[str]:
 
 
 def _processes(out: Diagram, path: MessagePath, mine: Sequence[int], host: str, x: float, width: float, *, mirrored: bool) -> None:
-    """The ranks outside, what forwards for them inside; two ranks of one host at its two sides."""
+    """Ranks outside, forwarding processes inside; two ranks of one host at its two sides."""
     ranks = [p for p in mine if path.processes[p].name.startswith("rank")]
     ordered = [*ranks[:1], *(p for p in mine if p not in ranks), *ranks[1:]]
     if mirrored:
@@ -215,7 +215,7 @@ def _lines(out: Diagram, path: MessagePath, transits: Sequence[PacketTransit], c
 
 
 def _join(out: Diagram, kind: str, a: str, b: str, label: str = "") -> None:
-    """A line between two boxes, unless there is one: at the same height from side to side, else from top to bottom."""
+    """Adds a line between two boxes, unless there is one: horizontal between sides, else from top to bottom."""
     if f"{a}|{b}" in out.lines or f"{b}|{a}" in out.lines:
         return
     x, y = out.boxes[a], out.boxes[b]
@@ -231,7 +231,7 @@ def _join(out: Diagram, kind: str, a: str, b: str, label: str = "") -> None:
 
 
 def crossings(out: Diagram) -> list[tuple[str, str]]:
-    """Pairs of boxes that overlap: none, in a diagram that can be read."""
+    """Pairs of boxes that overlap; a readable diagram has none."""
     boxes = list(out.boxes.values())
     return [
         (a.name, b.name)
@@ -242,5 +242,5 @@ def crossings(out: Diagram) -> list[tuple[str, str]]:
 
 
 def neighbours(out: Diagram, path: Sequence[str]) -> bool:
-    """Whether each box of a path is joined to the next one."""
+    """Whether consecutive boxes of a path are joined."""
     return all(a == b or any({line.a, line.b} == {a, b} for line in out.lines.values()) for a, b in pairwise(path))

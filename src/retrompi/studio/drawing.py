@@ -1,4 +1,4 @@
-"""Figures of the pages, and the numbers of them as rows."""
+"""Figures of the pages, and their numbers as rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _METRICS = ("latency", "peak", "n_half")
 
 
 def settled(figure: go.Figure, revision: str = "") -> go.Figure:
-    """What figures on a page share: a finger that scrolls does not zoom; what is hidden stays so while ``revision`` is the same."""
+    """Common settings of figures on a page: scrolling by touch does not zoom; hidden curves stay hidden while ``revision`` is unchanged."""
     figure.update_layout(
         dragmode=False, uirevision=revision or "same", hovermode="closest", paper_bgcolor="rgba(0,0,0,0)", title_text="",
         margin={"t": max(16, (figure.layout.margin.t or 16) - 28), "b": 96, "r": 8},
@@ -35,7 +35,7 @@ def settled(figure: go.Figure, revision: str = "") -> go.Figure:
 
 
 def legend_of(curve: Mapping[str, Any], several_modes: bool, several_platforms: bool) -> str:
-    """A curve's name beside others."""
+    """A curve's legend entry among others."""
     parts = [name_of(curve["model"])]
     parts += [curve["mode"]] if several_modes else []
     parts += [curve["platform"]] if several_platforms else []
@@ -43,10 +43,10 @@ def legend_of(curve: Mapping[str, Any], several_modes: bool, several_platforms: 
 
 
 def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", published: bool = True) -> go.Figure:
-    """The curves of `retrompi.studio.runs.curves` with published marks and stored runs over them."""
+    """The curves of `retrompi.studio.runs.curves` with published marks and stored runs drawn over them."""
     made = [c for c in answer["curves"] if c["rows"]]
     modes, platforms = {c["mode"] for c in made}, {c["platform"] for c in made}
-    # The figure tells curves apart by model and mode; two platforms of one model and mode cannot come together here.
+    # The figure distinguishes curves by model and mode; two platforms of one model and mode cannot occur together here.
     points = [{**r, "model": c["model"], "mode": c["mode"]} for c in made for r in c["rows"]]
     plan = CurveFigure(series, _TITLES[series], series,
                        tuple((c["model"], c["mode"], legend_of(c, len(modes) > 1, len(platforms) > 1)) for c in made), y=y)  # fmt: skip
@@ -68,10 +68,10 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
 
 
 def plain(text: str, most: int = 60) -> str:
-    """A name from outside for a figure: short, and nothing in it is to Plotly a tag, of which it makes links, or a field of a template."""
+    """A user-supplied name for a figure: shortened, with Plotly's markup (such as links) and template fields escaped."""
     shown, kept = _harmless(text), len(text)
     while len(shown) > most:
-        kept -= 1  # before it is escaped: half of an escaped sign is none
+        kept -= 1  # truncated before escaping, so that no escape sequence is cut
         shown = _harmless(text[:kept] + "…")
     return shown
 
@@ -91,7 +91,7 @@ def _line(rows: Sequence[Mapping[str, Any]], column: str, unit: str, name: str, 
 
 
 def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go.Figure:
-    """The curve as it was, pale and dashed, and the changed one over it."""
+    """The base curve, pale and dashed, and the changed one over it."""
     base, changed = answer["base"], answer["changed"]
     key = (base["model"], base["mode"])
     points = [{**r, "model": key[0], "mode": key[1]} for r in base["rows"]]
@@ -114,7 +114,7 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
 
 
 def number_rows(named: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], series: str) -> list[dict[str, Any]]:
-    """A row a size: size_B, and the series (µs or MB/s) of every named curve that has the size."""
+    """One row per size: size_B, and the series (µs or MB/s) of every named curve that has the size."""
     column = AXES[series][0]
     by_size: dict[int, dict[str, Any]] = {}
     for name, rows in named:
@@ -124,7 +124,7 @@ def number_rows(named: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], series
 
 
 def metric_rows(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Start-up latency, largest bandwidth and where it is, N½ and the largest message: a row each with a column a curve, as texts."""
+    """Start-up latency, largest bandwidth and its size, N½ and the largest message: one row each with one column per curve, as texts."""
     rows = [{"what": metric.label, **{name: readable(metric.show(metric.of(c, c["rows"]))) for name, c in named}}
             for metric in map(metrics.parse, _METRICS)]  # fmt: skip
     best = {name: max(c["rows"], key=lambda r: float(r["bandwidth_MBps"]), default=None) for name, c in named}

@@ -1,4 +1,4 @@
-"""What a request may be, and what every answer carries: hosts, origins, tokens, sizes, routes, headers."""
+"""Checks of every request, and headers of every response: hosts, origins, tokens, sizes, routes."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ _HOUR = 3600
 
 @dataclass
 class Guard:
-    """Who may ask. ``names`` are further names that this machine is asked by; ``token`` is None where none is needed."""
+    """Access rules. ``names``: further host names of this machine; ``token`` is None if none is needed."""
 
     token: str | None = None
     names: frozenset[str] = frozenset()
     public: bool = False
-    """Whether others than this machine may ask: then by any address of it, not only the loopback's."""
+    """Whether other machines have access: then by any address of this one, not only the loopback's."""
     tries: dict[str, list[float]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def host(self, header: str) -> bool:
-        """Whether a Host header names this studio: a stranger's name that resolves to us (DNS rebinding) does not."""
+        """Whether a Host header names this studio: a foreign name that resolves to this machine (DNS rebinding) does not."""
         found = _HOST.fullmatch(header)
         if found is None or int(found["port"] or 0) > 65535:
             return False
@@ -64,11 +64,11 @@ class Guard:
         return self.public and _ADDRESS.fullmatch(name) is not None
 
     def proof(self) -> str:
-        """What the cookie of somebody who knows the token says; the token itself stays out of it."""
+        """The cookie value that proves knowledge of the token, without containing it."""
         return hmac.new((self.token or "").encode(), b"retrompi studio", hashlib.sha256).hexdigest()
 
     def knows(self, cookie: str | None) -> bool:
-        """Whether a request with this cookie may pass."""
+        """Whether a request with this cookie is authorised."""
         return self.token is None or (cookie is not None and hmac.compare_digest(cookie.encode(), self.proof().encode()))
 
     def admits(self, given: str, address: str) -> bool | None:
@@ -88,7 +88,7 @@ class Guard:
 
 
 def install(app: Dash, room: Room, guarded: Guard) -> None:
-    """Makes the rules hold for every request of ``app``."""
+    """Enforces the rules for every request of ``app``."""
     server: Flask = app.server
     server.config["MAX_CONTENT_LENGTH"] = room.limits.body_B
     server.config["PROPAGATE_EXCEPTIONS"] = False
@@ -108,7 +108,7 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
             return _said(403, "open a page of the studio first (this browser sends no cookie)")
         return None
 
-    # Ours come before those that Dash installed with its app: it must not even look at what is refused.
+    # Ours run before those that Dash installed with its app: refused requests must not reach Dash at all.
     first = server.before_request_funcs[None]
     first.insert(0, first.pop())
 
@@ -127,14 +127,14 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
     def one_line(error: Exception) -> Response:
         if isinstance(error, HTTPException):
             return _said(error.code or 500, error.name.lower())
-        if request.path.startswith(_ASSETS):  # what Dash says of a file that it does not serve
+        if request.path.startswith(_ASSETS):  # Dash's response for a file that it does not serve
             return _said(404, "no such file")
         log.error("a request of the studio failed", exc_info=error)
         return _said(500, "internal error; see the terminal of 'retrompi studio' for details")
 
 
 def _keeping(response: Response) -> str:
-    """How long a browser may keep an answer: what carries its version in its name for good, other files for a while, pages never."""
+    """The Cache-Control value: files with a version in their name indefinitely, other files for a while, pages never."""
     if not request.path.startswith(_ASSETS) or response.status_code not in (200, 304):
         return "no-store"
     versioned = b"m=" in request.query_string or re.search(r"\.v\w+m\d+\.", request.path) is not None
@@ -142,13 +142,13 @@ def _keeping(response: Response) -> str:
 
 
 class Pressed:
-    """Answers compressed for browsers on other machines; a file is compressed once. On this machine it would only take time."""
+    """Compresses responses for browsers on other machines; each file is compressed once. For local browsers it would only cost time."""
 
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
 
     def press(self, response: Response) -> Response:
-        """The answer, compressed where that helps."""
+        """The response, compressed if that helps."""
         near = request.remote_addr in ("127.0.0.1", "::1", None)
         if near or response.status_code != 200 or "gzip" not in request.headers.get("Accept-Encoding", "") or request.method != "GET":
             return response
@@ -168,7 +168,7 @@ class Pressed:
 
 
 def _cookie(what: str) -> str:
-    """The name of a cookie: browsers keep one jar for all ports of a host, and there may be several studios."""
+    """The name of a cookie, with the port: browsers share cookies between all ports of a host, which may run several studios."""
     port = urlsplit(f"//{request.host}").port or 80
     return f"retrompi-{what}-{port}"
 
@@ -178,7 +178,7 @@ def _said(status: int, line: str) -> Response:
 
 
 def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response | None:
-    """The answer to a request that may not pass."""
+    """The response to a refused request; None if it is permitted."""
     if not guarded.host(request.headers.get("Host", "")):
         return _said(403, "this studio is not known by that name; use the address that 'retrompi studio' printed")
     path = request.path
@@ -202,7 +202,7 @@ def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response |
             return redirect(_LOGIN)  # type: ignore[return-value]
         return _said(401, "open the address that 'retrompi studio' printed first")
     if path in known:
-        # Nobody shares a link with the token in it.
+        # Redirect, so that the token does not stay in the address, where it could be shared.
         return _clean(path) if "token" in request.args else None
     if path == _UPDATE:
         return _bad_callback(app)
@@ -254,13 +254,13 @@ def _login(guarded: Guard) -> Response:
 
 
 def _bad_callback(app: Dash) -> Response | None:
-    """The answer to a post that is no callback of the studio's pages."""
+    """The response to a post that is not a callback of the studio's pages; None if it is one."""
     try:
         body = json.loads(request.get_data(cache=True))
     except (ValueError, RecursionError):
         return _said(400, "this is not JSON")
     if not isinstance(body, dict) or not isinstance(body.get("output"), str):
-        return _said(400, "this is no callback: an object with an 'output' is one")
+        return _said(400, "not a callback: an object with an 'output' is expected")
     if body["output"] not in app.callback_map and not app._got_first_request["setup_server"]:
         app._setup_server()
     if body["output"] not in app.callback_map:
@@ -281,7 +281,7 @@ def _bad_callback(app: Dash) -> Response | None:
 
 
 def _named_outputs(output: str, given: Any) -> bool:
-    """Whether the outputs of a post are as many as the callback's name says, each with an id and a property."""
+    """Whether a post has as many outputs as the callback's name, each with an id and a property."""
     many = output.startswith("..")
     found = given if many else [given]
     if not isinstance(found, list) or len(found) != (output.count("...") + 1 if many else 1):
@@ -290,14 +290,14 @@ def _named_outputs(output: str, given: Any) -> bool:
 
 
 def _wanted(given: Any, declared: Mapping[str, Any]) -> bool:
-    """Whether an input is the one that a callback has, or the list of them that a pattern stands for."""
+    """Whether an input is the declared one, or a list matching its pattern."""
     if isinstance(given, list):
         return str(declared["id"]).startswith("{") and all(isinstance(one, dict) and "id" in one and "property" in one for one in given)
     return isinstance(given, dict) and given.get("property") == declared["property"] and "id" in given
 
 
 def _headers(app: Dash) -> dict[str, str]:
-    """What every answer carries. Styles may be inline: React and Plotly write them; scripts may not, but for the one that starts Dash."""
+    """Headers of every response. Inline styles are allowed (React and Plotly write them), inline scripts only to start Dash."""
     policy = getattr(app, "_retrompi_policy", None)
     if policy is None:
         scripts = " ".join(["'self'", *app.csp_hashes()])

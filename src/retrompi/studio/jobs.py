@@ -1,12 +1,12 @@
-"""Work for the pages in processes of its own, which can be ended: progress, cancelling, and turns between sessions.
+"""Jobs of the pages in separate processes, which can be ended: progress, cancelling, and fair scheduling between sessions.
 
     id = jobs.submit(session, "PingPong of WMPI", function, *args)     # function(report, *args) runs in another process
-    jobs.wait(id, session, 0.3)                                        # its state now, or sooner when it ends
+        jobs.wait(id, session, 0.3)                                        # its state, as soon as it ends or after 0.3 s
     jobs.cancel(id, session)
 
-A server process (multiprocessing's fork server) has imported everything once; each job is a fork of it, some milliseconds after it was
-asked for. ``function`` is a function of a module, its arguments can be pickled, its result is JSON (numbers, texts, lists, dicts with
-text keys): what comes out of a process that read a stranger's file is never unpickled. Whoever waits is served in turns by session.
+A server process (multiprocessing's fork server) has all imports done; each job is a fork of it, available within milliseconds.
+``function`` is a module-level function, its arguments can be pickled, its result is JSON (numbers, texts, lists, dicts with text keys):
+output of a process that read an untrusted file is never unpickled. Waiting jobs are scheduled round-robin by session.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from retrompi.studio.limits import Limits
 __all__ = ["JobState", "Jobs", "Report"]
 
 Report = Callable[..., None]
-"""``report(done, total, what="")``: how far the work is."""
+"""``report(done, total, what="")``: reports progress."""
 
 _ENDED = ("done", "failed", "cancelled")
 _PRELOAD = "retrompi.studio.warm"
@@ -41,7 +41,7 @@ _PRELOAD = "retrompi.studio.warm"
 
 @dataclass(frozen=True)
 class JobState:
-    """``status`` is queued, running, done, failed or cancelled; ``error`` one line, ``result`` of a job that is done."""
+    """``status`` is queued, running, done, failed or cancelled; ``error`` is one line, ``result`` that of a finished job."""
 
     id: str
     title: str
@@ -52,13 +52,13 @@ class JobState:
     result: Any = None
     error: str = ""
     ahead: int = 0
-    """Of a job that waits: how many jobs run or wait before it, at most."""
+    """For a waiting job: the number of jobs that run or wait before it, at most."""
     seconds: float = 0.0
-    """Since it began; of one that has ended, how long it took."""
+    """Since its start; for a finished job, its duration."""
 
     @property
     def ended(self) -> bool:
-        """Whether it changes no more."""
+        """Whether the state is final."""
         return self.status in _ENDED
 
 
@@ -83,22 +83,22 @@ class _Job:
     line: Connection | None = None
     parts: list[bytes] = field(default_factory=list)
     also: dict[str, str] = field(default_factory=dict)
-    """Slots that took it up after it had begun, and what they know it by."""
+    """Slots that took it over after its start, and its key there."""
 
 
 def _asks(job: _Job, slot: str) -> str | None:
-    """The question by which a slot knows a job; None for a slot that is not the job's."""
+    """The question that identifies a job in a slot; None for a slot that is not the job's."""
     return job.question if job.slot == slot else job.also.get(slot)
 
 
 def _started_by() -> list[str]:
-    """Modules of ours that the program that runs took something from: every job's process imports that program, so they are preloaded."""
+    """Modules of ours used by the running program: every job's process imports that program, so they are preloaded."""
     mine = (getattr(value, "__module__", None) for value in vars(sys.modules["__main__"]).values())
     return sorted({name for name in mine if isinstance(name, str) and name.startswith("retrompi.")})
 
 
 class Jobs:
-    """The jobs of one studio. Any thread may use it; `close` ends everything."""
+    """The jobs of one studio. Thread-safe; `close` ends everything."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -115,7 +115,7 @@ class Jobs:
         self._thread = threading.Thread(target=self._manage, name="studio jobs", daemon=True)
         self._thread.start()
 
-    # -- what pages ask ------------------------------------------------------------------------------------------------
+    # -- used by pages -------------------------------------------------------------------------------------------------
 
     def submit(
         self,
@@ -128,10 +128,10 @@ class Jobs:
         memory_B: int | None = None,
         question: str = "",
     ) -> str:
-        """The id of a new job. A job of the same session in the same ``slot`` is cancelled: it has been asked for again, otherwise.
+        """Submit a job and return its id. A running job of the same session in the same ``slot`` is cancelled, as this one replaces it.
 
-        ``seconds`` and ``memory_B`` may lower the limits; ``question`` is what `newest` knows it by. Raises UsageError when the session,
-        or all together, have too many jobs.
+        ``seconds`` and ``memory_B`` may lower the limits; ``question`` is the key for `newest`. Raises UsageError when the session, or all
+        sessions together, have too many jobs.
         """
         limits = self.limits
         job = _Job(
@@ -155,12 +155,12 @@ class Jobs:
         return job.id
 
     def state(self, job_id: str, session: str) -> JobState:
-        """How it is. Raises UsageError for a job that is not there, or is another session's."""
+        """The job's state. Raises UsageError for a job that does not exist or belongs to another session."""
         with self._changed:
             return self._state(self._mine(job_id, session))
 
     def wait(self, job_id: str, session: str, seconds: float) -> JobState:
-        """Its state when it has ended, or after ``seconds``."""
+        """Its state once it has ended, or after ``seconds``."""
         until = time.monotonic() + seconds
         with self._changed:
             job = self._mine(job_id, session)
@@ -169,7 +169,7 @@ class Jobs:
             return self._state(job)
 
     def newest(self, session: str, slot: str, question: str, seconds: float) -> str | None:
-        """The id of the job that was submitted last in a session's slot, if it is still known; waits up to ``seconds`` for one of this
+        """The id of the job submitted last in a session's slot, if it is still known; waits up to ``seconds`` for one with this
         question."""
         until = time.monotonic() + seconds
         with self._changed:
@@ -181,9 +181,9 @@ class Jobs:
                 self._changed.wait(min(left, 0.05))
 
     def take_up(self, session: str, page: str, slot: str, question: str) -> str | None:
-        """The id of the newest job of a session, in any slot that begins with ``page`` and a space, that has not ended; None without one.
+        """The id of the newest unfinished job of a session, in any slot that begins with ``page`` and a space; None if there is none.
 
-        From then on it is that of ``slot`` too, known there by ``question``: a page that is loaded again finds what it began.
+        From then on it also belongs to ``slot``, identified there by ``question``: a reloaded page finds the job it started.
         """
         with self._changed:
             for job in reversed(self._jobs.values()):
@@ -193,7 +193,7 @@ class Jobs:
         return None
 
     def cancel(self, job_id: str, session: str) -> None:
-        """Ends its process at once. Raises UsageError as `state`."""
+        """Ends its process immediately. Raises UsageError as `state`."""
         with self._changed:
             job = self._mine(job_id, session)
             if job.status not in _ENDED:
@@ -201,13 +201,13 @@ class Jobs:
                 self._ring()
 
     def warm(self) -> None:
-        """Starts the server process now, so that the first job need not wait for it."""
+        """Starts the server process in advance, so that the first job need not wait for it."""
         from multiprocessing import forkserver
 
         forkserver.ensure_running()
 
     def close(self) -> None:
-        """Ends every job and the thread that looks after them."""
+        """Ends every job and the thread that manages them."""
         with self._changed:
             if self._closed:
                 return
@@ -238,13 +238,13 @@ class Jobs:
             self._bell.send_bytes(b"!")
 
     def _next(self) -> _Job | None:
-        """The next job to begin, one of each session in turn; None while no process is free or nobody may have another."""
+        """The next job to start, round-robin by session; None if no process is free or no session may start another."""
         if self._closed or len(self._running) >= self.limits.running:
             return None
         for session in self._waiting:
             if sum(j.session == session for j in self._running.values()) < self.limits.running_a_session:
                 job = self._waiting[session].popleft()
-                self._waiting.move_to_end(session)  # its next job comes after everybody else's
+                self._waiting.move_to_end(session)  # its next job comes after those of all other sessions
                 if not self._waiting[session]:
                     del self._waiting[session]
                 job.status, job.began = "running", time.monotonic()
@@ -253,7 +253,7 @@ class Jobs:
         return None
 
     def _begin(self, job: _Job) -> None:
-        """Starts a job's process. Without the lock: the first one has to wait for the server process."""
+        """Starts a job's process. Called without the lock: the first job has to wait for the server process."""
         function, args = job.work
         error = ""
         ours: Connection | None = None
@@ -264,17 +264,17 @@ class Jobs:
                 work = (theirs, job.memory_B, self.limits.result_B, function, args)
                 process = self._context.Process(target=child.run, args=work, daemon=True)
                 process.start()
-        except Exception as problem:  # too many open files, too: this thread has to go on
+        except Exception as problem:  # including too many open files: this thread must survive
             error = f"its process cannot be started: {type(problem).__name__}: {problem}"
         with self._changed:
             job.line = ours
             if not error:
                 job.process = process
-            if error or job.status != "running":  # it was cancelled meanwhile
+            if error or job.status != "running":  # cancelled in the meantime
                 self._end(job, "failed" if error else job.status, error)
 
     def _end(self, job: _Job, status: str, error: str = "") -> None:
-        """Ends a job that has not ended, its process with it."""
+        """Ends an unfinished job and its process."""
         if job.status == "queued":
             queue = self._waiting.get(job.session)
             if queue is not None and job in queue:
@@ -285,7 +285,7 @@ class Jobs:
             kill_group(job.process.pid)
             job.process.kill()
             job.process.join(5)
-            with suppress(ValueError):  # a killed process that the machine has not ended yet
+            with suppress(ValueError):  # a killed process that has not terminated yet
                 job.process.close()
             job.process = None
         if job.line is not None:
@@ -298,7 +298,7 @@ class Jobs:
         self._changed.notify_all()
 
     def _forget(self, ended: _Job) -> None:
-        """Keeps the newest ended jobs of a session, and the sessions that asked lately."""
+        """Keeps the newest finished jobs of a session, and the recently active sessions."""
         kept = self._kept.setdefault(ended.session, deque())
         self._kept.move_to_end(ended.session)
         if ended.id in kept:
@@ -320,7 +320,7 @@ class Jobs:
         self._size_B -= job.size_B if job is not None else 0
 
     def _manage(self) -> None:
-        """The thread that hears what the processes say and ends those that take too long."""
+        """The thread that receives the processes' messages and ends those that take too long."""
         while True:
             while True:
                 with self._changed:
@@ -335,7 +335,7 @@ class Jobs:
                 late = min((j.began + j.seconds for j in self._running.values()), default=time.monotonic() + 60)
             try:
                 ready = wait([self._ear, *lines], max(0.0, late - time.monotonic()))
-            except OSError:  # a line that was closed meanwhile
+            except OSError:  # a connection that was closed in the meantime
                 continue
             with self._changed:
                 if self._ear in ready:
@@ -355,7 +355,7 @@ class Jobs:
             data = job.line.recv_bytes(self.limits.result_B + 4096)
             said = json.loads(data)
             told = (int(said["done"]), int(said["total"]), str(said["what"])) if said["kind"] == "report" else None
-        except (EOFError, OSError, ValueError, TypeError, KeyError, RecursionError):  # whatever a process says that read a stranger's file
+        except (EOFError, OSError, ValueError, TypeError, KeyError, RecursionError):  # invalid data after reading an untrusted file
             job.process.join(5)
             self._end(job, "failed", _last_words(job.process.exitcode))
             return

@@ -1,4 +1,4 @@
-"""Judging the published statements anew as a job of the studio."""
+"""Judging the published statements again, as a job of the studio."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["run"]
 
 
 def run(report: Callable[[int, int, str], None], store: str | None, papers: Sequence[str], fresh: bool = False) -> dict[str, Any]:
-    """Replays studies (all where none is named) and stores their verdicts; what is stored is used, the rest simulated, all if ``fresh``.
+    """Replays studies (all if ``papers`` is empty) and stores their verdicts; stored runs are reused unless ``fresh``.
 
-    Gives how many statements pass, fail and are not judged by use, how many runs were simulated, and how many there are.
+    Returns how many statements pass, fail and are not judged by use, how many runs were simulated, and the number of runs.
     """
     from retrompi.papers import all_papers, find_paper, run_papers
     from retrompi.papers.verdicts import summary

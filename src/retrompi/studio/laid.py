@@ -1,4 +1,4 @@
-"""The curves of an uploaded file as they are laid over a figure of the curve explorer. Runs in jobs: it reads what a stranger gave."""
+"""The curves of an uploaded file as overlays of the curve explorer. Runs in jobs, since the file is untrusted."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ MOST_CURVES = 12
 MOST_POINTS = 500
 """Sizes of one uploaded curve; NetPIPE has about 120."""
 LARGEST_B = 1 << 50
-"""The largest message of an uploaded curve: beyond it a size is a slip."""
+"""The largest message of an uploaded curve: a larger size is taken for an error."""
 _NAME = 40
-"""Characters of a curve's name: what a legend shows of it."""
+"""The most characters of a curve's name: as many as a legend shows."""
 
 
 def laid(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple[list[dict[str, Any]], list[str], list[str]]:
-    """(overlays, what was read of each, what is wrong) of the file ``label``; ``taken``: names that other curves have already.
+    """(overlays, a description of each, problems) of the file ``label``; ``taken``: names already used by other curves.
 
-    Overlays are as of `retrompi.studio.runs.curves`, ``run`` 0 since no store has them. A PingPong comes first; of more than ``most``
-    curves the others are left out, and told. Raises InputError in one line, with the user's own name of the file and the line.
+    Overlays have the form of `retrompi.studio.runs.curves`, with ``run`` 0 since they are not stored. A PingPong comes first; curves beyond
+    ``most`` are left out and reported. Raises InputError in one line, with the user's name of the file and the line.
     """
     from retrompi.measure.curves import MEANINGS
     from retrompi.studio import uploads
@@ -67,7 +67,7 @@ def laid(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple
 
 
 def _sound(m: Measured, label: str) -> Measured:
-    """A curve that can be drawn: not too long, every number finite, and only the sizes that have a time or a bandwidth."""
+    """A curve that can be drawn: limited length, finite numbers, and only sizes that have a time or a bandwidth."""
     if len(m.points) > MOST_POINTS:
         raise InputError(f"{label}: a curve of {len(m.points)} sizes; at most {MOST_POINTS} can be drawn", code="out-of-range")
     points = tuple(p for p in m.points if p.time_us > 0 or p.bandwidth_MBps > 0)
@@ -80,13 +80,13 @@ def _sound(m: Measured, label: str) -> Measured:
 
 
 def _printable(text: str, most: int = 24) -> str:
-    """What a file says of itself: short, without what no terminal prints."""
+    """A text from the file: shortened, without unprintable characters."""
     shown = "".join(c if c.isprintable() else "?" for c in text)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
 def _free(before: str, label: str, used: Collection[str]) -> str:
-    """A name of at most `_NAME` characters that nothing in ``used`` has; of a long label the middle is left out."""
+    """A name of at most `_NAME` characters that is not in ``used``; a long label is shortened in the middle."""
     number = 1
     while True:
         after = f" ({number})" if number > 1 else ""

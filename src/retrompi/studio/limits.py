@@ -1,4 +1,4 @@
-"""What anybody may ask of a studio."""
+"""Limits of a studio."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What anybody may ask of a studio. Bytes, seconds, counts."""
+    """The limits of a studio: bytes, seconds, counts."""
 
     upload_B: int = 8 << 20
-    """Of one uploaded file."""
+    """Size of one uploaded file."""
     body_B: int = 12 << 20
-    """Of one request: an upload is sent as text, a third longer than it is."""
+    """Size of one request: an upload is sent as text, a third larger than the file."""
     job_s: float = 600.0
-    """After so long a job is ended."""
+    """Duration after which a job is ended."""
     job_B: int = 2 << 30
-    """Memory that a job may take."""
+    """Memory of a job."""
     result_B: int = 32 << 20
-    """What a job may answer, as JSON."""
+    """Size of a job's result, as JSON."""
     jobs_a_session: int = 16
-    """Waiting or running."""
+    """Waiting or running jobs of a session."""
     jobs: int = 400
-    """Waiting or running, of all sessions."""
+    """Waiting or running jobs of all sessions."""
     kept: int = 24
-    """Finished jobs that a session's pages can still ask for."""
+    """Finished jobs whose results a session's pages can still read."""
     kept_B: int = 512 << 20
-    """Of all their answers together."""
+    """Size of all their results together."""
     sessions: int = 500
-    """With jobs that are kept; the ones asked for least lately are forgotten first."""
+    """Sessions with kept jobs; the least recently active ones are forgotten first."""
     running: int = field(default_factory=lambda: max(4, processors() + 2))
-    """Jobs at a time. More than there are processors: a long one must not keep a short one waiting."""
+    """Concurrent jobs. More than there are processors, so that a long job does not block a short one."""
     running_a_session: int = 2

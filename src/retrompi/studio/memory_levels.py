@@ -1,4 +1,4 @@
-"""The memory levels of machines as a figure: the rate of a copy over its working set."""
+"""The memory levels of hosts as a figure: the rate of a copy over its working set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _A_DOUBLING = 4
 
 
 def misses(host: Host, working_set: float) -> float:
-    """The share of a working set's lines that miss the second-level cache (host_spec.hpp says why it is this)."""
+    """The share of a working set's lines that miss the second-level cache (derivation: host_spec.hpp)."""
     load = working_set * host.l2_ways / host.l2
     term, below = exp(-load), 0.0
     for k in range(int(host.l2_ways)):
@@ -29,7 +29,7 @@ def misses(host: Host, working_set: float) -> float:
 
 
 def copy_rate(host: Host, working_set: float) -> float:
-    """Bytes a second of a copy between two places with this working set (B), nobody else at the memory: the engine's own rule."""
+    """Bytes a second of an undisturbed copy between two buffers with this working set (B): the engine's own rule."""
     if working_set <= host.l1:
         return host.copy_l1
     miss = misses(host, working_set)
@@ -37,7 +37,7 @@ def copy_rate(host: Host, working_set: float) -> float:
 
 
 def figure(room: Platform) -> go.Figure:
-    """A line for each kind of machine of a room; its caches are where the line steps."""
+    """One line per kind of host of a platform; its steps are the caches."""
     kinds: dict[tuple[float, ...], list[Host]] = {}
     for h in room.hosts:
         kinds.setdefault((h.l1, h.l2, h.l2_ways, h.copy_l1, h.copy_l2, h.copy_mem), []).append(h)

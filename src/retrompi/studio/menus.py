@@ -1,4 +1,4 @@
-"""What menus offer: runtimes and platforms by their titles, with the names that a command line takes."""
+"""Menu options: runtimes and platforms by title, with the names used on the command line."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def platforms() -> Options:
 
 
 def modes(shared: str, distributed: str) -> Options:
-    """The two placements that every platform has, with what each means."""
+    """The two placements of every platform, with their descriptions."""
     return [{"value": "shared", "label": f"shared: {shared}"}, {"value": "distributed", "label": f"distributed: {distributed}"}]

@@ -1,4 +1,4 @@
-"""What a job of the anatomy page does: it needs nothing of Dash, which takes a process long to import."""
+"""The job of the anatomy page, independent of Dash, whose import takes a process long."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGEST = 16 << 20
 
 
 def size_of(written: str) -> int:
-    """Bytes of one size with its unit. Raises UsageError for another number of sizes or a longer one than `LARGEST`."""
+    """A single size with its unit in bytes. Raises UsageError for several sizes or one above `LARGEST`."""
     found = parse_sizes(written)
     if len(found) != 1:
         raise UsageError(f"'{written[:60]}': give one size", code="bad-size")
@@ -43,7 +43,7 @@ def sets_of(written: str) -> list[str]:
 
 
 def travel(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str, Any]]:
-    """What is shown of each message: its scene, hops, sums and parameters; or how its PingPong ended, if badly."""
+    """The display of each message: its scene, hops, sums and parameters; or how its PingPong ended, if it did not complete."""
     out = []
     for i, one in enumerate(wanted):
         report(i, len(wanted), one["model"])
@@ -76,7 +76,7 @@ def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
 
 
 def parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]:
-    """The parameters that this path depends on, with their sources, those that were set first: with another value its rows are others."""
+    """The parameters that affect this path, with their sources, overridden ones first: another value changes the channel specifications."""
     cls = registry.model(one["model"])
     base = registry.platform(one["platform"])
     values, room = resolve(cls, base, sets)
@@ -100,7 +100,7 @@ def parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]:
 
 
 def _other(value: Any, unit: str) -> str:
-    """Another value of a quantity, as a text with its unit."""
+    """A different value of a quantity, as a text with its unit."""
     if not isinstance(value, (int, float)):
         return str(value)
     if unit == "probability":

@@ -1,4 +1,4 @@
-"""The numbers of model cards and machine rooms as the studio shows them: each with its value, range, and where it comes from."""
+"""The numbers of model and platform cards as the studio shows them: each with its value, range, and source."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ KINDS = {
     "fit": "fitted to statements marked for fitting",
     "assumed": "assumed, with a range where one is known",
 }
-"""Kind of a source (`SOURCE_KINDS`) -> what it means."""
+"""Kind of a source (`SOURCE_KINDS`) -> its meaning."""
 
 _MICRO = re.compile(r"(?<=\d )u(?=s\b)")
 
 AREAS = ("processor", "scheduler", "memory", "protocol stack", "network card")
-"""The areas of a machine in the order in which a reader meets them; a field of `Host` says to which it belongs."""
+"""The areas of a host in display order; a field of `Host` states its area."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A parameter or quantity: texts ready for a reader, its source as ``kind`` and the rest, the rows of the reference it cites."""
+    """A parameter or quantity: texts ready for display, its source split into ``kind`` and the rest, the reference rows it cites."""
 
     name: str
     value: str
@@ -117,20 +117,20 @@ def area_of(path: str) -> str:
 
 
 def room_numbers(dossier: Mapping[str, Any]) -> list[Number]:
-    """The quantities of a platform's card (`retrompi.render.dossier.platform_dossier`), with the costs of its loops behind them."""
+    """The quantities of a platform's card (`retrompi.render.dossier.platform_dossier`), followed by the costs of its loops."""
     found = [_number(r, str(r["path"]), area_of(str(r["path"]))) for r in dossier["quantities"]]
     return found + [_number(r, str(r["path"]), "loops") for r in dossier["kernels"]]
 
 
 def by_kind(some: Iterable[Number]) -> Counter[str]:
-    """How many numbers come from each kind of source."""
+    """The number of values from each kind of source."""
     return Counter(n.kind for n in some)
 
 
 def fitting(some: Sequence[Number], kind: str = "", text: str = "", area: str = "") -> list[Number]:
-    """The numbers of one kind of source and one area whose name, meaning or source has every word of ``text``.
+    """The numbers with this kind of source and area whose name, meaning or source contains every word of ``text``.
 
-    Raises UsageError for a kind that does not exist.
+    Raises UsageError for an unknown kind.
     """
     if kind and kind not in KINDS:
         raise UsageError(f"source '{kind}'{nearest(kind, KINDS)}", code="unknown-name")
@@ -144,7 +144,7 @@ def fitting(some: Sequence[Number], kind: str = "", text: str = "", area: str = 
 
 @dataclass(frozen=True)
 class Group:
-    """Machines that are alike in everything but their name."""
+    """Hosts that are identical except for their name."""
 
     names: tuple[str, ...]
     os: str
@@ -158,7 +158,7 @@ class Group:
 
 
 def groups(room: Platform, some: Sequence[Number]) -> list[Group]:
-    """The hosts of a room, those together that are alike; ``some`` are the room's numbers."""
+    """The hosts of a platform, identical ones grouped; ``some`` are the platform's numbers."""
     found = {n.name: n for n in some}
     alike: dict[tuple[object, ...], list[str]] = {}
     for h in room.hosts:
@@ -184,7 +184,7 @@ class Side:
 
 
 def sides(room: Platform, some: Sequence[Number]) -> list[Side]:
-    """The quantities of the hosts, each key once with its value on every group of hosts; ``some`` are the room's numbers."""
+    """The quantities of the hosts, each key once with its value on every group of hosts; ``some`` are the platform's numbers."""
     found = {n.name: n for n in some}
     firsts = [g.names[0] for g in groups(room, some)]
     out = []
@@ -197,7 +197,7 @@ def sides(room: Platform, some: Sequence[Number]) -> list[Side]:
 
 @dataclass(frozen=True)
 class Difference:
-    """What a variant changes of its base: (parameter, there, here, source here). ``code`` says that its mechanism is another as well."""
+    """The changes of a variant: (parameter, base value, variant's value, its source). ``code``: mechanisms that differ as well."""
 
     name: str
     title: str
@@ -217,14 +217,14 @@ _PATH = "the path of a message"
 
 
 def _code(variant: type[RuntimeModel], base: type[RuntimeModel]) -> tuple[str, ...]:
-    """What a variant does otherwise than its base beside its parameters, in words."""
+    """Differences of a variant's mechanism from its base's, apart from parameters, in words."""
     own = dict.fromkeys(n for k in variant.__mro__ if k not in base.__mro__ for n, v in vars(k).items() if callable(v) or n in _ELSEWHERE)
     changed = [n for n in own if not n.startswith("__") and getattr(variant, n) is not getattr(base, n, None)]
     return tuple(dict.fromkeys(_ELSEWHERE.get(n, _PATH) for n in changed))
 
 
 def differences(cls: type[RuntimeModel]) -> list[Difference]:
-    """The variants of a model's folder against the model of that folder, by name; of a variant, itself."""
+    """The variants of a model's folder against the model of that folder, by name; for a variant, only itself."""
     base = registry.model(cls.name.partition(":")[0]) if registry.origin(cls.folder()) in ("retrompi", "user") else cls
     family = {n: c for n, c in registry.models().items() if c.variant_of == base.name and (cls is base or c is cls)}
     before = model_values(base)
@@ -243,13 +243,13 @@ def differences(cls: type[RuntimeModel]) -> list[Difference]:
 
 
 STARTS = 200
-"""So often a start is tried for the share that fails: the draws take no simulation."""
+"""Number of starts simulated for the failure rate: drawing them needs no simulation of messages."""
 
 
 def starts(model: str, platform: str, mode: str = "distributed") -> Mapping[str, Any]:
-    """How a job of one rank a host is started (`retrompi.sim.simulate.startup`), with ``refused``: why the runtime cannot join these hosts.
+    """How a job of one rank per host is started (`retrompi.sim.simulate.startup`), with ``refused``: why the runtime cannot connect them.
 
-    ``refused`` alone where a start cannot even be described there.
+    ``refused`` alone if a start cannot even be described there.
     """
     from retrompi.sim import simulate
     from retrompi.sim.resolved import Resolved

@@ -1,4 +1,4 @@
-"""What a page of the studio is, and which there are."""
+"""The definition of a studio page, and the list of pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Page", "modules", "pages"]
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its address, its name in the navigation, where it stands there, one line of help, and the controls that its address keeps.
+    """A page: its address, its name and position in the navigation, one line of help, and the controls kept in its address.
 
     Its module also has ``layout(query: Query, room: Room) -> Component`` and ``register(app: Dash, room: Room) -> None``.
     """
@@ -29,7 +29,7 @@ class Page:
 
     @property
     def name(self) -> str:
-        """What the ids of the page begin with: ``curves`` for ``/curves``, ``start`` for ``/``."""
+        """The prefix of the page's ids: ``curves`` for ``/curves``, ``start`` for ``/``."""
         return self.path.strip("/") or "start"
 
 

@@ -1,4 +1,4 @@
-"""The parameters that a what-if may change: where a slider can stand, between which sourced ends, and what the number rests on."""
+"""The parameters that a what-if may change: slider positions, their range and its source, and the source of the value."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 __all__ = ["Slot", "check_names", "command_line", "modes", "overrides", "readable", "slots", "slots_for"]
 
 _WIDE = 8.0
-"""From this ratio of its ends on a slider is logarithmic."""
+"""Ratio of a slider's ends from which it is logarithmic."""
 _STEPS = 24
 _SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Probabilities that a slider has: what is lost on a wire is rarely more than a hundredth."""
+"""Slider positions of probabilities: the loss rate of a wire is rarely above a hundredth."""
 _MICRO = re.compile(r"(?<![A-Za-z])us(?![A-Za-z])")
 _EVERY = "platform.host."
 _OWN = "each its own"
 _WITHOUT = 8
-"""A number without a sourced range can be slid to its eighth and its eightfold."""
+"""A number without a sourced range can be varied from an eighth to eight times its value."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One parameter: ``name`` as --set takes it. ``texts`` are where the slider can stand, in order, () for none; ``choices`` of a word.
+    """One parameter: ``name`` as in --set. ``texts``: the slider positions in order, () for none; ``choices`` of a word parameter.
 
-    ``range`` says which ends the slider has and what they rest on; ``scale`` is log or linear.
+    ``range`` describes the slider's ends and their source; ``scale`` is log or linear.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Slot:
 
     @property
     def position(self) -> int:
-        """Where the slider stands at the base value."""
+        """The slider position of the base value."""
         return self.texts.index(self.base) if self.base in self.texts else 0
 
     def nearest(self, text: str) -> int:
-        """Where the slider stands nearest to ``text``, which may lie between or beyond."""
+        """The slider position nearest to ``text``, which may lie between or beyond the positions."""
         try:
             value = units.parse(text, self.unit)
         except UsageError:
@@ -74,7 +74,7 @@ class Slot:
 
 
 def check_names(model: str | None = None, platform: str | None = None) -> None:
-    """Refuses what is no name of a model or platform. A path would do elsewhere, but what a browser sends must not name code to run."""
+    """Raises UsageError for an unknown model or platform name. A path would work elsewhere, but a browser must not name code to run."""
     if model is not None and model not in (known := registry.model_names()):
         raise UsageError(f"no model '{model[:60]}'{nearest(model[:60], known)}", code="unknown-model")
     if platform is not None and platform not in (known := registry.platform_names()):
@@ -82,7 +82,7 @@ def check_names(model: str | None = None, platform: str | None = None) -> None:
 
 
 def modes(platform: str) -> list[str]:
-    """What a PingPong's two ranks can be placed by: shared, distributed, a placement's name, two of the hosts (where they are few)."""
+    """Placements of a PingPong's two ranks: shared, distributed, a named placement, or two of the hosts (if there are few)."""
     check_names(platform=platform)
     room = registry.platform(platform)
     names = [h.name for h in room.hosts]
@@ -91,12 +91,12 @@ def modes(platform: str) -> list[str]:
 
 
 def readable(text: str) -> str:
-    """A quantity as pages write it: µs for us."""
+    """A quantity as pages write it: µs instead of us."""
     return _MICRO.sub("µs", text)
 
 
 def _spelled(value: float, unit: str, like: str) -> str:
-    """A value as a text that says exactly what it is; rates stay bits per second where the base is."""
+    """A value as a text that represents it exactly; rates stay in bits per second if the base is."""
     spelling = re.sub(r"[\d\s._+-]", "", like)
     if units.canonical(unit) == "B":
         return units.format_bytes(round(value))
@@ -112,7 +112,7 @@ def _round(value: float, digits: int) -> float:
 
 
 def _positions(low: float, high: float, unit: str, base: str, whole: bool) -> tuple[tuple[str, ...], str]:
-    """(texts in order, log or linear): readable numbers from ``low`` to ``high``, the ends and the base among them."""
+    """(texts in order, log or linear): round numbers from ``low`` to ``high``, including the ends and the base."""
     wide = low > 0 and high / low >= _WIDE
     kind = units.canonical(unit)
     if kind == "probability" and low == 0:
@@ -129,7 +129,7 @@ def _positions(low: float, high: float, unit: str, base: str, whole: bool) -> tu
 
 
 def _sizes(low: float, high: float, wide: bool) -> list[float]:
-    """Powers of two and their one-and-a-half-folds, or where the ends are close multiples of a power of two."""
+    """Powers of two and 1.5 times these, or, if the ends are close together, multiples of a power of two."""
     if wide and low >= 16:
         return [v for k in range(1, 64) for v in (2.0**k, 3.0 * 2.0 ** (k - 1)) if low <= v <= high]
     step = 2.0 ** max(0, math.floor(math.log2(max(high - low, 1) / 16)))
@@ -170,7 +170,7 @@ def _slot(name: str, label: str, group: str, row: Mapping[str, Any], kind: str) 
 
 @lru_cache(maxsize=64)
 def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
-    """The parameters that a PingPong in this configuration uses: the runtime's, of the hosts that run a rank, of the link between them.
+    """The parameters that a PingPong in this configuration uses: the runtime's, those of the ranks' hosts, of the link between them.
 
     Raises UsageError for a wrong name or mode.
     """
@@ -192,9 +192,9 @@ def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
 
 
 def slots_for(model: str, platform: str, mode: str, names: Iterable[str]) -> tuple[Slot, ...]:
-    """`slots`, and one more for each ``platform.host.KEY`` among ``names``: of every machine, as --set takes it.
+    """`slots`, and one more for each ``platform.host.KEY`` among ``names``: it applies to every host, as in --set.
 
-    They come before those of one machine, which so have the last word.
+    They precede those of single hosts, which therefore take precedence.
     """
     known = slots(model, platform, mode)
     wanted = set(names)
@@ -209,7 +209,7 @@ def slots_for(model: str, platform: str, mode: str, names: Iterable[str]) -> tup
 
 
 def _of_every(key: str, mine: list[Slot]) -> Slot:
-    """What sets a key of all machines; its base is theirs where they have the same, or else a text that is no value."""
+    """The slot of a key of all hosts; its base is their common value, or else a text that is not a value."""
     first = mine[0]
     name, group = f"{_EVERY}{key}", "Every machine"
     if len({s.base for s in mine}) == 1:
@@ -224,7 +224,7 @@ def _of_room(room: Platform, part: str, group: str) -> list[Slot]:
 
 
 def overrides(known: Iterable[Slot], changed: Mapping[str, str]) -> list[str]:
-    """``NAME=VALUE`` of what differs from the base, in the order of the slots; names that are none of them come last, to be refused."""
+    """``NAME=VALUE`` for values that differ from the base, in slot order; unknown names come last, to be refused."""
     base = {s.name: s.base for s in known}
     order = [n for n in base if n in changed] + [n for n in changed if n not in base]
     told = {n: readable(changed[n].strip()) for n in order}

@@ -26,16 +26,16 @@ GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButto
 """The ``config`` of every dcc.Graph."""
 TICK_MS = 250
 PATIENCE_S = 0.5
-"""How long an answer waits for a job that ends soon: then one request brings question and result."""
+"""How long a response waits for a short job: then one request returns its result."""
 
 
 def session() -> str:
-    """Whose request this is: what jobs and uploads belong to. Only within a callback or a request."""
+    """The session of the current request, which owns its jobs and uploads. Only within a callback or a request."""
     return str(g.session)
 
 
 def text(value: Any, most: int = 500) -> str:
-    """A control's value as a text, "" for None. Raises UsageError for anything else: whoever posts by hand may send what they like."""
+    """A control's value as a text, "" for None. Raises UsageError for anything else: a hand-made post may contain any value."""
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > most:
@@ -53,7 +53,7 @@ def texts(value: Any, most: int = 100) -> list[str]:
 
 
 def notices(lines: Sequence[str]) -> Component:
-    """Lines that say what is wrong, seen and read out; nothing for none."""
+    """Lines that describe problems, visible and announced by screen readers; nothing for an empty list."""
     return html.Div([html.P(line, className="notice") for line in lines if line], role="status")
 
 
@@ -66,7 +66,7 @@ def field(label: str, control: Component, help: str = "", *, wide: bool = False)
 
 
 def menu(label: str, control_id: str, options: Sequence[Any], value: Any, help: str = "", *, wide: bool = False, **more: Any) -> Component:
-    """A menu under its label, which always has a value unless ``more`` says otherwise; ``more`` goes to Dash's Dropdown."""
+    """A menu under its label, always with a value unless ``more`` allows clearing it; ``more`` goes to Dash's Dropdown."""
     return field(label, dcc.Dropdown(options, value, id=control_id, **{"clearable": False, **more}), help, wide=wide)
 
 
@@ -76,13 +76,13 @@ def entry(label: str, control_id: str, value: Any, help: str = "", *, wide: bool
 
 
 def overrides_field(control_id: str, value: str, more: str = "") -> Component:
-    """A text entry for overrides; ``more`` is added to its line of help."""
+    """A text entry for overrides; ``more`` is appended to its line of help."""
     return entry("What if", control_id, value, f"overrides KEY=VALUE, separated by commas{more}", wide=True, maxLength=500,
                  placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"})  # fmt: skip
 
 
 def upload_row(page: str, label: str, most_B: int, words: str, advice: str = "") -> list[Component]:
-    """A button that uploads a file (PAGE-upload), what it takes, and the place for what became of it (PAGE-upload-said)."""
+    """A button that uploads a file (PAGE-upload), a description of accepted files, and a place for the result (PAGE-upload-said)."""
     button = dcc.Upload(html.Button(label, type="button", className="quiet"), id=f"{page}-upload", multiple=False, max_size=most_B)
     told = f"{words}; at most {format_bytes(most_B)}. It stays on the machine of this studio and is removed with your session."
     data = {"data-most": str(most_B), **({"data-advice": advice} if advice else {})}
@@ -91,23 +91,23 @@ def upload_row(page: str, label: str, most_B: int, words: str, advice: str = "")
 
 
 def uploaded_line(label: str, size_B: int) -> Component:
-    """What is said of an upload that is there."""
+    """The line about a completed upload."""
     return html.P(f"{label}, {format_bytes(size_B)}, is uploaded.", className="soft")
 
 
 def outputs(*names: str) -> list[Output]:
-    """``"page-figure.figure"`` as Dash's Output("page-figure", "figure"), for each of them."""
+    """``"page-figure.figure"`` as Dash's Output("page-figure", "figure"), for each of the names."""
     return [Output(*name.rsplit(".", 1)) for name in names]
 
 
 def group(label: str, control: Component, help: str = "") -> Component:
-    """Several choices under one name: radio buttons, boxes to tick."""
+    """Several choices under one label: radio buttons or checkboxes."""
     below = [html.Small(help, className="soft")] if help else []
     return html.Div(html.Fieldset([html.Legend(label), control, *below]), className="field")
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Rows as CSV. A text that a spreadsheet would take for a formula is kept from being one."""
+    """Rows as CSV. Texts that a spreadsheet would interpret as formulas are neutralised."""
     import csv
     import io
 
@@ -120,15 +120,15 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def controls(*fields: Component) -> Component:
-    """The fields of a page beside each other; on a phone below each other."""
+    """The fields of a page side by side; on a phone one below the other."""
     return html.Div(list(fields), className="controls")
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str] | tuple[str, str, Callable[[Any], str]]], *, id: str = "",
           caption: str = "", stack: bool = True) -> Component:  # fmt: skip
-    """A table of rows: columns (key, head) or (key, head, how a value is written). Numbers stand to the right.
+    """A table of rows: columns (key, head) or (key, head, formatter of a value). Numbers are right-aligned.
 
-    On a phone a row becomes a card, or with ``stack`` False the table is scrolled sideways.
+    On a phone a row becomes a card, or with ``stack`` False the table scrolls sideways.
     """
     first = rows[0] if rows else {}
     numbers = {c[0] for c in columns if isinstance(first.get(c[0]), (int, float))}
@@ -162,7 +162,7 @@ def copyable(text: str, *, id: str) -> Component:
 
 
 def job_line(state: JobState) -> str:
-    """How a job is, in a line."""
+    """A job's state in one line."""
     if state.status == "queued":
         return f"{state.title}: waiting; {state.ahead} before it" if state.ahead else f"{state.title}: about to start"
     if state.status == "running":
@@ -174,7 +174,7 @@ def job_line(state: JobState) -> str:
 
 
 def job_bar(page: str) -> Component:
-    """Progress, a line and a cancel button of a page's job; ids PAGE-progress, PAGE-job-line, PAGE-cancel. See `register_job`."""
+    """Progress, status line and cancel button of a page's job; ids PAGE-progress, PAGE-job-line, PAGE-cancel. See `register_job`."""
     return html.Div(
         [
             html.Progress(id=f"{page}-progress", max="1", value="0", hidden=True, **{"aria-label": "progress"}),
@@ -202,14 +202,14 @@ def register_job(
     failed: Callable[[JobState], Any] | None = None,
     resumes: bool = False,
 ) -> None:
-    """Runs a page's question in the background, shows how far it is, and its answer.
+    """Runs a page's question in the background, shows its progress, and its result.
 
-    When one of ``inputs`` changes, ``begin(*inputs, *states)`` says what is to be done: (title, function, arguments), as of `Jobs.submit`,
-    or None for nothing. What the page's job before was doing is cancelled. ``show(result, *views)`` makes the values of ``outputs`` of
-    what the job answered, again when one of the inputs ``views`` changes, without asking anew; ``failed(state)`` makes them when the job
-    failed or was cancelled (by default they stay, and the job's line says why). The page has a `job_bar`.
+    When one of ``inputs`` changes, ``begin(*inputs, *states)`` returns the new job: (title, function, arguments), as for `Jobs.submit`, or
+    None. The page's previous job is cancelled. ``show(result, *views)`` computes the values of ``outputs`` from the job's result, again
+    when one of the inputs ``views`` changes, without a new job; ``failed(state)`` computes them when the job failed or was cancelled (by
+    default they are kept, and the job's line gives the reason). The page has a `job_bar`.
 
-    ``resumes``: of a page whose jobs a button begins; loaded again, it shows what the session has running there.
+    ``resumes``: for a page whose jobs are started by a button; when reloaded, it shows the session's running job.
     """
 
     asked = len(inputs) + len(states)
@@ -228,12 +228,12 @@ def register_job(
         slot, question = f"{page} {tab}", json.dumps(values[:asked], sort_keys=True, default=str)
         by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
         changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs})
-        # Dash drops the answer to a question when another request was sent after it, a tick's or a view's too: so every request tells of
-        # the job that was begun last. What it asks may be about to start, in another thread: then it waits for it.
+        # Dash drops the response to a request when another request was sent after it, including those of ticks and views: so every response
+        # reports on the newest job. Its job may be about to start in another thread: then it waits for it.
         job = None if changed else room.jobs.newest(session(), slot, question, PATIENCE_S)
         if job is None:
             set_props("studio-notice", {"children": []})
-            if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # which begin nothing
+            if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # neither starts a job
                 raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
             wanted = begin(*values[:asked])
             if wanted is not None:
@@ -250,7 +250,7 @@ def register_job(
         state = room.jobs.wait(job, session(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"
-            # One tick after each answer: ticks that overtake slow answers would have Dash drop every one of them.
+            # One tick after each response: if ticks overtook slow responses, Dash would drop all of them.
             return *same, job, job_line(state), part, False, False, (ticks if isinstance(ticks, int) else 0) + 1
         if state.status == "done":
             same = [enlarged(v, values[-1]) for v in _values(show(state.result, *seen), len(outputs))]
@@ -260,9 +260,9 @@ def register_job(
 
 
 def enlarged(value: Any, letters_px: Any) -> Any:
-    """A figure with letters that are to a page's of ``letters_px`` what they were to one's of 16: a projector's page has larger ones.
+    """A figure with its letters scaled for a page whose letters have ``letters_px`` pixels instead of 16: larger ones on a projector.
 
-    Anything else is returned as it is.
+    Any other value is returned unchanged.
     """
     import plotly.graph_objects as go
 

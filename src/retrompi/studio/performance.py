@@ -1,4 +1,4 @@
-"""What a job of the replay page does: it needs nothing of Dash, which takes a process long to import."""
+"""The job of the replay page, independent of Dash, whose import takes a process long."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from retrompi.studio.programs import load
 __all__ = ["perform", "sums"]
 
 DRAWN = 3_000
-"""States and calls that are drawn, each: less than on a page of its own, for a phone has to move them."""
+"""The most states and calls drawn, each: fewer than on a separate page, for phones."""
 ARROWS = 800
 
 
 def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dict[str, Any]:
-    """Reads, simulates, draws. A job that hangs or aborts is a result."""
+    """Reads, simulates, draws. A program that hangs or aborts is a result, not an error."""
     report(0, 3, "reading the trace")
     trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
 
@@ -60,7 +60,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
         t = result.timeline.thinned(DRAWN, DRAWN, ARROWS)
         out["notes"] = t.notes()
         figures = {"gantt": timeline_page.gantt(t)}
-        # The page's letters are larger than the report's: the legend stands further down.
+        # The page's letters are larger than the report's: the legend is placed further down.
         plot = figures["gantt"].layout.height - 184
         figures["gantt"].update_layout(height=plot + 250, margin_b=216, legend_y=-72 / plot, title_text="", margin_t=20)
         if t.traffic:
@@ -71,7 +71,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
 
 def sums(t: Any) -> list[dict[str, Any]]:
-    """Of each process: its share of the run in each kind of state."""
+    """For each process: its share of the run in each kind of state."""
     from retrompi.render.timeline_page import order
     from retrompi.sim.timeline.kinds import KINDS
 

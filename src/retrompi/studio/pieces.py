@@ -1,4 +1,4 @@
-"""Components that several pages of cards and tables share. Texts are only ever text nodes."""
+"""Components shared by several pages of cards and tables. Texts are inserted only as text nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIGN = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· not judged"}
 
 
 def worded(value: float | str | None) -> str:
-    """A number as a reader wants it, words as they are, nothing for None."""
+    """A number formatted for readers; text unchanged, "" for None."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -28,7 +28,7 @@ def worded(value: float | str | None) -> str:
 
 
 def verdict(word: str) -> html.Span:
-    """A verdict by sign, word and colour."""
+    """A verdict shown by symbol, word and colour."""
     return html.Span(SIGN[word], className=f"verdict {word}")
 
 
@@ -41,14 +41,14 @@ def cell(label: str, *parts: Part, css: str = "") -> html.Td:
 
 @dataclass(frozen=True)
 class Value:
-    """A cell's content that is a number or a range: it stands in one line, or as ``css`` says."""
+    """A cell's content that is a number or a range: kept on one line, or styled by ``css``."""
 
     shown: Part
     css: str = "v"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Part]], css: str = "stack", caption: str = "") -> html.Div:
-    """A table of rows of cells, a list where there are several parts in one; on a phone a "stack" shows each row as a card."""
+    """A table of rows of cells, a list where a cell has several parts; on a phone, css class "stack" shows each row as a card."""
 
     def of(label: str, content: Part) -> html.Td:
         shown, kind = (content.shown, content.css) if isinstance(content, Value) else (content, "")
@@ -61,7 +61,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Part]], css: str = "stack
 
 
 def facts(pairs: Iterable[tuple[str, Part]]) -> html.Dl:
-    """Terms and what they are, those that are empty left out."""
+    """Terms and their values; empty values are left out."""
     return html.Dl([p for term, told in pairs if told not in (None, "", []) for p in (html.Dt(term), html.Dd(told))], className="facts")
 
 
@@ -73,7 +73,7 @@ def counted(boxes: Iterable[tuple[str, str, str]]) -> html.Div:
 
 
 def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
-    """What the rows of the reference that a number cites say, folded."""
+    """The text of the reference rows that a number cites, collapsed."""
     if not rows:
         return []
     told = []
@@ -85,17 +85,17 @@ def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
 
 
 def source(n: Number) -> list[Part]:
-    """A number's source: its kind as a chip, the rest as text, and what the rows it cites say."""
+    """A number's source: its kind as a chip, the rest as text, and the text of the rows it cites."""
     return [html.Span(n.kind, className=f"kind kind-{n.kind}", title=KINDS[n.kind]), " ", n.source, *cited(n.rows)]
 
 
 def named(name: str, help: str) -> list[Part]:
-    """A parameter's name with what it is below it."""
+    """A parameter's name with its description below."""
     return [html.Code(name), html.Small(help, className="help")]
 
 
 def span_css(span: str) -> str:
-    """A range stands in one line; choices may be many."""
+    """The css class of a range, kept on one line, or of a list of choices, which may wrap."""
     return "" if "|" in span else "v"
 
 

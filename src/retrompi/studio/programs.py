@@ -1,4 +1,4 @@
-"""The traces that the studio offers for a replay: those that come with retrompi, some that are made, and a session's uploads."""
+"""The traces that the studio offers for replay: those shipped with retrompi, generated ones, and a session's uploads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REFERENCE = re.compile(r"(npb3\.3\.1-[a-z]+-[A-Z]-\d+|imb-mpi1-pingpong-2|osu5\
 
 @dataclass(frozen=True)
 class Made:
-    """A program of any number of ranks that send messages of one size."""
+    """A generated program of any number of ranks that send messages of one size."""
 
     label: str
     trace: Callable[[int, int], Trace]
@@ -39,7 +39,7 @@ def _generated(name: str) -> Callable[[int, int], Trace]:
 
 
 def _send_first(ranks: int, size: int) -> Trace:
-    """Every rank sends to the next one and only then receives: right only as long as somebody keeps what nobody waits for."""
+    """Every rank sends to the next one before it receives: correct only as long as unexpected messages are buffered."""
     from retrompi.traces import files
 
     texts = []
@@ -63,7 +63,7 @@ MADE = {
 
 @cache
 def shipped() -> dict[str, Path]:
-    """Name -> file of the traces that come with this installation: of the examples, and of the benchmarks that claims are judged with."""
+    """Name -> file of the traces in this installation: of the examples, and of the benchmarks used to judge claims."""
     found: dict[str, Path] = {}
     root = source_root()
     if root is not None:
@@ -80,14 +80,14 @@ def shipped() -> dict[str, Path]:
 
 
 def chosen(value: str) -> str:
-    """``value`` if it names a trace that there is, or looks like an upload's. Raises UsageError."""
+    """``value`` if it names an existing trace, or has the form of an upload's name. Raises UsageError."""
     if value in MADE or value in shipped() or _UPLOAD.fullmatch(value):
         return value
     raise UsageError(f"no trace '{value[:60]}'{nearest(value[:60], [*MADE, *shipped()])}", code="unknown-trace")
 
 
 def load(name: str, ranks: int, size: int, path: str = "", label: str = "") -> tuple[Trace, str]:
-    """(trace, what to call it). In a job's process. ``path`` and ``label`` are those of an upload. Raises RetrompiError."""
+    """(trace, its display name). Runs in a job's process. ``path`` and ``label`` are those of an upload. Raises RetrompiError."""
     from retrompi.studio import uploads
     from retrompi.traces import files
 

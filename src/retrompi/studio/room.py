@@ -1,4 +1,4 @@
-"""What the pages of a studio share."""
+"""Resources shared by the pages of a studio."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ __all__ = ["Room"]
 
 @dataclass
 class Room:
-    """``store`` is a path, a URL or None for the user's own (see `retrompi.store.open_store`)."""
+    """``store`` is a path, a URL or None for the user's default store (see `retrompi.store.open_store`)."""
 
     jobs: Jobs
     store: str | None = None
     limits: Limits = field(default_factory=Limits)
     uploads: Any = None
-    """`retrompi.studio.uploads` sets it."""
+    """Set by `retrompi.studio.uploads`."""
     extra: dict[str, Any] = field(default_factory=dict)
-    """What a page keeps between its callbacks, by the page's name."""
+    """State that a page keeps between its callbacks, by the page's name."""
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="retrompi-studio-")))
-    """The studio's own folder, gone with it."""
+    """The studio's temporary folder, removed with it."""
 
     @property
     def places(self) -> tuple[str | None, str]:
-        """(the user's store, the studio's own, which ends with it), for the functions of `retrompi.studio.runs`."""
+        """(the user's store, the studio's temporary one), for the functions of `retrompi.studio.runs`."""
         return self.store, str(self.folder / "runs.db")
 
     def close(self) -> None:
-        """Ends the jobs and takes the studio's own folder away."""
+        """Ends the jobs and removes the studio's temporary folder."""
         self.jobs.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -1,6 +1,6 @@
-"""PingPongs for the pages: found in the user's store or in the studio's own, else simulated now. The functions here run in jobs.
+"""PingPongs for the pages: looked up in the user's or the studio's store, else simulated. The functions here run in jobs.
 
-What is only looked at is kept in a store of the studio's own, which ends with it; ``keep`` puts it into the user's.
+Exploratory runs are kept in the studio's temporary store; ``keep`` copies one into the user's.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ __all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves",
            "what_if"]  # fmt: skip
 
 Places = tuple[str | None, str]
-"""(the user's store as of `retrompi.store.open_store`, the studio's own)."""
+"""(the user's store as for `retrompi.store.open_store`, the studio's own)."""
 
 Stores = tuple["Store | None", "Store"]
-"""The same, open."""
+"""The same stores, opened."""
 
 DRAWN = {"pingpong": "simulated", "benchmark": "simulated", "native": "measured here", "measured": "measured", "smpi": "on SMPI",
          "program": "replayed"}  # fmt: skip
-"""Kinds of stored runs that have a curve, and what they are called."""
+"""Kinds of stored runs that have a curve, and their names."""
 NEWEST = 300
 UPLOAD = "upload:"
-"""What the name of an uploaded curve begins with where curves are chosen; its id follows."""
+"""Prefix of the name of an uploaded curve in menus; its id follows."""
 
 
 def users(location: str | None) -> Store | None:
-    """The user's store for reading; None where there is none, or none that can be read."""
+    """The user's store for reading; None if it does not exist or cannot be read."""
     import os
     from pathlib import Path
 
@@ -43,7 +43,7 @@ def users(location: str | None) -> Store | None:
 
     chosen = location or os.environ.get("RETROMPI_STORE") or str(default_path())
     if "://" not in chosen and not Path(chosen).expanduser().exists():
-        return None  # looking makes no store
+        return None  # reading must not create a store
     with suppress(StoreError):
         return open_store(chosen, write=False)
     return None
@@ -51,7 +51,7 @@ def users(location: str | None) -> Store | None:
 
 @contextmanager
 def opened(places: Places) -> Iterator[Stores]:
-    """Both stores, opened once for all that a job does."""
+    """Both stores, opened once for a whole job."""
     from retrompi.store import open_store
 
     theirs, ours = users(places[0]), open_store(places[1])
@@ -71,7 +71,7 @@ def curve_of(
     stores: Stores, model: str, platform: str, mode: str, sizes: Sequence[int] | None = None, sets: Sequence[str] = ()
 ) -> dict[str, Any]:
     """One PingPong: rows (size_B, time_us, bandwidth_MBps, repetitions), run (its number, None if it is not in the user's store), found,
-    outcome, detail. A run that did not complete is a result, with the rows that it came to; a wrong name or value raises UsageError.
+    outcome, detail. A run that did not complete is a result, with the rows it reached; an invalid name or value raises UsageError.
     """
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import SimulationEnded
@@ -107,11 +107,11 @@ def curves(
     report: Report, places: Places, wanted: Sequence[tuple[str, str, str]], sizes: Sequence[int] | None, overlays: Sequence[str],
     uploads: Mapping[str, tuple[str, str]] | None = None, gone: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """The curves of (model, platform, mode), what was published about them, and over them stored runs and uploads.
+    """The curves of (model, platform, mode), the published statements about them, and stored runs and uploads as overlays.
 
-    ``uploads``: overlay -> (file, what its owner called it); ``gone``: lines about those that are not there. curves: as of `curve`, with
-    outside (what of the question lies outside the calibrated range); marks and verdicts: what papers state and how the curves meet it;
-    overlays: run (0 of an upload), name, about, rows; read: what each uploaded curve is; problems: lines.
+    ``uploads``: overlay -> (file, the user's name for it); ``gone``: lines about missing ones. Returns curves: as from `curve`, with
+    outside (properties outside the calibrated range); marks and verdicts: published statements and whether the curves satisfy them;
+    overlays: run (0 for an upload), name, about, rows; read: a description of each uploaded curve; problems: lines.
     """
     from retrompi.spec.outside_range import outside
 
@@ -148,7 +148,7 @@ def curves(
 
 
 def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The marks of published statements, and the verdicts that these very curves get."""
+    """The marks of published statements, and the verdicts on these curves."""
     from dataclasses import asdict
 
     from retrompi.papers.claims import by_paper, checks
@@ -177,7 +177,7 @@ def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]],
 
 
 def _overlay(store: Store | None, name: str) -> dict[str, Any]:
-    """A run of the user's store by number, or a measured curve by its label."""
+    """A run of the user's store by number, or a measured curve by label."""
     from retrompi.base.errors import UsageError
     from retrompi.measure.stored_curves import from_store
 
@@ -196,7 +196,7 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
 
 
 def run_name(run: Mapping[str, Any]) -> str:
-    """What a stored run is called where it is chosen: model, mode, platform, what was overridden."""
+    """The name of a stored run in menus: model, mode, platform, overrides."""
     if run["kind"] == "measured":
         return str(run["facts"].get("label") or run["trace"])
     changed = ", ".join(f"{key}={value}" for key, value in (run["overrides"] or {}).items())
@@ -217,7 +217,7 @@ def overlay_choices(location: str | None) -> list[dict[str, str]]:
 def what_if(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
-    """base: the curve as the model is; changed: with overrides (None without any); outside: what lies outside the calibrated range."""
+    """base: the unchanged curve; changed: with overrides (None without any); outside: properties outside the calibrated range."""
     from retrompi.spec.outside_range import outside
 
     report(0, 1 + bool(sets), "as it was")
@@ -234,7 +234,7 @@ def what_if(
 def keep(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
-    """Has the run in the user's store: its number, and whether it was there already."""
+    """Copies the run into the user's store; returns its number and whether it was already there."""
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import SimulationEnded
     from retrompi.spec.question import Question, pingpong
@@ -249,6 +249,6 @@ def keep(
     asked = Resolved.of(Question(model, platform, pingpong(wanted), mode, sets))
     spec = specification(asked)
     there = store.find_run(spec) is not None
-    with suppress(SimulationEnded):  # how it ended is kept as well
+    with suppress(SimulationEnded):  # the outcome is stored as well
         answer(store, asked)
     return {"run": store.find_run(spec), "there": there}

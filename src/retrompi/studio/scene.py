@@ -1,7 +1,7 @@
-"""A message's path as a moving picture: what is where at each moment, from the engine's record alone.
+"""A message's path as an animation: what is where at each moment, from the engine's record alone.
 
-`scene` makes plain JSON for ``assets/anatomy.js``, which draws boxes and lines and moves tokens along them. A token's steps follow each
-other in time; in each it is at a box or crosses a line that the diagram has. Times are picoseconds since the direction began.
+`scene` returns plain JSON for ``assets/anatomy.js``, which draws boxes and lines and moves tokens along them. A token's steps are
+consecutive in time; in each it is at a box or crosses a line of the diagram. Times are picoseconds since the direction began.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from retrompi.studio.diagram import Diagram, card_of, diagram, kernel_of, memory
 from retrompi.studio.words import STAGE_WORDS, Speaker
 
 Piece = tuple[Any, ...]
-"""(begin, end, stage, further signs …): a stretch of a lane or of the chain's strip."""
+"""(begin, end, stage, further attributes …): an interval of a lane or of the chain's strip."""
 
 __all__ = ["STAGES", "Step", "Token", "bars", "scene", "tokens"]
 
 MOST_TOKENS = 500
-"""Tokens of a picture; of more, every k-th of each kind is shown, and the picture says so."""
+"""The most tokens of an animation; of more, every k-th of each kind is shown, and the page says so."""
 MOST_PIECES = 900
-"""Stretches of the chain's strip, and of a process's lane."""
+"""The most intervals of the chain's strip, and of a process's lane."""
 
 STAGES: dict[str, tuple[str, bool]] = {
     "library": ("#0072B2", False),
@@ -48,7 +48,7 @@ STAGES: dict[str, tuple[str, bool]] = {
     "line": ("#b0a05a", False),
     "wait": ("none", False),
 }
-"""Stage -> (colour, hatched): two signs, so that no reader depends on colour alone."""
+"""Stage -> (colour, hatched): two visual cues, so that no reader depends on colour alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Step:
 
 @dataclass(slots=True)
 class Token:
-    """A packet, a frame, an acknowledgement or a timer on its way; ``back``: it goes against the message."""
+    """A packet, frame, acknowledgement or timer on its way; ``back``: it moves against the message's direction."""
 
     kind: str
     label: str
@@ -92,7 +92,7 @@ _BACK = {"ack", "credit", "datagram ack"}
 
 
 def tokens(path: MessagePath, direction: int, picture: Diagram) -> list[Token]:
-    """All that moves in a direction: the packets of its message through their channels, then what kernels, cards and the wire carry."""
+    """All moving objects of a direction: its message's packets through their channels, then the traffic of kernels, cards and the wire."""
     it = path.directions[direction]
     transits = path.of(direction)
     waits = _until_passed_on(transits)
@@ -109,7 +109,7 @@ def tokens(path: MessagePath, direction: int, picture: Diagram) -> list[Token]:
 
 
 def _until_passed_on(transits: Sequence[PacketTransit]) -> dict[int, int]:
-    """Place of a transit into a forwarder -> when the forwarder begins to put its last byte into the next channel."""
+    """Index of a transit into a forwarder -> when the forwarder begins to put its last byte into the next channel."""
     out: dict[int, int] = {}
     for kind in dict.fromkeys(p.kind for p in transits):
         into: dict[int, list[int]] = defaultdict(list)
@@ -128,7 +128,7 @@ def _until_passed_on(transits: Sequence[PacketTransit]) -> dict[int, int]:
 
 
 def _clip(it: Direction, steps: Iterable[Step]) -> list[Step]:
-    """Steps within the direction, from its begin on, without those of no length."""
+    """Steps clipped to the direction, from its start on, without those of zero length."""
     return [
         Step(max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.at, s.start, s.stop)
         for s in steps
@@ -137,7 +137,7 @@ def _clip(it: Direction, steps: Iterable[Step]) -> list[Step]:
 
 
 def _of_transit(path: MessagePath, it: Direction, picture: Diagram, p: PacketTransit, passed_on: int | None) -> list[Token]:
-    """A packet through one channel: one token, or one at each end where the system or a card has it in between."""
+    """A packet through one channel: one token, or one at each end while the system or a card holds it in between."""
     a, b = f"process {p.source}", f"process {p.target}"
     inside, out, taken = (t if t >= 0 else it.end for t in (p.copy_in_end, p.copy_out_begin, p.copy_out_end))
     label = f"{_LABELS[p.kind]}, {format_bytes(p.bytes)}"
@@ -176,7 +176,7 @@ def _carries(path: MessagePath, w: Work, p: PacketTransit) -> bool:
 def _of_network_packet(
     path: MessagePath, it: Direction, picture: Diagram, packet: NetworkPacket, rows: Sequence[Work], onward: set[int]
 ) -> Token | None:
-    """A frame or a transfer through the sender's system, over its bus, the wire, the receiver's bus and system, as far as it goes there."""
+    """A frame or a transfer through the sender's system, its bus, the wire, the receiver's bus and system, as far as it gets."""
     channel = path.channels.get(packet.channel)
     if channel is None:
         return None
@@ -215,7 +215,7 @@ def _known(picture: Diagram, step: Step) -> bool:
 
 
 def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
-    """At most about ``most`` tokens, every k-th of each kind, in the order given; and a sentence if some were left out."""
+    """At most about ``most`` tokens, every k-th of each kind, in the given order; and a sentence if some were left out."""
     if len(found) <= most:
         return list(found), ""
     k = -(-len(found) // most)
@@ -230,8 +230,7 @@ def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
 
 
 def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
-    """Neighbours that look the same as one; if they are still more than ``most``, what lasts longest in each of ``most`` parts stands for
-    it."""
+    """Equal neighbours merged; if there are still more than ``most``, each of ``most`` intervals is represented by its longest piece."""
     joined: list[Piece] = []
     for p in pieces:
         if joined and joined[-1][1] == p[0] and joined[-1][2:] == p[2:]:
@@ -268,7 +267,7 @@ def _lane(it: Direction, stretches: Iterable[Stretch]) -> list[Piece]:
 
 
 def where(path: MessagePath, picture: Diagram, link: Link) -> str:
-    """The box or line of the diagram where a link of the chain happens; empty for the clock."""
+    """The box or line of the diagram at which a link of the chain takes place; empty for the clock."""
     if link.process >= 0:
         name = f"process {link.process}"
         return name if name in picture.boxes else ""
@@ -283,7 +282,7 @@ def where(path: MessagePath, picture: Diagram, link: Link) -> str:
 
 
 def bars(links: Iterable[Link]) -> list[tuple[str, int]]:
-    """(stage, picoseconds) of the links summed up, in the order of `STAGES`; they sum to the direction exactly."""
+    """(stage, picoseconds) of the links, summed, in the order of `STAGES`; the total equals the direction exactly."""
     sums: dict[str, int] = defaultdict(int)
     for k in links:
         sums[k.stage] += k.took
@@ -292,7 +291,7 @@ def bars(links: Iterable[Link]) -> list[tuple[str, int]]:
 
 
 def scene(path: MessagePath, direction: int = 0, *, title: str = "", wire: str = "wire") -> dict[str, Any]:
-    """The moving picture of a direction as plain JSON values: boxes, lines, hosts, tokens, lanes of processes, the strip of the chain."""
+    """The animation of a direction as plain JSON values: boxes, lines, hosts, tokens, lanes of processes, the strip of the chain."""
     it = path.directions[direction]
     picture = diagram(path, path.of(direction), wire)
     moving, note = _sampled(tokens(path, direction, picture), MOST_TOKENS)
@@ -337,5 +336,5 @@ def scene(path: MessagePath, direction: int = 0, *, title: str = "", wire: str =
 
 
 def gaps(found: Iterable[Token]) -> list[tuple[Step, Step]]:
-    """Neighbouring steps of a token of which the second begins before the first ends: none, where time runs forward."""
+    """Pairs of consecutive steps of a token of which the second begins before the first ends; empty in a consistent scene."""
     return [(a, b) for t in found for a, b in pairwise(t.steps) if b.begin < a.end]

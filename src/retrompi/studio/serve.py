@@ -1,4 +1,4 @@
-"""The studio's server: waitress in front of the Dash application, with a socket that is bound before anything else is begun."""
+"""The studio's server: waitress in front of the Dash application, with a socket that is bound before anything else starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from retrompi.studio.room import Room
 __all__ = ["LEAST_TOKEN", "Studio", "is_loopback"]
 
 LEAST_TOKEN = 12
-"""Characters of a token."""
+"""Least characters of a token."""
 _HEADER_B = 16 << 10
 
 
@@ -35,7 +35,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises UsageError with one line when there can be none."""
+    """A listening socket. Raises UsageError with one line when it cannot be bound."""
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
@@ -62,18 +62,18 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _remember() -> None:
-    """Reads what the first page with sliders needs, while nobody waits for it."""
+    """Preloads the data of the first page with sliders while the server is idle."""
     from retrompi.spec import registry
     from retrompi.studio.parameters import slots
 
-    with suppress(RetrompiError):  # the page says what is wrong
+    with suppress(RetrompiError):  # reported by the page
         registry.models(), registry.platforms(), slots("wmpi", "nt-pair", "shared")
 
 
 class Studio:
-    """A studio that listens. Raises UsageError when it may not or cannot.
+    """A listening studio server. Raises UsageError when it is not permitted to listen, or cannot.
 
-    ``port`` 0 is any that is free; ``names`` are further names that this machine is asked by (a Host header with any other is refused).
+    ``port`` 0 selects any free one; ``names`` are further host names of this machine (a Host header with any other is refused).
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Studio:
             limits = limits or Limits()
             self.room = Room(Jobs(limits), store, limits)
             own = {socket.gethostname().lower(), socket.getfqdn().lower()} if not is_loopback(host) else set()
-            own.add(str(urlsplit(self.address).netloc.rpartition(":")[0]).lower())  # 127.0.0.2, or the name that --host gave
+            own.add(str(urlsplit(self.address).netloc.rpartition(":")[0]).lower())  # 127.0.0.2, or the name given by --host
             guarded = Guard(token, frozenset({n.lower() for n in names} | own), public=not is_loopback(host))
             self.app = create_app(self.room, guarded)
             self._server = self._waitress()
@@ -110,19 +110,19 @@ class Studio:
 
     @property
     def address(self) -> str:
-        """Where a browser on this machine finds it, without the token."""
+        """The URL for a browser on this machine, without the token."""
         shown = "127.0.0.1" if self.host in ("0.0.0.0", "localhost") else "[::1]" if self.host in ("::", "[::]") else self.host
         return f"http://{f'[{shown}]' if ':' in shown and not shown.startswith('[') else shown}:{self.port}/"
 
     @property
     def entrance(self) -> str:
-        """The address with the token, for whoever started it."""
+        """The URL with the token, for the user who started it."""
         return self.address + (f"?token={self.token}" if self.token else "")
 
     def _waitress(self) -> Any:
         from waitress import create_server
 
-        logging.getLogger("waitress").setLevel(logging.ERROR)  # a client that hangs up, or a queue that fills, is no news
+        logging.getLogger("waitress").setLevel(logging.ERROR)  # clients that hang up and full queues are not worth a message
         return create_server(
             self.app.server, sockets=[self._socket], threads=12, connection_limit=600, backlog=512, channel_timeout=60, cleanup_interval=15,
             max_request_body_size=self.room.limits.body_B, max_request_header_size=_HEADER_B, expose_tracebacks=False, ident=None,
@@ -137,7 +137,7 @@ class Studio:
         later.start()
         if ready is not None:
             threading.Thread(target=ready, daemon=True).start()
-        with suppress(OSError):  # what select says of a socket that `close` has closed
+        with suppress(OSError):  # from select on a socket that `close` has closed
             self._server.run()
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The state of a page as the query of its address: a link that is shared gives the same view.
 
-A page lists its `Control`s. The skeleton keeps the address bar in step (assets/studio.js writes by the rules of `encode`), and a page's
-layout sets its controls by `read`. What is at its default is not written.
+A page lists its `Control`s. The application keeps the address bar in step (assets/studio.js follows the rules of `encode`), and a page's
+layout sets its controls by `read`. Values at their default are omitted.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Query(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class Control:
-    """A control that the address keeps.
+    """A control kept in the address.
 
-    ``id`` and ``property`` are Dash's; ``key`` is the name in the query; ``parse`` makes its value of a text and raises a `RetrompiError`
-    for one that is none. A control whose default is a list keeps a list (the key is repeated); one whose default is a dict keeps texts by
-    name (a dcc.Store's data), written ``key=NAME=VALUE``, and ``parse`` sees ``NAME=VALUE``.
+    ``id`` and ``property`` are Dash's; ``key`` is the name in the query; ``parse`` converts a text to its value and raises a
+    `RetrompiError` for an invalid one. A control whose default is a list keeps a list (the key is repeated); one whose default is a dict
+    keeps texts by name (a dcc.Store's data), written ``key=NAME=VALUE``, and ``parse`` receives ``NAME=VALUE``.
     """
 
     id: str
@@ -63,17 +63,17 @@ class Control:
 
     @builtins.property
     def named(self) -> bool:
-        """Whether it keeps texts by name."""
+        """Whether its value is a dict of texts by name."""
         return isinstance(self.default, dict)
 
     @builtins.property
     def listed(self) -> bool:
-        """Whether it keeps a list."""
+        """Whether its value is a list."""
         return isinstance(self.default, (list, tuple))
 
 
 def text(most: int = 200) -> Parse:
-    """A text of at most so many characters, without what no terminal prints."""
+    """A parser for texts of at most ``most`` characters, without unprintable ones."""
 
     def parse(value: str) -> str:
         if len(value) > most:
@@ -86,7 +86,7 @@ def text(most: int = 200) -> Parse:
 
 
 def choice(valid: Callable[[], Iterable[str]] | Sequence[str], what: str = "value") -> Parse:
-    """One of the ``valid`` ones, given as a list or by a function that lists them when asked."""
+    """A parser for one of the ``valid`` values, given as a list or by a function that is called on each use."""
 
     def parse(value: str) -> str:
         known = list(valid() if callable(valid) else valid)
@@ -98,7 +98,7 @@ def choice(valid: Callable[[], Iterable[str]] | Sequence[str], what: str = "valu
 
 
 def number(low: float, high: float, *, whole: bool = False) -> Parse:
-    """A number from ``low`` to ``high``."""
+    """A parser for numbers from ``low`` to ``high``."""
 
     def parse(value: str) -> float | int:
         try:
@@ -120,7 +120,7 @@ def flag(value: str) -> bool:
 
 
 def _texts(control: Control, value: Any) -> list[str]:
-    """What of a value is written, as texts."""
+    """The texts by which a value is written."""
     if control.named:
         return [f"{name}={v}" for name, v in (value or {}).items() if v not in (None, "")]
     if control.listed:
@@ -137,7 +137,7 @@ def _one(value: Any) -> str:
 
 
 def encode(controls: Iterable[Control], values: Mapping[str, Any]) -> str:
-    """The query (with its ``?``; empty without need) of ``values``, named by the controls' keys; the others are at their default."""
+    """The query (with its ``?``; empty if all are at their default) of ``values``, named by the controls' keys; others are default."""
     parts = []
     for control in controls:
         value = values.get(control.key, control.default)
@@ -153,7 +153,7 @@ def link(path: str, controls: Iterable[Control], **values: Any) -> str:
 
 
 def read(controls: Sequence[Control], query: Query) -> tuple[dict[str, Any], list[str]]:
-    """(values by key, notices): every control has a value; what the query says wrongly is at its default and told in a line."""
+    """(values by key, notices): every control has a value; invalid values in the query are replaced by the default and reported."""
     values: dict[str, Any] = {}
     notices = ["this link is longer than a link of the studio can be: shown without it"] if query.too_long else []
     for control in controls:

@@ -1,4 +1,4 @@
-"""A published statement as the scorecard draws it: the verdict in a line, and unfolded everything that led to it."""
+"""A published statement as shown by the scorecard: the verdict in a line and, expanded, its full derivation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEANING = {
 
 
 def read_as(s: Statement) -> str:
-    """How the published statement is read: ``low – high unit``; a place on a curve is a message size."""
+    """The reading range of the published statement: ``low – high unit``; a place on a curve is a message size."""
     v = s.verdict
     if v.low is None and v.high is None:
         return ""
@@ -57,13 +57,13 @@ def _distance(v: Verdict) -> str:
 
 
 def curve_query(place: Place) -> str:
-    """The address of the curve page at a place."""
+    """The address of the curve page for a place."""
     pairs = [("model", m) for m in place.models]
     return "/curves?" + urlencode([*pairs, ("platform", place.platform), ("mode", place.mode)], safe=",:")
 
 
 def links(s: Statement) -> list[Part]:
-    """Where the statement can be looked at: its curves, the anatomy of its messages, the cards of its runtimes."""
+    """Links to related pages: the statement's curves, the anatomy of its messages, the cards of its runtimes."""
     out: list[Part] = []
     if s.place is not None:
         where = f"{', '.join(name_of(m) for m in s.place.models)}, {s.place.mode}"
@@ -110,7 +110,7 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
 
 
 def tallies(found: Sequence[Summary]) -> list[tuple[str, str, str]]:
-    """(group, how many pass, a few words) of fitted, held-out and other statements, each apart."""
+    """(group, number of passes, a few words) of fitted, held-out and other statements, each separately."""
     out = []
     for t in found:
         rest = f"; {t.unjudged} not judged" if t.unjudged and t.judged else ""
@@ -120,7 +120,7 @@ def tallies(found: Sequence[Summary]) -> list[tuple[str, str, str]]:
 
 
 def matrix(cells: Mapping[str, Mapping[str, Mapping[str, int]]]) -> html.Div:
-    """The verdict matrix: a row a system, fitted and held out apart, each count a link to its statements."""
+    """The verdict matrix: one row per system, fitted and held out separated, each count a link to its statements."""
 
     def linked(system: str, use: str, word: str, n: int) -> Part:
         sign = {"pass": "✓", "fail": "✗", "unjudged": "·"}[word]

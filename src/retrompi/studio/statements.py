@@ -1,4 +1,4 @@
-"""The published statements as the scorecard shows them: each with its newest stored verdict, what was measured, and where to look."""
+"""The published statements for the scorecard: each with its newest stored verdict, the observed value, and the related pages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SMALL, _LARGE = (0, 1 << 10), (1 << 20, 1 << 22)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a statement can be looked at: curves of ``models`` in ``mode`` on ``platform``; ``low``..``high`` B where it is about sizes."""
+    """The curves a statement is about: ``models`` in ``mode`` on ``platform``; ``low``..``high`` B if it is about sizes."""
 
     models: tuple[str, ...]
     mode: str
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Statement:
-    """A row of the scorecard. ``when`` and ``code`` say of a stored verdict when and by which version it was judged."""
+    """A row of the scorecard. ``when`` and ``code``: when and by which code version a stored verdict was judged."""
 
     claim: Claim
     verdict: Verdict
@@ -52,12 +52,12 @@ class Statement:
 
     @property
     def place(self) -> Place | None:
-        """Where its curves can be seen; None for a statement that is about no curve."""
+        """The place of its curves; None for a statement that is not about a curve."""
         return _place(self.claim, self.how, all_papers().get(self.paper))
 
     @property
     def messages(self) -> tuple[tuple[str, str, str, int], ...]:
-        """(model, platform, mode, bytes) of the messages whose anatomy explains it, of those that the anatomy page can show."""
+        """(model, platform, mode, bytes) of the messages whose anatomy explains it, among those the anatomy page can show."""
         plan = all_papers().get(self.paper)
         if plan is None:
             return ()
@@ -66,7 +66,7 @@ class Statement:
 
     @property
     def mechanisms(self) -> tuple[tuple[str, str], ...]:
-        """(title, text) of the anomalies that it belongs to."""
+        """(title, text) of the anomalies it belongs to."""
         plan = all_papers().get(self.paper)
         return tuple((w.title, f"{w.mechanism}: {w.text}") for w in (plan.why if plan else ()) if self.claim.id in w.claims)
 
@@ -98,7 +98,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Choice:
-    """What of the statements is wanted; an empty text is everything. ``text`` is an identifier, or words to look for."""
+    """A filter of statements; an empty text matches everything. ``text`` is an identifier, or words to search for."""
 
     paper: str = ""
     system: str = ""
@@ -136,13 +136,13 @@ def _sizes(claim: Claim, check: Mapping[str, Any]) -> tuple[int | None, int | No
 
 @cache
 def _blank() -> Mapping[str, Verdict]:
-    """Claim -> its verdict while nothing has been simulated: the words of the reference, and why what is no claim is not judged."""
+    """Claim -> its verdict before any simulation: the reference's text, and the reason why other rows are not judged."""
     return {v.id: v for v in judge(load(), [], {})}
 
 
 def _judged(claim: Claim, row: Mapping[str, Any]) -> Verdict:
     note = str(row["note"] or "")
-    if claim.note:  # a stored note ends with the reference's own, which has a place of its own here
+    if claim.note:  # a stored note ends with the reference's note, which is shown separately here
         note = note.removesuffix(f"{_REFERENCE}{claim.note}").removesuffix("; ")
     observed, low, high = row["observed"], row["low"], row["high"]
     number = observed if isinstance(observed, int | float) and not isinstance(observed, bool) else None
@@ -153,14 +153,14 @@ def _judged(claim: Claim, row: Mapping[str, Any]) -> Verdict:
 
 
 def _day(created: Any) -> str:
-    """``2026-11-21 18:21`` of a stored time."""
+    """A stored time as ``2026-11-21 18:21``."""
     return str(created).replace("T", " ")[:16]
 
 
 def statements(rows: Iterable[Mapping[str, Any]], batches: Mapping[int, Mapping[str, Any]] | None = None) -> list[Statement]:
-    """Every row of the reference in its order, with its verdict out of ``rows`` (the store's newest).
+    """Every row of the reference in its order, with its verdict from ``rows`` (the store's newest).
 
-    ``batches``: id -> created, code_version of the judgings that the rows name. A claim without a row is not judged and says so.
+    ``batches``: id -> created, code_version of the judgings named in the rows. A claim without a row is marked as not judged.
     """
     newest = {str(r["id"]): r for r in rows}
     made = batches or {}
@@ -185,7 +185,7 @@ def read(store: Any) -> list[Statement]:
 
 
 def chosen(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:
-    """Those that fit every filter. Raises UsageError for a filter with a value that does not exist."""
+    """The statements that match every filter. Raises UsageError for a filter with an unknown value."""
     from retrompi.base.errors import nearest
 
     valid = {"paper": papers(), "system": list(SYSTEMS), "verdict": list(VERDICTS), "group": list(GROUPS)}
@@ -220,7 +220,7 @@ def counts(some: Sequence[Statement]) -> list[Summary]:
 
 
 def matrix(some: Sequence[Statement]) -> dict[str, dict[str, Counter[str]]]:
-    """System -> use (fitted and held out) -> how many pass, fail and are not judged; systems without any are left out."""
+    """System -> use (fitted and held out) -> number of passes, failures and not judged; systems without any are left out."""
     out: dict[str, dict[str, Counter[str]]] = {name: {"calibrate": Counter(), "validate": Counter()} for name in SYSTEMS}
     for s in some:
         if s.claim.use in ("calibrate", "validate"):

@@ -1,4 +1,4 @@
-"""A study as its page draws it: the list, the figures, tables and failures, the definition and where the numbers come from."""
+"""A study's display: the list, the figures, tables and failures, the definition and the provenance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEAD = ("study", "title", "points", "axes", "made")
 
 
 def listing(some: Sequence[Listed]) -> Part:
-    """The table of studies; the name of each is a button that shows it."""
+    """The table of studies; each name is a button that shows the study."""
     if not some:
         return html.P("There are no studies.", className="soft")
     rows = [
@@ -35,7 +35,7 @@ def listing(some: Sequence[Listed]) -> Part:
 
 
 def unrun(s: Listed) -> list[Part]:
-    """A ready study that nothing of has been run."""
+    """A predefined study of which nothing was run."""
     line = f"Not run yet: {s.points} points, over {', '.join(s.axes)}."
     return [html.H2(s.title or s.name), *([html.P(s.question, className="lead")] if s.question else []), html.P(line)]
 
@@ -122,6 +122,6 @@ def shown(found: Shown) -> list[Part]:
 
 
 def _untitled(figure: Any) -> Any:
-    """The figure without its title, which stands above it and wraps on a phone."""
+    """The figure without its title, which is placed above it, where it wraps on a phone."""
     figure.update_layout(title=None, margin_t=30)
     return figure

@@ -1,7 +1,7 @@
-"""Studies in the studio: which there are, what one of a form would be, running one as a job, and the tables and figures of a stored one.
+"""Studies in the studio: the list, the study described by a form, running one as a job, and the tables and figures of a stored one.
 
-Whoever fills in a form is somebody else than who started the server: names are looked up, never opened as paths, and keys that name
-files are refused.
+The user of a form is not the one who started the server: names are looked up, never opened as paths, and keys that name files are
+refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_POINTS", "Listed", "Shown", "asked", "found", "listed", "run", "shown"]
 
 MOST_POINTS = 240
-"""A study of the studio has at most so many points; larger ones are for the command line, which shows them here when they are done."""
+"""The most points of a study run by the studio; larger ones are run on the command line and shown here when they are done."""
 MOST_FIGURES = 12
 _NO_PATHS = ("model", "platform")
 Report = Callable[[int, int, str], None]
@@ -32,7 +32,7 @@ Report = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Listed:
-    """A study of the list: ``id`` is None for a ready one that nothing of has been run; ``points`` None where that cannot be told."""
+    """An entry of the list: ``id`` is None for a predefined study of which nothing was run; ``points`` None if their number is unknown."""
 
     name: str
     id: int | None
@@ -47,12 +47,12 @@ class Listed:
 
     @property
     def key(self) -> str:
-        """How the address bar names it."""
+        """Its identifier in the address bar."""
         return self.name if self.id is None else str(self.id)
 
     @property
     def state(self) -> str:
-        """A few words: how much of it is there."""
+        """A few words on how much of it was run."""
         if not self.done:
             return "not run yet"
         every = "" if self.points is None else f" of {self.points}"
@@ -61,7 +61,7 @@ class Listed:
 
 
 def listed(store: Store | None) -> list[Listed]:
-    """The stored studies, newest first, then the ready ones that have not been run; without a store those alone."""
+    """The stored studies, newest first, then the predefined ones that were not run; without a store only those."""
     from retrompi.studies import design
     from retrompi.studies.design import count, from_definition
 
@@ -75,7 +75,7 @@ def listed(store: Store | None) -> list[Listed]:
         try:
             made = from_definition(definition)
             points, axes = count(made), tuple(a.key for a in made.axes)
-        except RetrompiError:  # of a version that named its keys otherwise: what it has is still there
+        except RetrompiError:  # from a version with other keys: its results still exist
             pass
         seen.add(row["hash"])
         out.append(
@@ -101,7 +101,7 @@ def listed(store: Store | None) -> list[Listed]:
 
 
 def found(store: Store, which: str) -> Study:
-    """A ready study by its name or one of the store by its number, made again of its definition; UsageError when there is none."""
+    """A predefined study by name or a stored one by number, rebuilt from its definition. Raises UsageError when there is none."""
     from retrompi.studies import design
     from retrompi.studies.design import from_definition
 
@@ -111,9 +111,9 @@ def found(store: Store, which: str) -> Study:
 
 
 def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> Study:
-    """The study of a form: a ready scenario and (key, values) of what varies, checked before anything runs.
+    """The study described by a form: a predefined scenario and (key, values) to vary, checked before anything runs.
 
-    Raises UsageError in one line for what is no study, has more than `MOST_POINTS` points or would open a file.
+    Raises UsageError in one line for an invalid study, one with more than `MOST_POINTS` points, or one that would open a file.
     """
     from retrompi.spec import registry
     from retrompi.studies import case, catalogue, design
@@ -143,9 +143,9 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
 
 
 def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh: bool = False) -> dict[str, Any]:
-    """The job: runs a study, or what is left of it, into the store at ``store``.
+    """The job: runs a study, or its missing points, into the store at ``store``.
 
-    Gives study, points, simulated, found, errors, outcomes, reasons, outside, seconds.
+    Returns study, points, simulated, found, errors, outcomes, reasons, outside, seconds.
     """
     from retrompi.store import open_store
     from retrompi.studies.design import from_definition
@@ -167,7 +167,7 @@ def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh:
 
 @dataclass(frozen=True)
 class Shown:
-    """A stored study as the page draws it: what `retrompi study show` prints and its page draws."""
+    """A stored study for display: what `retrompi study show` prints and draws."""
 
     study: Mapping[str, Any]
     metric: str
@@ -187,7 +187,7 @@ class Shown:
 
 
 def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
-    """A study of the store by number or name, by the same code as ``retrompi study show``; UsageError in one line when it cannot be."""
+    """A stored study by number or name, by the code of ``retrompi study show``. Raises UsageError in one line when it cannot be shown."""
     from retrompi.render.study_page import figures
     from retrompi.render.sweep_figures import choose
     from retrompi.studies import stored_study

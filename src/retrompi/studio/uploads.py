@@ -1,8 +1,8 @@
-"""What users of the studio upload: traces and measured curves.
+"""Uploads of studio users: traces and measured curves.
 
-An upload is bytes from a stranger. It is refused before it is decoded when it is too large, kept under a name of ours in a folder that
-belongs to one session, and read only by a job's process with limits on memory, processor and files (`confined`). It is never executed,
-imported or unpickled; what it is called is a label and never a path; it can name no other file. It is gone when its session is.
+An upload is untrusted data. It is refused before decoding when it is too large, stored under a generated name in a folder of one
+session, and read only by a job's process with limits on memory, processor and files (`confined`). It is never executed, imported or
+unpickled; its file name is a label and never a path; it cannot refer to other files. It is removed with its session.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 __all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confined", "curves", "label_of", "of_room", "trace"]
 
 MOST_UNPACKED = 128 << 20
-"""Bytes of an uploaded trace, unpacked: what a computer reads in a few seconds."""
+"""Bytes of an uploaded trace, unpacked: read in a few seconds."""
 MOST_ACTIONS = 20_000_000
 A_SESSION = 8
-"""Uploads of a session that are kept; a newer one takes the oldest one's place."""
+"""Uploads kept per session; a newer one replaces the oldest."""
 SESSIONS = 64
-"""Sessions with uploads; those that asked least lately lose theirs first."""
+"""Sessions with uploads; the least recently active ones lose theirs first."""
 IDLE_S = 4 * 3600.0
-"""After so long without a question a session's uploads are removed."""
+"""Idle time after which a session's uploads are removed."""
 CPU_S = 60
 MEMORY_B = 1 << 30
 
 
 @dataclass(frozen=True)
 class Upload:
-    """``id`` is ours, ``label`` is what its owner called it, as far as it can be shown; ``kind``: "trace" or "curve", as it was offered."""
+    """``id`` is generated, ``label`` the user's name for it, as far as printable; ``kind``: "trace" or "curve", as declared by the user."""
 
     id: str
     label: str
@@ -60,7 +60,7 @@ class Upload:
 
 
 def label_of(name: Any) -> str:
-    """What a file is called, for messages: the last part of its name, printable, at most 60 characters."""
+    """A file's name for messages: the last part of its path, printable, at most 60 characters."""
     text = name if isinstance(name, str) else ""
     last = text.replace("\\", "/").rstrip("/").rpartition("/")[2]
     shown = "".join(c if c.isprintable() else "?" for c in last).strip()
@@ -68,7 +68,7 @@ def label_of(name: Any) -> str:
 
 
 def of_room(room: Room) -> Uploads:
-    """The uploads of a studio, which all its pages share; made when first asked for, as the pages are registered."""
+    """The uploads of a studio, shared by its pages; created on first use, while the pages are registered."""
     if room.uploads is None:
         room.uploads = Uploads(room.folder, room.limits.upload_B)
     found: Uploads = room.uploads
@@ -76,18 +76,18 @@ def of_room(room: Room) -> Uploads:
 
 
 class Uploads:
-    """The uploads of all sessions of one studio, in a new folder below ``folder``. Any thread may use it; `close` removes everything."""
+    """The uploads of all sessions of one studio, in a new folder below ``folder``. Thread-safe; `close` removes everything."""
 
     def __init__(self, folder: Path, most_B: int) -> None:
         self.most_B = most_B
-        self.folder = Path(tempfile.mkdtemp(prefix="uploads-", dir=folder))  # only its owner may look into it
+        self.folder = Path(tempfile.mkdtemp(prefix="uploads-", dir=folder))  # accessible only to its owner
         self._lock = threading.Lock()
         self._of: OrderedDict[str, OrderedDict[str, Upload]] = OrderedDict()
         self._folders: dict[str, Path] = {}
         self._asked: dict[str, float] = {}
 
     def add(self, session: str, name: Any, contents: Any, kind: str = "trace") -> Upload:
-        """Keeps an upload as ``dcc.Upload`` gives it (``data:TYPE;base64,DATA``). Raises UsageError, in one line, for what it is not."""
+        """Stores an upload as sent by ``dcc.Upload`` (``data:TYPE;base64,DATA``). Raises UsageError, in one line, for an invalid one."""
         label = label_of(name)
         if not isinstance(contents, str):
             raise UsageError(f"{label}: nothing was uploaded")
@@ -124,14 +124,14 @@ class Uploads:
         return upload
 
     def of(self, session: str, kind: str = "") -> list[Upload]:
-        """A session's uploads, all or those of a kind, the newest first."""
+        """A session's uploads, all or those of one kind, newest first."""
         with self._lock:
             self._expire()
             self._touch(session)
             return [u for u in reversed(self._of.get(session, OrderedDict()).values()) if kind in ("", u.kind)]
 
     def find(self, session: str, upload_id: str) -> tuple[Path, Upload]:
-        """Where an upload is. Raises UsageError for one that is not there, or is another session's."""
+        """The file of an upload. Raises UsageError if it does not exist or belongs to another session."""
         with self._lock:
             self._expire()
             upload = self._of.get(session, OrderedDict()).get(upload_id)
@@ -172,9 +172,9 @@ class Uploads:
 
 @contextmanager
 def confined(cpu_s: int = CPU_S, memory_B: int = MEMORY_B) -> Iterator[None]:
-    """Within it this process, a job's, reads what a stranger gave: so much processor time, memory and disk and no more.
+    """Limits processor time, memory and file size of this process, a job's, while it reads untrusted data.
 
-    Who takes too much processor time is ended by the system (SIGXCPU), the others get an error.
+    Exceeding the processor time ends the process (SIGXCPU); exceeding another limit raises an error.
     """
     used = resource.getrusage(resource.RUSAGE_SELF)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -199,7 +199,7 @@ def _lowered(kind: int, most: int) -> tuple[int, int]:
 
 
 def trace(path: str, label: str) -> Trace:
-    """The trace in an uploaded file. Raises InputError with the user's own name of the file and the line, UsageError for one too long."""
+    """The trace in an uploaded file. Raises InputError with the user's name of the file and the line, UsageError for one too long."""
     from retrompi.traces import files
 
     try:
@@ -222,12 +222,12 @@ def curves(path: str, label: str) -> list[Measured]:
     """The measured curves in an uploaded file of OSU, IMB, NetPIPE, mpptest or mpi4py, or a table. Raises InputError with file and line."""
     from retrompi.measure import curves
 
-    # Messages name the file; the reader of it never sees what it is called on our disk.
+    # Messages name the file by its label; the reader never sees its path on our disk.
     try:
         with confined():
             return curves.read_all(path)
     except RetrompiError as error:
-        # The reader's last advice is an option of a command, which a page has not; what the file can say itself comes before it.
+        # The reader's last advice is a command-line option, which a page lacks; advice about the file itself precedes it.
         told = re.sub(r",? or (?:give|say which with) --.*$", "", " ".join(str(error).split()))
         raise InputError(told.replace(str(path), label)) from None
     except (MemoryError, ValueError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""Imported by the process that jobs are forked from: everything a PingPong needs is there before the first is asked for."""
+"""Imported by the process from which jobs are forked: loads everything a PingPong needs before the first job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from retrompi.traces import generate
 
 
 def _once() -> None:
-    """Does what a what-if does, in this very process: what is imported, read and remembered by it is there for every job."""
+    """Performs a what-if in this process, so that its imports, files and caches are available to every job."""
     from retrompi.sim import worker
     from retrompi.studio import message, runs
 
@@ -33,7 +33,7 @@ def _once() -> None:
     worker.adopt(None)
 
 
-with suppress(RetrompiError, OSError):  # the job that needs it says what is wrong
+with suppress(RetrompiError, OSError):  # reported by the job that needs it
     _once()
 gc.collect()
 gc.freeze()

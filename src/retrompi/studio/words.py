@@ -1,4 +1,4 @@
-"""A message's path in words: the chain of causes as a table of hops, with repetitions told once."""
+"""A message's path in words: the chain of causes as a table of hops, with repetitions merged."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _NETWORK_PACKET = {
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A row of the table: ``times`` rounds of one or more links together, ``begin`` ps after the direction began, ``took`` ps in all."""
+    """A row of the table: ``times`` repetitions of one or more links together, ``begin`` ps after the direction began, ``took`` ps."""
 
     begin: int
     took: int
@@ -62,17 +62,17 @@ class Hop:
 
 
 def time_of(ps: int) -> str:
-    """Picoseconds for a reader."""
+    """A time in picoseconds, formatted for readers."""
     return seconds(ps * PS)
 
 
 def seconds(value: float) -> str:
-    """Seconds for a reader, with the field's sign of a microsecond."""
+    """A time in seconds, formatted for readers with the symbol µ."""
     return format_time(value).replace(" us", " µs")
 
 
 class Speaker:
-    """Finds for a moment of a process which packet it was putting in or taking out."""
+    """Determines which packet a process was copying in or out at a given moment."""
 
     def __init__(self, path: MessagePath) -> None:
         self.path = path
@@ -87,7 +87,7 @@ class Speaker:
         self.begins = {k: [r[0] for r in rows] for k, rows in self.doing.items()}
 
     def at(self, link: Link) -> tuple[PacketTransit, bool] | None:
-        """The packet that the link's process has in hand, and whether it puts it in."""
+        """The packet that the link's process is copying, and whether it copies it in."""
         rows = self.doing.get(link.process, [])
         i = bisect_right(self.begins.get(link.process, []), link.begin)
         for begin, end, p, into in reversed(rows[max(0, i - 6) : i]):
@@ -96,7 +96,7 @@ class Speaker:
         return None
 
     def of(self, link: Link) -> str:
-        """What happens in a link, in words."""
+        """A description of a link's activity."""
         if link.process < 0:
             return self._elsewhere(link)
         name = self.path.processes[link.process].name
@@ -167,9 +167,9 @@ class Speaker:
 
 
 def hops(path: MessagePath, direction: int = 0, most: int = 60) -> list[Hop]:
-    """The chain of a direction as rows that sum to it exactly; where it has more than ``most`` links, what repeats is told once.
+    """The chain of a direction as rows that sum to it exactly; if it has more than ``most`` links, repetitions are merged.
 
-    A repetition is a run of rounds of the same stages at the same places (packet after packet): each of its rows stands for all rounds.
+    A repetition is a run of rounds of the same stages at the same places (packet after packet): each of its rows represents all rounds.
     """
     it, speaker = path.directions[direction], Speaker(path)
     rows: list[Hop] = []
@@ -185,7 +185,7 @@ def hops(path: MessagePath, direction: int = 0, most: int = 60) -> list[Hop]:
 
 
 def _told_once(rows: Sequence[Hop], most: int) -> list[Hop]:
-    """Rounds of up to 24 rows that repeat are put together; if that is not enough, all rows of one place and stage between them."""
+    """Repeating rounds of up to 24 rows are merged; if that is not enough, all rows of one place and stage between them."""
     out: list[Hop] = []
     keys = [(r.where, r.stage, r.what) for r in rows]
     i = 0
@@ -214,7 +214,7 @@ def _told_once(rows: Sequence[Hop], most: int) -> list[Hop]:
 
 
 def _by_place(rows: Sequence[Hop], most: int) -> list[Hop]:
-    """The first and the last rows as they are; those between them summed up by place, stage and words."""
+    """The first and the last rows unchanged; those between them summed by place, stage and words."""
     ends = max(4, most // 4)
     head, middle, tail = rows[:ends], rows[ends:-ends], rows[-ends:]
     sums: dict[tuple[str, str, str], Hop] = {}

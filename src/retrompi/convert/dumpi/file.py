@@ -24,7 +24,7 @@ SECOND = 1_000_000_000
 END_OF_STREAM = 293
 STATUS_MASK, CPU_MASK, WALL_MASK, THREAD_MASK, COUNTER_MASK = 3, 4, 8, 64, 128
 MAX_ARRAY = 1 << 24
-"""A longer array is taken for a corrupt file (MPI's own counts of ranks and requests are far below it)."""
+"""A longer array indicates a corrupt file (MPI's own counts of ranks and requests are far below it)."""
 MAX_TYPES = 1 << 15
 
 
@@ -288,7 +288,7 @@ def read_meta(path: Path) -> list[Path]:
     except (KeyError, ValueError):
         raise TraceError("a DUMPI meta file must have numprocs=NUMBER and fileprefix=NAME", str(path)) from None
     if not 1 <= ranks <= 1 << 22:
-        raise TraceError(f"numprocs={ranks} is no number of ranks", str(path), code="bad-syntax")
+        raise TraceError(f"numprocs={ranks} is not a valid number of ranks", str(path), code="bad-syntax")
     # A prefix in another folder is where the files were written, not where they are now.
     prefix = Path(prefix).name
     found = [path.parent / f"{prefix}-{rank:04d}.bin" for rank in range(ranks)]

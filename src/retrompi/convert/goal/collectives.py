@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 __all__ = ["Step", "expand"]
 
 Step = list[tuple[str, int, int]]
-"""What is begun together and waited for together: ("send" | "recv", rank of the communicator, bytes)."""
+"""Operations started together and waited for together: ("send" | "recv", rank of the communicator, bytes)."""
 
 
 def _barrier(me: int, n: int, a: Sequence[int]) -> list[Step]:

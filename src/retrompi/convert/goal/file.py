@@ -99,7 +99,7 @@ def parse_goal(path: Path) -> list[list[Op]]:
     line = t.line()
     count = t.number("a number of ranks")
     if not 1 <= count <= MAX_RANKS:
-        raise TraceError(f"num_ranks {count} is no number of ranks", t.name, line, code="bad-syntax")
+        raise TraceError(f"num_ranks {count} is not a valid number of ranks", t.name, line, code="bad-syntax")
     ranks: list[list[Op]] = [[] for _ in range(count)]
     seen: dict[int, int] = {}
     while t.peek() != "end":

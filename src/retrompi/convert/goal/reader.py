@@ -20,7 +20,7 @@ from retrompi.traces.errors import TraceError
 __all__ = ["read_goal"]
 
 MAX_ANCESTORS = 8192
-"""Operations of a rank up to which it is worked out which pairs the schedule leaves in any order."""
+"""Operations per rank up to which the pairs left unordered by the schedule are determined."""
 
 
 def read_goal(path: Path, losses: Losses, *, rate: float = 1e9, shortest: float = 0.0) -> list[str]:

@@ -16,7 +16,7 @@ from retrompi.traces.matching import ANY_SOURCE, ANY_TAG, End, Job, Request, Tra
 __all__ = ["goal_text", "write_goal"]
 
 COLLECTIVE_TAGS = 1 << 30
-"""Tags of collectives' messages begin here, one a collective of the communicator; a trace's own tags above it are refused."""
+"""First tag of collectives' messages, one tag per collective of the communicator; a trace's own tags above it are refused."""
 MODES = {"Ssend", "ssend", "ISsend", "issend", "bsend", "ibsend", "rsend", "irsend", "ssendInit", "bsendInit", "rsendInit"}
 
 

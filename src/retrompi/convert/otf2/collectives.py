@@ -36,7 +36,7 @@ class Instance:
 
 
 Line = tuple[str, list[object], str | None]
-"""action, arguments, what had to be guessed (None: nothing)"""
+"""Action, arguments, what had to be estimated (None: nothing)."""
 
 
 def _whole(value: int, n: int) -> tuple[int, bool]:

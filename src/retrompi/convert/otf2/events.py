@@ -196,7 +196,7 @@ def _communicator(c: Any, rank_of: dict[int, int], otf2: Any, path: Path) -> Com
         try:
             return tuple(rank_of[location._ref] for location in group.members)
         except KeyError:
-            raise TraceError(f"communicator {c.name!r} has a member that is no MPI location", str(path)) from None
+            raise TraceError(f"communicator {c.name!r} has a member that is not an MPI location", str(path)) from None
 
     if hasattr(c, "groupA"):
         return Communicator(c._ref, ranks(c.groupA), ranks(c.groupB))

@@ -12,7 +12,7 @@ from retrompi.measure.launch.stats import quantile, rank_quantile
 __all__ = ["Band", "Distribution", "band", "distribution", "rank_quantile", "relative"]
 
 BAND = (0.05, 0.95)
-"""The quantiles of repeated measurements between which a difference counts as noise."""
+"""The quantiles of repeated measurements that bound the noise band."""
 
 
 def relative(value: float | None, reference: float | None) -> float | None:

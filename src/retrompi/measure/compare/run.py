@@ -33,7 +33,7 @@ def chosen(backends: Sequence[str], model: str | None) -> tuple[str, ...]:
     out = tuple(b for b in BACKENDS if b in backends)
     if len(out) < 2:
         raise UsageError(
-            f"one backend ({', '.join(out) or 'none'}) is no comparison; 'retrompi run --backend' runs one", code="missing-option"
+            f"one backend ({', '.join(out) or 'none'}) is not a comparison; 'retrompi run --backend' runs one", code="missing-option"
         )
     if model is None:
         raise UsageError("a comparison needs --model NAME: what smpi and model simulate", code="missing-option")

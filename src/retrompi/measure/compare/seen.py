@@ -26,7 +26,7 @@ class Seen:
     machine: Mapping[str, Any] = field(default_factory=dict)
     date: str = ""
     line_ns: float = 0.0
-    """Nanoseconds that a cache line took between the cores when it was measured; 0 when nobody knows."""
+    """Nanoseconds of a cache-line transfer between the cores at the time of measurement; 0 when unknown."""
 
     def odd_state(self) -> str:
         """How far apart the cores are now if that differs from when the model was measured, else "". Raises BackendError without an MPI."""

@@ -23,12 +23,12 @@ __all__ = ["CASES", "COLLECTIVES", "Case", "Judged", "cases", "row_of", "run", "
 COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
 _ODD = "5,20,50,100,200,400,700,1500,3000,6000,12000,24000,48000,96000,200000,400000,800000,1600000,3200000"
 _FEW = "5,20,100,400,1500,6000,24000,100000,400000"
-"""Sizes between those that fits are made from (powers of two, and one and a half times them), for what a fit sees: single messages."""
+"""Sizes between those used by fits (powers of two and 1.5 times these), for the part a fit sees: single messages."""
 _LONG = "8,24,96,384,1536,6144,24576,98304,393216"
 
 
 _FIGURES = re.compile(r" \([^()]*\)")
-"""What two warnings of one kind differ by: the figures of a program, in brackets."""
+"""The part in which warnings of one kind differ: a program's figures, in brackets."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from retrompi.measure.compare.errors import distribution
 __all__ = ["Verdict", "judge", "parse_within"]
 
 STATISTICS = ("median", "p95", "worst", "whole")
-"""What can be bounded: of the sizes of the errors of the held-out rows, and the whole program's error."""
+"""The statistics that can be bounded: of the magnitudes of held-out errors, and the whole program's error."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def parse_within(text: str) -> dict[str, float]:
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", number.strip())
         if match is None:
             raise UsageError(
-                f"--within {text}: '{number.strip()}' is no percentage; example: --within 10% or --within median=5%,p95=15%",
+                f"--within {text}: '{number.strip()}' is not a percentage; example: --within 10% or --within median=5%,p95=15%",
                 code="bad-syntax",
             )
         out[name] = float(match[1]) / 100

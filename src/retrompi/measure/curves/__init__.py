@@ -29,7 +29,7 @@ _READERS: Mapping[str, tuple[Callable[[Sequence[Line]], bool], Reader]] = {
     "netpipe": (netpipe.detect, netpipe.read),
 }
 FORMATS = (*_READERS, "csv")
-"""The names of formats; ``csv`` is any table of a size and a time or a bandwidth a row."""
+"""The names of formats; ``csv`` is any table with a size and a time or a bandwidth per row."""
 
 
 def detect(lines: Sequence[Line]) -> str:

@@ -85,7 +85,7 @@ def _point(text: str, columns: Sequence[str], what: str, path: Path, line: int) 
     if "Msg/sec" in row:
         rate = number(row["Msg/sec"], path, line, "a rate of messages")
         if rate <= 0:
-            raise InputError(f"a rate of {row['Msg/sec']} messages a second says no time", path, line, code="no-results")
+            raise InputError(f"a rate of {row['Msg/sec']} messages a second gives no time", path, line, code="no-results")
         return Point.of_time(size, 1e6 / rate, repetitions=runs)
     low, high = (number(row[k], path, line, "a time in us") if k in row else None for k in ("t_min[usec]", "t_max[usec]"))
     # Its throughput is computed from the slowest rank's time for exchanges; for collectives both OSU and IMB show the mean over ranks.

@@ -17,7 +17,7 @@ _PRINTED = re.compile(
 )
 _TIMES = {"n": 1e-3, "u": 1.0, "m": 1e3, "s": 1e6}
 _CLOSE = 0.03
-"""By how much a rate may differ from size over time: both are rounded."""
+"""Tolerance between a rate and size over time: both are rounded."""
 
 
 def _rows(lines: Sequence[Line]) -> list[list[float]] | None:

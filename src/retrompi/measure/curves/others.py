@@ -74,7 +74,7 @@ def read_mpi4py(lines: Sequence[Line], path: Path, about: Provenance) -> list[Me
             if row[3] is None:  # --no-stats
                 rate = number(row[2], path, n, "a rate in MB/s")
                 if rate <= 0:
-                    raise InputError(f"a rate of {row[2]} MB/s says no time; leave out --no-stats", path, n, code="no-results")
+                    raise InputError(f"a rate of {row[2]} MB/s gives no time; leave out --no-stats", path, n, code="no-results")
                 points.append(Point(size, size / rate, rate))
                 continue
             mean, deviation, runs = number(row[3], path, n, "a time in s"), number(row[4], path, n, "a deviation in s"), int(row[5])

@@ -23,7 +23,7 @@ MEANINGS = {
     "multi_lat": "half of a round trip, several pairs at once",
     "ring": "one hop of a message around a ring",
 }
-"""What -> what its time is. Anything else is a collective or one-sided operation: the time of one call."""
+"""What -> the definition of its time. Anything else is a collective or one-sided operation: the time of one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Provenance:
     date: str = ""
     said: tuple[str, ...] = ()
     by: str = ""
-    """Who imported it, where that is known."""
+    """The importing user, if known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ RATES = {
 }
 """Unit of bandwidth -> 10^6 B/s."""
 WAYS = {"one way": 1, "round trip": 2}
-"""How often a message crosses in a time."""
+"""Number of message transfers that a time covers."""
 
 _SPELLED = {
     **{k: k for k in (*TIMES, *RATES)},
@@ -43,7 +43,7 @@ _SPELLED = {
     **{"Mbps": "Mbit/s", "Mb/s": "Mbit/s", "Gbps": "Gbit/s", "MiBps": "MiB/s", "kBps": "kB/s", "GBps": "GB/s", "Bps": "B/s"},
 }
 _CLOSE = 0.02
-"""By how much a printed bandwidth may differ from size over time."""
+"""Tolerance between a printed bandwidth and size over time."""
 _TOLD = ("unit", "units", "way", "what", "tool", "version", "host", "date", "source", "by", "ranks", "library", "figure", "paper")
 _PARTS = ("send", "recv", "gap", "port", "both")
 _SIZES = ("size", "size_b", "bytes", "b", "message size", "msgsize", "length", "len", "#bytes", "size [b]", "size (b)", "nbytes")
@@ -326,7 +326,7 @@ def _point(
         if size == 0:
             return None  # the bandwidth of zero bytes determines no time
         if rate <= 0:
-            raise InputError(f"a bandwidth of {row[main.index]} {unit} says no time", path, line, code="no-results")
+            raise InputError(f"a bandwidth of {row[main.index]} {unit} gives no time", path, line, code="no-results")
         value = size / rate
     spread = None
     if "spread" in columns:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Curve", "Made", "far_off", "fitted_curve", "held_out", "make", "name_from", "summary"]
 
 POOR = 0.10
-"""Noise from which a curve is not described well by its segments."""
+"""Noise above which a curve is not well described by its segments."""
 STEP = 0.10
-"""By how much a curve must step up for that to be taken as where messages begin to ask first, when nobody says."""
+"""The relative step of a curve that is taken for the eager limit when none is stated."""
 _STREAMS = {"bw": "gap", "bibw": "both", "mbw_mr": "port"}
 _SHARED = ("send", "recv", "gap", "port", "both")
 

@@ -20,7 +20,7 @@ __all__ = ["COLUMNS", "Parts", "sample_of"]
 
 COLUMNS = ("send", "recv", "gap", "port", "both")
 OVERHEAD = 0.25
-"""The part of a one-way time that either end is assumed to work."""
+"""The share of a one-way time that each end is assumed to work."""
 
 Known = Mapping[int, float]
 

@@ -27,13 +27,13 @@ from retrompi.base.errors import UsageError
 __all__ = ["Fit", "Residual", "Segment", "Threshold", "fit", "partitions", "starts_of"]
 
 FLOOR = 1e-5
-"""Relative noise that is assumed at least."""
+"""The least relative noise assumed."""
 LEAST = 2
-"""Points of a segment, unless a pinned threshold leaves fewer."""
+"""Least points of a segment, unless a pinned threshold leaves fewer."""
 MOST_POINTS = 3000
 _MODERATE = 0.3
 _FAR = 1e-3
-"""A line that gives less than this part of a time, or a negative one, counts as this part of it."""
+"""A line's value below this share of a time, or negative, counts as this share."""
 LEVEL = 0.95
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -55,7 +55,7 @@ class Segment:
     latency_interval: Interval
     rate_interval: Interval
     points: int
-    """Sizes of the fit in it."""
+    """Number of fitted sizes in it."""
     slope: float
     """Seconds a byte: 1 / rate."""
 
@@ -88,7 +88,7 @@ class Threshold:
     low: int
     high: int
     step: float
-    """By what part the time changes there."""
+    """The relative change of the time there."""
     how: str
 
     def row(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Recorded:
     failed: str
     family: str
     busy: str = ""
-    """What was taken from the machine meanwhile, in words: by the wall clock that is computation."""
+    """The load of the machine during recording, in words: the wall clock counts it as computation."""
 
 
 def _family(request: Request) -> str | None:

@@ -29,7 +29,7 @@ __all__ = ["argv_for", "execute"]
 
 _WAIT_S = 0.5
 _MOST_WAITS = 60
-"""Half a minute is waited in all for the state in which a measurement is wanted."""
+"""The most waits for the required machine state: half a minute in total."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Once:
     ended: mpi_job.Ended
     profiles: list[profile.RankProfile]
     inside: str
-    """Where ranks were that did not finish, in words."""
+    """The calls in which unfinished ranks were, in words."""
 
 
 def argv_for(launcher: Launcher, request: Request, built: Built) -> list[str]:

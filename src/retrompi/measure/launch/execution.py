@@ -14,7 +14,7 @@ __all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", 
 
 BACKENDS = ("native", "smpi", "model")
 KINDS = {"native": "native", "smpi": "smpi", "model": "program"}
-"""What an execution's run is called in the store."""
+"""Backend -> kind of its runs in the store."""
 
 
 class BackendError(RetrompiError):
@@ -68,8 +68,8 @@ class Noise:
     loaded: bool
     why: str = ""
     line_ns: list[float] = field(default_factory=list)
-    """Nanoseconds of a cache line between the first two cores, before and after the runs (not for a single run): a hypervisor that moves
-    its virtual processors is seen by nothing else, and messages through shared memory take several times as long."""
+    """Nanoseconds of a cache-line transfer between the first two cores, before and after the runs (not for a single run): only this reveals
+    a hypervisor that moves its virtual processors, and messages through shared memory then take several times as long."""
 
 
 @dataclass
@@ -97,23 +97,23 @@ class Execution:
     exit_code: int | None = None
     output: str = ""
     errors: str = ""
-    """What it wrote to its standard error, the launcher's words among it."""
+    """The program's standard error, including the launcher's messages."""
     wall_s: float = 0.0
     samples_s: list[float] = field(default_factory=list)
     sections: dict[str, list[float]] = field(default_factory=dict)
     parts: dict[str, int] = field(default_factory=dict)
-    """Parts of a section, as the program said at its end (the last occurrence's)."""
+    """Parts of a section, as declared by the program at its end (of the last occurrence)."""
     calls: list[Call] = field(default_factory=list)
     profile_s: float | None = None
-    """Time of the MPI part (largest rank) of the run that ``calls`` are of: natively another run than those in ``samples_s``."""
+    """Time of the MPI part (maximum over ranks) of the run profiled in ``calls``: natively a separate run from those in ``samples_s``."""
     noise: Noise | None = None
     notes: list[str] = field(default_factory=list)
-    """What a reader has to know about the times: one line each."""
+    """Notes for the reader of the times: one line each."""
     trace: str = ""
-    """Folder of the trace that was replayed, or recorded on the way; empty when there is none."""
+    """Folder of the trace that was replayed, or recorded during the run; empty when there is none."""
     run_id: int | None = None
     found: bool = False
-    """Taken from the store: a simulation that was done before. Never a measurement."""
+    """Whether it was taken from the store: a simulation done before, never a measurement."""
 
     @property
     def completed(self) -> bool:
@@ -159,10 +159,10 @@ class Request:
     """Wall time that a program may take while its trace is recorded for a model."""
     profile: bool = True
     wait_quiet_s: float = 0.0
-    """How long to wait for a loaded machine to come to rest before measuring."""
+    """How long to wait for a loaded machine to become idle before measuring."""
     odd_state: Callable[[], str] = _any_state
-    """Asked before and after every native run that counts: "", or in words the state that the machine is in and should not be. Such a run
-    is repeated, however long or short it took."""
+    """Called before and after every native run that counts: returns "", or a description of an unsuitable machine state. Such a run is
+    repeated, however long it took."""
     trace: str | None = None
     """Folder of a trace: the model replays this one instead of recording the program's. SMPI leaves its own in `Execution.trace`."""
     fresh: bool = False

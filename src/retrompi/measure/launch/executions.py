@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_TEXT", "facts", "load", "measured_spec", "points", "save"]
 
 MOST_TEXT = 64 << 10
-"""So many characters of a program's output are stored."""
+"""Characters of a program's output that are stored, at most."""
 _FACTS = (
     "backend", "arguments", "mpi", "machine", "exit_code", "output", "errors", "samples_s", "sections", "parts",
     "calls", "profile_s", "noise",

@@ -22,7 +22,7 @@ from retrompi.measure.launch.execution import BackendError
 __all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal", "whole_cores"]
 
 MOST_OUTPUT = 1 << 20
-"""So many bytes of a program's output are kept."""
+"""Bytes of a program's output that are kept, at most."""
 _MARK = "RETROMPI_JOB"  # in the environment of every process of a job, even after it was reparented
 _GRACE = 2.0  # seconds that a launcher gets to end its ranks itself
 

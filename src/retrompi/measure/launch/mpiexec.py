@@ -12,9 +12,9 @@ from retrompi.measure.record.run import Launcher, find_launcher
 __all__ = ["FAMILIES", "PACKAGES", "TITLES", "command_line", "find_mpiexec"]
 
 FAMILIES = ("mpich", "openmpi")
-"""What ``--mpi`` may name."""
+"""The values of ``--mpi``."""
 PACKAGES = {"mpich": ("mpich", "libmpich-dev"), "openmpi": ("openmpi-bin", "libopenmpi-dev"), "smpi": ("libsimgrid-dev", "libsimgrid-dev")}
-"""Debian's packages of an MPI: what runs programs, what compiles them."""
+"""Debian's packages of an MPI: for running, for compiling."""
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "smpi": "SimGrid's SMPI"}
 
 

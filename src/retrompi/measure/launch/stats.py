@@ -11,15 +11,15 @@ from retrompi.measure.launch.execution import Noise
 __all__ = ["BUSY_PROBE", "BUSY_STOLEN", "BUSY_WAITING", "MOVED", "NOISY_SPREAD", "judged", "quantile", "rank_quantile", "spread", "summary"]
 
 NOISY_SPREAD = 0.10
-"""Interquartile range over median from which the repetitions are said to disagree: above the 5 % that predictions are held to, twice."""
+"""Interquartile range over median above which repetitions disagree: twice the 5 % required of predictions."""
 BUSY_WAITING = 0.5
-"""Processes besides our own that want a core, on average: half a core is lost to them."""
+"""Average number of other processes that want a core: half a core is lost to them."""
 BUSY_STOLEN = 0.05
-"""Share of the cores' time that went elsewhere: as much as a prediction may err."""
+"""Share of the cores' time used elsewhere: as much as the permitted error of a prediction."""
 MOVED = 2.5
-"""A cache line that takes so many times as long went between two other cores. Measured: 43 to 84 ns between neighbours, else 200 ns."""
+"""Ratio of cache-line times that shows other cores were used. Measured: 43 to 84 ns between neighbours, else 200 ns."""
 BUSY_PROBE = 0.10
-"""How much longer than its quickest a piece of work without communication takes, at the median."""
+"""How much longer than its minimum a communication-free piece of work takes, at the median."""
 
 
 def quantile(samples: Sequence[float], q: float) -> float:

@@ -25,14 +25,14 @@ class Recording:
 
     path: Path
     exit_code: int | None
-    """of the program or its launcher; below 0: the signal that killed it; None: not known"""
+    """Exit code of the program or its launcher; below 0: the signal that killed it; None: unknown."""
     states: list[State]
     missing: list[int]
-    """ranks that left nothing: they ended before or in MPI_Init"""
+    """Ranks without a file: they ended before or in MPI_Init."""
     notes: list[str] = field(default_factory=list)
-    """what could not be recorded, in words"""
+    """What could not be recorded, in words."""
     trace: Any = None
-    """as ``retrompi.traces.read`` gives it; None when it was not read back"""
+    """The trace as returned by ``retrompi.traces.read``; None when it was not read back."""
 
     @property
     def partial(self) -> bool:

@@ -21,7 +21,7 @@ class State:
     rank: int
     ranks: int
     written: int
-    """bytes of whole lines in the rank's file"""
+    """Bytes of complete lines in the rank's file."""
     lines: int
     calls: int
     phase: int
@@ -33,11 +33,11 @@ class State:
     unsupported: int
     overhead_ns: int
     gap: int
-    """taken off each burst of computation: ns, or events"""
+    """Subtracted from each burst of computation: ns, or events."""
     nested: int
-    """calls made while another was served: a profiler's, or a callback's"""
+    """Calls made during another call: by a profiler or a callback."""
     inside: str
-    """the call that had not returned"""
+    """The call that had not returned."""
 
     def ended(self) -> str:
         """How the rank's recording ended, in words."""

@@ -44,7 +44,7 @@ SETTINGS: dict[str, str] = {
     "maxmin/precision": "1e-7",
     "surf/precision": "1e-12",
 }
-"""Every setting of SimGrid that bears on a time, stated: none of its defaults, fitted on another cluster, counts."""
+"""Every SimGrid setting that affects times, set explicitly: none of its defaults, fitted on another cluster, is used."""
 
 COLLECTIVES = {
     "barrier": {"dissemination": "ompi_bruck", "tree": "ompi_tree"},
@@ -57,11 +57,11 @@ COLLECTIVES = {
     "gather": {"binomial": "ompi_binomial", "linear": "ompi_basic_linear"},
     "scatter": {"binomial": "ompi_binomial", "linear": "ompi_basic_linear"},
 }  # fmt: skip
-"""Operation -> our algorithm -> SMPI's name of the same or the nearest one (the same ones: tests/test_smpi_online.py)."""
+"""Operation -> our algorithm -> SMPI's name of the same or the nearest one (equal ones: tests/test_smpi_online.py)."""
 
 
 TYPICAL = 1024
-"""Bytes of the call for which SMPI's own algorithm is chosen: it takes one for all."""
+"""Bytes of the call for which SMPI's own algorithm is selected: SMPI uses one for all sizes."""
 LAT = "curve points: send, transit, recv, gap, port, both, wire"
 SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 

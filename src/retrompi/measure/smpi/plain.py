@@ -26,7 +26,7 @@ LOST = (
     "collectives by size and ranks: one algorithm of SMPI's for each operation, the nearest of its own",
     "straight lines between sizes that would begin below 0 begin at 0",
 )
-"""What plain SMPI cannot be told, one statement each."""
+"""What plain SMPI cannot represent, one statement each."""
 
 
 @dataclass(frozen=True)

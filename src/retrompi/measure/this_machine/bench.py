@@ -41,7 +41,7 @@ def parse(text: str, launch: int = 0, rounds: int = 1) -> list[Row]:
         try:
             rows.append(Row(words[0], int(words[1]), int(words[2]) + launch * rounds, tuple(float(w) for w in words[3:])))
         except (IndexError, ValueError):
-            raise BackendError(f"the measuring program wrote '{line[:60]}', which is no measurement") from None
+            raise BackendError(f"the measuring program wrote '{line[:60]}', which is not a measurement") from None
     return rows
 
 

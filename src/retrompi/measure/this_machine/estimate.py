@@ -21,7 +21,7 @@ __all__ = ["Estimate", "copies", "first_use", "levels", "one_way", "stream_gap",
 
 NS = 1e-9
 QUARTILE, MEDIAN = 2, 3
-"""Where the lower quartile and the median stand among the quantiles that the programs print."""
+"""Indices of the lower quartile and the median among the quantiles that the programs print."""
 
 
 def one_way(batches: Sequence[float]) -> float:

@@ -30,7 +30,7 @@ __all__ = ["Link", "check", "two_hosts"]
 _RELAY = Path(__file__).with_name("native") / "link" / "relay.c"
 _NET = "10.213.77"
 _DEVICE = "rm0"
-"""The link's name in both namespaces: UCX is told to use it, or it would try each namespace's own loopback."""
+"""The link's name in both namespaces: UCX is restricted to it, or it would try each namespace's own loopback."""
 _MOST_DELAY = 1.0
 
 

@@ -35,7 +35,7 @@ FIT_SIZES = tuple(sorted({0, 1, 3, *(s for k in range(1, 23) for s in (1 << k, 3
 STREAM_SIZES = tuple(s for s in FIT_SIZES if s == 0 or s & (s - 1) == 0)
 """Sizes of streams, exchanges and late receives."""
 ALONE_SIZES = tuple(s for s in FIT_SIZES if s == 0 or s % 8 == 0)
-"""Sizes in bytes of what collectives do beside their messages: whole doubles."""
+"""Sizes in bytes for collectives' costs other than messages: multiples of a double."""
 REMOTE_SIZES = (0, 1, 16, 64, 256, *(1 << k for k in range(10, 19)))
 HELD_SEED = 20_05
 
@@ -51,7 +51,7 @@ def _held_out(count: int = 40) -> tuple[int, ...]:
 
 
 HELD_OUT = _held_out()
-"""Sizes in bytes that the fit never sees; they judge it."""
+"""Sizes in bytes that the fit never sees; they are used for validation."""
 
 Report = Callable[[int, int, str], None]
 

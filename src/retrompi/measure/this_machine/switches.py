@@ -14,12 +14,12 @@ __all__ = ["Behaviour", "Measure", "Step", "by_behaviour", "find", "spread"]
 
 Samples = Mapping[int, Sequence[float]]
 Measure = Callable[[Sequence[int]], Samples]
-"""Sizes in bytes -> one-way times of each, one a round."""
+"""Sizes in bytes -> one-way times of each, one per round."""
 
 LEAST_STEP = 0.04
-"""A change of less than this part of the time is no protocol's: the models are held to 5 %."""
+"""The least relative change attributed to a protocol: the models are required to be within 5 %."""
 SURE = 0.01
-"""How likely a difference by chance may be before it counts."""
+"""The largest probability of a chance difference that counts as significant."""
 MOST_PROBES = 24
 
 

@@ -1,4 +1,4 @@
-/* Draws and plays the moving picture of a message. What moves is in the data alone (studio/scene.py): nothing is made up here. */
+/* Draws and plays the animation of a message. All movement comes from the data (studio/scene.py): nothing is invented here. */
 "use strict";
 window.dash_clientside = window.dash_clientside || {};
 (function () {
@@ -164,7 +164,7 @@ window.dash_clientside = window.dash_clientside || {};
       return `${link[2]}: ${this.data.texts[link[4]]} (${time(link[1] - link[0])})`;
     }
     strip(scale) {
-      /* The chain of causes and every process below each other, at the size of the window. */
+      /* The chain of causes and a lane for every process, stacked and scaled to the window. */
       const d = this.data, width = Math.max(260, this.side.clientWidth), narrow = width < 500;
       const rows = [["the message", d.strip], ...d.lanes.map((l) => [narrow ? l.name.split(" on ")[0] : l.name, l.pieces])];
       this.scale = scale;
@@ -290,7 +290,7 @@ window.dash_clientside = window.dash_clientside || {};
       let last = performance.now(), moved = 0;
       const frame = (now) => {
         if (!this.playing || !document.body.contains(this.root) || player !== this) return;
-        if (calm.matches) { /* no motion: from stop to stop, as slowly as can be read */
+        if (calm.matches) { /* reduced motion: jump from stop to stop, slowly enough to read */
           if (now - moved > 900) {
             const next = this.stops.find((s) => s > this.t);
             if (next === undefined) return this.pause();
@@ -329,7 +329,7 @@ window.dash_clientside = window.dash_clientside || {};
       player = new Player(root, scenes, "anatomy");
       return scenes.length;
     },
-    /* The slider and the text of a size say the same: 0 is 0 B, k is 2^(k-1) B. */
+    /* The slider and the text of a size are kept equal: 0 is 0 B, k is 2^(k-1) B. */
     size: function (slider, text) {
       const no = window.dash_clientside.no_update;
       const which = window.dash_clientside.callback_context.triggered_id || "";

@@ -1,5 +1,5 @@
-/* Dash's dropdowns name themselves by their value alone, its radio buttons, sliders and uploads by nothing: whoever hears the page has to
-   hear the label of the field as well. */
+/* Dash's dropdowns are announced by their value alone, its radio buttons, sliders and uploads not at all: screen readers need the label
+   of the field as well. */
 "use strict";
 (function () {
   let made = 0;

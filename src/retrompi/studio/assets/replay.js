@@ -1,4 +1,4 @@
-/* Says at once that a file is too large to be uploaded: the browser's part of the upload refuses it without a word. */
+/* Reports immediately that a file is too large: the browser side of dcc.Upload refuses it silently. */
 "use strict";
 (function () {
   function check(event, files) {

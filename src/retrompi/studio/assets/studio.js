@@ -1,10 +1,10 @@
-/* The studio's own script: the address that keeps a page's state, keys, copying. */
+/* The studio's script: page state in the address, keyboard shortcuts, copying. */
 "use strict";
 window.dash_clientside = window.dash_clientside || {};
 (function () {
   const nothing = () => window.dash_clientside.no_update;
 
-  /* By the rules of studio/state.py: what is at its default is not written. */
+  /* By the rules of studio/state.py: default values are omitted. */
   function one(value) {
     if (value === null || value === undefined) return "";
     if (value === true) return "1";
@@ -35,7 +35,7 @@ window.dash_clientside = window.dash_clientside || {};
       if (search !== location.search) history.replaceState(history.state, "", location.pathname + search + location.hash);
       return search;
     },
-    /* How large letters are here, in pixels: figures follow. */
+    /* The font size of the page in pixels, to which figures are scaled. */
     look: function () {
       return parseFloat(getComputedStyle(document.documentElement).fontSize);
     },
@@ -50,14 +50,14 @@ window.dash_clientside = window.dash_clientside || {};
   };
 
   function tell(button, text) {
-    button.dataset.says ||= button.textContent; /* a second click comes while the first one is still told */
+    button.dataset.says ||= button.textContent; /* kept if a second click comes while the first message is still shown */
     button.textContent = text;
     setTimeout(() => { button.textContent = button.dataset.says; }, 1500);
   }
   async function copy(text, button) {
     try {
       await navigator.clipboard.writeText(text);
-    } catch (error) { /* no clipboard outside of a secure context */
+    } catch (error) { /* no clipboard outside a secure context */
       const area = document.createElement("textarea");
       area.value = text;
       document.body.appendChild(area);
@@ -98,7 +98,7 @@ window.dash_clientside = window.dash_clientside || {};
     else if (event.key === "/") {
       const first = document.querySelector("#main .field :is(input, button, select, textarea, [tabindex='0'])");
       event.preventDefault();
-      if (first) setTimeout(() => first.focus(), 0); /* or the key would be typed into it */
+      if (first) setTimeout(() => first.focus(), 0); /* deferred, or the key would be typed into it */
     } else if (event.key === "l") {
       const button = document.querySelector("#main .copy-link");
       if (button) button.click();

@@ -1,10 +1,10 @@
-/* What if: a slider and the text beside it move each other; what differs from the model's own values is asked. */
+/* What if: a slider and its text entry update each other; values that differ from the model's are sent as overrides. */
 "use strict";
 window.dash_clientside = window.dash_clientside || {};
 (function () {
   const same = () => window.dash_clientside.no_update;
 
-  /* The value of "128 KiB" in base units, as retrompi.base.units reads it; NaN for what it would refuse. */
+  /* The value of "128 KiB" in base units, as retrompi.base.units reads it; NaN for invalid texts. */
   function value(text, spellings) {
     const found = /^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*$/.exec(text || "");
     if (!found) return NaN;
@@ -47,7 +47,7 @@ window.dash_clientside = window.dash_clientside || {};
       document.querySelectorAll(".slot").forEach((slot) => {
         const name = slot.dataset.name;
         slot.classList.toggle("changed", name in sets);
-        const slider = slot.querySelector("input[type=range]"); /* read out as what it means, not as the number of a step */
+        const slider = slot.querySelector("input[type=range]"); /* screen readers announce the value, not the step number */
         if (slider && told.slots[name]) slider.setAttribute("aria-valuetext", sets[name] || told.slots[name].base);
       });
       return [sets, { model: told.model, platform: told.platform, mode: told.mode, sets: sets }, ""];

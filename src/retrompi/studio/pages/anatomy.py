@@ -1,4 +1,4 @@
-"""The anatomy of a message: the path it takes, hop by hop and moving, where its time goes, and two messages beside each other."""
+"""The anatomy of a message: its path hop by hop and animated, where its time goes, and a comparison of two messages."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def figure(shown: list[dict[str, Any]]) -> Any:
-    """Stacked bars, one a message: microseconds by stage, in the colours of the moving picture."""
+    """Stacked bars, one per message: microseconds by stage, in the colours of the animation."""
     import plotly.graph_objects as go
 
     from retrompi.render.figures import hatched as hatched_bar
@@ -139,7 +139,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
                 hovertemplate=f"<b>{stage}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
             ))  # fmt: skip
     common(out, "")
-    # From the bottom of the figure, with the room that its lines take: on a phone they are many.
+    # Measured from the bottom of the figure, with space for the legend's lines, of which there are many on a phone.
     legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "traceorder": "normal"}
     out.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 10, "b": 50}, legend=legend)
     out.update_xaxes(title={"text": f"time since the send call, {unit}", "standoff": 8}, gridcolor="#e3e3e3", zeroline=False,
@@ -149,7 +149,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
 
 
 def _said(shown: list[dict[str, Any]]) -> Component:
-    """A sentence for each message, and what of it lies outside of what its model was calibrated for."""
+    """A sentence for each message, and which of its properties lie outside the model's calibrated range."""
     from retrompi.studio.words import time_of
 
     lines: list[Component] = []
@@ -182,7 +182,7 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
     ]
     blocks = []
     for i, m in enumerate(shown):
-        told = [c for c in columns if len(shown) == 1 or c[0] != "where"]  # the words say where; two tables have less room
+        told = [c for c in columns if len(shown) == 1 or c[0] != "where"]  # the text states where; two tables have less space
         block: list[Component] = [html.H2(f"{'AB'[i]}: {m['title']}" if len(shown) > 1 else "Hop by hop")]
         if "hops" in m:
             total = sum(h["took"] for h in m["hops"])
@@ -200,16 +200,16 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
 
 
 def checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by key of what the controls (by id) hold; UsageError for what no control of ours can hold."""
+    """Values by key of the controls (by id). Raises UsageError for values that no control of ours can have."""
     return {c.key: c.parse(str(given.get(c.id) or "")) for c in PAGE.controls}
 
 
 def register(app: Dash, room: Room) -> None:
-    """Everything follows the controls."""
+    """Registers the callbacks: everything follows the controls."""
     ids = [f"{prefix}-{k}" for prefix in ("anatomy", "anatomy-b") for k in _KEYS]
 
     def begin(view: str, way: str, *given: str) -> Any:
-        # What is posted need not come from our controls: a model's name that is a path would be imported.
+        # A post need not come from our controls: a model's name that is a path would be imported.
         values = checked({"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))})
         messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if view == "two" else 1]
         return f"One message of {' and '.join(m['model'] for m in messages)}", travel, (messages, way)

@@ -1,4 +1,4 @@
-"""The curve explorer: PingPong curves of several runtimes, with what papers state about them and runs of the store over them."""
+"""The curve explorer: PingPong curves of several runtimes, with published statements and stored runs drawn over them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIGNS = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· unjudged"}
 
 
 def _sizes(value: str) -> str:
-    """A list of sizes that is not too long."""
+    """A list of sizes of limited length."""
     if value:
         wanted = parse_sizes(text(300)(value))
         if len(wanted) > MOST_SIZES or max(wanted) > LARGEST_B:
@@ -65,19 +65,19 @@ def _mode_options(platform: str, chosen: list[str]) -> list[str]:
 
 
 def _choices(room: Room, session: str) -> list[dict[str, str]]:
-    """What can be laid over the curves, for the dropdown: the session's uploads first."""
+    """The dropdown options for overlays: the session's uploads first."""
     own = [{"value": f"{UPLOAD}{u.id}", "label": f"your upload: {u.label}"} for u in of_room(room).of(session, "curve")]
     return [*own, *runs.overlay_choices(room.store)]
 
 
 def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
-    """Those of the chosen ones that are no upload, or one that is there."""
+    """The chosen entries without uploads that no longer exist."""
     known = {o["value"] for o in options}
     return [name for name in chosen if not name.startswith(UPLOAD) or name in known]
 
 
 def layout(query: Query, room: Room) -> Component:
-    """The controls as the query says; the figure, the statements and the numbers below."""
+    """The controls as given by the query; the figure, the statements and the numbers below."""
     values, wrong = read(PAGE.controls, query)
     platforms = [{"value": OWN, "label": "each runtime's own (on which it was calibrated)"}, *menus.platforms()]
     stored = _choices(room, parts.session())
@@ -124,7 +124,7 @@ def _where(model: str, platform: str) -> str:
 
 
 def register(app: Dash, room: Room) -> None:
-    """The figure follows the controls; curves are simulated in the background."""
+    """Registers the callbacks: the figure follows the controls; curves are simulated in the background."""
     from retrompi.studio import drawing
 
     kept = of_room(room)
@@ -164,7 +164,7 @@ def register(app: Dash, room: Room) -> None:
             raise UsageError(
                 f"{len(wanted) + len(overlays)} curves are too many for one figure; choose at most {MOST_CURVES}", code="too-many"
             )
-        # An upload that is gone is a line of the answer: the other curves are drawn all the same.
+        # A missing upload is reported in a line; the other curves are drawn all the same.
         files: dict[str, tuple[str, str]] = {}
         gone: list[str] = []
         for name in overlays:
@@ -215,7 +215,7 @@ def register(app: Dash, room: Room) -> None:
 
 
 def _named(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Every curve by a name that nothing else in the figure has."""
+    """Every curve by a name that is unique in the figure."""
     from retrompi.studio.drawing import legend_of
 
     made = answer["curves"]
@@ -225,7 +225,7 @@ def _named(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _statements(answer: dict[str, Any]) -> Component | None:
-    """What papers state about these curves, and whether these very curves meet it."""
+    """The published statements about these curves, and whether these curves satisfy them."""
     if not answer["verdicts"]:
         return None
     rows = [

@@ -1,4 +1,4 @@
-"""Teaching labs: what there is, and a lab's text with a student's own numbers; checking is the command line's."""
+"""Teaching labs: the list, and a lab's text with a student's own numbers; checking is done on the command line."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def commands(written: str) -> list[tuple[str, str]]:
 
 
 def _told(words: list[str]) -> tuple[str, str] | None:
-    """The view of one command; None for one that the studio's pages do not take."""
+    """The view of one command; None for a command without a corresponding page."""
     kind, rest = words[0], words[1:]
     given: dict[str, str] = {}
     sets: list[str] = []
@@ -107,7 +107,7 @@ def _listing() -> list[Part]:
 
 
 def _text(found: Lab, student: str) -> list[Part]:
-    """The text with the student's numbers; the id itself, which may be any text, is no part of the Markdown."""
+    """The text with the student's numbers; the id itself, an arbitrary text, is not inserted into the Markdown."""
     from retrompi.labs import student as _student
     from retrompi.labs import text as _words
 
@@ -135,7 +135,7 @@ def _text(found: Lab, student: str) -> list[Part]:
 
 
 def _under(written: str) -> str:
-    """The text with its headings a level lower: the page has a title of its own."""
+    """The text with its headings one level lower, below the page's own title."""
     code, out = False, []
     for line in written.splitlines():
         code = code != line.startswith("```")
@@ -174,7 +174,7 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def register(app: Dash, room: Room) -> None:
-    """Another lab, another student."""
+    """Registers the callbacks for the lab and the student."""
 
     @app.callback(Output("labs-shown", "children"), Input("labs-lab", "value"), Input("labs-student", "value"), prevent_initial_call=True)
     def shown(name: Any, student: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Model cards: what a runtime's model assumes, and where each of its numbers comes from."""
+"""Model cards: the assumptions of a runtime's model, and the source of each of its numbers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _head(card: dict[str, Any]) -> list[Part]:
 
 
 def _own_platform(card: dict[str, Any]) -> str:
-    """The platform that a model was calibrated on, else the first of all."""
+    """The platform that a model was calibrated on, else the first one."""
     known = [p for p in (card["calibrated"] or {}).get("platforms", ()) if p in registry.platform_names()]
     return known[0] if known else "nt-pair"
 
@@ -116,7 +116,7 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def register(app: Dash, room: Room) -> None:
-    """Another model, another filter."""
+    """Registers the callbacks for the model and the filters."""
 
     @app.callback(
         *parts.outputs("models-head.children", "models-rest.children"),

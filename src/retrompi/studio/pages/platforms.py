@@ -1,4 +1,4 @@
-"""Platforms: machines, operating systems, memory levels and wires, every number with its source."""
+"""Platforms: hosts, operating systems, memory levels and wires, every number with its source."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
     room = registry.platform(card["name"])
     every = numbers.room_numbers(card)
     groups = numbers.groups(room, every)
-    # A room of eight equal machines has each number once.
+    # A platform of eight identical hosts shows each number once.
     told = {g.names[0] for g in groups} | {"link"}
     distinct = [n for n in every if n.name.rpartition(".")[0] in told]
     some = numbers.fitting(distinct, source, words)
@@ -104,7 +104,7 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def register(app: Dash, room: Room) -> None:
-    """Another platform, another filter."""
+    """Registers the callbacks for the platform and the filters."""
 
     @app.callback(
         *parts.outputs("platforms-head.children", "platforms-levels.children"), Input("platforms-platform", "value"),

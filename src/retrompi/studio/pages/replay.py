@@ -1,4 +1,4 @@
-"""The replay of a trace: what every process did when, who sent to whom, how the time of each rank divides, and how the job ended."""
+"""The replay of a trace: activity of every process, communication between ranks, time shares of each rank, and how the job ended."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ PAGE = Page(
 
 
 def options(room: Room, session: str) -> list[dict[str, str]]:
-    """What can be replayed, for the dropdown: the session's uploads first."""
+    """The dropdown options for replay: the session's uploads first."""
     own = [{"value": f"upload:{u.id}", "label": f"your upload: {u.label}"} for u in room.uploads.of(session, "trace")]
     made = [{"value": name, "label": f"made: {m.label}"} for name, m in MADE.items()]
     return [*own, *made, *({"value": name, "label": f"recorded: {name}"} for name in shipped())]
 
 
 def layout(query: Query, room: Room) -> Component:
-    """The controls, the upload, and what became of the replay."""
+    """The controls, the upload, and the result of the replay."""
     values, wrong = read(PAGE.controls, query)
     known = options(room, parts.session())
     if values["trace"] not in {o["value"] for o in known}:
@@ -161,7 +161,7 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
 
 
 def register(app: Dash, room: Room) -> None:
-    """Everything follows the controls; an upload is chosen as soon as it is there."""
+    """Registers the callbacks: everything follows the controls; an upload is selected as soon as it is complete."""
     of_room(room)
 
     @app.callback(
@@ -183,7 +183,7 @@ def register(app: Dash, room: Room) -> None:
         return {} if name in MADE else {"display": "none"}
 
     def begin(trace: str, model: str, platform: str, mode: str, ranks: int | None, size: str | None, sets: str | None) -> Any:
-        # What is posted need not come from our controls: a model's name that is a path would be imported.
+        # A post need not come from our controls: a model's name that is a path would be imported.
         given = (trace, model, platform, mode, ranks, size, sets)
         asked = {c.key: c.parse("" if v is None else str(v)) for c, v in zip(PAGE.controls, given, strict=True)}
         path = label = ""

@@ -1,4 +1,4 @@
-"""The scorecard: every published statement with its verdict, fitted and held out counted apart."""
+"""The scorecard: every published statement with its verdict, fitted and held out counted separately."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PAGE = Page(
 
 
 def _known(room: Room) -> tuple[list[Statement], str]:
-    """(every statement, what is wrong with the store)."""
+    """(every statement, a problem with the store or "")."""
     try:
         return stored(room.open_store()), ""
     except RetrompiError:
@@ -56,7 +56,7 @@ def _choice(values: Sequence[Any]) -> Choice:
 
 
 def _list(found: Sequence[Statement], at: int) -> list[Part]:
-    """One page of the statements, and how many there are."""
+    """One page of the statements, and their number."""
     pages = max(-(-len(found) // A_PAGE), 1)
     at = min(max(at, 1), pages)
     mine = found[(at - 1) * A_PAGE : at * A_PAGE]
@@ -70,7 +70,7 @@ def _list(found: Sequence[Statement], at: int) -> list[Part]:
 
 
 def _at(found: Sequence[Statement], at: int) -> tuple[int, bool, bool]:
-    """(the page that there is, whether it is the first, whether it is the last)."""
+    """(the valid page number, whether it is the first, whether it is the last)."""
     pages = max(-(-len(found) // A_PAGE), 1)
     at = min(max(at, 1), pages)
     return at, at == 1, at == pages
@@ -90,7 +90,7 @@ def _overview(everything: Sequence[Statement]) -> list[Part]:
 
 
 def layout(query: Query, room: Room) -> Component:
-    """Counts, the verdict matrix, filters, and the statements that fit them."""
+    """Counts, the verdict matrix, filters, and the matching statements."""
     values, lines = read(PAGE.controls, query)
     everything, trouble = _known(room)
     want = _choice([values[c.key] for c in FILTERS])
@@ -141,7 +141,7 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def register(app: Dash, room: Room) -> None:
-    """Filters, the pages of the list, and judging in the background."""
+    """Registers the callbacks for filters, the pages of the list, and judging in the background."""
 
     @app.callback(
         Output("scorecard-list", "children"),

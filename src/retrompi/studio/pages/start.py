@@ -1,4 +1,4 @@
-"""The front page: what there is, and this session's jobs."""
+"""The front page: an overview of the pages, and this session's jobs."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def register(app: Dash, room: Room) -> None:
-    """Nothing on this page changes."""
+    """Registers nothing: this page does not change."""

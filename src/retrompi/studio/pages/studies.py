@@ -1,4 +1,4 @@
-"""Studies: ready and stored ones, their tables and figures, and running a small one."""
+"""Studies: predefined and stored ones, their tables and figures, and running a small one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PAGE = Page(
 def _listed(room: Room) -> list[studying.Listed]:
     try:
         return studying.listed(room.open_store())
-    except RetrompiError:  # there is no store yet; a run makes one
+    except RetrompiError:  # no store exists yet; a run creates it
         return studying.listed(None)
 
 
@@ -58,7 +58,7 @@ def _options(some: Sequence[studying.Listed]) -> list[dict[str, str]]:
 
 
 def _view(room: Room, which: str, metric: str, x: str, by: Sequence[str], panel: Sequence[str]) -> tuple[list[Part], tuple[str, ...]]:
-    """(what is shown of a study, its axes)."""
+    """(the display of a study, its axes)."""
     if not which:
         return [], ()
     known = next((s for s in _listed(room) if which in (s.key, s.name)), None)
@@ -76,7 +76,7 @@ def _axes(axes: Sequence[str], any_size: bool = True) -> list[dict[str, str]]:
 
 
 def _form_line(values: Sequence[Any]) -> list[Part]:
-    """What the form asks for: how many points, or what is wrong with it."""
+    """What the form describes: the number of points, or the problem with it."""
     scenario, key, told, key2, told2 = (str(v or "") for v in values)
     if not key.strip() and not told.strip():
         return [
@@ -106,7 +106,7 @@ def layout(query: Query, room: Room) -> Component:
     except RetrompiError as error:
         content, axes = [parts.notices([str(error)])], ()
     lines += [f"this study does not vary '{v[:60]}'" for k in ("by", "panel") for v in values[k] if v not in axes]
-    # A study is named by its number once it has one: a link to a ready study keeps working when it has been run.
+    # A study is identified by its number once it has one: a link to a predefined study still works after it was run.
     which = next((s.key for s in some if which in (s.key, s.name)), "")
     pick = parts.menu("Study", "studies-study", _options(some), which, wide=True)
     views = [
@@ -154,7 +154,7 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def register(app: Dash, room: Room) -> None:
-    """Choosing, showing and running studies."""
+    """Registers the callbacks for choosing, showing and running studies."""
 
     @app.callback(
         *parts.outputs("studies-study.options", "studies-study.value", "studies-list.children"),
@@ -165,7 +165,7 @@ def register(app: Dash, room: Room) -> None:
         some = _listed(room)
         if ctx.triggered_id == "studies-ran":
             number = str(ran.get("study", "")) if isinstance(ran, dict) else ""
-            # What was a ready study has a number now.
+            # A predefined study has a number once it was run.
             kept = next((s.key for s in some if number and str(s.id) == number), None) or next(
                 (s.key for s in some if now in (s.key, s.name)), ""
             )

@@ -1,4 +1,4 @@
-"""What if: every parameter of a runtime and its machines on a slider; the curve as it was and the changed one drawn together."""
+"""What if: every parameter of a runtime and its hosts on a slider; the base curve and the changed one drawn together."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PAGE = Page(
 
 
 def layout(query: Query, room: Room) -> Component:
-    """The sliders as the query says beside the figure; on a phone the figure stays above them."""
+    """The sliders as given by the query beside the figure; on a phone the figure stays above them."""
     values, wrong = read(PAGE.controls, query)
     model, platform, mode = values["model"], values["platform"], values["mode"]
     try:
@@ -113,7 +113,7 @@ def _modes(platform: str, mode: str) -> list[str]:
 
 
 def _meant(model: str, platform: str, known: tuple[Slot, ...], given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """(what of a link's overrides there is here, by slot; a line for each of the others)."""
+    """(a link's overrides that exist here, by slot; a line for each of the others)."""
     names, out, wrong = [s.name for s in known], {}, []
     for name, value in given.items():
         full = name if name in names else f"{model}.{name}" if f"{model}.{name}" in names else ""
@@ -133,7 +133,7 @@ def _left_out(name: str, value: str) -> str:
 
 
 def _told(model: str, platform: str, mode: str, known: tuple[Slot, ...]) -> dict[str, Any]:
-    """What assets/whatif.js has to know: where every slider can stand, and what units there are."""
+    """Data for assets/whatif.js: the positions of every slider, and the units."""
     return {
         "model": model, "platform": platform, "mode": mode, "units": {u: dict(units.UNITS[u]) for u in {units.canonical(s.unit) for s in
         known if not s.choices}},
@@ -144,7 +144,7 @@ def _told(model: str, platform: str, mode: str, known: tuple[Slot, ...]) -> dict
 
 
 def _groups(known: tuple[Slot, ...], sets: Mapping[str, str]) -> list[Component]:
-    """The parameters by what they are of; groups with a changed one and the runtime's own are open."""
+    """The parameters grouped by subject; the runtime's own group and groups with changes are open."""
     out = []
     for i, group in enumerate(dict.fromkeys(s.group for s in known)):
         mine = [s for s in known if s.group == group]
@@ -154,7 +154,7 @@ def _groups(known: tuple[Slot, ...], sets: Mapping[str, str]) -> list[Component]
 
 
 def _slot(slot: Slot, value: str) -> Component:
-    """One parameter: a slider with a text entry beside it, or a menu; below what it is and what the number rests on."""
+    """One parameter: a slider with a text entry beside it, or a menu; below them its description and source."""
     entry: list[Component] = []
     if slot.choices:
         entry.append(html.Label([
@@ -183,7 +183,7 @@ def _command(model: str, platform: str, mode: str, known: tuple[Slot, ...], sets
 
 
 def register(app: Dash, room: Room) -> None:
-    """Sliders and entries move each other in the browser; what they say is simulated in the background."""
+    """Registers the callbacks: sliders and entries update each other in the browser; their values are simulated in the background."""
     from retrompi.studio import drawing
 
     app.clientside_callback(
@@ -257,7 +257,7 @@ def register(app: Dash, room: Room) -> None:
 
 
 def _named(sets: Any) -> dict[str, str]:
-    """What a browser sends as texts by name, which may be anything."""
+    """Untrusted data from the browser as texts by name."""
     if sets is None:
         return {}
     if not isinstance(sets, dict) or not all(isinstance(k, str) and isinstance(v, str) and len(k) + len(v) < 200 for k, v in sets.items()):
@@ -266,7 +266,7 @@ def _named(sets: Any) -> dict[str, str]:
 
 
 def _asked(question: Any) -> tuple[str, str, str, list[str]]:
-    """(model, platform, mode, overrides) of what the browser sends, which may be anything."""
+    """(model, platform, mode, overrides) of untrusted data from the browser."""
     if not isinstance(question, dict):
         raise UsageError("a what-if has a model, a platform, a mode and overrides", code="missing-option")
     model, platform, mode = (parts.text(question.get(key)) for key in ("model", "platform", "mode"))
@@ -279,7 +279,7 @@ def _asked(question: Any) -> tuple[str, str, str, list[str]]:
 
 
 def _outcome(answer: Mapping[str, Any]) -> list[Component]:
-    """What became of the runs, in words: an end that is no completion is a result."""
+    """The outcome of the runs in words: a run that did not complete is a result."""
     base, changed = answer["base"], answer["changed"]
     out: list[Component] = []
     for name, run in (("as it was", base), ("changed", changed)):
