@@ -198,7 +198,7 @@ def test_a_broken_model_of_the_users_breaks_no_other(retrompi: Callable[..., Out
     assert set(registry.broken()) == {"bad", "badroom"}
     told = retrompi("models", "list")
     assert told.code == 0
-    assert "'bad' is left out" in told.err
+    assert "'bad' is ignored" in told.err
     with refused(InputError, "broken-model"):
         registry.model("bad")
 

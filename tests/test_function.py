@@ -38,7 +38,7 @@ def test_the_archive_is_the_one_that_its_page_describes() -> None:
     runs = suite.runs_of(ARCHIVE)
     text = (reference_dir() / "traces" / "ibm-suite.md").read_text(encoding="utf-8")
     programs = {suite.program_of(r) for r in runs}
-    assert f"{len(runs)} folders of {len(programs)} of the 87 programs" in text
+    assert f"{len(runs)} folders for {len(programs)} of the 87 programs" in text
     lost = [r for r, t in runs.items() if t.unsupported()]
     assert lost == ["ibm-ccl-bcast_struct-4", "ibm-ccl-bcast_struct-8"]
     assert all(r.rpartition("-")[2] == str(t.ranks) for r, t in runs.items())
@@ -198,8 +198,8 @@ def test_data_are_converted_between_byte_orders_only() -> None:
     size, small = 60_000, 0
     with_xdr, without = (one_way("wmpi", "distributed", size, platform="nt-unix", sets=s) for s in ([], ["xdr_byte=0ns/B", "xdr_call=0us"]))
     assert with_xdr > without + 2 * size * 40e-9  # at both ends, on processors of about the reference speed
-    same = [one_way("wmpi", "distributed", size, platform="nt-unix-little", sets=s) for s in ([], ["xdr_byte=0ns/B", "xdr_call=0us"])]
-    assert same[0] == same[1]
+    with refused(UsageError, "idle-override | wmpi.xdr_byte"):  # nothing is converted between machines of one byte order
+        one_way("wmpi", "distributed", size, platform="nt-unix-little", sets=["xdr_byte=0ns/B"])
     empty = [one_way("wmpi", "distributed", small, platform="nt-unix", sets=s) for s in ([], ["xdr_byte=200ns/B", "xdr_call=100us"])]
     assert empty[0] == empty[1]
 

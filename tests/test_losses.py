@@ -95,7 +95,7 @@ def test_three_acknowledgements_without_news_are_enough() -> None:
     """One frame of a long stream is lost: TCP need not wait for its timer, which is a second here."""
     wide = ["platform.host.window=64KiB", "platform.host.sndbuf=64KiB", "platform.host.rto_min=1 s", "platform.host.nic_rate=1MB/s"]
     trace = job("send 1 0 2000000 6", "recv 0 0 2000000 6")
-    alone = run("sockets", "nt-pair", trace, sets=wide)
+    alone = run("sockets", "nt-pair", trace, sets=[s for s in wide if "rto_min" not in s])  # nothing is lost: no timer
     at = alone.time_s / 2
     fast = run("sockets", "nt-pair", trace, (at, at + 1.5e-3), sets=wide)
     slow = run("sockets", "nt-pair", trace, (at, at + 1.5e-3), sets=[*wide, "platform.host.dup_acks=1000"])

@@ -169,11 +169,12 @@ MEASURE = """
 import sys
 from retrompi import _engine
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 from retrompi.sim.worker import ForkServer
 trace = generate.halo(16, int(sys.argv[1]), 1024)
 server = ForkServer()
-result = simulate.run("mpibip", "myrinet-piii*16", trace, fidelity="loggp", server=server)
+result = simulate.run(Question("mpibip", "myrinet-piii*16", Replay(trace), fidelity="loggp"), server=server)
 memory = _engine.trace_memory()
 print(result.outcome, trace.actions, memory["held_B"], memory["spilled_B"], int(server.spent["peak_B"]), trace.info()["memory_B"])
 server.close()
