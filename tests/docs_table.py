@@ -108,7 +108,11 @@ INSTEAD = [
     Instead("docs/cluster.md", r"8786", "$PORT", "a port that is free"),
 ]  # fmt: skip
 
+APPLIED = {"docs/add-a-parameter.md": "tests/test_add_a_parameter.py"}
+"""Pages whose blocks are edits of the source -> the test that makes them, then builds and runs the result."""
+
 NOT_RUN = [
+    NotRun("docs/add-a-parameter.md", r"retrompi pingpong --model ./tubes.*", "needs an engine built with the page's edits; tests/test_add_a_parameter.py builds and runs it"),
     NotRun("docs/install.md", r"(?!make ).*", "installs a wheel that takes minutes to build; packaging/check_wheel.py (make wheel-check, in CI) does it in an empty room, "
            "tests/test_packaging.py runs install.sh"),
     NotRun("README.md", r"retrompi (validate|reproduce all --jobs 2)", "minutes; tests/test_atlas.py runs every paper, tests/test_cli.py the exit codes"),

@@ -265,6 +265,9 @@ def test_every_block_says_what_it_is(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_file_that_a_page_shows_is_used_by_it(page: str) -> None:
+    if page in docs_table.APPLIED:
+        assert (ROOT / docs_table.APPLIED[page]).is_file()
+        return
     text = "\n".join(c.text for b in blocks(page) if b.kind in ("sh", "console") for c in commands(page, b))
     for block in blocks(page):
         if block.title:

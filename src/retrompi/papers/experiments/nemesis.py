@@ -109,7 +109,7 @@ PLACEMENT = "shared-cache"
 
 def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Measurements for the calibration of a model with overrides: the zero-byte latency of two ranks that share a cache."""
-    result = simulate.run(Question(model, platform, Benchmark("osu_latency", {"sizes": [0]}), PLACEMENT, sets))
+    result = simulate.run(Question(model, platform, Benchmark("osu_latency", {"sizes": [0]}), PLACEMENT, sets, idle_overrides=True))
     simulate.require_completed(result, f"OSU latency of {model} on {platform}")
     (row,) = simulate.rows_from_marks(result, 2)
     return [], {"zero_byte": {model: float(row["time_us"]) * 1e-6}}

@@ -59,8 +59,8 @@ def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str,
     base = registry.model(model).name.partition(":")[0]
     points = []
     for mode in _judged_modes(model) or MODES:
-        rows = simulate.benchmark(Question(model, platform, pingpong(reps=_repetitions), mode, sets))
+        rows = simulate.benchmark(Question(model, platform, pingpong(reps=_repetitions), mode, sets, idle_overrides=True))
         points += [{"model": base, "platform": platform, "mode": mode, **r} for r in rows]
     own = [s for s in sets if not s.startswith("platform.")]
-    started = simulate.startup(Question(model, platform, Starts(2, STARTUP_SEEDS), overrides=own))
+    started = simulate.startup(Question(model, platform, Starts(2, STARTUP_SEEDS), overrides=own, idle_overrides=True))
     return points, {"startup": {base: started}, "parameters": {base: {}}}
