@@ -187,7 +187,7 @@ def test_the_recording_names_no_host(recorded: recording.Recording) -> None:
 
 
 def test_nonsense_of_a_program_is_told() -> None:
-    with pytest.raises(BackendError, match="no measurement"):
+    with pytest.raises(BackendError, match="not a measurement"):
         parse("pingpong 8 0 12.5\nSegmentation fault")
 
 
