@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 
 import click
@@ -63,12 +64,12 @@ def command(given: StudioOptions) -> None:
                 webbrowser.open(studio.entrance)
 
         try:
-            click.echo(f"studio: {studio.entrance}")
-            if not is_loopback(host):
-                click.echo("anyone with the token can use it; the connection is not encrypted", err=True)
-            click.echo("press Ctrl-C to stop", err=True)
-            studio.run(ready)
-        except KeyboardInterrupt:
+            with suppress(KeyboardInterrupt):  # the server may take it for itself, and return
+                click.echo(f"studio: {studio.entrance}")
+                if not is_loopback(host):
+                    click.echo("anyone with the token can use it; the connection is not encrypted", err=True)
+                click.echo("press Ctrl-C to stop", err=True)
+                studio.run(ready)
             click.echo("the studio has stopped", err=True)
         finally:
             studio.close()
