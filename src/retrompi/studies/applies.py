@@ -10,19 +10,17 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim.resolved import place
+from retrompi.spec import registry
 from retrompi.spec.calls import Calls
 from retrompi.spec.compile import compile_runtime, unused, unused_by_start
 from retrompi.spec.layout import Layout
 from retrompi.spec.registry import resolve
 from retrompi.studies.scenario import Scenario, trace_of
 from retrompi.traces.calls import calls_of
-
-if TYPE_CHECKING:
-    from retrompi.spec.question import Question
 
 __all__ = ["Applies", "Idle", "refuse_idle"]
 
@@ -71,23 +69,20 @@ class Applies:
         return {key: self.reasons[key] for key, n in self.idle.items() if n == self.given[key]}
 
     def _of(self, scenario: Scenario) -> Idle:
-        question = scenario.question()
         program = (scenario.trace, scenario.np, scenario.generator, repr(sorted(scenario.args.items())), scenario.program)
         structure = (scenario.model, scenario.platform, scenario.mode, program, bool(scenario.start), bool(scenario.failures),
                      bool(scenario.traffic), bool(scenario.jobs), tuple((k, _kind(v)) for k, v in scenario.sets.items()))  # fmt: skip
         if structure not in self.known:
-            self.known[structure] = self._found(scenario, question, program)
+            self.known[structure] = self._found(scenario, program)
         return self.known[structure]
 
-    def _found(self, scenario: Scenario, question: Question, program: Any) -> Idle:
+    def _found(self, scenario: Scenario, program: Any) -> Idle:
         values, room = resolve(scenario.model, scenario.platform, scenario.sets)
-        from retrompi.spec import registry
-
         cls = registry.model(scenario.model)
         if scenario.start:
             layout = Layout(room, place(room, scenario.mode, scenario.start["ranks"]))
             return _as_written(scenario.sets, unused_by_start(cls, values, layout))
-        calls, ranks = self._program(scenario, question, program)
+        calls, ranks = self._program(scenario, program)
         found = compile_runtime(cls, values, Layout(room, place(room, scenario.mode, ranks)), calls)
         others = []
         for job in scenario.jobs:  # their use of the platform counts
@@ -97,14 +92,14 @@ class Applies:
             others.append(compile_runtime(registry.model(spec.model), theirs, layout, calls_of(spec.trace)))
         return _as_written(scenario.sets, unused(cls, values, found, calls, others))
 
-    def _program(self, scenario: Scenario, question: Question, program: Any) -> tuple[Calls, int]:
+    def _program(self, scenario: Scenario, program: Any) -> tuple[Calls, int]:
         key = (program, bool(scenario.failures), bool(scenario.traffic))
         if key not in self._calls:
             once = scenario
             if scenario.trace is None and "reps" in scenario.args:
                 once = replace(scenario, args={**scenario.args, "reps": 1})  # the calls made do not depend on the repetitions
             trace = trace_of(once)
-            self._calls[key] = calls_of(trace, question), trace.ranks
+            self._calls[key] = calls_of(trace, scenario.question()), trace.ranks
         return self._calls[key]
 
 
