@@ -13,7 +13,7 @@ from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec.bounds import Bounds
-from retrompi.spec.question import Question, Replay, pingpong
+from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
 from retrompi.studies.bounded import Bounded
@@ -99,10 +99,10 @@ def test_below_the_mechanism_a_bound_ends_the_samples_too() -> None:
 
 
 def test_the_bounds_are_options_of_the_commands(retrompi, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    told = retrompi("pingpong", "-m", "wmpi", "--sizes", "0,1KiB", "--reps", "100", "--event-limit", "700", "--csv")
+    told = retrompi("pingpong", "-m", "wmpi", "--sizes", "0,1KiB", "--reps", "100", "--event-limit", "350", "--csv")
     assert told.code == 1
     assert [line.split(",")[0] for line in told.out.splitlines()] == ["size_B", "0"]
-    assert "limit: the bound of 700 events" in told.err
+    assert "limit: the bound of 350 events" in told.err
     file = tmp_path / "made.ti"
     file.write_text(ENDLESS)
     told = retrompi("replay", str(file), "-m", "wmpi", "--wall-limit", "200ms", "--json")
