@@ -286,7 +286,7 @@ SimConfig config(const py::dict& d) {
     for (const auto& [what, a, b, from, until, name] :
          r.get("failures").cast<std::vector<std::tuple<int, size_t, size_t, double, double, std::string>>>()) {
       if (what < 0 || what > Failure::Rail) throw ConfigError("failures: unknown kind " + std::to_string(what));
-      c.failures.push_back({static_cast<Failure::What>(what), a, b, to_ps(from), until < 0 ? kNever : to_ps(until), name});
+      c.failures.push_back({static_cast<Failure::What>(what), a, b, to_ps_or_never(from), until < 0 ? kNever : to_ps_or_never(until), name});
     }
   job_config(r, d, c);
   c.seed = r.get("seed").cast<uint64_t>();
@@ -298,7 +298,7 @@ SimConfig config(const py::dict& d) {
   c.anatomy_rank = static_cast<int32_t>(r.integer("anatomy_rank"));
   c.anatomy_from = r.text("anatomy_from");
   c.anatomy_to = r.text("anatomy_to");
-  for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps(at));
+  for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps_or_never(at));
   if (d.contains("directions"))
     for (const auto& [from_rank, from, to_rank, to] : r.get("directions").cast<std::vector<std::tuple<int32_t, std::string, int32_t, std::string>>>())
       c.directions.push_back({from_rank, from, to_rank, to});

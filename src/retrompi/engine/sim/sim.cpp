@@ -62,6 +62,8 @@ class Simulation {
       go();
     } catch (const Limit& reached) {
       stop("limit", reached.reason);
+    } catch (const Overflow& past) {
+      stop("overflow", past.reason);
     } catch (const std::bad_alloc&) {
       stop("limit", out_of_memory());
     } catch (const std::length_error&) {  // an array longer than any memory
@@ -87,7 +89,7 @@ class Simulation {
       profile_ = std::make_shared<CallProfile>(first().t, first().job->ranks.size());
       first().job->profile = profile_.get();
     }
-    if (c_.limit_s > 0) w_.loop.limit = to_ps(c_.limit_s);
+    if (c_.limit_s > 0) w_.loop.limit = to_ps_or_never(c_.limit_s);
     bool stuck = false;
     for (bool again = true; again;) try {
         again = false;
