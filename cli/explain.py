@@ -10,14 +10,14 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
-from retrompi.cli.options import Fidelity, OfModel, Placed, RunOutput, complete_model, mode_option
+from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, complete_model, mode_option
 from retrompi.cli.output import Column, note_run, print_json
 
 KEYS = ("stage", "process", "seconds")
 
 
 @dataclass(frozen=True)
-class ExplainOptions(Placed, Fidelity, OfModel):
+class ExplainOptions(Bounds, Placed, Fidelity, OfModel):
     """Options of ``retrompi explain``."""
 
     mode: str = mode_option("shared")
@@ -45,7 +45,10 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
     sizes = parse_sizes(given.size)
     if len(sizes) != 1:
         raise UsageError(f"--size {given.size}: give one size", code="bad-size")
-    asked = Resolved.of(Question(model, given.platform, Message(sizes[0]), given.mode, given.sets, fidelity=given.fidelity))
+    asked = Resolved.of(Question(
+        model, given.platform, Message(sizes[0]), given.mode, given.sets, fidelity=given.fidelity, limit_s=given.limit_s,
+        bounds=given.bounds(),
+    ))  # fmt: skip
     store_ = output.open()
     found = answer(store_, asked, fresh=output.fresh)
     total = store_.run(found.run_id)["time_s"]

@@ -9,7 +9,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
-from retrompi.cli.options import OfModel, RunOutput, Seeded, complete_model, sizes_option, warn
+from retrompi.cli.options import Effort, OfModel, RunOutput, Seeded, complete_model, sizes_option, warn
 from retrompi.cli.output import Column, time_column
 from retrompi.spec.media import NO_LIMIT
 
@@ -27,7 +27,7 @@ TRACE = (
 
 
 @dataclass(frozen=True)
-class FidelityOptions(Seeded, OfModel):
+class FidelityOptions(Effort, Seeded, OfModel):
     """Options of ``retrompi fidelity``."""
 
     trace: str | None = option("Trace to replay: instead of the PingPong.", metavar="TRACE")
@@ -59,7 +59,9 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
     from retrompi.store.rungs import spread, spread_of_trace
 
     model = given.model
-    asked = Resolved.of(Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed))
+    asked = Resolved.of(
+        Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed, bounds=given.bounds())
+    )
     if given.trace is not None:
         if given.sizes is not None:
             raise UsageError("--sizes applies to the PingPong, not to a trace", code="unused-option")
