@@ -81,7 +81,8 @@ class ForkServer:
 
         ``further`` are the traces of the jobs beside the first one.
 
-        Raises InputError if the engine rejects its input and EngineError if the simulation died.
+        Raises InputError if the engine rejects its input, TypeError if a value has a type that it does not take, and EngineError if the
+        simulation died.
         """
         with self._lock:
             process = self._start()
@@ -115,6 +116,8 @@ class ForkServer:
             return dict(answer)
         if kind == "refused":
             raise InputError(answer)
+        if kind == "unfit":
+            raise TypeError(f"a value of the configuration has a wrong type: {answer}")
         raise EngineError(f"the simulation died: {answer}")
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -189,6 +192,8 @@ def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
         said: tuple[str, Any] = ("ok", told)
     except _engine.ConfigError as error:
         said = ("refused", str(error))
+    except (TypeError, ValueError, KeyError, OverflowError) as error:  # of the conversion to C++: a value of a wrong type or size
+        said = ("unfit", f"{type(error).__name__}: {error}")
     with os.fdopen(out, "wb") as pipe:
         pickle.dump(said, pipe, protocol=pickle.HIGHEST_PROTOCOL)
 
