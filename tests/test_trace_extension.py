@@ -569,7 +569,7 @@ def test_writing_for_smpi(tmp_path: Path) -> None:
     plain = traces.read(tmp_path / "plain")
     assert plain.unsupported() == []
     assert [plain.to_ti(r) for r in range(4)] == [trace.to_smpi(r) for r in range(4)]
-    rows, total = trace.smpi_losses()
-    assert len(rows) == total == len(traces.smpi_losses(trace))
+    rows, counts = trace.smpi_losses()
+    assert len(rows) == sum(n for _, _, _, n in counts) == len(traces.smpi_losses(trace))
     traces.write(trace, tmp_path / "ours")
     assert traces.read(tmp_path / "ours") == trace
