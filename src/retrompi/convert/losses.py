@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["PLACES", "Loss", "Losses"]
+__all__ = ["PLACES", "Effect", "Loss", "Losses"]
 
 Effect = Literal["lost", "approximated"]
 PLACES = 5
