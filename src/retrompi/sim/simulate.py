@@ -22,8 +22,9 @@ from retrompi.sim.resolved import Resolved, place
 from retrompi.sim.result import Result
 from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
-from retrompi.sim.worker import ForkServer, shared_server
+from retrompi.sim.worker import ForkServer, Stopped, shared_server
 from retrompi.spec import cojobs, cross_traffic, kernels
+from retrompi.spec.bounds import LIMIT
 from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.cojobs import Compiled
 from retrompi.spec.collectives import PREFIX
@@ -52,6 +53,8 @@ class SimulationEnded(RetrompiError):
 
     exit_code = 1
     code = "not-completed"
+    run_id: int | None = None
+    """Its run in the store, with the points of the sizes that it finished."""
 
 
 def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[Compiled] = ()) -> CompiledRuntime:
@@ -103,7 +106,10 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     rows |= _asked_of_the_engine(asked, trace, scale) | _observed(observe)
     beside = [j for j in others if not j.apart]
     _join(rows, asked, beside)
-    got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
+    try:
+        got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
+    except Stopped as error:
+        return _not_run(asked, LIMIT, str(error), begin)
     if got["outcome"] == "completed" and not q.idle_overrides:
         _check_collectives(asked.values, {operation for operation, _, _ in got["collectives"]})
     marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
@@ -171,6 +177,7 @@ def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[st
         "wire": q.network,
         "wildcards": q.wildcards,
         "limit_s": q.limit_s or 0.0,
+        **q.bounds.rows(),
         "compute_scale": scale,
         "memory_share": asked.program.memory_share,
     }
@@ -245,7 +252,7 @@ def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> li
 
 
 def _timeline(got: Mapping[str, Any], trace: Trace, observe: Observe, about: Mapping[str, Any]) -> Any:
-    if observe.timeline is None:
+    if observe.timeline is None or "timeline" not in got:  # ended by a bound before anything ran
         return None
     from retrompi.sim.timeline import Timeline
 
