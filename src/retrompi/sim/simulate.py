@@ -134,7 +134,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
-        timeline=_timeline(got, trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
+        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
         message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
@@ -258,7 +258,9 @@ def _timeline(got: Mapping[str, Any], trace: Trace, observe: Observe, about: Map
         return None
     from retrompi.sim.timeline import Timeline
 
-    return Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], observe.timeline, {**about, "outcome": got["outcome"]})
+    made = Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], observe.timeline, {**about, "outcome": got["outcome"]})
+    made.program = trace
+    return made
 
 
 def _check_collectives(values: Values, used: Collection[str]) -> None:

@@ -205,7 +205,8 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
         target.mkdir(parents=True, exist_ok=True)
         names = [f"rank-{r}.txt" for r in range(trace.ranks)]
         for r, name in enumerate(names):
-            (target / name).write_text(text(r), encoding="utf-8")
+            # A file without a line is taken for a lost one; a rank that does nothing gets a line that is read and ignored.
+            (target / name).write_text(text(r) or f"{r} comm_size {trace.ranks}\n", encoding="utf-8")
         # With one rank, the single line denotes a file shared by all ranks, which is equivalent.
         (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     except OSError as e:
