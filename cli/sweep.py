@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from retrompi.base.errors import UsageError
+from retrompi.base import toml as toml_text
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors
 from retrompi.cli.bundle import option, options
@@ -83,8 +83,8 @@ def _study(which: str) -> Study | None:
     path = Path(which)
     if path.suffix == ".toml" and path.is_file():
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            _, data = toml_text.read(path, "scenario")
+        except RetrompiError:
             return None  # the reader of scenarios reports the error
         return design.study(which) if "model" not in data else None
     return design.study(which) if which in design.study_names() and which not in catalogue.scenario_names() else None

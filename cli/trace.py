@@ -92,7 +92,7 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     if output.as_csv:
         output.emit(pairs, PAIRS)
         return
-    models = [given.model] if given.model else [name for name in registry.models() if ":" not in name]
+    models = [given.model] if given.model else registry.shipped()
     levels: list[dict[str, Any]] = [preflight.support(Question(m, given.platform, Replay(read))) for m in models]
     cost = None
     if given.model and levels[0]["support"] != "refused":

@@ -144,6 +144,11 @@ def from_definition(data: Mapping[str, Any], file: Path | None = None, text: str
 
     Raises InputError with file and line, or UsageError without a ``file``, for malformed content.
     """
+    with toml_text.taken_apart("study", file):
+        return _from_definition(data, file, text)
+
+
+def _from_definition(data: Mapping[str, Any], file: Path | None, text: str) -> Study:
     shell = Study("", _NOWHERE, (), path=file, text=text)
     fail = shell.fail
     for key in data:
