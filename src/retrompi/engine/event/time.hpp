@@ -21,7 +21,7 @@ namespace detail {
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void overflowed_sum(double a, double b) {
   char text[128];
-  std::snprintf(text, sizeof text, "the sum %.4g + %.4g leaves the 64 bits in which amounts are counted", a, b);
+  std::snprintf(text, sizeof text, "an amount of %.4g B cannot be counted: 2^62 is the most", a + b);
   throw Overflow{text};
 }
 }
@@ -97,10 +97,11 @@ constexpr Ps to_ps(double seconds) { return Ps(seconds * kPsPerSecond + 0.5); }
 constexpr Ps to_ps_or_never(double seconds) { return seconds * kPsPerSecond < 0x1p63 ? to_ps(seconds) : kNever; }
 constexpr double to_s(Ps ps) { return static_cast<double>(ps) / kPsPerSecond; }
 
-/// A sum of bytes or counts; throws Overflow when it leaves the 64 bits.
+/// A sum of bytes, of two that are not negative; throws Overflow beyond 2^62, so that what is computed from it (a window, a rounding)
+/// stays within the 64 bits as well.
 [[nodiscard]] constexpr int64_t checked_sum(int64_t a, int64_t b) {
   int64_t n = 0;
-  if (__builtin_add_overflow(a, b, &n)) detail::overflowed_sum(static_cast<double>(a), static_cast<double>(b));
+  if (__builtin_add_overflow(a, b, &n) || n > int64_t{1} << 62) detail::overflowed_sum(static_cast<double>(a), static_cast<double>(b));
   return n;
 }
 
