@@ -1,7 +1,9 @@
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 
-#include "fixture.hpp"
+#include "event/core.hpp"
 
 namespace retrompi::test {
 namespace {
