@@ -11,7 +11,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, option, options
 from retrompi.cli.options import StoreOutput, warn
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.table import Table
@@ -43,7 +43,7 @@ def _table(t: Table) -> None:
         titles = [h.rpartition(".")[2] if len({x.rpartition(".")[2] for x in t.heads}) == len(t.heads) else h for h in t.heads]
     told = ", ".join(x for x in (t.title, f"{t.across} across" if t.across else "") if x)
     if told:
-        click.echo(f"\n{told}")
+        say(f"\n{told}")
     names = [Column(str(i), title) for i, title in enumerate(titles)]
     columns = [*names, *(Column(str(len(names) + i), title, right=True) for i, title in enumerate(t.columns))]
     print_table([{str(i): x for i, x in enumerate((*left, *right))} for left, right in t.rows], columns)
@@ -52,8 +52,8 @@ def _table(t: Table) -> None:
 def _told(v: View, study: dict[str, Any]) -> None:
     """Prints the head of the terminal output, and the points without a result."""
     title = v.definition.get("title")
-    click.echo(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
-    click.echo(f"{v.metric.name}: {v.metric.label}")
+    say(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
+    say(f"{v.metric.name}: {v.metric.label}")
 
 
 def _failed(v: View) -> None:
@@ -62,12 +62,12 @@ def _failed(v: View) -> None:
     found = failures(v)
     if not found:
         return
-    click.echo(f"\n{len(found)} of {len(v.rows)} points did not complete:")
+    say(f"\n{len(found)} of {len(v.rows)} points did not complete:")
     for f in found[:_MOST_FAILURES]:
         where = " ".join(f"{k}={x}" for k, x in f.values.items())
-        click.echo(f"  {f.position}  {where}  {f.outcome}: {' '.join(f.reason.split())}"[:400])
+        say(f"  {f.position}  {where}  {f.outcome}: {' '.join(f.reason.split())}"[:400])
     if len(found) > _MOST_FAILURES:
-        click.echo(f"  and {len(found) - _MOST_FAILURES} more; --json has them all")
+        say(f"  and {len(found) - _MOST_FAILURES} more; --json has them all")
 
 
 @click.command()
@@ -115,7 +115,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         for t in tables(v, axes.panel, axes.x if axes.x != "size" else None):
             _table(t)
         if idle := without_effect(v):
-            click.echo(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
+            say(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
         _failed(v)
     for model, lines in told.warnings.items():
         warn(lines, model)

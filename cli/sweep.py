@@ -14,7 +14,7 @@ from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Overrides, RunOutput, complete_scenario, progress
-from retrompi.cli.output import note
+from retrompi.cli.output import note, say
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -131,7 +131,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         found = rows(store_, told.study_id)
         output.emit(found, (), keys=list(found[0]) if found else [])
     else:
-        click.echo(summary(told))
+        say(summary(told))
     for line in told.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if told.outside:
@@ -170,10 +170,10 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
         line = f"{_counted(p.points, 'point')}, {_counted(p.runs, 'different run')}, {p.found} in the store, {p.left} to simulate"
         if p.refused:
             line += f", {_counted(p.refused, 'point')} no run"
-        click.echo(line)
+        say(line)
         if p.seconds is not None:
             about = "at least" if p.at_least else "about"
-            click.echo(f"{about} {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
+            say(f"{about} {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
     for line in p.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if p.outside.points:
