@@ -19,7 +19,6 @@ TRACE = str(ROOT / "examples" / "traces" / "jacobi-4.tar.zst")
 FEW = ("--set", "trace.sizes=1KiB", "--set", "trace.reps=2", "-j", "1")
 
 PRINTED = {
-    "reproduce": ("krishna-2010", "-j", "1", "-o", "{folder}/report"),
     "pingpong": ("-m", "wmpi", "--sizes", "1,64KiB", "--reps", "2"),
     "replay": (TRACE, "-m", "wmpi", "-p", "nt-cluster"),
     "timeline": ("{run}",),
@@ -59,6 +58,7 @@ PRINTED = {
 """Command -> arguments with which it prints its tables."""
 
 ELSEWHERE = {
+    "reproduce": "the tables of validate",
     "run": "an MPI library", "smpi export": "a file for SimGrid, not a table", "smpi plugin": "SimGrid", "trace record": "an MPI library",
     "trace convert": "a table of losses on stderr", "trace cut": "one row", "trace merge": "one row", "trace scale": "one row",
     "study run": "as sweep", "study export": "a file", "study figure": "a file", "study pack": "a file", "study unpack": "one row",
