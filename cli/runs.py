@@ -16,14 +16,14 @@ from retrompi.cli.output import Column, print_table, say, time_column
 
 LIST = (
     Column("id", "id", right=True),
-    Column("created", "created"),
+    Column("created", "created", lambda v: str(v)[5:16].replace("T", " "), right=True),
     Column("kind", "kind"),
+    Column("trace", "trace", lambda v: str(v or "").rstrip("/").rpartition("/")[2]),
     Column("model", "model"),
     Column("platform", "platform"),
     Column("mode", "mode"),
     Column("outcome", "outcome"),
     time_column("time_s", "time"),
-    time_column("wall_s", "wall"),
     Column("overrides", "overrides"),
 )
 LIST_KEYS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from retrompi.studies.table import Table
     from retrompi.studies.view import View
 
-__all__ = ["figure", "show"]
+__all__ = ["figure", "print_tables", "show"]
 
 _MOST_FAILURES = 8
 
@@ -56,6 +57,17 @@ def _told(v: View, study: dict[str, Any]) -> None:
     say(f"{v.metric.name}: {v.metric.label}")
 
 
+def print_tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> None:
+    """The tables of a study's values, and the axes without effect on them."""
+    from retrompi.studies.table import tables
+    from retrompi.studies.view import without_effect
+
+    for t in tables(v, panel, x):
+        _table(t)
+    if idle := without_effect(v):
+        say(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
+
+
 def _failed(v: View) -> None:
     from retrompi.studies.view import failures
 
@@ -87,8 +99,6 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     """
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
-    from retrompi.studies.table import tables
-    from retrompi.studies.view import without_effect
 
     if file is not None and Path(file).suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"-o {file}: a page ends in .html; 'retrompi study export' writes numbers, "
@@ -112,10 +122,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         return
     if file is None:
         _told(v, dict(found.study))
-        for t in tables(v, axes.panel, axes.x if axes.x != "size" else None):
-            _table(t)
-        if idle := without_effect(v):
-            say(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
+        print_tables(v, axes.panel, axes.x if axes.x != "size" else None)
         _failed(v)
     for model, lines in told.warnings.items():
         warn(lines, model)

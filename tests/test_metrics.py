@@ -188,7 +188,8 @@ def test_a_search_simulates_no_size_beyond_the_one_after_its_own(words: str, ret
 
 def test_a_search_takes_the_whole_curve_where_it_is_stored(retrompi: Callable[..., Any], tmp_path: Path) -> None:
     store = tmp_path / "runs.db"
-    few = ("bf-wmpi-shared", "--set", "trace.sizes=1KiB,4KiB,8KiB", "--set", "trace.reps=2", "-j", "1", "--vary", "wmpi.packet=64KiB,128KiB")
+    few = ("bf-wmpi-shared", "--set", "trace.sizes=1KiB,4KiB,8KiB", "--set", "trace.reps=2", "-j", "1")
+    few += ("--vary", "wmpi.packet=64KiB,128KiB")
     assert retrompi("--store", str(store), "sweep", *few).code == 0
     before = len(open_store(store).runs(limit=1000))
     found = json.loads(retrompi("--store", str(store), "tornado", *few, "--metric", "time@1KiB", "--json").out)
