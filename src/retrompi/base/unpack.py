@@ -23,7 +23,7 @@ _FED = 512
 """Bytes of zstd data decompressed at once. A block of 4 bytes can stand for 128 KiB, so that this many are at most 16 MiB."""
 
 
-class Damaged(ValueError):  # noqa: N818  it is the data that are damaged
+class Damaged(ValueError):
     """Compressed data that cannot be unpacked, or too many; the message says why."""
 
 
