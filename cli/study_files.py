@@ -12,7 +12,7 @@ import click
 
 from retrompi.base import untrusted
 from retrompi.base.errors import UsageError
-from retrompi.cli.bundle import option, options
+from retrompi.cli.bundle import Option, option, options
 from retrompi.cli.options import RunOutput, StoreOutput, progress
 from retrompi.cli.output import Column, Output, note
 from retrompi.cli.sweep import Running
@@ -48,7 +48,7 @@ def written(files: Iterable[Path], output: Output) -> None:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", metavar="FILE", help="Write to this .csv, .json or .parquet file.")
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), metavar="FILE", help="Where to write: .csv, .json or .parquet.")
 @click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet"]), help="File format (default: by the ending of FILE).")
 @click.option("--points", is_flag=True, help="Write a row for each point of a curve instead of one for each run.")
 @options(output=StoreOutput)
@@ -79,7 +79,7 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", required=True, metavar="FILE.zip", help="Zip file to write.")
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), required=True, metavar="FILE", help="Where to write: a .zip file.")
 @options(output=StoreOutput)
 def pack(study: str, file: str, output: StoreOutput) -> None:
     """Pack a study into one zip, so that it can be run elsewhere.
@@ -188,7 +188,7 @@ def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, ou
 
     store = output.open()
     with progress(study.name) as report:
-        told = run_study(store, study, executor=running.make(), fresh=output.fresh, limit=running.limit, report=report)
+        told = run_study(store, study, executor=running.make(), fresh=output.fresh, limit=running.max_points, report=report)
     _compared(ctx, package, store, told.study_id, output)
 
 

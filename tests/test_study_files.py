@@ -546,7 +546,7 @@ def test_check_says_where_numbers_part_and_ends_with_one(mine: Path, retrompi: C
         (("show", "small", "--by", "nothing"), "unknown-name | 'nothing'"),
         (("show", "small", "-o", "x.txt"), "unknown-format"),
         (("figure", "small", "-o", "x.pdf"), "unknown-format"),
-        (("figure", "small", "-o", "x.html", "--kind", "speedup"), "no-figure | speed-up"),
+        (("figure", "small", "-o", "x.html", "--chart", "speedup"), "no-figure | speed-up"),
         (("export", "small"), "missing-option"),
         (("export", "small", "-o", "x.xlsx"), "unknown-format"),
         (("pack", "small", "-o", "x.tar"), "unknown-format"),

@@ -331,8 +331,8 @@ def check(study: Study, limit: int = LIMIT) -> None:
     """
     total = count(study)
     if total > limit:
-        raise study.fail(f"this study has {total} points, more than {limit}; --limit {total} allows them, a larger step or --sample lhs:N "
-                         "makes fewer", "vary", code="too-many")  # fmt: skip
+        raise study.fail(f"this study has {total} points, more than {limit}; --max-points {total} allows them, "
+                         "a larger step or --sample lhs:N makes fewer", "vary", code="too-many")  # fmt: skip
     if study.samples > MOST_DRAWN:
         raise study.fail(f"a Latin hypercube has at most {MOST_DRAWN} points, not {study.samples}", "samples", code="out-of-range")
     models = _values_of(study, "model") or [study.base.model]
