@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, option, options
-from retrompi.cli.options import StoreOutput, warn
+from retrompi.cli.options import StoreOutput, ends_in, warn
 from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _failed(v: View) -> None:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), metavar="FILE",
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), metavar="FILE", callback=ends_in("html"),
               help="Where to write: a page with figures, tables, definition and provenance (.html).")
 @options(axes=Axes, output=StoreOutput)
 def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
@@ -100,9 +100,6 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
 
-    if file is not None and Path(file).suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"-o {file}: a page ends in .html; 'retrompi study export' writes numbers, "
-                         "'retrompi study figure' one figure", code="unknown-format")
     found = stored_study.read(output.open(write=False), study)
     v = found.view(axes.metric)
     for k in (*axes.by, *axes.panel, *([axes.x] if axes.x not in (None, "size") else [])):
@@ -131,6 +128,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
 @click.command()
 @click.argument("study", metavar="STUDY")
 @click.option("-o", "--output", "file", cls=Option, aliases=("--out",), required=True, metavar="FILE",
+              callback=ends_in("html", "svg", "png"),
               help="Where to write: .html, .png or .svg; each panel is one image.")
 @click.option("--chart", "kind", metavar="KIND",
               help="Kind of figure: curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
@@ -151,8 +149,6 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
 
     target = Path(file)
     ending = target.suffix.removeprefix(".").lower()
-    if ending not in ("html", "png", "svg"):
-        raise UsageError(f"-o {file}: a figure ends in .html, .png or .svg", code="unknown-format")
     found = stored_study.read(output.open(write=False), study)
     v = found.view(axes.metric)
     plans = [plan_of(kind, v, axes.x, axes.by, axes.panel)] if kind else choose(v, axes.x, axes.by, axes.panel)[:1]
