@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +11,13 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, option, options
 from retrompi.cli.options import StoreOutput, ends_in, warn
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say
+from retrompi.cli.output import note, print_csv, print_json, say
+from retrompi.cli.study_tables import print_tables
 
 if TYPE_CHECKING:
-    from retrompi.studies.table import Table
     from retrompi.studies.view import View
 
-__all__ = ["figure", "print_tables", "show"]
+__all__ = ["figure", "show"]
 
 _MOST_FAILURES = 8
 
@@ -34,38 +33,11 @@ class Axes:
     panel: tuple[str, ...] = option("Axis with a figure (and a table) for each of its values (repeatable).", metavar="AXIS")
 
 
-def _table(t: Table) -> None:
-    from retrompi.studies.table import WIDTH
-
-    titles = list(t.heads)
-    widths = [max(len(h), *(len(left[i]) for left, _ in t.rows)) for i, h in enumerate(titles)] if t.rows else []
-    numbers = [max(len(c), *(len(right[i]) for _, right in t.rows)) for i, c in enumerate(t.columns)] if t.rows else []
-    if sum(widths) + sum(numbers) + 2 * (len(widths) + len(numbers)) > WIDTH:
-        titles = [h.rpartition(".")[2] if len({x.rpartition(".")[2] for x in t.heads}) == len(t.heads) else h for h in t.heads]
-    told = ", ".join(x for x in (t.title, f"{t.across} across" if t.across else "") if x)
-    if told:
-        say(f"\n{told}")
-    names = [Column(str(i), title) for i, title in enumerate(titles)]
-    columns = [*names, *(Column(str(len(names) + i), title, right=True) for i, title in enumerate(t.columns))]
-    print_table([{str(i): x for i, x in enumerate((*left, *right))} for left, right in t.rows], columns)
-
-
 def _told(v: View, study: dict[str, Any]) -> None:
     """Prints the head of the terminal output, and the points without a result."""
     title = v.definition.get("title")
     say(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
     say(f"{v.metric.name}: {v.metric.label}")
-
-
-def print_tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> None:
-    """The tables of a study's values, and the axes without effect on them."""
-    from retrompi.studies.table import tables
-    from retrompi.studies.view import without_effect
-
-    for t in tables(v, panel, x):
-        _table(t)
-    if idle := without_effect(v):
-        say(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
 
 
 def _failed(v: View) -> None:
