@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
@@ -14,9 +13,11 @@ from typing import Any
 
 import click
 
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option
+from retrompi.cli.terminal import escaped, painted
 
 __all__ = [
     "Column",
@@ -98,14 +99,7 @@ def print_json(value: Any) -> None:
 
 def print_csv(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
     """``rows`` as CSV with a header of ``keys``; floats are written in full."""
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(keys)
-    for row in rows:
-        out.writerow(["" if row.get(k) is None else _cell(row.get(k)) for k in keys])
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+    write_rows(sys.stdout, keys, rows)
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str = "nothing to show", *, err: bool = False) -> None:
@@ -113,7 +107,8 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], em
     if not rows:
         click.echo(empty, err=err)
         return
-    texts = [[" ".join((c.show or as_text)(row.get(c.key)).split()) for c in columns] for row in rows]
+    # Escaped before widths are measured: what is escaped when it is printed is longer.
+    texts = [[escaped(" ".join((c.show or as_text)(row.get(c.key)).split())) for c in columns] for row in rows]
     widths = [max(len(c.title), *(len(line[i]) for line in texts)) for i, c in enumerate(columns)]
     stream = sys.stderr if err else sys.stdout
     tty, color = stream.isatty(), colored(stream)
@@ -127,7 +122,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], em
             text = cell if len(cell) <= width else cell[: width - 1] + "…"
             padded = text.rjust(width) if column.right else text.ljust(width)
             if color:
-                padded = click.style(padded, bold=True) if head else _painted(padded, cell)
+                padded = painted(padded, bold=True) if head else _painted(padded, cell)
             out.append(padded)
         return "  ".join(out).rstrip()
 
@@ -137,7 +132,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], em
 
 
 def _painted(padded: str, cell: str) -> str:
-    return click.style(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
+    return painted(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
 
 
 @dataclass(frozen=True)
@@ -177,7 +172,7 @@ class Output:
 def note(text: str) -> None:
     """Print a remark on stderr if it is a terminal; pipes and logs get none."""
     if sys.stderr.isatty():
-        click.echo(click.style(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
+        click.echo(painted(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
 
 
 def note_run(run_id: int | None, found: bool) -> None:
