@@ -17,6 +17,8 @@ from retrompi.studio.programs import load
 
 __all__ = ["perform", "sums"]
 
+LIMIT_S = 1e6
+"""Simulated seconds after which a replay ends, eleven days: no program of the studio's size computes longer."""
 DRAWN = 3_000
 """The most states and calls drawn, each: fewer than on a separate page, for phones."""
 ARROWS = 800
@@ -31,7 +33,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     sets = sets_of(asked["set"])
-    question = Question(asked["model"], asked["platform"], Replay(trace, name), asked["mode"], sets)
+    question = Question(asked["model"], asked["platform"], Replay(trace, name), asked["mode"], sets, limit_s=LIMIT_S)
     result = simulate.run(question, Observe(timeline=Request(limit=20_000)))
     report(2, 3, "drawing")
     out: dict[str, Any] = {
