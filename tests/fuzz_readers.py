@@ -525,7 +525,8 @@ READERS: dict[str, Reader] = {
 }
 FULL = {
     "ti": 20_000, "ti-packed": 15_000, "ti-folder": 15_000, "otf2": 3_000, "dumpi": 10_000, "goal": 15_000, "platform": 6_000,
-    "scenario": 6_000, "study": 4_000, "model": 4_000, "measured": 10_000, "machine": 5_000, "pack": 5_000, "store": 2_000, "link": 2_000, "answers": 6_000,
+    "scenario": 6_000, "study": 4_000, "model": 4_000, "measured": 10_000, "machine": 5_000,
+    "pack": 5_000, "store": 2_000, "link": 2_000, "answers": 6_000,
 }  # fmt: skip
 """Inputs of a full run, 128,000 in all."""
 SPECIAL: dict[str, tuple[str, Callable[[random.Random, bytes], bytes]]] = {"pack": ("x.zip", _repacked), "store": ("s.db", _spoiled_cell)}
