@@ -18,6 +18,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import LARGEST_SEED, parse
 from retrompi.cli.bundle import option
 from retrompi.cli.output import Output
+from retrompi.cli.terminal import escaped, raw
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
@@ -380,7 +381,8 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
     state: dict[str, Any] = {"at": 0, "told": "the longest runs come first", "jobs": 0}
     began = time.monotonic()
     bar: Any = click.progressbar(
-        length=1000, label=label, file=sys.stderr, item_show_func=lambda item: state["told"], show_pos=False, show_eta=False, width=24
+        length=1000, label=escaped(label), file=raw(sys.stderr), item_show_func=lambda item: state["told"], show_pos=False, show_eta=False,
+        width=24,
     )
     with bar:
 
@@ -392,7 +394,7 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
             rate = f"{speed:.1f} jobs/s" if speed >= 1 else f"{60 * speed:.0f} jobs/min"
             left = f"{_left(spent * (total - done) / done)} left" if 0 < done < total else f"{_left(spent)}"
             room = max(shutil.get_terminal_size().columns - len(label) - 36, 10)
-            state["told"] = f"{rate}  {left}  {what}"[:room]
+            state["told"] = escaped(f"{rate}  {left}  {what}")[:room]
             bar.update(at - state["at"])
             state["at"] = at
 

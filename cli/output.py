@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
@@ -16,9 +15,11 @@ from typing import Any, TextIO
 
 import click
 
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option
+from retrompi.cli.terminal import escaped, painted
 
 __all__ = [
     "Column",
@@ -135,14 +136,7 @@ def write_drawn(path: Path, figures: Callable[[], Mapping[str, Any]], rows: Sequ
 
 def print_csv(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], to: TextIO | None = None) -> None:
     """``rows`` as CSV with a header of ``keys``, on stdout or ``to`` a file; floats are written in full."""
-    out = csv.writer(to or sys.stdout, lineterminator="\n")
-    out.writerow(keys)
-    for row in rows:
-        out.writerow(["" if row.get(k) is None else _cell(row.get(k)) for k in keys])
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+    write_rows(to or sys.stdout, keys, rows)
 
 
 PIPE_WIDTH = 100
@@ -180,7 +174,8 @@ def print_table(
     if not rows:
         say(empty, err=err)
         return
-    texts = [[" ".join((c.show or as_text)(row.get(c.key)).split()) for c in columns] for row in rows]
+    # Escaped before widths are measured: what is escaped when it is printed is longer.
+    texts = [[escaped(" ".join((c.show or as_text)(row.get(c.key)).split())) for c in columns] for row in rows]
     for n, (part, widths) in enumerate(_parts(columns, texts, width())):
         if n:
             click.echo(err=err)
@@ -244,7 +239,7 @@ def _print_part(columns: Sequence[Column], texts: Sequence[Sequence[str]], how: 
                 text = part[n] if n < len(part) else ""
                 padded = text.rjust(room) if column.right else text.ljust(room)
                 if color:
-                    padded = click.style(padded, bold=True) if head else _painted(padded, cell)
+                    padded = painted(padded, bold=True) if head else _painted(padded, cell)
                 out.append(padded)
             click.echo("  ".join(out).rstrip(), color=color, err=err)
 
@@ -260,7 +255,7 @@ def _wrapped(cell: str, room: int, cut: bool) -> list[str]:
 
 
 def _painted(padded: str, cell: str) -> str:
-    return click.style(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
+    return painted(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
 
 
 @dataclass(frozen=True)
@@ -301,7 +296,7 @@ class Output:
 def note(text: str) -> None:
     """Print a remark on stderr if it is a terminal; pipes and logs get none."""
     if sys.stderr.isatty():
-        click.echo(click.style(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
+        click.echo(painted(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
 
 
 def note_run(run_id: int | None, found: bool) -> None:
