@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -61,9 +62,9 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
     if "://" in text:
         url = _url(text)
         if url.get_backend_name() != "sqlite":
-            return Store(_server_engine(url), url.render_as_string(hide_password=True))
+            return Store(_server_engine(url), without_password(url.render_as_string(hide_password=True)))
         if not url.database or url.database == ":memory:":
-            raise StoreError(f"the store {text} has no file; give sqlite:///PATH or a plain path", code="bad-store")
+            raise StoreError(f"the store {without_password(text)} has no file; give sqlite:///PATH or a plain path", code="bad-store")
         text = url.database
     path = Path(text).expanduser()
     if not write and chosen is not None and not path.exists():
@@ -86,9 +87,24 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
 
 def _url(text: str) -> URL:
     try:
-        return make_url(text)
+        url = make_url(text)
+        if any("@" in part for part in (url.host or "", url.database or "", url.username or "")):
+            raise StoreError(f"the store {without_password(text)}: an @, a : or a / of a user or a password is written %40, %3A or %2F",
+                             code="bad-store")  # fmt: skip
+        return url
     except (ArgumentError, ValueError):
-        raise StoreError(f"the store {text} is neither a path nor a database URL", code="bad-store") from None
+        raise StoreError(f"the store {without_password(text)} is neither a path nor a database URL", code="bad-store") from None
+
+
+def without_password(text: str) -> str:
+    """A store's URL, well formed or not, without what may be a password: between the user and the last ``@``, and in its query."""
+    head, slashes, rest = text.partition("://")
+    if not slashes:
+        return text
+    who, at, where = rest.rpartition("@")
+    user, colon, _ = who.partition(":")
+    where = re.sub(r"(?i)([?&;][^=&;]*(?:pass|secret|token|key)[^=&;]*=)[^&;]*", r"\1***", where)
+    return f"{head}{slashes}{user}{colon and ':***'}{at}{where}"
 
 
 def _writable(path: Path) -> bool:
@@ -226,6 +242,7 @@ class Store(Studies):
         said = str(getattr(error, "orig", None) or error).splitlines()[0].strip()
         if "locked" in said or "busy" in said:
             return f"the store {self.label} is locked by another process (waited {BUSY_SECONDS:g} s); try again"
+        said = without_password(said)
         if "not a database" in said or "malformed" in said:
             return f"{self.label} is not a retrompi store ({said}); choose another with --store"
         if "readonly" in said or "read-only" in said:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
 from flask import g, request
 
-from retrompi.base.csv_safe import safe_cell
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
 from retrompi.studio.jobs import JobState
@@ -124,14 +124,10 @@ def group(label: str, control: Component, help: str = "") -> Component:
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """Rows as CSV. Texts that a spreadsheet would interpret as formulas are neutralised."""
-    import csv
     import io
 
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([safe_cell(v) if isinstance(v := row.get(c), str) else v for c in columns])
+    write_rows(out, columns, rows)
     return out.getvalue()
 
 
