@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.cli.bundle import Option, debug_option, option, options
-from retrompi.cli.options import StoreOutput, Workers, output_option, progress
+from retrompi.cli.options import StoreOutput, Workers, ends_in, output_option, progress
 from retrompi.cli.output import Column, Output, colored, print_csv, print_json, print_table, say
 from retrompi.cli.terminal import painted
 
@@ -196,7 +196,7 @@ def _print(grading: Grading, where: Path) -> None:
 @command.command("report")
 @folder_argument
 @click.option("-o", "--output", "out", cls=Option, aliases=("--out",), type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Where to write: the page, .html (default: report.html in the lab's folder).")
+              callback=ends_in("html"), help="Where to write: the page, .html (default: report.html in the lab's folder).")
 @options(output=StoreOutput)
 def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> None:
     """Write the report page of a started lab.
@@ -276,7 +276,7 @@ def _cost(task: Task, taken: int, cost: float) -> str:
 class CollectLabsOptions(Workers):
     """Options of ``retrompi lab collect_labs``."""
 
-    out: Path | None = output_option("a page with the students' texts as well (.html).")
+    out: Path | None = output_option("a page with the students' texts as well", "html")
     run_programs: bool = option("Compile and run the students' programs (lab 09); they are untrusted code.")
 
 

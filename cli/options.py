@@ -47,6 +47,7 @@ __all__ = [
     "complete_model",
     "complete_platform",
     "complete_scenario",
+    "ends_in",
     "mode_option",
     "new_path",
     "output_option",
@@ -112,10 +113,46 @@ def sizes_option(text: str, **about: Any) -> Any:
     return option(f"Message sizes{text}", "--sizes", metavar="LIST", aliases=("--size",), **about)
 
 
-def output_option(text: str, *, folder: bool = False, metavar: str = "FILE", **about: Any) -> Any:
-    """The field ``out``: a file, or a ``folder``."""
+FORMATS = ("html", "htm", "svg", "png", "pdf", "csv", "json", "parquet", "zip", "xml", "txt")
+"""Endings of files by which a reader would know the format: what is none of these is not written under such a name."""
+
+
+def ends_in(*endings: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """The callback of an output option: UsageError unless the name ends in one of ``endings``.
+
+    Without ``endings`` a folder or a format of our own is written, so the name must not promise another format. PNG and SVG are
+    refused here too where no browser can draw them, before anything is simulated.
+    """
+
+    def check(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        if value is None:
+            return None
+        given = Path(value).suffix.removeprefix(".").lower()
+        if endings and given not in endings:
+            raise UsageError(f"-o {value}: this is written as {_listed(endings)}", code="unknown-format")
+        if not endings and given in FORMATS:
+            raise UsageError(f"-o {value}: no .{given} file is written here; give a name without that ending", code="unknown-format")
+        if given in ("svg", "png"):
+            from retrompi.render.export import MISSING, browser
+
+            if browser() is None:
+                raise UsageError(f"-o {value}: {MISSING}", code="no-image")
+        return value
+
+    return check
+
+
+def _listed(endings: Sequence[str]) -> str:
+    named = [f".{e}" for e in endings if e != "htm"]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
+
+
+def output_option(text: str, *endings: str, folder: bool = False, metavar: str = "FILE", **about: Any) -> Any:
+    """The field ``out``: a file that ends in one of ``endings``, or a ``folder``."""
     kind = click.Path(path_type=Path, dir_okay=folder, file_okay=not folder)
-    return option(f"Where to write: {text}", "-o", "--output", aliases=("--out",), metavar=metavar, **{"type": kind, **about})
+    told = f"{text} ({_listed(endings)})" if endings else text
+    return option(f"Where to write: {told}.", "-o", "--output", aliases=("--out",), metavar=metavar, callback=ends_in(*endings),
+                  **{"type": kind, **about})  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 import click
 
@@ -33,6 +34,7 @@ __all__ = [
     "say",
     "time_column",
     "width",
+    "write_drawn",
 ]
 
 
@@ -97,12 +99,44 @@ def _finite(value: Any) -> Any:
 
 def print_json(value: Any) -> None:
     """``value`` as JSON, indented."""
-    click.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json_text(value))
 
 
-def print_csv(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
-    """``rows`` as CSV with a header of ``keys``; floats are written in full."""
-    write_rows(sys.stdout, keys, rows)
+def json_text(value: Any) -> str:
+    """``value`` as JSON text, indented; what is not finite is null."""
+    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def write_drawn(path: Path, figures: Callable[[], Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], value: Any) -> list[Path]:
+    """Write what ``-o PATH`` asks for, by its ending: ``figures`` as SVG or PNG, ``rows`` as CSV, ``value`` as JSON; returns the files.
+
+    The first figure has the name given, further ones their own name after it. Raises UsageError when a file cannot be written.
+    """
+    ending = path.suffix.removeprefix(".").lower()
+    try:
+        if ending in ("svg", "png"):
+            from retrompi.render.export import images
+
+            drawn = figures()
+            names = {path.stem if i == 0 else f"{path.stem}-{name}": figure for i, (name, figure) in enumerate(drawn.items())}
+            made, missing = images(names, path.parent, (ending,))
+            if missing:
+                raise UsageError(missing, code="no-image")
+            return made
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as to:
+            if ending == "csv":
+                print_csv(rows, list(rows[0]) if rows else [], to)
+            else:
+                to.write(json_text(value) + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", code="unwritable-file") from error
+    return [path]
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], to: TextIO | None = None) -> None:
+    """``rows`` as CSV with a header of ``keys``, on stdout or ``to`` a file; floats are written in full."""
+    write_rows(to or sys.stdout, keys, rows)
 
 
 PIPE_WIDTH = 100

@@ -32,7 +32,7 @@ _SUMMARY = (
 class ReproduceOptions(Fidelity, Overlaid, Workers):
     """Options of ``retrompi reproduce``."""
 
-    out: Path = output_option("the folder of the report.", folder=True, metavar="FOLDER", default=Path("report"))
+    out: Path = output_option("the folder of the report", folder=True, metavar="FOLDER", default=Path("report"))
     images: tuple[str, ...] = option("Also write every figure in this format (repeatable).", "--image", type=click.Choice(["png", "svg"]))
 
 

@@ -146,7 +146,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
 
 def _tell_results(store: Store, told: StudyRun) -> None:
     """The tables of `retrompi study show`, unless they are too long to be read, the study's name, and what can be done next."""
-    from retrompi.cli.study_show import print_tables
+    from retrompi.cli.study_tables import print_tables
     from retrompi.studies import stored_study
 
     found = stored_study.read(store, str(told.study_id)).view(None)

@@ -23,6 +23,7 @@ from refusals import agrees
 
 from retrompi.base.errors import EngineError
 from retrompi.cli.main import COMMANDS, cli
+from retrompi.manual.commands import commands
 from retrompi.spec import registry
 
 Run = Callable[..., Outcome]
@@ -578,3 +579,49 @@ def test_completion_knows_commands_and_names(words: list[str], expected: list[st
     )
     found: list[Any] = [line.partition(",")[2] for line in done.stdout.splitlines()]
     assert found == expected
+
+
+# -- what -o writes -------------------------------------------------------------------------------------------------------------
+
+
+WRITTEN = {
+    "html": lambda data: data.startswith(b"<!doctype html>"),
+    "svg": lambda data: b"<svg" in data[:200],
+    "png": lambda data: data.startswith(b"\x89PNG"),
+    "csv": lambda data: data.startswith(b"size_B,"),
+    "json": lambda data: len(json.loads(data)["points"]) == 2,
+}
+
+
+@pytest.mark.parametrize("ending", list(WRITTEN))
+def test_a_file_is_what_its_ending_says(retrompi: Run, tmp_path: Path, ending: str) -> None:
+    from retrompi.render.export import browser
+
+    if ending in ("svg", "png") and browser() is None:
+        pytest.skip("no browser to draw an image")
+    file = tmp_path / f"curve.{ending}"
+    told = retrompi("pingpong", "-m", "wmpi", "--sizes", "1,1024", "--reps", "2", "-o", str(file))
+    assert (told.code, str(file) in told.err) == (0, True)
+    assert WRITTEN[ending](file.read_bytes())
+
+
+def test_an_image_is_refused_before_anything_runs_where_no_browser_is(
+    retrompi: Run, engine: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RETROMPI_BROWSER", "/no/such/browser")
+    agrees(retrompi("pingpong", "-m", "wmpi", "-o", "x.svg"), "no-image | x.svg | Chromium")
+    assert engine.calls == []
+
+
+def _with_output() -> list[str]:
+    return [words for words, c in commands().items() if any("--output" in p.opts for p in c.params)]
+
+
+@pytest.mark.parametrize("words", _with_output())
+def test_an_ending_that_a_command_does_not_write_is_refused(words: str, retrompi: Run, engine: Watched, here: None) -> None:
+    needed = {"pingpong": ["-m", "wmpi"], "smpi export": ["-m", "wmpi"], "lab report": [], "compare": [], "trace record": []}
+    told = retrompi(*words.split(), *needed.get(words, ["x"]), "-o", "made.pdf")
+    agrees(told, "unknown-format | made.pdf")
+    assert told.code == 2
+    assert not Path("made.pdf").exists()
+    assert engine.calls == []
