@@ -10,7 +10,7 @@ import click
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, ranks_option, warn
-from retrompi.cli.output import Column, note_run, print_json, time_column
+from retrompi.cli.output import Column, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
 
@@ -103,10 +103,10 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "warnings": warnings, "per_rank": rows})
     else:
         if not output.as_csv:
-            click.echo(_headline(run))
-            click.echo(timed(run["facts"].get("section"))) if given.section else None
+            say(_headline(run))
+            say(timed(run["facts"].get("section"))) if given.section else None
             for line in cross_traffic.lines(run["facts"]):
-                click.echo(line)
+                say(line)
         rows = found.rows
         if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)

@@ -12,8 +12,8 @@ import click
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, output_option, warn
-from retrompi.cli.output import Column, note, print_table
+from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, note_outside, output_option
+from retrompi.cli.output import Column, note, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.papers import Reproduction, Verdict
@@ -32,7 +32,7 @@ _SUMMARY = (
 class ReproduceOptions(Fidelity, Overlaid, Workers):
     """Options of ``retrompi reproduce``."""
 
-    out: Path = output_option("the folder of the report.", folder=True, metavar="FOLDER", default=Path("report"))
+    out: Path = output_option("the folder of the report", folder=True, metavar="FOLDER", default=Path("report"))
     images: tuple[str, ...] = option("Also write every figure in this format (repeatable).", "--image", type=click.Choice(["png", "svg"]))
 
 
@@ -67,8 +67,7 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
     found = studies(None if paper == ALL else paper, output, given.jobs, given.fidelity)
     spent = time.perf_counter() - began
     found = render.with_measured(found, overlaid)
-    for model, lines in {m: told for s in found for m, told in outside_of_points(s.points).items()}.items():
-        warn(lines, model)
+    note_outside({m: told for s in found for m, told in outside_of_points(s.points).items()})
     written: render.Written | render.Atlas
     if paper != ALL:
         written = render.write(found[0], given.out, images=given.images)
@@ -89,8 +88,8 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
         return
     runs = {i for s in found for i in s.runs}
     simulated = sum(s.simulated for s in found)
-    click.echo(f"{len(runs)} runs: {simulated} simulated, {len(runs) - simulated} found in the store")
-    click.echo(f"report: {written.page}")
+    say(f"{len(runs)} runs: {simulated} simulated, {len(runs) - simulated} found in the store")
+    say(f"report: {written.page}")
 
 
 def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
@@ -114,6 +113,6 @@ def _print_summary(found: Sequence[Reproduction], verdicts: Sequence[Verdict]) -
     mine = {v.id: v for v in verdicts}
     rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
     print_table([*rows, {**_counted(verdicts, ALL), "failed": ""}], _SUMMARY)
-    click.echo("")
+    say("")
     for text in summary(verdicts):
-        click.echo(str(text))
+        say(str(text))

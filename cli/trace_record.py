@@ -12,7 +12,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import new_path, output_option, ranks_option
-from retrompi.cli.output import Column, Output, print_json, print_table
+from retrompi.cli.output import Column, Output, print_json, print_table, say
 
 COLUMNS = (
     Column("rank", "rank", right=True),
@@ -29,7 +29,7 @@ MOST_ROWS = 32
 class RecordOptions:
     """Options of ``retrompi trace_record record``."""
 
-    out: Path | None = output_option("a folder or NAME.tar.zst (default: PROGRAM-trace).", type=click.Path(path_type=Path))
+    out: Path | None = output_option("a folder or NAME.tar.zst (default: PROGRAM-trace)", type=click.Path(path_type=Path))
     use_smpi: bool = option("Run the program (source file, or binary of smpicc) on SimGrid's SMPI.", "--smpi")
     ranks: int | None = ranks_option(", with --smpi")
     mpicc: str | None = option("C compiler of the MPI in use (default: the one beside mpiexec).", metavar="COMPILER")
@@ -124,12 +124,12 @@ def _tell(result: Any, output: Output) -> None:
     else:
         print_table(rows[:MOST_ROWS], COLUMNS)
         if len(rows) > MOST_ROWS:
-            click.echo(f"… and {len(rows) - MOST_ROWS} more ranks (--csv has all)")
+            say(f"… and {len(rows) - MOST_ROWS} more ranks (--csv has all)")
         calls = sum(s.calls for s in result.states)
         what = f"{result.path}: {result.ranks} ranks, {calls} calls"
         if result.trace is not None:
             what += f", {told['sends']} messages sent ({format_bytes(told['bytes_sent'])}), with collectives about {told['messages']}"
-        click.echo(what + (", PARTIAL" if result.partial else ""))
+        say(what + (", PARTIAL" if result.partial else ""))
     notes = list(result.notes)
     if result.failed:
         notes.append(f"the program failed with {result.failed}; its trace is kept")
