@@ -3,13 +3,16 @@
 #include <concepts>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <utility>
 
 namespace retrompi {
 
 /// A time or an amount has left the range of 64 bits: an outcome, not a defect.
-struct Overflow {
+struct Overflow : std::exception {
+  explicit Overflow(std::string why) : reason(std::move(why)) {}
+  [[nodiscard]] const char* what() const noexcept override { return reason.c_str(); }
   std::string reason;
 };
 
@@ -17,12 +20,12 @@ namespace detail {
 [[noreturn, gnu::cold, gnu::noinline]] inline void overflowed(double seconds) {
   char text[128];
   std::snprintf(text, sizeof text, "a time of %.4g s cannot be counted: 106 days (2^63 ps) is the longest", seconds);
-  throw Overflow{text};
+  throw Overflow(text);
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void overflowed_sum(double a, double b) {
   char text[128];
   std::snprintf(text, sizeof text, "an amount of %.4g B cannot be counted: 2^62 is the most", a + b);
-  throw Overflow{text};
+  throw Overflow(text);
 }
 }
 

@@ -68,7 +68,7 @@ void Timeline::flush(Process& p) {
 
 void Timeline::coarsen() {
   for (Process& p : processes) flush(p);
-  while (kept_ > spec_.limit / 2) {
+  while (kept_ > spec_.limit / 2 && resolution_ <= kNever / 4) {  // beyond, one state per process is left
     resolution_ = resolution_ > 0 ? 2 * resolution_ : kFirstResolution;
     kept_ = 0;
     for (Process& p : processes) {
@@ -79,7 +79,6 @@ void Timeline::coarsen() {
       for (size_t i = 0; i < old.size(); ++i) put(p, old[i].begin, i + 1 < old.size() ? old[i + 1].begin : last, old[i].state, old[i].merged);
       flush(p);
     }
-    if (resolution_ > kNever / 4) return;  // one state per process is left
   }
 }
 
