@@ -97,6 +97,7 @@ Task OneSided::access(const Action& a, const action::Rma& x) {
   Request* later = nullptr;
   if (a.request != 0 && (a.nonblocking() || x.target == PROC_NULL)) {
     later = &rank_.job.new_request(Request::OneSided);
+    later->line = a.line;
     rank_.requests.file(*later, a.request);
   }
   if (x.target == PROC_NULL) {
@@ -187,11 +188,21 @@ Task OneSided::make_or_free(const Action& a) {
     constexpr int64_t kAddresses = 24;
     co_await rank_.collectives.internal(a.comm, Op::Allgather, kAddresses);
     co_await rank_.collectives.follow(coll::agree_on_context(rank_.collectives.own_args(a.comm)), a.comm);
+    open_[a.get<action::NewWindow>().window] = a.line;
     co_return;
   }
   co_await flush();
   co_await rank_.collectives.barrier(a.comm);
   windows_.erase(a.get<action::NewWindow>().window);
+  open_.erase(a.get<action::NewWindow>().window);
+}
+
+std::vector<std::pair<int32_t, int32_t>> OneSided::locks_held() const {
+  std::vector<std::pair<int32_t, int32_t>> held;
+  for (const auto& [window, epoch] : windows_)
+    for (const auto& [target, exclusive] : epoch.locked) held.emplace_back(window, target);
+  std::sort(held.begin(), held.end());
+  return held;
 }
 
 bool OneSided::holds_lock(int32_t window, int32_t target) const {

@@ -1,5 +1,6 @@
 #include "sim/sim.hpp"
 
+#include "record/leftovers.hpp"
 #include "sim/builder.hpp"
 #include "sim/killer.hpp"
 #include "trace/words.hpp"
@@ -277,6 +278,8 @@ class Simulation {
       r.detail = end->reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
     } else if (outcome == "ended") {
       r.detail = "with the first job";
+    } else if (outcome == "completed") {
+      r.leftovers = leftovers(w_, job, p.builder->channels());
     }
     if (const std::string down = w_.wire->failed(); !down.empty() && outcome != "completed" && outcome != "ended")
       r.detail += (r.detail.empty() ? "" : "; ") + down;
