@@ -10,14 +10,14 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Fidelity, Placed, RunOutput, complete_model, mode_option
+from retrompi.cli.options import Bounds, Fidelity, Placed, RunOutput, complete_model, mode_option
 from retrompi.cli.output import Column, note_run, print_json
 
 KEYS = ("stage", "process", "seconds")
 
 
 @dataclass(frozen=True)
-class ExplainOptions(Placed, Fidelity):
+class ExplainOptions(Bounds, Placed, Fidelity):
     """Options of ``retrompi explain``."""
 
     mode: str = mode_option("shared")
@@ -44,7 +44,10 @@ def command(model: str, given: ExplainOptions, output: RunOutput) -> None:
     sizes = parse_sizes(given.size)
     if len(sizes) != 1:
         raise UsageError(f"--size {given.size}: give one size", code="bad-size")
-    asked = Resolved.of(Question(model, given.platform, Message(sizes[0]), given.mode, given.sets, fidelity=given.fidelity))
+    asked = Resolved.of(Question(
+        model, given.platform, Message(sizes[0]), given.mode, given.sets, fidelity=given.fidelity, limit_s=given.limit_s,
+        bounds=given.bounds(),
+    ))  # fmt: skip
     store_ = output.open()
     found = answer(store_, asked, fresh=output.fresh)
     total = store_.run(found.run_id)["time_s"]

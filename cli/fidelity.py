@@ -9,7 +9,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput, Seeded, complete_model, warn
+from retrompi.cli.options import Effort, RunOutput, Seeded, complete_model, warn
 from retrompi.cli.output import Column, time_column
 from retrompi.spec.media import NO_LIMIT
 
@@ -27,7 +27,7 @@ TRACE = (
 
 
 @dataclass(frozen=True)
-class FidelityOptions(Seeded):
+class FidelityOptions(Effort, Seeded):
     """Options of ``retrompi fidelity``."""
 
     trace: str | None = option("Replay this trace instead of the PingPong.", metavar="TRACE")
@@ -58,7 +58,9 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
     from retrompi.store.lookup import samples_in
     from retrompi.store.rungs import spread, spread_of_trace
 
-    asked = Resolved.of(Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed))
+    asked = Resolved.of(
+        Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed, bounds=given.bounds())
+    )
     if given.trace is not None:
         if given.sizes is not None:
             raise UsageError("--sizes applies to the PingPong, not to a trace", code="unused-option")

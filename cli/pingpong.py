@@ -61,6 +61,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
       retrompi pingpong -m wmpi --set wmpi.packet=256KiB --csv
     """
     from retrompi.sim.resolved import Resolved
+    from retrompi.sim.simulate import SimulationEnded
     from retrompi.spec import cross_traffic
     from retrompi.spec.outside_range import outside
     from retrompi.spec.question import Beside, pingpong
@@ -73,7 +74,12 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     store_ = output.open()
     beside = Beside(given.traffic, given.failures)
-    found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps), beside=beside), fresh=output.fresh)
+    try:
+        found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps), beside=beside), fresh=output.fresh)
+    except SimulationEnded as ended:
+        if ended.run_id is not None and (finished := store_.points(ended.run_id)):
+            emit_curve(finished, (), output)
+        raise
     for line in cross_traffic.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
         note(line)
     beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)

@@ -9,7 +9,7 @@ import click
 
 from retrompi.cli.bundle import option, options
 from retrompi.cli.calibrate import RESIDUALS, VALUES
-from retrompi.cli.options import Drawn, Overrides, RunOutput, complete_platform, progress
+from retrompi.cli.options import Drawn, Effort, Overrides, RunOutput, complete_platform, progress
 from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table
 
 
@@ -48,7 +48,7 @@ def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict
 
 
 @dataclass(frozen=True)
-class Rinf1Options(Overrides, Drawn):
+class Rinf1Options(Effort, Overrides, Drawn):
     """Options of ``retrompi rinf1``."""
 
     platform: str = option("Platform.", "-p", "--platform", default="nt-pair", shell_complete=complete_platform)
@@ -86,7 +86,8 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
     store_ = output.open()
     tables: dict[str, list[dict[str, Any]]] = {}
     for h in hosts:
-        question = Question("wmpi", given.platform, Benchmark("rinf1", {"kernels": given.loops}), h, given.sets, given.seed)
+        workload = Benchmark("rinf1", {"kernels": given.loops})
+        question = Question("wmpi", given.platform, workload, h, given.sets, given.seed, bounds=given.bounds())
         found = answer(store_, question, fresh=output.fresh)
         tables[h] = published(found.rows, room.name, h)
         note_run(found.run_id, found.found)

@@ -12,7 +12,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Drawn, Fidelity, OnPlatform, Overrides, RunOutput, complete_model, progress, some_time
+from retrompi.cli.options import Drawn, Effort, Fidelity, OnPlatform, Overrides, RunOutput, complete_model, progress, some_time
 from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, time_column
 from retrompi.sim import diagnosis
 
@@ -49,7 +49,7 @@ CALLS = (
 
 
 @dataclass(frozen=True)
-class RunOptions(OnPlatform, Overrides, Drawn, Fidelity):
+class RunOptions(Effort, OnPlatform, Overrides, Drawn, Fidelity):
     """Options of ``retrompi run``."""
 
     backend: Literal["model", "smpi", "native"] = option("Backend that runs the program.", "-b", "--backend", required=True)
@@ -101,7 +101,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
             store_, given.backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
             platform=_given(ctx, "platform", given.platform),
             mode=given.mode, seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
-            profile=not given.no_profile,
+            profile=not given.no_profile, bounds=given.bounds(),
             timeout_s=limit, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace), fresh=output.fresh, report=report,
         )  # fmt: skip
     if output.as_json:

@@ -279,7 +279,7 @@ def test_replay_json_is_the_interface(retrompi: Run, engine: Watched, tmp_path: 
     assert [(r["rank"], r["host"]) for r in told["per_rank"]] == [(0, "server"), (1, "workstation")]
     assert retrompi(*arguments).out == result.out
     assert len(engine.calls) == 1
-    retrompi(*arguments, "--limit", "10s")
+    retrompi(*arguments, "--time-limit", "10s")
     retrompi(*arguments, "--startup")
     assert len(engine.calls) == 3
 

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
+from retrompi.sim import cautions
 from retrompi.sim import fidelity as ladder
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved, place
 from retrompi.sim.result import Result
 from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
-from retrompi.sim.worker import ForkServer, shared_server
+from retrompi.sim.worker import ForkServer, Stopped, shared_server
 from retrompi.spec import cojobs, cross_traffic, kernels
+from retrompi.spec.bounds import LIMIT
 from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.cojobs import Compiled
 from retrompi.spec.collectives import PREFIX
@@ -52,6 +54,8 @@ class SimulationEnded(RetrompiError):
 
     exit_code = 1
     code = "not-completed"
+    run_id: int | None = None
+    """Its run in the store, with the points of the sizes that it finished."""
 
 
 def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[Compiled] = ()) -> CompiledRuntime:
@@ -103,7 +107,10 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     rows |= _asked_of_the_engine(asked, trace, scale) | _observed(observe)
     beside = [j for j in others if not j.apart]
     _join(rows, asked, beside)
-    got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
+    try:
+        got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
+    except Stopped as error:
+        return _not_run(asked, LIMIT, str(error), begin)
     if got["outcome"] == "completed" and not q.idle_overrides:
         _check_collectives(asked.values, {operation for operation, _, _ in got["collectives"]})
     marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
@@ -130,7 +137,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
-        cautions=[*asked.model().cautions(asked.values, asked.room, asked.placement), *notes],
+        cautions=[*asked.model().cautions(asked.values, asked.room, asked.placement), *notes, *_left_open(got, others),
+                  *cautions.of_trace(trace)],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
@@ -138,6 +146,13 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
                                 "lost", "failed")},
     )  # fmt: skip
+
+
+def _left_open(got: Mapping[str, Any], others: Sequence[Compiled]) -> list[str]:
+    """What the jobs that completed have left undone: messages not received, requests not completed, windows not freed."""
+    names = [j.spec.name for j in others if not j.apart]
+    further = [f"{name}: {told}" for name, job in zip(names, got["jobs"], strict=True) for told in job["leftovers"]]
+    return [*got["leftovers"], *further]
 
 
 def _refuse_unsupported(trace: Trace) -> None:
@@ -149,7 +164,8 @@ def _not_run(asked: Resolved, outcome: str, detail: str, begin: float, steps: Se
     """The result of a run that could not be started or sampled; ``begin`` is the value of `time.perf_counter` at its start."""
     trace = asked.trace
     wall_s = time.perf_counter() - begin
-    return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps))
+    told = cautions.of_trace(trace)
+    return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps), cautions=told)
 
 
 def _timed(asked: Resolved) -> tuple[Trace, float]:
@@ -171,6 +187,7 @@ def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[st
         "wire": q.network,
         "wildcards": q.wildcards,
         "limit_s": q.limit_s or 0.0,
+        **q.bounds.rows(),
         "compute_scale": scale,
         "memory_share": asked.program.memory_share,
     }
@@ -245,7 +262,7 @@ def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> li
 
 
 def _timeline(got: Mapping[str, Any], trace: Trace, observe: Observe, about: Mapping[str, Any]) -> Any:
-    if observe.timeline is None:
+    if observe.timeline is None or "timeline" not in got:  # ended by a bound before anything ran
         return None
     from retrompi.sim.timeline import Timeline
 

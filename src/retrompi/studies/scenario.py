@@ -68,7 +68,7 @@ _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
 KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace",
          "set", "job")  # fmt: skip
 """Every key of a scenario's file."""
-OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
+OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout", "overflow")
 JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
 """Keys of a ``[[job]]``."""
 FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
