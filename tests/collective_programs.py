@@ -1,8 +1,7 @@
-"""Programs of collectives: right ones, and ones in which a rank's call does not fit the others'. Seeded, without hypothesis, so that a number names
-a program.
+"""Programs of collectives: right ones, and ones in which a rank's call does not fit the others'. Seeded: a number names a program.
 
-Each step is first a row of lines that fit by construction: on the world, on half of it, on a grid, on a graph or between two groups; blocking
-or not; from a few bytes to sizes at which libraries change their algorithm. `wrong` changes one rank's line of one step.
+Each step is first a row of lines that fit by construction: on the world, on half of it, on a grid, on a graph or between two groups;
+blocking or not; from a few bytes to sizes at which libraries change their algorithm. `wrong` changes one rank's line of one step.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def _same(word: str) -> Callable[[random.Random, Room], Row]:
             if word == "reducescatterblock" and room.far:
                 parts = len(room.group) * len(room.far)
                 return {r: f"{word} {parts * size // (len(room.group) if r in room.group else len(room.far))} 0 6" for r in room.members}
-            return {r: f"{word} {size} 0 6" for r in room.members}
+            return dict.fromkeys(room.members, f"{word} {size} 0 6")
         return {r: f"{word} {size if root != '-666' else 0}{flops} {root} 6" for r, root in _roots(rng, room).items()}
 
     return make

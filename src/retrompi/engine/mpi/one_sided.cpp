@@ -15,22 +15,26 @@ const RmaSpec& OneSided::rma(int32_t target) const {
   return s;
 }
 
-/// Common to put and get: the call is counted, and on one host the origin copies the data at once.
-Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved) {
+/// Common to put and get: the transfer is counted at both ends, so that what all ranks sent is what all received, and on one host the origin
+/// copies the data at once.
+Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, bool put) {
   co_await rank_.thread.run(rank_.host.scaled(s.cpu), Stage::Library);
   ++rank_.common.count.messages;
   rank_.common.count.bytes += bytes;
   ++rank_.common.count.delivered;
   rank_.common.count.delivered_bytes += bytes;
-  ++calls;
-  moved += bytes;
+  Rank &from = put ? rank_ : rank_.job.rank(other), &to = put ? rank_.job.rank(other) : rank_;
+  ++from.sends;
+  from.bytes_sent += bytes;
+  ++to.receives;
+  to.bytes_received += bytes;
   if (rank_.common.timeline) rank_.common.timeline->moved(rank_.id, other, bytes);
   if (rank_.near(other)) co_await rank_.thread.run(s.latency + rank_.plain_copy(bytes), Stage::Copy);
 }
 
 Task OneSided::put(int32_t target, int64_t bytes) {
   const RmaSpec& s = rma(target);
-  co_await origin(s, target, bytes, rank_.sends, rank_.bytes_sent);
+  co_await origin(s, target, bytes, true);
   if (rank_.near(target)) co_return;
   ++puts_open_;
   co_await rank_.thread.run(s.latency, Stage::Nic);
@@ -62,7 +66,7 @@ void OneSided::requested_get_arrived(uint64_t number) {
 
 Task OneSided::get(int32_t target, int64_t bytes, Request* later) {
   const RmaSpec& s = rma(target);
-  co_await origin(s, target, bytes, rank_.receives, rank_.bytes_received);
+  co_await origin(s, target, bytes, false);
   if (rank_.near(target)) {
     if (later) later->done = true;
     co_return;

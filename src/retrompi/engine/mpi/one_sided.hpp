@@ -32,7 +32,7 @@ class OneSided {
   Task access(const Action& a, const action::Rma& x);
   /// `later`: the request that is complete when the data have arrived; without one the caller waits for them.
   Task get(int32_t target, int64_t bytes, Request* later = nullptr);
-  Task origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved);
+  Task origin(const RmaSpec& s, int32_t other, int64_t bytes, bool put);
   Task make_or_free(const Action& a);
   Task synchronise(const Action& a, const action::WindowSync& x);
   Task lock(int32_t window, Rank& target, bool exclusive);

@@ -35,6 +35,7 @@ Task Rank::main() {
     else
       mpi += used;
   }
+  call_began = world.loop.now;
   // A trace may end without finalize; MPI must still complete its sends (MPI 1.1, 7.5).
   co_await finish_pending();
   now_at = nullptr;
