@@ -14,7 +14,7 @@ from retrompi.cli.compare_options import CompareOptions
 from retrompi.cli.compare_runtimes import run_runtimes
 from retrompi.cli.compare_suite import run_suite
 from retrompi.cli.options import RunOutput, progress
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.measure.compare import Comparison, Verdict
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
 _OF_BACKENDS = {"--model": "model", "--backends": "backends", "--mpi": "mpi", "--repetitions": "repetitions", "--trace-from": "trace_from",
-                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within", "--out": "out"}  # fmt: skip
+                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within", "--output": "out"}  # fmt: skip
 _TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
 
 
@@ -91,8 +91,13 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     if given.out is not None:
         from retrompi.render import compare_page
 
-        compare_page.write(given.out, found, verdict, compare.hashes_of(kept, found))
-        click.echo(f"page: {given.out}", err=not output.text)
+        made = [given.out]
+        if given.out.suffix.lower() == ".html":
+            compare_page.write(given.out, found, verdict, compare.hashes_of(kept, found))
+        else:
+            rows = [r.row(found.pairs) for r in (*found.sections, found.whole)]
+            made = write_drawn(given.out, lambda: compare_page.figures(found), rows, as_object(found, verdict))
+        click.echo(f"written: {', '.join(map(str, made))}", err=not output.text)
     ids = ",".join(str(e.run_id) for e in found.executions.values())
     note(f"runs {ids}; the page again: retrompi compare --runs {ids} -o PAGE.html")
     if not found.completed or (verdict is not None and not verdict.passed):
@@ -141,7 +146,7 @@ def print_comparison(c: Comparison, verdict: Verdict | None) -> None:
     columns += _pair_columns(c)
     columns += [Column("use", "use")] if any(r["use"] for r in rows) else []
     print_table(rows, columns)
-    click.echo()
+    say()
     shown = [{**d, "pair": f"{NAMES[d['backend']]} / {NAMES[d['reference']]}"} for d in c.distributions()]
     size = Column("median", "median |error|", lambda v: f"{100 * v:.2f} %", right=True)
     spread = [size, Column("p95", "95th", size.show, right=True), Column("worst", "worst", _percent, right=True),
@@ -153,12 +158,12 @@ def print_comparison(c: Comparison, verdict: Verdict | None) -> None:
             top = ", ".join(f"{name} {_percent(d / s.reference_total)}" for name, d in s.calls[:3])
             whole, computed, inside = (_percent(v / s.reference_total) for v in (s.total, s.computation, s.communication))
             pair = f"{NAMES[s.backend]} / {NAMES[s.reference]}"
-            click.echo(f"{pair}: {whole} of the time of all ranks: computation {computed}, in MPI {inside} ({top})")
+            say(f"{pair}: {whole} of the time of all ranks: computation {computed}, in MPI {inside} ({top})")
     if c.calls:
-        click.echo()
+        say()
         _print_calls(c)
     if verdict is not None:
-        click.echo(verdict.line)
+        say(verdict.line)
 
 
 def _print_calls(c: Comparison) -> None:
@@ -168,4 +173,4 @@ def _print_calls(c: Comparison) -> None:
         columns += [Column(f"{b}_count", f"{NAMES[b]}: calls", right=True), Column(f"{b}_s", "time", _seconds, right=True)]
     print_table(rows, [*columns, *_pair_columns(c)])
     if len(c.calls) > MOST_CALLS:
-        click.echo(f"… and {len(c.calls) - MOST_CALLS} more rows of calls (--json has all)")
+        say(f"… and {len(c.calls) - MOST_CALLS} more rows of calls (--json has all)")

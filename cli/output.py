@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 import click
 
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option
+from retrompi.cli.terminal import escaped, painted
 
 __all__ = [
     "Column",
@@ -29,7 +32,10 @@ __all__ = [
     "print_csv",
     "print_json",
     "print_table",
+    "say",
     "time_column",
+    "width",
+    "write_drawn",
 ]
 
 
@@ -94,51 +100,163 @@ def _finite(value: Any) -> Any:
 
 def print_json(value: Any) -> None:
     """``value`` as JSON, indented."""
-    click.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json_text(value))
 
 
-def print_csv(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
-    """``rows`` as CSV with a header of ``keys``; floats are written in full."""
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(keys)
-    for row in rows:
-        out.writerow(["" if row.get(k) is None else _cell(row.get(k)) for k in keys])
+def json_text(value: Any) -> str:
+    """``value`` as JSON text, indented; what is not finite is null."""
+    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+def write_drawn(path: Path, figures: Callable[[], Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], value: Any) -> list[Path]:
+    """Write what ``-o PATH`` asks for, by its ending: ``figures`` as SVG or PNG, ``rows`` as CSV, ``value`` as JSON; returns the files.
+
+    The first figure has the name given, further ones their own name after it. Raises UsageError when a file cannot be written.
+    """
+    ending = path.suffix.removeprefix(".").lower()
+    try:
+        if ending in ("svg", "png"):
+            from retrompi.render.export import images
+
+            drawn = figures()
+            names = {path.stem if i == 0 else f"{path.stem}-{name}": figure for i, (name, figure) in enumerate(drawn.items())}
+            made, missing = images(names, path.parent, (ending,))
+            if missing:
+                raise UsageError(missing, code="no-image")
+            return made
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as to:
+            if ending == "csv":
+                print_csv(rows, list(rows[0]) if rows else [], to)
+            else:
+                to.write(json_text(value) + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", code="unwritable-file") from error
+    return [path]
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str = "nothing to show", *, err: bool = False) -> None:
-    """``rows`` in aligned columns, on stderr with ``err``; on a terminal the last text column is cut to what fits."""
+def print_csv(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], to: TextIO | None = None) -> None:
+    """``rows`` as CSV with a header of ``keys``, on stdout or ``to`` a file; floats are written in full."""
+    write_rows(to or sys.stdout, keys, rows)
+
+
+PIPE_WIDTH = 100
+"""Columns of text where there is no terminal and COLUMNS is not set."""
+_WORD, _NARROW = 24, 8
+"""A column of text is not made narrower than its words up to the first, or, where that is too wide, than the second."""
+
+
+def width() -> int:
+    """The columns that text may take: the terminal's (or COLUMNS), `PIPE_WIDTH` in a pipe."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+        return PIPE_WIDTH
+    return max(shutil.get_terminal_size((PIPE_WIDTH, 40)).columns, 40)
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print ``text``; lines longer than `width` are wrapped at blanks, the rest indented. A word is never broken."""
+    room = width()
+    for line in text.split("\n"):
+        if len(line) <= room:
+            click.echo(line, err=err)
+            continue
+        indent = line[: len(line) - len(line.lstrip())] + "  "
+        click.echo(textwrap.fill(line, room, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False), err=err)
+
+
+def print_table(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str = "nothing to show", *, err: bool = False, cut: bool = False
+) -> None:
+    """``rows`` in aligned columns that fit `width`, on stderr with ``err``.
+
+    Where they do not fit, columns of text are wrapped, or ``cut`` (in lists, where a row is a line; JSON and CSV have it all).
+    Numbers never are: if these alone are too many, the table is printed in parts, each with the leading columns of text.
+    """
     if not rows:
-        click.echo(empty, err=err)
+        say(empty, err=err)
         return
-    texts = [[" ".join((c.show or as_text)(row.get(c.key)).split()) for c in columns] for row in rows]
-    widths = [max(len(c.title), *(len(line[i]) for line in texts)) for i, c in enumerate(columns)]
-    stream = sys.stderr if err else sys.stdout
-    tty, color = stream.isatty(), colored(stream)
-    if tty and not columns[-1].right:
-        room = shutil.get_terminal_size((120, 40)).columns - sum(widths[:-1]) - 2 * (len(columns) - 1)
-        widths[-1] = max(min(widths[-1], room), len(columns[-1].title), 20)
+    # Escaped before widths are measured: what is escaped when it is printed is longer.
+    texts = [[escaped(" ".join((c.show or as_text)(row.get(c.key)).split())) for c in columns] for row in rows]
+    for n, (part, widths) in enumerate(_parts(columns, texts, width())):
+        if n:
+            click.echo(err=err)
+        _print_part([columns[i] for i in part], [[line[i] for i in part] for line in texts], (widths, cut), err)
 
-    def line(cells: Sequence[str], head: bool = False) -> str:
-        out = []
-        for cell, width, column in zip(cells, widths, columns, strict=True):
-            text = cell if len(cell) <= width else cell[: width - 1] + "…"
-            padded = text.rjust(width) if column.right else text.ljust(width)
-            if color:
-                padded = click.style(padded, bold=True) if head else _painted(padded, cell)
-            out.append(padded)
-        return "  ".join(out).rstrip()
 
-    click.echo(line([c.title for c in columns], head=True), color=color, err=err)
+def _parts(columns: Sequence[Column], texts: Sequence[Sequence[str]], room: int) -> list[tuple[list[int], list[int]]]:
+    """The columns of each part of a table, and their widths: one part if all columns fit into ``room``."""
+    wide = [max(len(c.title), *(len(line[i]) for line in texts)) for i, c in enumerate(columns)]
+    every = list(range(len(columns)))
+    if sum(wide) + 2 * (len(every) - 1) <= room:
+        return [(every, wide)]
+    least: list[int] = []
+    for longest in (_WORD, _NARROW):  # words are broken only where this makes the table fit
+        least = [_least(c, [line[i] for line in texts], longest) for i, c in enumerate(columns)]
+        if not columns[0].right:
+            least[0] = max(least[0], min(wide[0], room // 3))  # a row's name stays whole
+        if sum(least) + 2 * (len(every) - 1) <= room:
+            return [(every, _fitted(wide, least, room - 2 * (len(every) - 1)))]
+    lead = 0
+    while lead < len(columns) - 1 and not columns[lead].right and sum(least[: lead + 1]) + 2 * lead < room // 2:
+        lead += 1
+    lead = lead or 1
+    parts: list[list[int]] = []
+    for i in every[lead:]:
+        now = parts[-1] if parts else None
+        if now is None or sum(least[j] for j in [*now, i]) + 2 * len(now) > room:
+            parts.append(now := every[:lead])
+        now.append(i)
+    return [(p, _fitted([wide[i] for i in p], [least[i] for i in p], room - 2 * (len(p) - 1))) for p in parts]
+
+
+def _least(column: Column, cells: Sequence[str], longest: int) -> int:
+    """The narrowest that a column may be: a number's or a title's width, words of text up to ``longest``."""
+    words = max((len(word) for cell in cells for word in cell.split()), default=0)
+    inside = min(max(map(len, cells)), _WORD) if column.right else min(words, longest)
+    return max([inside, *map(len, column.title.split())])
+
+
+def _fitted(wide: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Widths of at least ``least`` and at most ``wide`` that sum to ``room``: the widest columns are cut to one width."""
+    cap = max(wide)
+    while sum(max(min(w, cap), low) for w, low in zip(wide, least, strict=True)) > room and cap > 1:
+        cap -= 1
+    found = [max(min(w, cap), low) for w, low in zip(wide, least, strict=True)]
+    for i, w in enumerate(wide):
+        more = min(w - found[i], room - sum(found))
+        found[i] += max(more, 0)
+    return found
+
+
+def _print_part(columns: Sequence[Column], texts: Sequence[Sequence[str]], how: tuple[Sequence[int], bool], err: bool) -> None:
+    widths, cut = how
+    color = colored(sys.stderr if err else sys.stdout)
+
+    def lines(cells: Sequence[str], head: bool = False) -> None:
+        split = [_wrapped(cell, room, cut and not head) for cell, room in zip(cells, widths, strict=True)]
+        for n in range(max(map(len, split))):
+            out = []
+            for cell, part, room, column in zip(cells, split, widths, columns, strict=True):
+                text = part[n] if n < len(part) else ""
+                padded = text.rjust(room) if column.right else text.ljust(room)
+                if color:
+                    padded = painted(padded, bold=True) if head else _painted(padded, cell)
+                out.append(padded)
+            click.echo("  ".join(out).rstrip(), color=color, err=err)
+
+    lines([c.title for c in columns], head=True)
     for cells in texts:
-        click.echo(line(cells), color=color, err=err)
+        lines(cells)
+
+
+def _wrapped(cell: str, room: int, cut: bool) -> list[str]:
+    if cut and len(cell) > room:
+        return [f"{cell[: room - 1].rstrip()}…"]
+    return [cell] if len(cell) <= room else textwrap.wrap(cell, max(room, 1), break_on_hyphens=False)
 
 
 def _painted(padded: str, cell: str) -> str:
-    return click.style(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
+    return painted(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
 
 
 @dataclass(frozen=True)
@@ -164,6 +282,7 @@ class Output:
         *,
         keys: Sequence[str] | None = None,
         empty: str = "nothing to show",
+        cut: bool = False,
     ) -> None:
         """Print ``rows`` in the requested format; ``keys`` are the names in JSON and CSV (default: those of the columns)."""
         names = list(keys) if keys is not None else [c.key for c in columns]
@@ -172,13 +291,13 @@ class Output:
         elif self.as_csv:
             print_csv(rows, names)
         else:
-            print_table(rows, columns, empty)
+            print_table(rows, columns, empty, cut=cut)
 
 
 def note(text: str) -> None:
     """Print a remark on stderr if it is a terminal; pipes and logs get none."""
     if sys.stderr.isatty():
-        click.echo(click.style(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
+        click.echo(painted(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
 
 
 def note_cautions(run: dict[str, Any]) -> list[str]:

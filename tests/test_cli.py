@@ -23,6 +23,7 @@ from refusals import agrees
 
 from retrompi.base.errors import EngineError
 from retrompi.cli.main import COMMANDS, cli
+from retrompi.manual.commands import commands
 from retrompi.spec import registry
 
 Run = Callable[..., Outcome]
@@ -105,7 +106,7 @@ def test_version(retrompi: Run) -> None:
         (["pingpong", "--model", "wmpi", "--platform", "nt-pear"], "unknown-platform | 'nt-pear' | 'nt-pair'"),
         (["pingpong", "--model", "wmpi", "--mode", "shard"], "unknown-host | 'shard' | 'nt-pair' | 'shared'"),
         (["pingpong", "--model", "wmpi", "--sizes", "1KB"], "bad-unit | '1KB' | KiB"),
-        (["pingpong", "--model", "wmpi", "--sizes", "1024"], "bad-unit | '1024'"),
+        (["pingpong", "--model", "wmpi", "--sizes", "1024 s"], "bad-unit | '1024 s'"),
         (["pingpong", "--model", "wmpi", "--sizes", "-1B"], "out-of-range | '-1B'"),
         (["pingpong", "--model", "wmpi", "--set", "wmpi.pol=1MiB"], "unknown-parameter | 'wmpi.pool'"),
         (["pingpong", "--model", "wmpi", "--set", "wmpi.pool=1ms"], "bad-unit | wmpi.pool | '1ms' | 'ms'"),
@@ -378,19 +379,19 @@ def test_runs(retrompi: Run, engine: Watched, tmp_path: Path) -> None:
     retrompi("explain", "wmpi", "--size", "0")
     retrompi("replay", _trace(tmp_path), "--model", "wmpi")
     rows = json.loads(retrompi("runs", "list", "--json").out)
-    assert [r["kind"] for r in rows] == ["pingpong"] * 3 + ["explain", "replay"]
+    assert [r["kind"] for r in rows] == ["pingpong"] * 2 + ["explain", "replay"]  # --fresh takes the place of the first
     assert rows[1]["overrides"] == "platform.host.cores=2"
-    assert [r["id"] for r in json.loads(retrompi("runs", "list", "--kind", "explain", "--json").out)] == [4]
-    assert len(retrompi("runs", "list", "--limit", "2").out.splitlines()) == 3
+    assert [r["id"] for r in json.loads(retrompi("runs", "list", "--kind", "explain", "--json").out)] == [3]
+    assert len(retrompi("runs", "list", "--last", "2").out.splitlines()) == 3
     shown = json.loads(retrompi("runs", "show", "2", "--json").out)
     assert len(shown) == 1
     assert all(not isinstance(v, dict | list) for v in shown[0].values())
     assert any(k.startswith("parameter.") for k in shown[0])
     assert [p["size_B"] for p in json.loads(retrompi("runs", "show", "2", "--part", "points", "--json").out)] == [0, 1024]
-    assert "anatomy" in retrompi("runs", "show", "4").out
-    assert "ranks" in retrompi("runs", "show", "5").out
-    assert retrompi("runs", "show", "5", "--part", "points").out.strip() == "points\nno points stored"
-    same = retrompi("runs", "diff", "1", "3")
+    assert "anatomy" in retrompi("runs", "show", "3").out
+    assert "ranks" in retrompi("runs", "show", "4").out
+    assert retrompi("runs", "show", "4", "--part", "points").out.strip() == "points\nno points stored"
+    same = retrompi("runs", "diff", "1", "1")
     assert (same.code, same.out) == (0, "no difference\n")
     differs = retrompi("runs", "diff", "1", "2", "--json")
     rows = json.loads(differs.out)
@@ -453,7 +454,7 @@ def test_validate_json_is_the_interface(retrompi: Run, study: Callable[[str], No
 def test_validate_table(retrompi: Run, study: Callable[[str], None]) -> None:
     study("fail")
     result = retrompi("validate", "--paper", "baker-fox")
-    shown = [line.split()[0] for line in result.out.split("\n\n")[0].splitlines()[1:]]
+    shown = [line.split()[0] for line in result.out.split("\n\n")[0].splitlines()[1:] if line[0] != " "]
     assert shown == ["BF-SM-03", "BF-DM-09"]  # what was judged, and what is excluded
     assert "held out: 0 of 1 pass" in result.out
     assert len(retrompi("validate", "--paper", "baker-fox", "--all").out.splitlines()) > 100
@@ -578,3 +579,49 @@ def test_completion_knows_commands_and_names(words: list[str], expected: list[st
     )
     found: list[Any] = [line.partition(",")[2] for line in done.stdout.splitlines()]
     assert found == expected
+
+
+# -- what -o writes -------------------------------------------------------------------------------------------------------------
+
+
+WRITTEN = {
+    "html": lambda data: data.startswith(b"<!doctype html>"),
+    "svg": lambda data: b"<svg" in data[:200],
+    "png": lambda data: data.startswith(b"\x89PNG"),
+    "csv": lambda data: data.startswith(b"size_B,"),
+    "json": lambda data: len(json.loads(data)["points"]) == 2,
+}
+
+
+@pytest.mark.parametrize("ending", list(WRITTEN))
+def test_a_file_is_what_its_ending_says(retrompi: Run, tmp_path: Path, ending: str) -> None:
+    from retrompi.render.export import browser
+
+    if ending in ("svg", "png") and browser() is None:
+        pytest.skip("no browser to draw an image")
+    file = tmp_path / f"curve.{ending}"
+    told = retrompi("pingpong", "-m", "wmpi", "--sizes", "1,1024", "--reps", "2", "-o", str(file))
+    assert (told.code, str(file) in told.err) == (0, True)
+    assert WRITTEN[ending](file.read_bytes())
+
+
+def test_an_image_is_refused_before_anything_runs_where_no_browser_is(
+    retrompi: Run, engine: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RETROMPI_BROWSER", "/no/such/browser")
+    agrees(retrompi("pingpong", "-m", "wmpi", "-o", "x.svg"), "no-image | x.svg | Chromium")
+    assert engine.calls == []
+
+
+def _with_output() -> list[str]:
+    return [words for words, c in commands().items() if any("--output" in p.opts for p in c.params)]
+
+
+@pytest.mark.parametrize("words", _with_output())
+def test_an_ending_that_a_command_does_not_write_is_refused(words: str, retrompi: Run, engine: Watched, here: None) -> None:
+    needed = {"pingpong": ["-m", "wmpi"], "smpi export": ["-m", "wmpi"], "lab report": [], "compare": [], "trace record": []}
+    told = retrompi(*words.split(), *needed.get(words, ["x"]), "-o", "made.pdf")
+    agrees(told, "unknown-format | made.pdf")
+    assert told.code == 2
+    assert not Path("made.pdf").exists()
+    assert engine.calls == []

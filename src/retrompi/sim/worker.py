@@ -100,7 +100,8 @@ class ForkServer:
 
         ``further`` are the traces of the jobs beside the first one.
 
-        Raises InputError if the engine rejects its input, EngineError if the simulation died, Stopped if it had to be killed.
+        Raises InputError if the engine rejects its input, TypeError if a value has a type that it does not take, EngineError if the
+        simulation died, Stopped if it had to be killed.
         """
         with self._lock:
             process = self._start()
@@ -134,6 +135,8 @@ class ForkServer:
             return dict(answer)
         if kind == "refused":
             raise InputError(answer)
+        if kind == "unfit":
+            raise TypeError(f"a value of the configuration has a wrong type: {answer}")
         if kind == "stopped":
             raise Stopped(answer)
         raise EngineError(f"the simulation died: {answer}")
@@ -210,6 +213,8 @@ def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
         said: tuple[str, Any] = ("ok", told)
     except _engine.ConfigError as error:
         said = ("refused", str(error))
+    except (TypeError, ValueError, KeyError, OverflowError) as error:  # of the conversion to C++: a value of a wrong type or size
+        said = ("unfit", f"{type(error).__name__}: {error}")
     with os.fdopen(out, "wb") as pipe:
         pickle.dump(said, pipe, protocol=pickle.HIGHEST_PROTOCOL)
 
@@ -242,18 +247,20 @@ def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: i
 
 def told_before(answer: int, asker: int | None, seconds: float | None) -> bool | None:
     """Wait until the descriptor ``answer`` is readable; False if the other end of ``asker`` is closed first: the client is gone; None
-    after ``seconds``."""
+    after ``seconds``, without time in which this process was stopped."""
     both = select.poll()
     both.register(answer, select.POLLIN)
     if asker is not None:
         both.register(asker, 0)  # only hang-up
-    until = None if seconds is None else time.monotonic() + seconds
+    left = seconds
     ready: list[tuple[int, int]] = []
     while not ready:
-        left = None if until is None else max(until - time.monotonic(), 0.0)
-        ready = both.poll(None if left is None else min(left, 1e6) * 1e3)
-        if not ready and left == 0.0:
+        if left is not None and left <= 0:
             return None
+        began = time.monotonic()
+        ready = both.poll(None if left is None else min(left, 1.0) * 1e3)
+        if left is not None:
+            left -= min(time.monotonic() - began, 2.0)
     return any(descriptor == answer for descriptor, _ in ready)
 
 

@@ -12,7 +12,7 @@ from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import format_bytes
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
-from retrompi.studio import menus, parts, runs
+from retrompi.studio import inputs, menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -43,6 +43,7 @@ PAGE = Page(
         Control("whatif-y", "value", "y", "log", choice(["log", "linear"], "scale")),
         Control("whatif-sets", "data", "set", {}, _set),
     ),
+    inputs={"whatif-question.data": inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.named)},
 )
 
 
@@ -249,7 +250,8 @@ def register(app: Dash, room: Room) -> None:
     def keep(_clicks: int | None, question: Any) -> str:
         if not question:
             return ""
-        job = room.jobs.submit(parts.session(), "keeping a run", runs.keep, room.places, *_asked(question))
+        job = room.jobs.submit(parts.session(), "keeping a run", runs.keep, room.places, *_asked(question),
+                               client=parts.client())  # fmt: skip
         state = room.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
         if state.status != "done":
             return state.error or "it is being simulated for the store; 'retrompi runs list' will show it"
