@@ -304,7 +304,7 @@ def note_cautions(run: dict[str, Any]) -> list[str]:
     """One line on stderr for each caution stored with a run; returns them, for JSON."""
     told: list[str] = run["facts"].get("cautions", [])
     for text in told:
-        click.echo(f"caution: {text}", err=True)
+        say(f"caution: {text}", err=True)
     return told
 
 
