@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "group", "job_bar", "job_line",
+__all__ = ["GRAPH", "cautions", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "group", "job_bar", "job_line",
            "menu", "notices", "outputs", "overrides_field", "register_job", "session", "table", "text", "texts", "upload_row",
            "uploaded_line"]  # fmt: skip
 
@@ -61,6 +61,16 @@ def texts(value: Any, most: int = 100) -> list[str]:
 def notices(lines: Sequence[str]) -> Component:
     """Lines that describe problems, visible and announced by screen readers; nothing for an empty list."""
     return html.Div([html.P(line, className="notice") for line in lines if line], role="status")
+
+
+def cautions(told: Iterable[tuple[str, Sequence[str]]]) -> Component:
+    """Cautions of runs, (name, sentences) each: a sentence is shown once, with the names of its runs if there are several runs."""
+    some = list(told)
+    names: dict[str, list[str]] = {}
+    for name, lines in some:
+        for line in lines:
+            names.setdefault(line, []).append(name)
+    return notices([f"{', '.join(whose)}: {line}" if len(some) > 1 else line for line, whose in names.items()])
 
 
 def field(label: str, control: Component, help: str = "", *, wide: bool = False) -> Component:
