@@ -14,7 +14,7 @@ from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, pingpong
 
-TRIES = int(os.environ.get("RETROMPI_EXTREMES", "12"))
+TRIES = int(os.environ.get("RETROMPI_EXTREMES", "8"))
 """Tries a model; the full size is ``python tests/extremes.py 2500``."""
 
 

@@ -10,15 +10,12 @@ import inspect
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError
 from retrompi.spec.fields import declared
 from retrompi.spec.host import Host
-
-if TYPE_CHECKING:
-    from retrompi.spec.model import RuntimeModel
 
 __all__ = ["check", "place"]
 
@@ -37,7 +34,7 @@ _NUMBERS: Mapping[str, tuple[str, str]] = {
 _KINDS = ("eager", "rendezvous", "direct")
 
 
-def place(cls: type[RuntimeModel], part: str) -> tuple[Path, int | None]:
+def place(cls: Any, part: str) -> tuple[Path, int | None]:
     """File and line of the method of a model that makes a part."""
     method = getattr(cls, part, None)
     try:
@@ -46,7 +43,7 @@ def place(cls: type[RuntimeModel], part: str) -> tuple[Path, int | None]:
         return cls.folder() / "__init__.py", None
 
 
-def check(cls: type[RuntimeModel], rows: Mapping[str, Any]) -> None:
+def check(cls: Any, rows: Mapping[str, Any]) -> None:
     """Raises InputError with the model's file and part for the first value of ``rows`` that the engine cannot count with."""
     for part, what, problem in _problems(rows):
         raise InputError(f"{part}: {what} {problem}", *place(cls, part), code="out-of-range")
