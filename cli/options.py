@@ -46,6 +46,7 @@ __all__ = [
     "mode_option",
     "new_path",
     "progress",
+    "some_rate",
     "some_time",
     "warn",
 ]
@@ -256,6 +257,14 @@ def some_time(name: str, text: str) -> float:
     if seconds <= 0:
         raise UsageError(f"{name} '{text}' must be greater than zero", code="out-of-range")
     return seconds
+
+
+def some_rate(name: str, text: str) -> float:
+    """The value of option ``name`` in flop/s; UsageError unless it is a positive rate of computation."""
+    flops = parse(text, "flop/s")
+    if flops <= 0:
+        raise UsageError(f"{name} '{text}' must be greater than zero", code="out-of-range")
+    return flops
 
 
 def warn(lines: Sequence[str], model: str) -> list[str]:

@@ -9,7 +9,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, some_time, warn
+from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, some_rate, some_time, warn
 from retrompi.cli.output import Column, note_run, print_json, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
@@ -39,6 +39,9 @@ class ReplayOptions(TimelineOptions, UndefinedSource, Network, Asked):
     section: str | None = option("Time this section: lines of rank 0, or from one of its marks to another.", metavar="FIRST-LAST|A..B")
     compute: str | None = option("Scale the computation so that the section computes for this long, summed over all ranks.", metavar="TIME")
     memory_share: float = option("Share of the computation that occupies the memory bus.", type=click.FloatRange(0, 1), default=0.0)
+    rate: str | None = option(
+        "Rate of the machine that the trace was recorded on (default: as the trace states; without one a second is 1 Gflop).",
+        metavar="RATE")
     limit: str | None = option("End the job after this simulated time, e.g. 10s (outcome timeout).", metavar="TIME")
     compute_kernel: str | None = option(
         "Compute at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.", metavar="KERNEL[:N]")
@@ -72,6 +75,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     """
     timeline = given.wanted()
     from retrompi import traces
+    from retrompi.sim.computation import scale_of
     from retrompi.sim.observe import Observe
     from retrompi.sim.resolved import Resolved
     from retrompi.spec import cross_traffic
@@ -82,11 +86,14 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
 
     program = Program(given.section, None if given.compute is None else parse(given.compute, "s"), given.memory_share)
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
+    if given.rate is not None:
+        read = traces.at_rate(read, traces.Rate(some_rate("--rate", given.rate), "given by --rate"))
     asked = Resolved.of(given.question(
         Replay(read, trace, program), beside=Beside(given.traffic, given.failures, kills=given.kills), wildcards=given.wildcards,
         start_up=given.startup, limit_s=None if given.limit is None else some_time("--limit", given.limit),
         compute_kernel=given.compute_kernel or "",
     ))  # fmt: skip
+    scale = scale_of(asked)
     store_ = output.open()
     warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=given.sets), given.model)
     found = answer(store_, asked, fresh=output.fresh, observe=Observe(timeline=timeline.request if timeline else None))
@@ -101,7 +108,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         if run["outcome"] != "completed":
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
         beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
-        print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "warnings": warnings, "per_rank": rows})
+        print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "warnings": warnings,
+                    "computation": scale.row() if scale else None, "per_rank": rows})  # fmt: skip
     else:
         if not output.as_csv:
             click.echo(_headline(run))
@@ -114,6 +122,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             told = run["facts"].get("section") or {}
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
         output.emit(rows, COLUMNS, keys=keys, empty="no rank ran")
+        if scale and output.text:
+            click.echo(f"note: {scale.line}", err=True)
     if run["outcome"] != "completed":
         for line in diagnosis.of_run(run):
             click.echo(line, err=True)

@@ -157,7 +157,7 @@ class _Cutter:
         for rank in range(self.trace.ranks):
             lines = self.rank_piece(rank, keep, dropped, out)
             texts.append("".join(line + "\n" for line in lines))
-        out.trace = parse(texts, name="piece")
+        out.trace = parse(texts, name="piece").with_about(self.trace.about)
         return out
 
     # -- refusals

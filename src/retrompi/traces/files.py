@@ -194,7 +194,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
     target = Path(path)
     try:
         if shared:
-            data = "".join(text(r, shared=True) for r in range(trace.ranks)).encode()
+            data = (trace.about_lines() + "".join(text(r, shared=True) for r in range(trace.ranks))).encode()
             if target.suffix == ".gz":
                 data = gzip.compress(data, mtime=0)  # reproducible output
             elif target.suffix == ".zst":
@@ -204,7 +204,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
         target.mkdir(parents=True, exist_ok=True)
         names = [f"rank-{r}.txt" for r in range(trace.ranks)]
         for r, name in enumerate(names):
-            (target / name).write_text(text(r), encoding="utf-8")
+            (target / name).write_text((trace.about_lines() if r == 0 else "") + text(r), encoding="utf-8")
         # With one rank, the single line denotes a file shared by all ranks, which is equivalent.
         (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     except OSError as e:

@@ -61,4 +61,4 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
                 raise TraceError(f"a communicator has other members ({where(old, at)})", trace.files[0], code="cut-crosses")
             lines.append(numbers.line(line))
         texts.append("".join(line + "\n" for line in lines))
-    return parse(texts, name="piece")
+    return parse(texts, name="piece").with_about(trace.about)
