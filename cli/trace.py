@@ -11,7 +11,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import Overrides, UndefinedSource, mode_option, new_path
+from retrompi.cli.options import Overrides, UndefinedSource, mode_option, new_path, some_rate
 from retrompi.cli.output import Column, Output, print_json, print_table
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
@@ -97,10 +97,13 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
         about = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
         cost = preflight.estimate(about, Question(given.model, given.platform, Replay(read), given.mode, given.sets))
     if output.as_json:
-        print_json({**told, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
+        print_json({**told, "about": read.about, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
         return
     calls = ", ".join(f"{name} {n}" for name, n in sorted(told["calls"].items(), key=lambda kv: -kv[1]))
     click.echo(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
+    rate = traces.rate_of(read)
+    if rate is not None:
+        click.echo(f"computation counted at {rate} ({rate.source})")
     click.echo(f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}, the longest {format_bytes(told['largest_B'])}; "
                f"with collectives about {told['messages']} messages")  # fmt: skip
     matched = f", {told['matched_share']:.1%} of these with what they matched" if told["wildcards"] else ""
@@ -138,7 +141,8 @@ class TraceScaleOptions(UndefinedSource):
 
     factor: float | None = option("Multiply all computation by this factor.")
     compute: str | None = option("Scale so that the computation of all ranks adds up to this time at --rate, e.g. 9.46s.", metavar="TIME")
-    rate: str = option("Rate of the machine for --compute, e.g. 97Mflop/s.", metavar="RATE", default="1 Gflop/s")
+    rate: str | None = option(
+        "Rate of the machine for --compute, e.g. 97Mflop/s (default: the one that the trace states, else 1 Gflop/s).", metavar="RATE")
     section: str | None = option(SECTION_HELP, metavar="FIRST-LAST|A..B")
 
 
@@ -158,6 +162,7 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
       retrompi trace scale my-trace scaled --compute 9.46s --rate 97Mflop/s
     """
     from retrompi import traces
+    from retrompi.traces.computation import NOMINAL
     from retrompi.traces.timed_section import compute_scale
 
     factor = given.factor
@@ -170,7 +175,11 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
     new_path(out)
     read = traces.read(trace, undefined_source=given.undefined_source)
     if given.compute is not None:
-        flops = [parse(given.rate, "flop/s")] * read.ranks
+        own = traces.rate_of(read)
+        rate = own or traces.Rate(NOMINAL, "nominal: 'trace scale' without --rate")
+        if given.rate is not None:
+            rate = traces.Rate(some_rate("--rate", given.rate), "given by 'trace scale --rate'")
+        flops = [rate.flops] * read.ranks
         seconds = parse(given.compute, "s")
         if given.section is not None:
             factor = compute_scale(read, given.section, seconds, flops)
@@ -179,6 +188,7 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
             if now <= 0:
                 raise UsageError(f"{trace} contains no computation")
             factor = seconds * flops[0] / now
+        read = traces.stated(read, rate)
     assert factor is not None
     traces.write(read.scaled(factor), out, shared=out.suffix in (".ti", ".gz", ".zst"))
     output.emit([{"trace": str(out), "ranks": read.ranks, "factor": factor}], SCALED)

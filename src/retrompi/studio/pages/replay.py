@@ -123,6 +123,8 @@ def _facts(r: Mapping[str, Any]) -> Component:
         ]
     )
     told: list[Component] = [head, parts.notices(r["cautions"])]
+    if r["computation"]:
+        told.append(html.P(r["computation"][0].upper() + r["computation"][1:] + ".", className="soft"))
     if r["outside"]:
         told.append(html.P(f"Outside the model's calibrated range: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:
