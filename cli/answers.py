@@ -12,7 +12,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option
-from retrompi.cli.options import RunOutput, Workers, complete_scenario, progress, warn
+from retrompi.cli.options import Effort, RunOutput, Workers, complete_scenario, progress, warn
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
@@ -27,14 +27,19 @@ scenario_argument = click.argument("scenario", metavar="SCENARIO", shell_complet
 
 
 @dataclass(frozen=True)
-class Executors(Workers):
+class Executors(Effort, Workers):
     """Options for where the simulations run."""
 
     executor: Literal["pool", "dask"] | None = option("Run the simulations in processes on this machine (default) or on a Dask cluster.")
     scheduler: str | None = option("Address of a Dask scheduler, e.g. tcp://host:8786 (default: a cluster of this machine).", metavar="URL")
 
     def make(self) -> Executor:
-        """The executor selected by the options."""
+        """The executor selected by the options, with their bounds."""
+        from retrompi.studies.bounded import Bounded
+
+        return Bounded(self._executor(), self.bounds())
+
+    def _executor(self) -> Executor:
         if self.executor == "dask" or (self.executor is None and self.scheduler is not None):
             from retrompi.studies.dask_executor import DaskExecutor
 
@@ -48,10 +53,11 @@ class Executors(Workers):
     @contextmanager
     def working(self) -> Iterator[Executor]:
         """Context of the executor; with one job and no Dask, this process."""
+        from retrompi.studies.bounded import Bounded
         from retrompi.studies.run import Here
 
         alone = self.jobs == 1 and self.executor != "dask" and self.scheduler is None
-        with Here() if alone else self.make() as executor:
+        with Bounded(Here(), self.bounds()) if alone else self.make() as executor:
             yield executor
 
 
@@ -59,8 +65,11 @@ class Executors(Workers):
 class AnswerOptions(Executors):
     """Options of every command that answers a question about a scenario by several runs."""
 
-    sets: tuple[str, ...] = option("Change the scenario first: a parameter, or model, mode, trace.reps, ...", "--set", metavar="KEY=VALUE")
-    metric: str | None = option("Quantity compared: time, time@1MiB, bandwidth@64KiB, latency, peak, mpi, ...", metavar="METRIC")
+    sets: tuple[str, ...] = option(
+        "Override a parameter: of the model or platform, or a key of the scenario (model, mode, trace.reps, ...).",
+        "--set", metavar="KEY=VALUE")
+    metric: str | None = option(
+        "Quantity: what is compared, e.g. time, time@1MiB, bandwidth@64KiB, latency, peak, mpi, ...", metavar="METRIC")
 
 
 def the_scenario(name: str, sets: Sequence[str]) -> Scenario:

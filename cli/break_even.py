@@ -31,7 +31,7 @@ class BreakEvenOptions(AnswerOptions):
     a: tuple[str, ...] = option("Change to the scenario for A, e.g. model=wmpi (repeatable).", metavar="KEY=VALUE")
     b: tuple[str, ...] = option("Change to the scenario for B (repeatable).", metavar="KEY=VALUE")
     scan: int = option("Number of points in the first scan for crossings.", type=click.IntRange(2, 10_000), default=9)
-    tolerance: str = option("Relative width at which the interval of a crossing is narrow enough.", default="1%", metavar="SHARE")
+    tolerance: str = option("Relative width of a narrow interval: when that of a crossing is narrow enough.", default="1%", metavar="SHARE")
     tie: str = option("Relative difference below which A and B are tied.", default="0%", metavar="SHARE")
 
 

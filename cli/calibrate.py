@@ -34,7 +34,7 @@ class CalibrateOptions(OnPlatform, Drawn):
     """Options of ``retrompi calibrate``."""
 
     evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
-    dry_run: bool = option("Print the fit without writing fit.toml.")
+    dry_run: bool = option("Do nothing: print the fit without writing fit.toml.")
     nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
     replication: bool = option("Fit the disks of the disk-copy paper instead.")
 

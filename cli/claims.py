@@ -30,7 +30,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--paper", metavar="KEY", help="Only claims of this paper.")
+@click.option("--paper", metavar="KEY", help="Paper: only its claims.")
 @click.option("--use", type=click.Choice(["calibrate", "validate", "context", "exclude"]), help="Only claims with this use.")
 @click.option("--system", metavar="TEXT", help="Only claims about systems whose name contains this text.")
 @options(output=Output)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
 _OF_BACKENDS = {"--model": "model", "--backends": "backends", "--mpi": "mpi", "--repetitions": "repetitions", "--trace-from": "trace_from",
-                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within", "--out": "out"}  # fmt: skip
+                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within", "--output": "out"}  # fmt: skip
 _TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
 
 

@@ -53,7 +53,7 @@ def run_runtimes(
     candidates = compare_runtimes.Candidates(base, models, platforms, wanted)
     warnings = outside_lines(compare_runtimes.resolved(candidates))
     kept = output.open()
-    with progress("comparing") as report, Executors(given.jobs, None, None).working() as executor:
+    with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
         found = compare_runtimes.rows(kept, candidates, executor=executor, fresh=output.fresh, report=report)
     if output.as_json:
         units = {m.name: m.unit for m in wanted}

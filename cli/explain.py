@@ -9,42 +9,46 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
-from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Fidelity, Placed, RunOutput, complete_model, mode_option
+from retrompi.cli.bundle import instead_of, option, options
+from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, complete_model, mode_option
 from retrompi.cli.output import Column, note_run, print_json
 
 KEYS = ("stage", "process", "seconds")
 
 
 @dataclass(frozen=True)
-class ExplainOptions(Placed, Fidelity):
+class ExplainOptions(Bounds, Placed, Fidelity, OfModel):
     """Options of ``retrompi explain``."""
 
     mode: str = mode_option("shared")
-    size: str = option("Message size with its unit, e.g. 512KiB.", required=True, metavar="SIZE")
+    size: str = option("Message size, e.g. 512KiB.", "--size", required=True, metavar="SIZE", aliases=("--sizes",))
 
 
 @click.command()
-@click.argument("model", shell_complete=complete_model)
+@instead_of("model", shell_complete=complete_model)
 @options(given=ExplainOptions, output=RunOutput)
-def command(model: str, given: ExplainOptions, output: RunOutput) -> None:
+def command(given: ExplainOptions, output: RunOutput) -> None:
     """Show where the time of one message goes, stage by stage.
 
-    MODEL is a name or a folder. The stages add up to the total exactly, to the picosecond.
+    The stages add up to the total exactly, to the picosecond.
 
     \b
     Examples:
-      retrompi explain wmpi --mode shared --size 512KiB
-      retrompi explain mpibip -p myrinet-piii --mode distributed --size 1KiB --csv
+      retrompi explain -m wmpi --mode shared --size 512KiB
+      retrompi explain -m mpibip -p myrinet-piii --mode distributed --size 1KiB --csv
     """
     from retrompi.sim.resolved import Resolved
     from retrompi.spec.question import Message, Question
     from retrompi.store.lookup import answer
 
+    model = given.model
     sizes = parse_sizes(given.size)
     if len(sizes) != 1:
         raise UsageError(f"--size {given.size}: give one size", code="bad-size")
-    asked = Resolved.of(Question(model, given.platform, Message(sizes[0]), given.mode, given.sets, fidelity=given.fidelity))
+    asked = Resolved.of(Question(
+        model, given.platform, Message(sizes[0]), given.mode, given.sets, fidelity=given.fidelity, limit_s=given.limit_s,
+        bounds=given.bounds(),
+    ))  # fmt: skip
     store_ = output.open()
     found = answer(store_, asked, fresh=output.fresh)
     total = store_.run(found.run_id)["time_s"]

@@ -8,8 +8,8 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
-from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput, Seeded, complete_model, warn
+from retrompi.cli.bundle import instead_of, option, options
+from retrompi.cli.options import Effort, OfModel, RunOutput, Seeded, complete_model, sizes_option, warn
 from retrompi.cli.output import Column, time_column
 from retrompi.spec.media import NO_LIMIT
 
@@ -27,28 +27,28 @@ TRACE = (
 
 
 @dataclass(frozen=True)
-class FidelityOptions(Seeded):
+class FidelityOptions(Effort, Seeded, OfModel):
     """Options of ``retrompi fidelity``."""
 
-    trace: str | None = option("Replay this trace instead of the PingPong.", metavar="TRACE")
-    sizes: str | None = option("Message sizes of the PingPong (default: powers of two up to 4 MiB).", metavar="LIST")
+    trace: str | None = option("Trace to replay: instead of the PingPong.", metavar="TRACE")
+    sizes: str | None = sizes_option(" (default: powers of two up to 4 MiB).")
     reps: int = option("Repetitions at each size.", type=click.IntRange(1), default=20)
 
 
 @click.command()
-@click.argument("model", shell_complete=complete_model)
+@instead_of("model", shell_complete=complete_model)
 @options(given=FidelityOptions, output=RunOutput)
 @click.pass_context
-def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunOutput) -> None:
+def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> None:
     """Show a PingPong or a trace at every level of detail, and the spread between levels.
 
-    MODEL is a name or a folder. The levels are the full mechanism, the curve sampled from it, and LogGP fitted to that curve; the
+    The levels are the full mechanism, the curve sampled from it, and LogGP fitted to that curve; the
     spread is the largest time over the smallest. Exit code 1 means that a level did not complete.
 
     \b
     Examples:
-      retrompi fidelity wmpi --mode shared --sizes 1KiB,64KiB
-      retrompi fidelity wmpi -p nt-cluster --trace examples/traces/jacobi-4.tar.zst
+      retrompi fidelity -m wmpi --mode shared --sizes 1KiB,64KiB
+      retrompi fidelity -m wmpi -p nt-cluster --trace examples/traces/jacobi-4.tar.zst
     """
     from retrompi import traces
     from retrompi.sim import fidelity
@@ -58,7 +58,10 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
     from retrompi.store.lookup import samples_in
     from retrompi.store.rungs import spread, spread_of_trace
 
-    asked = Resolved.of(Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed))
+    model = given.model
+    asked = Resolved.of(
+        Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed, bounds=given.bounds())
+    )
     if given.trace is not None:
         if given.sizes is not None:
             raise UsageError("--sizes applies to the PingPong, not to a trace", code="unused-option")

@@ -13,7 +13,7 @@ import click
 from retrompi.base.units import format_bytes, format_rate, format_time
 from retrompi.cli.bundle import option, options
 from retrompi.cli.measured import Reading
-from retrompi.cli.options import StoreOutput, complete_model, complete_platform
+from retrompi.cli.options import StoreOutput, complete_model, complete_platform, output_option
 from retrompi.cli.output import Column, Output, print_json, print_table
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ RESIDUALS = (
 class FitOptions:
     """Options of ``retrompi fit``."""
 
-    name: str | None = option("Name of the model (default: made from the file's name).")
+    name: str | None = option("Name: of the model (default: made from the file's name).", metavar="NAME")
     pair: Literal["same", "remote"] = option("Whether the two ranks shared one host or ran on two.", default="same")
     remote: str | None = option("Curve between two hosts, to be fitted as well.", metavar="FILE|RUN|LABEL")
     thresholds: tuple[str, ...] = option(
@@ -78,11 +78,10 @@ class FitOptions:
     like: str | None = option(
         "Use this model's table of collective algorithms.", "--collectives-of", metavar="MODEL", shell_complete=complete_model)
     platform: str | None = option(
-        "Platform that the model belongs to (default: one is created).",
+        "Platform: the one that the model belongs to (default: one is created).",
         "-p", "--platform", shell_complete=complete_platform, metavar="NAME|FILE")
-    out: Path | None = option(
-        "Folder in which to create the model's folder (default: your own models).",
-        "-o", "--out", type=click.Path(file_okay=False, path_type=Path))
+    out: Path | None = output_option(
+        "the folder in which the model's folder is made (default: your own models).", folder=True, metavar="FOLDER")
 
 
 @click.command()

@@ -10,8 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import StoreOutput, Workers, progress
+from retrompi.cli.bundle import Option, debug_option, option, options
+from retrompi.cli.options import StoreOutput, Workers, output_option, progress
 from retrompi.cli.output import Column, Output, colored, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
@@ -194,8 +194,8 @@ def _print(grading: Grading, where: Path) -> None:
 
 @command.command("report")
 @folder_argument
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE",
-              help="Page to write (default: report.html in the lab's folder).")
+@click.option("-o", "--output", "out", cls=Option, aliases=("--out",), type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Where to write: the page, .html (default: report.html in the lab's folder).")
 @options(output=StoreOutput)
 def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> None:
     """Write the report page of a started lab.
@@ -275,8 +275,7 @@ def _cost(task: Task, taken: int, cost: float) -> str:
 class CollectLabsOptions(Workers):
     """Options of ``retrompi lab collect_labs``."""
 
-    out: Path | None = option(
-        "Also write an HTML page with the students' texts.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE")
+    out: Path | None = output_option("a page with the students' texts as well (.html).")
     run_programs: bool = option("Compile and run the students' programs (lab 09); they are untrusted code.")
 
 

@@ -45,7 +45,8 @@ class Reading:
     """Options describing a file of measurements: its format and, for a table, its unit, one way or round trip, and columns."""
 
     format_: str | None = option("File format (default: detected from the content).", "--format", type=click.Choice(FORMATS))
-    unit: str | None = option("Unit of a table: us, ms, s, ns, MB/s, MiB/s, Mbit/s, ...", "--unit", "--time-unit", metavar="UNIT")
+    unit: str | None = option(
+        "Unit of a table: us, ms, s, ns, MB/s, MiB/s, Mbit/s, ...", "--unit", metavar="UNIT", aliases=("--time-unit",))
     one_way: bool = option("The times of a table are one-way times.")
     round_trip: bool = option("The times of a table are round-trip times.")
     columns: tuple[str, ...] = option("Which column of a table is size, time, rate, spread, ...", "--column", metavar="KIND=NAME|NUMBER")
@@ -89,9 +90,9 @@ class ImportOptions:
 
     what: str | None = option("Benchmark, if the output does not name it: pingpong, bw, bibw, bcast, ...", metavar="NAME")
     label: str = option("Label of the curve in the store (default: made from tool and file).", default="")
-    host: str = option("Machine on which it was measured, if the output does not name it.", default="")
+    host: str = option("Machine on which it was measured, if the output does not name it.", "--machine", default="")
     date: str = option("Date of the measurement, if the output does not give it.", default="")
-    by: str = option("Who measured it or digitised it from a figure, and where it was published.", default="")
+    by: str = option("Who measured it or digitised it from a figure, and where it was published.", "--measured-by", default="")
 
 
 @command.command("import")

@@ -83,11 +83,11 @@ def list_models(output: Output) -> None:
     output.emit(rows, LIST, keys=LIST_KEYS, empty="no models")
 
 
-def warn_of_broken() -> None:
+def warn_of_broken(models: bool = True) -> None:
     """Report each unusable model and platform of the user in a line on stderr; the others remain usable."""
     from retrompi.spec import registry
 
-    for name, error in registry.broken().items():
+    for name, error in registry.broken(models).items():
         click.echo(f"warning: '{name}' is ignored: {error}", err=True)
 
 

@@ -1,4 +1,4 @@
-"""``retrompi nas``: Table 1 of lefevre-westrelin, simulated and published."""
+"""``retrompi paper nas``: Table 1 of lefevre-westrelin, simulated and published."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def command(output: RunOutput) -> None:
 
     \b
     Examples:
-      retrompi nas
-      retrompi nas --csv
+      retrompi paper nas
+      retrompi paper nas --csv
     """
     from retrompi.papers import nas, reproduction
 

@@ -21,12 +21,15 @@ from retrompi.cli.output import Output
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
+    from retrompi.spec.bounds import Bounds as Stops
     from retrompi.spec.question import Question, Workload
     from retrompi.store import Store
 
 __all__ = [
     "Asked",
+    "Bounds",
     "Drawn",
+    "Effort",
     "Fidelity",
     "Network",
     "OfModel",
@@ -45,7 +48,10 @@ __all__ = [
     "complete_scenario",
     "mode_option",
     "new_path",
+    "output_option",
     "progress",
+    "ranks_option",
+    "sizes_option",
     "some_rate",
     "some_time",
     "warn",
@@ -96,6 +102,22 @@ def mode_option(default: str) -> Any:
     )
 
 
+def ranks_option(text: str = "", **about: Any) -> Any:
+    """The field ``ranks``; ``text`` says more, e.g. the default."""
+    return option(f"Number of ranks{text}.", "-n", "--np", type=click.IntRange(1), **about)
+
+
+def sizes_option(text: str, **about: Any) -> Any:
+    """The field ``sizes``."""
+    return option(f"Message sizes{text}", "--sizes", metavar="LIST", aliases=("--size",), **about)
+
+
+def output_option(text: str, *, folder: bool = False, metavar: str = "FILE", **about: Any) -> Any:
+    """The field ``out``: a file, or a ``folder``."""
+    kind = click.Path(path_type=Path, dir_okay=folder, file_okay=not folder)
+    return option(f"Where to write: {text}", "-o", "--output", aliases=("--out",), metavar=metavar, **{"type": kind, **about})
+
+
 @dataclass(frozen=True)
 class OfModel:
     """The runtime model."""
@@ -110,7 +132,7 @@ class Overrides:
     """Parameter overrides."""
 
     sets: tuple[str, ...] = option(
-        "Override a parameter, e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
+        "Override a parameter: e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
         "--set", metavar="KEY=VALUE")
 
 
@@ -178,14 +200,50 @@ class Seeded(Drawn, Placed):
 
 
 @dataclass(frozen=True)
-class Asked(Fidelity, Seeded, OfModel):
-    """Inputs of a run: model, platform, mode, overrides, seed, level of detail."""
+class Effort:
+    """What a simulation may take before it is stopped."""
+
+    event_limit: int | None = option(
+        "Stop a simulation after this many events (outcome limit).", type=click.IntRange(1), metavar="N")
+    wall_limit: str | None = option("Stop a simulation after this wall time, e.g. 60s (outcome limit).", metavar="TIME")
+    memory_limit: str | None = option(
+        "Stop a simulation that needs more memory than this (outcome limit; default: 2GiB).", metavar="SIZE")
+
+    def bounds(self) -> Stops:
+        """The bounds as a question takes them; UsageError for one that is not above zero."""
+        from retrompi.spec.bounds import Bounds as Stops
+
+        wall = None if self.wall_limit is None else some_time("--wall-limit", self.wall_limit)
+        memory = None if self.memory_limit is None else int(parse(self.memory_limit, "B"))
+        if memory == 0:
+            raise UsageError(f"--memory-limit '{self.memory_limit}' must be greater than zero", code="out-of-range")
+        return Stops(self.event_limit, wall, memory)
+
+
+@dataclass(frozen=True)
+class Bounds(Effort):
+    """How long a job may run, and what its simulation may take."""
+
+    time_limit: str | None = option("End the job at this simulated time, e.g. 10s (outcome timeout).", metavar="TIME")
+
+    @property
+    def limit_s(self) -> float | None:
+        """``--time-limit`` in seconds."""
+        return None if self.time_limit is None else some_time("--time-limit", self.time_limit)
+
+
+@dataclass(frozen=True)
+class Asked(Bounds, Fidelity, Seeded, OfModel):
+    """Inputs of a run: model, platform, mode, overrides, seed, level of detail, bounds."""
 
     def question(self, workload: Workload, **more: Any) -> Question:
         """The question about ``workload`` with these inputs; ``more`` are further fields of it."""
         from retrompi.spec.question import Question
 
-        return Question(self.model, self.platform, workload, self.mode, self.sets, self.seed, self.fidelity, **more)
+        return Question(
+            self.model, self.platform, workload, self.mode, self.sets, self.seed, self.fidelity, limit_s=self.limit_s, bounds=self.bounds(),
+            **more,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

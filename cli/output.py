@@ -74,6 +74,8 @@ _WORDS = {
     "aborted": "red",
     "failed-start": "red",
     "timeout": "yellow",
+    "overflow": "red",
+    "limit": "yellow",
     "unjudged": "yellow",
 }
 

@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_option, warn
+from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_option, output_option, sizes_option, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table
 
 if TYPE_CHECKING:
@@ -43,10 +43,9 @@ class PingpongOptions(Overlaid, Network, Asked):
     """Options of ``retrompi pingpong``."""
 
     mode: str = mode_option("shared")
-    sizes: str | None = option("Message sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).", metavar="LIST")
+    sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")
     reps: int | None = option("Repetitions at each size (default: as in the papers).", type=click.IntRange(1))
-    out: Path | None = option(
-        "Write an HTML page with the curve.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
+    out: Path | None = output_option("a page with the curve (.html).")
 
 
 @click.command()
@@ -61,6 +60,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
       retrompi pingpong -m wmpi --set wmpi.packet=256KiB --csv
     """
     from retrompi.sim.resolved import Resolved
+    from retrompi.sim.simulate import SimulationEnded
     from retrompi.spec import cross_traffic
     from retrompi.spec.outside_range import outside
     from retrompi.spec.question import Beside, pingpong
@@ -73,7 +73,12 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     store_ = output.open()
     beside = Beside(given.traffic, given.failures)
-    found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps), beside=beside), fresh=output.fresh)
+    try:
+        found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps), beside=beside), fresh=output.fresh)
+    except SimulationEnded as ended:
+        if ended.run_id is not None and (finished := store_.points(ended.run_id)):
+            emit_curve(finished, (), output)
+        raise
     for line in cross_traffic.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
         note(line)
     beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)

@@ -65,7 +65,7 @@ def list_platforms(output: Output) -> None:
         }
         for p in registry.platforms().values()
     ]
-    warn_of_broken()
+    warn_of_broken(models=False)
     output.emit(rows, LIST, keys=LIST_KEYS, empty="no platforms")
 
 

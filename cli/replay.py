@@ -9,7 +9,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, some_rate, some_time, warn
+from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, ranks_option, some_rate, warn
 from retrompi.cli.output import Column, note_run, print_json, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
@@ -34,15 +34,15 @@ COLUMNS = (
 class ReplayOptions(TimelineOptions, UndefinedSource, Network, Asked):
     """Options of ``retrompi replay``."""
 
-    ranks: int | None = option("Number of ranks (default: as in the trace).", "--np", type=click.IntRange(1))
+    ranks: int | None = ranks_option(" (default: as in the trace)")
     partial: bool = option("Accept ranks whose trace ends before MPI_Finalize.")
-    section: str | None = option("Time this section: lines of rank 0, or from one of its marks to another.", metavar="FIRST-LAST|A..B")
-    compute: str | None = option("Scale the computation so that the section computes for this long, summed over all ranks.", metavar="TIME")
+    section: str | None = option(
+        "Section of the program: time it; lines of rank 0, or from one of its marks to another.", metavar="FIRST-LAST|A..B")
+    compute: str | None = option("Computing time: scale the section to it, summed over all ranks.", metavar="TIME")
     memory_share: float = option("Share of the computation that occupies the memory bus.", type=click.FloatRange(0, 1), default=0.0)
     rate: str | None = option(
-        "Rate of the machine that the trace was recorded on (default: as the trace states; without one a second is 1 Gflop).",
+        "Rate of computation: of the machine that the trace was recorded on (default: as it states; without one a second is 1 Gflop).",
         metavar="RATE")
-    limit: str | None = option("End the job after this simulated time, e.g. 10s (outcome timeout).", metavar="TIME")
     compute_kernel: str | None = option(
         "Compute at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.", metavar="KERNEL[:N]")
     startup: bool = option("Simulate the start of the job as well; it may fail.")
@@ -90,8 +90,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         read = traces.at_rate(read, traces.Rate(some_rate("--rate", given.rate), "given by --rate"))
     asked = Resolved.of(given.question(
         Replay(read, trace, program), beside=Beside(given.traffic, given.failures, kills=given.kills), wildcards=given.wildcards,
-        start_up=given.startup, limit_s=None if given.limit is None else some_time("--limit", given.limit),
-        compute_kernel=given.compute_kernel or "",
+        start_up=given.startup, compute_kernel=given.compute_kernel or "",
     ))  # fmt: skip
     scale = scale_of(asked)
     store_ = output.open()

@@ -12,7 +12,7 @@ import click
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, warn
+from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, output_option, warn
 from retrompi.cli.output import Column, note, print_table
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SUMMARY = (
 class ReproduceOptions(Fidelity, Overlaid, Workers):
     """Options of ``retrompi reproduce``."""
 
-    out: Path = option("Folder for the report.", type=click.Path(file_okay=False, path_type=Path), default=Path("report"))
+    out: Path = output_option("the folder of the report.", folder=True, metavar="FOLDER", default=Path("report"))
     images: tuple[str, ...] = option("Also write every figure in this format (repeatable).", "--image", type=click.Choice(["png", "svg"]))
 
 
@@ -50,7 +50,7 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
     \b
     Examples:
       retrompi reproduce baker-fox
-      retrompi reproduce all --out report
+      retrompi reproduce all -o report
       retrompi reproduce baker-fox --measured 12@pingpong --image svg
     """
     from retrompi import render

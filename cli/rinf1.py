@@ -1,4 +1,4 @@
-"""``retrompi rinf1``: the 17 loops on a machine."""
+"""``retrompi paper rinf1``: the 17 loops on a machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from retrompi.cli.bundle import option, options
 from retrompi.cli.calibrate import RESIDUALS, VALUES
-from retrompi.cli.options import Drawn, Overrides, RunOutput, complete_platform, progress
+from retrompi.cli.options import Drawn, Effort, Overrides, RunOutput, complete_platform, progress
 from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table
 
 
@@ -48,14 +48,15 @@ def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict
 
 
 @dataclass(frozen=True)
-class Rinf1Options(Overrides, Drawn):
-    """Options of ``retrompi rinf1``."""
+class Rinf1Options(Effort, Overrides, Drawn):
+    """Options of ``retrompi paper rinf1``."""
 
-    platform: str = option("Platform.", "-p", "--platform", default="nt-pair", shell_complete=complete_platform)
-    host: str | None = option("Host of the platform (default: all, with one table each).")
+    platform: str = option(
+        "Platform: its hosts.", "-p", "--platform", default="nt-pair", metavar="NAME|FILE", shell_complete=complete_platform)
+    host: str | None = option("Host of the platform (default: all, with one table each).", "--platform-host", metavar="NAME")
     loops: str = option("Names of loops, separated by commas (default: all).", "--kernels", default="", metavar="NAMES")
     fitting: bool = option("Fit the machines to the claims marked for calibration, and write the fit.", "--fit")
-    dry_run: bool = option("With --fit: print the fit without writing it.")
+    dry_run: bool = option("Do nothing: with --fit, print the fit without writing it.")
 
 
 @click.command()
@@ -68,8 +69,8 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
 
     \b
     Examples:
-      retrompi rinf1 --platform nt-pair --host server
-      retrompi rinf1 --kernels daxpy --csv
+      retrompi paper rinf1 --platform nt-pair --platform-host server
+      retrompi paper rinf1 --kernels daxpy --csv
     """
     from retrompi.spec import kernels, registry
     from retrompi.spec.question import Benchmark, Question
@@ -86,7 +87,8 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
     store_ = output.open()
     tables: dict[str, list[dict[str, Any]]] = {}
     for h in hosts:
-        question = Question("wmpi", given.platform, Benchmark("rinf1", {"kernels": given.loops}), h, given.sets, given.seed)
+        workload = Benchmark("rinf1", {"kernels": given.loops})
+        question = Question("wmpi", given.platform, workload, h, given.sets, given.seed, bounds=given.bounds())
         found = answer(store_, question, fresh=output.fresh)
         tables[h] = published(found.rows, room.name, h)
         note_run(found.run_id, found.found)

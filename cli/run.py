@@ -12,7 +12,18 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Drawn, Fidelity, OnPlatform, Overrides, RunOutput, complete_model, progress, some_time
+from retrompi.cli.options import (
+    Drawn,
+    Effort,
+    Fidelity,
+    OnPlatform,
+    Overrides,
+    RunOutput,
+    complete_model,
+    progress,
+    ranks_option,
+    some_time,
+)
 from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, time_column
 from retrompi.sim import diagnosis
 
@@ -49,25 +60,28 @@ CALLS = (
 
 
 @dataclass(frozen=True)
-class RunOptions(OnPlatform, Overrides, Drawn, Fidelity):
+class RunOptions(Effort, OnPlatform, Overrides, Drawn, Fidelity):
     """Options of ``retrompi run``."""
 
-    backend: Literal["model", "smpi", "native"] = option("Backend that runs the program.", "-b", "--backend", required=True)
-    ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
+    backend: Literal["model", "smpi", "native"] | None = option(
+        "Backend that runs the program (default: model if --model is given, else native).", "-b", "--backend")
+    ranks: int = ranks_option(default=2)
     model: str | None = option(
-        "Runtime model of the backends model and smpi (see 'retrompi models list').",
+        "Runtime model: of the backends model and smpi (see 'retrompi models list').",
         "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
     mode: str | None = option(
-        "Placement of the ranks, as for 'retrompi replay' (default: distributed; shared on a platform with one host).", metavar="MODE")
-    mpi: str | None = option("MPI library for native runs (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
+        "Placement of the ranks: as for 'retrompi replay' (default: distributed; shared on a platform with one host).", metavar="MODE")
+    mpi: str | None = option("MPI library: of native runs (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
     repetitions: int = option("Number of native runs to measure.", "-r", "--repetitions", type=click.IntRange(1), default=10)
-    warmup: int = option("Number of native warm-up runs to discard.", type=click.IntRange(0), default=1)
+    warmup: int = option("Warm-up repetitions: native runs that are not counted.", "--warm-up", type=click.IntRange(0), metavar="N",
+                         default=1, aliases=("--warmup",))
     no_profile: bool = option("Skip the per-call profile (saves one native run).")
     wait_quiet: str | None = option("Maximum time to wait for a busy machine to become idle, e.g. 60s.", metavar="TIME")
     timeout: str | None = option(
         f"End a run after this wall time (default: {LIMIT}); on a model, after this simulated time.", metavar="TIME")
     trace: Path | None = option(
-        "With --backend model: replay this trace instead of recording the program.", type=click.Path(exists=True, path_type=Path))
+        "Trace to replay: with --backend model, instead of recording the program.", type=click.Path(exists=True, path_type=Path),
+        metavar="TRACE")
     most_calls: int = option("Maximum number of profile rows printed (JSON has all).", type=click.IntRange(0), default=MOST_CALLS)
 
 
@@ -85,23 +99,24 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
 
     \b
     Examples:
-      retrompi run --backend native examples/pingpong.c
-      retrompi run --backend model -m wmpi -p nt-cluster -n 4 examples/jacobi.c
+      retrompi run examples/pingpong.c
+      retrompi run -m wmpi -p nt-cluster -n 4 examples/jacobi.c
       retrompi run --backend smpi -m wmpi -p nt-cluster -n 4 examples/jacobi.c
       retrompi run --backend native -n 4 ./app -- --size 100
     """
     from retrompi.measure import launch
 
-    _check(ctx, given.backend)
-    limit = some_time("--timeout", given.timeout) if given.timeout is not None else None if given.backend == "model" else parse(LIMIT, "s")
+    backend = given.backend or ("model" if given.model is not None else "native")
+    _check(ctx, backend)
+    limit = some_time("--timeout", given.timeout) if given.timeout is not None else None if backend == "model" else parse(LIMIT, "s")
     quiet = some_time("--wait-quiet", given.wait_quiet) if given.wait_quiet is not None else 0.0
     store_ = output.open()
-    with progress(f"{Path(program).name} on {given.backend}") as report:
+    with progress(f"{Path(program).name} on {backend}") as report:
         done = launch.run(
-            store_, given.backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
+            store_, backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
             platform=_given(ctx, "platform", given.platform),
             mode=given.mode, seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
-            profile=not given.no_profile,
+            profile=not given.no_profile, bounds=given.bounds(),
             timeout_s=limit, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace), fresh=output.fresh, report=report,
         )  # fmt: skip
     if output.as_json:

@@ -72,7 +72,7 @@ def flat(run: Mapping[str, Any]) -> dict[str, Any]:
 @click.group()
 @debug_option
 def command() -> None:
-    """List the stored runs, show one, or compare two.
+    """List, show, compare, tag, export and delete the stored runs.
 
     \b
     Examples:
@@ -84,14 +84,14 @@ def command() -> None:
 
 @dataclass(frozen=True)
 class ListRunsOptions:
-    """Options of ``retrompi runs list_runs``."""
+    """Options of ``retrompi runs list``."""
 
-    model: str | None = option("Only runs of this model.", "-m", "--model", shell_complete=complete_model)
-    platform: str | None = option("Only runs on this platform.", "-p", "--platform", shell_complete=complete_platform)
-    mode: str | None = option("Only runs in this mode.")
+    model: str | None = option("Runtime model: only its runs.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+    platform: str | None = option("Platform: only runs on it.", "-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform)
+    mode: str | None = option("Placement of the ranks: only runs with it.", metavar="MODE")
     kind: str | None = option("Only runs of this kind.", type=click.Choice(KINDS))
     outcome: str | None = option("Only runs with this outcome.")
-    limit: int = option("Maximum number of runs listed.", type=click.IntRange(1), default=30)
+    last: int = option("Number of runs listed, the newest.", type=click.IntRange(1), metavar="N", default=30)
 
 
 @command.command("list")
@@ -101,11 +101,11 @@ def list_runs(given: ListRunsOptions, output: StoreOutput) -> None:
 
     \b
     Examples:
-      retrompi runs list --model wmpi --limit 10
+      retrompi runs list --model wmpi --last 10
       retrompi runs list --kind replay --csv
     """
     found = output.open(write=False).runs(
-        model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome, limit=given.limit
+        model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome, limit=given.last
     )
     rows = [{**row, "overrides": _overrides(row)} for row in found]
     output.emit(rows, LIST, keys=LIST_KEYS, empty="no runs stored")

@@ -8,7 +8,7 @@ import click
 
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, options
-from retrompi.cli.options import Network, RunOutput, complete_scenario, warn
+from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table
 from retrompi.sim import diagnosis
 
@@ -77,7 +77,7 @@ def show_scenario(scenario: str, output: Output) -> None:
 
 
 @dataclass(frozen=True)
-class RunScenarioOptions(Network):
+class RunScenarioOptions(Bounds, Network):
     """Options of ``retrompi scenarios run_scenario``."""
 
 
@@ -106,7 +106,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     s = catalogue.scenario(scenario)
     s = replace(s, traffic=(*s.traffic, *given.traffic), failures=(*s.failures, *given.failures))
     store_ = output.open()
-    found = answer(store_, s.question(), fresh=output.fresh)
+    found = answer(store_, s.question().with_(limit_s=given.limit_s, bounds=given.bounds()), fresh=output.fresh)
     if output.text:
         click.echo(f"{s.name}: {s.title}")
         if s.expect:

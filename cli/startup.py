@@ -10,7 +10,7 @@ import click
 
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import OfModel, Seeded
+from retrompi.cli.options import OfModel, Seeded, ranks_option
 from retrompi.cli.output import Column, Output, print_json
 
 COLUMNS = (
@@ -27,7 +27,7 @@ COLUMNS = (
 class StartupOptions(Seeded, OfModel):
     """Options of ``retrompi startup``."""
 
-    ranks: int | None = option("Number of ranks (default: one per host).", "--np", type=click.IntRange(1))
+    ranks: int | None = ranks_option(" (default: one per host)")
     starts: int = option("Number of starts to simulate.", type=click.IntRange(1), default=100)
 
 

@@ -63,8 +63,10 @@ def run_study(ctx: click.Context, study: str, packed: Packed, running: Running, 
     if study.lower().endswith(".zip"):
         study_files.run_zip(ctx, Path(study), packed, running, output)
         return
-    if packed.trust or packed.check:
-        raise UsageError(f"--{'trust' if packed.trust else 'check'} applies only to a zip, not to '{study}'", code="unused-option")
+    if packed.check:
+        raise UsageError(f"--check applies only to a zip, not to '{study}'", code="unused-option")
+    if packed.trust:
+        study_files.trusted(Path(study).parent)
     go(ctx, _loaded(study) if _is_file(study) else stored(output.open(), study), running, output)
 
 

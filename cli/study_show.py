@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.bundle import option, options
+from retrompi.cli.bundle import Option, option, options
 from retrompi.cli.options import StoreOutput, warn
 from retrompi.cli.output import Column, note, print_csv, print_json, print_table
 
@@ -26,7 +26,8 @@ _MOST_FAILURES = 8
 class Axes:
     """Options selecting the metric of a study and the axes to show."""
 
-    metric: str | None = option("Quantity to show: time, time@1MiB, bandwidth@64KiB, peak, section, mpi, speedup, ...", metavar="M")
+    metric: str | None = option(
+        "Quantity: what is shown, e.g. time, time@1MiB, bandwidth@64KiB, peak, section, mpi, speedup, ...", metavar="METRIC")
     x: str | None = option("Axis along x (and across tables); 'size' is the message size of curves.", metavar="AXIS")
     by: tuple[str, ...] = option("Axis whose values become the lines of one figure (repeatable).", metavar="AXIS")
     panel: tuple[str, ...] = option("Axis with a figure (and a table) for each of its values (repeatable).", metavar="AXIS")
@@ -71,7 +72,8 @@ def _failed(v: View) -> None:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", metavar="PAGE.html", help="Write a page with figures, tables, definition and provenance.")
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), metavar="FILE",
+              help="Where to write: a page with figures, tables, definition and provenance (.html).")
 @options(axes=Axes, output=StoreOutput)
 def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     """Show a study's results as tables, or as a page with figures.
@@ -121,9 +123,10 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", required=True, metavar="FILE",
-              help="Write to this .html, .png or .svg file; each panel is one image.")
-@click.option("--kind", metavar="KIND", help="Kind of figure: curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), required=True, metavar="FILE",
+              help="Where to write: .html, .png or .svg; each panel is one image.")
+@click.option("--chart", "kind", metavar="KIND",
+              help="Kind of figure: curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
 @options(axes=Axes, output=StoreOutput)
 def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOutput) -> None:
     """Draw one figure of a study from its stored runs.
@@ -133,7 +136,7 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
     \b
     Examples:
       retrompi study figure proxy-cost -o figure.html
-      retrompi study figure proxy-cost --kind heat --metric time@1KiB -o figure.svg
+      retrompi study figure proxy-cost --chart heat --metric time@1KiB -o figure.svg
     """
     from retrompi.cli.study_files import written
     from retrompi.render.sweep_figures import choose, plan_of

@@ -22,18 +22,20 @@ __all__ = ["ThisMachine", "calibrate"]
 class ThisMachine:
     """Options of ``retrompi calibrate this-machine``."""
 
-    mpi: Literal["mpich", "openmpi"] | None = option("this-machine: MPI library to measure (default: MPICH if installed, else Open MPI).")
+    mpi: Literal["mpich", "openmpi"] | None = option(
+        "MPI library: the one to measure for this-machine (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
     quick: bool = option("this-machine: measure for a few seconds instead of a minute; the noise is wider.")
     internode: bool = option("this-machine: also measure between two network namespaces on a virtual link; needs root.")
-    rate: str | None = option("this-machine --internode: rate of the link (default: 100 Mbps).", metavar="RATE")
-    delay: str | None = option("this-machine --internode: one-way delay of the link (default: 100 us).", metavar="TIME")
-    name: str | None = option("this-machine: name of the model (default: that of the MPI library).", metavar="NAME")
+    rate: str | None = option("Rate of the link, for this-machine --internode (default: 100 Mbps).", "--link-rate", metavar="RATE")
+    delay: str | None = option("One-way delay of the link, for this-machine --internode (default: 100 us).", "--link-delay", metavar="TIME")
+    name: str | None = option("Name: of the model of this-machine (default: that of the MPI library).", metavar="NAME")
     record: str | None = option("this-machine: save every measured number to FILE (.json or .json.zst).", metavar="FILE")
-    recorded: str | None = option("this-machine: fit a recording made with --record; measure nothing.", "--from", metavar="FILE")
+    recorded: str | None = option("this-machine: fit a recording made with --record; measure nothing.", "--recording", metavar="FILE")
 
     def given(self) -> dict[str, Any]:
         """The values given, by option."""
-        return {"--from" if f.name == "recorded" else f"--{f.name}": getattr(self, f.name) for f in fields(self)}
+        names = {"recorded": "--recording", "rate": "--link-rate", "delay": "--link-delay"}
+        return {names.get(f.name, f"--{f.name}"): getattr(self, f.name) for f in fields(self)}
 
 
 def _percent(value: Any) -> str:
@@ -77,16 +79,15 @@ def _recording(wanted: ThisMachine) -> Recording:
     if wanted.recorded is not None:
         clash = [name for name in ("--record", "--mpi", "--internode", "--quick") if wanted.given()[name]]
         if clash:
-            raise UsageError(f"{clash[0]} applies to measuring; --from fits an existing recording", code="unused-option")
+            raise UsageError(f"{clash[0]} applies to measuring; --recording fits an existing recording", code="unused-option")
         return recording.load(Path(wanted.recorded))
     from retrompi.measure.launch import BackendError
     from retrompi.measure.this_machine import internode, plan
     from retrompi.measure.this_machine.bench import two_ranks
 
     if not wanted.internode and (wanted.rate or wanted.delay):
-        raise UsageError(
-            f"{'--rate' if wanted.rate else '--delay'} describes the link between two hosts: add --internode", code="unused-option"
-        )
+        given = "--link-rate" if wanted.rate else "--link-delay"
+        raise UsageError(f"{given} describes the link between two hosts: add --internode", code="unused-option")
     link = internode.Link.parse(wanted.rate, wanted.delay) if wanted.internode else None
     if link is not None:
         internode.check()

@@ -37,7 +37,7 @@ class ToleranceOptions(AnswerOptions):
     up_to: str | None = option("Largest value to try (default: 65536 times the value).", metavar="VALUE")
     down_to: str | None = option("Decrease the key, down to this value at most (default: the value over 65536).", metavar="VALUE")
     slower: str = option("Acceptable slow-downs, e.g. 1%,2%,5%.", default="5%", metavar="SHARE[,SHARE]")
-    tolerance: str = option("Relative width at which the interval of the answer is narrow enough.", default="1%", metavar="SHARE")
+    tolerance: str = option("Relative width of a narrow interval: when that of the answer is narrow enough.", default="1%", metavar="SHARE")
 
 
 @click.command()

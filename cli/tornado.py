@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from retrompi.base.errors import UsageError
+from retrompi.base.units import LARGEST_SEED
 from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Drawn, RunOutput
+from retrompi.cli.options import RunOutput
 from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
@@ -25,13 +26,14 @@ SOBOL_KEYS = ("key", "with", "index", "value", "conf", "range", "source")
 
 
 @dataclass(frozen=True)
-class TornadoOptions(AnswerOptions, Drawn):
+class TornadoOptions(AnswerOptions):
     """Options of ``retrompi tornado``."""
 
     vary: tuple[str, ...] = option(
-        "Parameter to vary and its values: LOW..HIGH, LOW..HIGH:log or a list (default: all with a sourced range).", metavar="KEY=VALUES")
+        "Axis: a parameter and its values, LOW..HIGH, LOW..HIGH:log or a list (default: all with a sourced range).", metavar="KEY=VALUES")
     method: Literal["oat", "sobol"] = option("Vary one parameter at a time, or compute Sobol indices.", default="oat")
     samples: int = option("Number of blocks in the Sobol sample, a power of two.", type=click.IntRange(2), default=64)
+    seed: int = option("Seed of the sample: of --method sobol.", "--sample-seed", type=click.IntRange(0, LARGEST_SEED), default=1)
     second: bool = option("Also compute second-order Sobol indices; doubles the number of runs.")
     incomplete: Literal["refuse", "drop"] = option("With sobol: treatment of runs that do not complete.", default="refuse")
 
@@ -44,7 +46,7 @@ def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
 
     Without --vary, every parameter of the model and the platform that the run uses and that has a sourced range is moved to both
     ends of it. One at a time shows no interactions. Sobol indices draw all keys independently (from a list with equal probability)
-    and need 'retrompi[sensitivity]'. Runs that do not complete are reported; --seed seeds the Sobol sample.
+    and need 'retrompi[sensitivity]'. Runs that do not complete are reported; --sample-seed seeds the Sobol sample.
 
     \b
     Examples:

@@ -11,7 +11,16 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import Overrides, UndefinedSource, mode_option, new_path, some_rate
+from retrompi.cli.options import (
+    Overrides,
+    UndefinedSource,
+    complete_model,
+    complete_platform,
+    mode_option,
+    new_path,
+    ranks_option,
+    some_rate,
+)
 from retrompi.cli.output import Column, Output, print_json, print_table
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
@@ -20,7 +29,7 @@ from retrompi.cli.trace_record import record
 
 SIZES = (Column("up_to_B", "messages up to", lambda v: format_bytes(int(v)), right=True), Column("messages", "messages", right=True))
 SCALED = (Column("trace", "written"), Column("ranks", "ranks", right=True), Column("factor", "computation times", right=True))
-SECTION_HELP = "Make only this section add up to --compute: lines of rank 0 (FIRST-LAST) or marks (LABEL..LABEL)."
+SECTION_HELP = "Section of the program: the part that --compute is about; lines of rank 0, or from one of its marks to another."
 PAIRS = (
     Column("from", "from", right=True),
     Column("to", "to", right=True),
@@ -56,9 +65,11 @@ def command() -> None:
 class TraceInfoOptions(UndefinedSource, Overrides):
     """Options of ``retrompi trace info``."""
 
-    ranks: int | None = option("Number of ranks (default: as in the trace).", "--np", type=click.IntRange(1))
-    model: str | None = option("Estimate memory and time of a replay on this runtime model.", "-m", "--model")
-    platform: str = option("Platform of that replay.", "-p", "--platform", default="nt-cluster")
+    ranks: int | None = ranks_option(" (default: as in the trace)")
+    model: str | None = option(
+        "Runtime model: estimate memory and time of a replay on it.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+    platform: str = option(
+        "Platform: of that replay.", "-p", "--platform", default="nt-cluster", metavar="NAME|FILE", shell_complete=complete_platform)
     mode: str = mode_option("distributed")
 
 
@@ -90,7 +101,7 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     if output.as_csv:
         output.emit(pairs, PAIRS)
         return
-    models = [given.model] if given.model else [name for name in registry.models() if ":" not in name]
+    models = [given.model] if given.model else registry.shipped()
     levels: list[dict[str, Any]] = [preflight.support(Question(m, given.platform, Replay(read))) for m in models]
     cost = None
     if given.model and levels[0]["support"] != "refused":
@@ -140,9 +151,9 @@ class TraceScaleOptions(UndefinedSource):
     """Options of ``retrompi trace scale``."""
 
     factor: float | None = option("Multiply all computation by this factor.")
-    compute: str | None = option("Scale so that the computation of all ranks adds up to this time at --rate, e.g. 9.46s.", metavar="TIME")
+    compute: str | None = option("Computing time: scale to it, summed over all ranks, at --rate, e.g. 9.46s.", metavar="TIME")
     rate: str | None = option(
-        "Rate of the machine for --compute, e.g. 97Mflop/s (default: the one that the trace states, else 1 Gflop/s).", metavar="RATE")
+        "Rate of computation: of the machine for --compute, e.g. 97Mflop/s (default: as the trace states, else 1 Gflop/s).", metavar="RATE")
     section: str | None = option(SECTION_HELP, metavar="FIRST-LAST|A..B")
 
 

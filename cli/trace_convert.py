@@ -38,8 +38,8 @@ class TraceConvertOptions(UndefinedSource):
     target: str | None = option(
         "Format of OUT: TI, the subset of TI that SMPI replays, or GOAL (default: goal if OUT ends in .goal, else ti).", "--to",
         type=_WRITTEN)
-    rate: str = option("Rate that converts recorded times to computation, and back.", metavar="RATE", default="1 Gflop/s")
-    clock: Literal["cpu", "wall"] | None = option("Clock of DUMPI to use (default: CPU time if recorded).")
+    rate: str = option("Rate of computation: converts recorded times to it, and back.", metavar="RATE", default="1 Gflop/s")
+    clock: Literal["cpu", "wall"] | None = option("Clock of computation: which of a DUMPI's two (default: CPU time if recorded).")
     shortest: str = option("Drop bursts of computation shorter than this.", metavar="TIME", default="0 s")
     approximate: bool = option("Spread the bytes of MPI_Alltoallv evenly over the peers; OTF2 does not store its counts.")
     strict: bool = option("Exit code 1 if anything is lost or approximated.")

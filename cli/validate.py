@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput, Workers, progress
+from retrompi.cli.options import RunOutput, Workers, complete_model, progress
 from retrompi.cli.output import Column, Output, as_text
 
 if TYPE_CHECKING:
@@ -77,9 +77,11 @@ def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: st
 class ValidateOptions(Workers):
     """Options of ``retrompi validate``."""
 
-    paper: str | None = option("Only the claims of this paper (default: all).", metavar="KEY")
-    model: str | None = option("Judge this model by its own evidence.toml instead of the papers.", metavar="NAME|FOLDER")
-    platform: str = option("With --model: platform.", "-p", "--platform", default="nt-pair")
+    paper: str | None = option("Paper: only its claims (default: all).", metavar="KEY")
+    model: str | None = option(
+        "Runtime model: judge it by its own evidence.toml instead of the papers.", "-m", "--model", metavar="NAME|FOLDER",
+        shell_complete=complete_model)
+    platform: str = option("Platform: with --model, the one to judge it on.", "-p", "--platform", default="nt-pair", metavar="NAME|FILE")
     all_rows: bool = option("Also list claims that are not judged (not simulated yet, definitions).", "--all")
 
 

@@ -105,7 +105,7 @@ def test_version(retrompi: Run) -> None:
         (["pingpong", "--model", "wmpi", "--platform", "nt-pear"], "unknown-platform | 'nt-pear' | 'nt-pair'"),
         (["pingpong", "--model", "wmpi", "--mode", "shard"], "unknown-host | 'shard' | 'nt-pair' | 'shared'"),
         (["pingpong", "--model", "wmpi", "--sizes", "1KB"], "bad-unit | '1KB' | KiB"),
-        (["pingpong", "--model", "wmpi", "--sizes", "1024"], "bad-unit | '1024'"),
+        (["pingpong", "--model", "wmpi", "--sizes", "1024 s"], "bad-unit | '1024 s'"),
         (["pingpong", "--model", "wmpi", "--sizes", "-1B"], "out-of-range | '-1B'"),
         (["pingpong", "--model", "wmpi", "--set", "wmpi.pol=1MiB"], "unknown-parameter | 'wmpi.pool'"),
         (["pingpong", "--model", "wmpi", "--set", "wmpi.pool=1ms"], "bad-unit | wmpi.pool | '1ms' | 'ms'"),
@@ -279,7 +279,7 @@ def test_replay_json_is_the_interface(retrompi: Run, engine: Watched, tmp_path: 
     assert [(r["rank"], r["host"]) for r in told["per_rank"]] == [(0, "server"), (1, "workstation")]
     assert retrompi(*arguments).out == result.out
     assert len(engine.calls) == 1
-    retrompi(*arguments, "--limit", "10s")
+    retrompi(*arguments, "--time-limit", "10s")
     retrompi(*arguments, "--startup")
     assert len(engine.calls) == 3
 
@@ -381,7 +381,7 @@ def test_runs(retrompi: Run, engine: Watched, tmp_path: Path) -> None:
     assert [r["kind"] for r in rows] == ["pingpong"] * 3 + ["explain", "replay"]
     assert rows[1]["overrides"] == "platform.host.cores=2"
     assert [r["id"] for r in json.loads(retrompi("runs", "list", "--kind", "explain", "--json").out)] == [4]
-    assert len(retrompi("runs", "list", "--limit", "2").out.splitlines()) == 3
+    assert len(retrompi("runs", "list", "--last", "2").out.splitlines()) == 3
     shown = json.loads(retrompi("runs", "show", "2", "--json").out)
     assert len(shown) == 1
     assert all(not isinstance(v, dict | list) for v in shown[0].values())

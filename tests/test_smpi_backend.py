@@ -197,10 +197,14 @@ int main(int argc, char** argv) {
 # -- how a run can end -----------------------------------------------------------------------------------------------------
 
 
+def early(text: str) -> str:
+    return (f"#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char** v) {{ MPI_Init(&n, &v); int me; "
+            f"MPI_Comm_rank(MPI_COMM_WORLD, &me); {text} MPI_Finalize(); return 0; }}\n")  # fmt: skip
+
+
 def ends(text: str, folder: Path, model: str = "wmpi", platform: str = "nt-cluster") -> Execution:
     program = folder / "program.c"
-    program.write_text(f"#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char** v) {{ MPI_Init(&n, &v); int me; "
-                       f"MPI_Comm_rank(MPI_COMM_WORLD, &me); {text} MPI_Finalize(); return 0; }}\n")  # fmt: skip
+    program.write_text(early(text))
     request = Request(str(program), (), 2, model=model, platform=platform, timeout_s=60)
     return backend_smpi.execute(open_store(str(folder / "runs.db")), request)
 
@@ -218,6 +222,86 @@ def test_an_abort_keeps_its_code(tmp_path: Path) -> None:
     done = ends('if (me == 1) { printf("before\\n"); MPI_Abort(MPI_COMM_WORLD, 5); }', tmp_path)
     assert (done.outcome, done.exit_code) == ("aborted", 5)
     assert "before" in done.output
+
+
+@needs_smpi
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("if (me == 1) exit(3);", "rank 1 ended with exit code 3 before MPI_Finalize"),
+        ("if (me == 1) exit(0);", "rank 1 ended with exit code 0 before MPI_Finalize"),
+        ("if (me == 1) return 4;", "rank 1 ended without MPI_Finalize"),
+        ('if (me == 1) { fprintf(stderr, "no field\\n"); exit(1); }', "rank 1 ended with exit code 1 before MPI_Finalize: no field"),
+    ],
+)
+def test_a_rank_that_ends_early_is_the_end_of_the_run(text: str, said: str, tmp_path: Path) -> None:
+    """And not a deadlock of the others, which wait for it."""
+    done = ends(f'printf("said %d\\n", me); {text} MPI_Barrier(MPI_COMM_WORLD);', tmp_path)
+    assert (done.outcome, done.detail) == ("failed", said)
+    assert sorted(done.output.splitlines()) == ["said 0", "said 1"]
+
+
+@needs_smpi
+def test_a_comparison_does_not_replay_what_ended_early(tmp_path: Path) -> None:
+    from retrompi.measure.compare import compare
+
+    program = tmp_path / "program.c"
+    program.write_text(early("if (me == 1) exit(3); MPI_Barrier(MPI_COMM_WORLD);"))
+    made = compare(
+        open_store(str(tmp_path / "runs.db")), str(program), (), 2, model="wmpi", platform="nt-cluster", backends=("smpi", "model")
+    )
+    assert made.warnings == ("smpi and model did not complete (failed: rank 1 ended with exit code 3 before MPI_Finalize)",)
+    assert {e.outcome for e in made.executions.values()} == {"failed"}
+
+
+needs_fortran = pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
+
+
+@needs_smpi
+@needs_fortran
+def test_every_rank_of_a_fortran_program_has_its_own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules, COMMON, saved variables, and the units of files; STOP ends one rank; the arguments arrive."""
+    monkeypatch.chdir(tmp_path)
+    ended, told, _, _ = run(PROGRAMS / "state.f90", ["5"], 4, costs("wmpi", "nt-cluster", "distributed", 4), tmp_path / "run")
+    assert told.outcome == "completed", ended
+    totals = {0: "91.375", 1: "48.250", 2: "71.375", 3: "125.750"}  # of a native run
+    assert sorted(ended.output.splitlines()) == [f"rank {r}: {total} of 336.750 T" for r, total in totals.items()]
+    assert list((tmp_path / "run" / "work").glob("*.so*")) == []
+
+
+FORTRAN_ENDS = {
+    "stop 'no input'": ("failed", "rank 1 ended with exit code 0 before MPI_Finalize: STOP no input"),
+    "error stop 6": ("failed", "rank 1 ended with exit code 6 before MPI_Finalize: ERROR STOP 6"),
+    "call MPI_Abort(MPI_COMM_WORLD, 9, error)": ("aborted", "MPI_Abort with code 9 by rank 1"),
+    "open (unit=10, file='nothing', status='old')": (
+        "failed",
+        "rank 1 ended with exit code 2 before MPI_Finalize: Fortran runtime error: Cannot open file 'nothing': No such file or directory",
+    ),
+}
+
+
+@needs_smpi
+@needs_fortran
+@pytest.mark.parametrize("statement", FORTRAN_ENDS)
+def test_how_a_fortran_program_can_end(statement: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.f90"
+    program.write_text(
+        f"""program ending
+  include 'mpif.h'
+  integer :: error, me
+  call MPI_Init(error)
+  call MPI_Comm_rank(MPI_COMM_WORLD, me, error)
+  print '(a,i0)', 'said ', me
+  if (me == 1) {statement}
+  call MPI_Barrier(MPI_COMM_WORLD, error)
+  call MPI_Finalize(error)
+end program
+"""
+    )
+    request = Request(str(program), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60)
+    done = backend_smpi.execute(open_store(str(tmp_path / "runs.db")), request)
+    assert (done.outcome, done.detail) == FORTRAN_ENDS[statement]
+    assert sorted(done.output.splitlines()) == ["said 0", "said 1"]  # although it was in a buffer of the run-time library
 
 
 @needs_smpi

@@ -110,7 +110,7 @@ def test_what_is_outside_the_calibrated_range_is_one_warning(retrompi: Callable[
     ("arguments", "says"),
     [
         (["--vary", "wmpi.pakket=1KiB"], "unknown-parameter | 'wmpi.packet'"),
-        (["--vary", "seed=1..1000000000"], "too-many | --limit | 1000000000"),
+        (["--vary", "seed=1..1000000000"], "too-many | --max-points | 1000000000"),
         (["--vary", "seed=1", "--vary", "seed=2"], "duplicate-name | 'seed'"),
         (["--vary", "seed=1,9223372036854775808"], "out-of-range | 9223372036854775807"),
         (["--zip", "seed=1..3;mode=shared,distributed"], "bad-usage"),
@@ -138,7 +138,7 @@ def test_names_are_completed_with_the_nearest(retrompi: Callable[..., Any]) -> N
 
 
 def test_a_sampled_study_can_be_run_again(retrompi: Callable[..., Any]) -> None:
-    lhs = ("sweep", "bf-wmpi-shared", "--vary", "platform.host.quantum=10ms..200ms", "--sample", "lhs:3", "--seed", "5", "-j", "1")
+    lhs = ("sweep", "bf-wmpi-shared", "--vary", "platform.host.quantum=10ms..200ms", "--sample", "lhs:3", "--sample-seed", "5", "-j", "1")
     assert retrompi(*lhs, "--set", "sizes=1KiB", "--set", "reps=1").out.startswith("3 points, 3 simulated")
     assert retrompi("study", "run", "1", "-j", "1").out.startswith("3 points, 0 simulated, 3 found")
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from retrompi.sim import sampling
 from retrompi.sim.fidelity import LogGP, Pair, asks_from, classes_of, fit, host_kind, pairs_of
 from retrompi.sim.fitted import FittedModel
-from retrompi.sim.sampling import Sample
+from retrompi.sim.sampling import NotSampled, Sample
+from retrompi.spec.bounds import LIMIT
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.question import Asked, Beside, Experiment, Replay
@@ -82,7 +83,10 @@ class Samples:
         def run(trace: Trace, sides: Sequence[int]) -> Result:
             # An override may be of a host that this pair does not use.
             cores = [pair.hosts.cores[s] for s in sides] if pair.hosts.cores else ()
-            return self.run(at.changed(workload=Replay(trace), placement=tuple(pair.hosts[s] for s in sides), cores=cores))
+            result = self.run(at.changed(workload=Replay(trace), placement=tuple(pair.hosts[s] for s in sides), cores=cores))
+            if result.outcome == LIMIT:  # says nothing about the pair
+                raise NotSampled(result.outcome, result.detail)
+            return result
 
         compiled = compile_runtime(at.model, at.values, Layout(at.room, pair.hosts)).rows
         where = "same" if pair.same else "remote"

@@ -19,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -29,11 +30,29 @@ from weakref import WeakSet
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim.processes import end_with_parent, kill_group, last_words
 
-__all__ = ["ForkServer", "adopt", "answer", "begun", "halt", "resume", "shared_server"]
+__all__ = ["ForkServer", "Stopped", "adopt", "answer", "begun", "halt", "resume", "shared_server"]
+
+GRACE_S = 5.0
+"""How long after its bound on wall time a simulation is waited for: the engine looks at the clock between events."""
 
 _HEAD = struct.Struct("<Q")
 _KEPT_TRACES = 8
 _KEPT_BYTES = 400 << 20  # total size of the trace files; the newest is kept regardless of its size
+
+
+class Stopped(EngineError):
+    """A simulation that passed its bound on wall time within one event was killed; nothing that it computed is left."""
+
+
+def patience(config: Mapping[str, Any]) -> float | None:
+    """Seconds after which a simulation is killed; None: never."""
+    wall = float(config.get("wall_limit", 0.0))
+    return wall + GRACE_S if wall > 0 else None
+
+
+def stopped(config: Mapping[str, Any]) -> str:
+    """What `Stopped` says."""
+    return f"the bound of {config['wall_limit']:g} s of wall time is reached within one event"
 
 
 def _write(pipe: IO[bytes], message: Any) -> None:
@@ -81,7 +100,8 @@ class ForkServer:
 
         ``further`` are the traces of the jobs beside the first one.
 
-        Raises InputError if the engine rejects its input and EngineError if the simulation died.
+        Raises InputError if the engine rejects its input, TypeError if a value has a type that it does not take, EngineError if the
+        simulation died, Stopped if it had to be killed.
         """
         with self._lock:
             process = self._start()
@@ -115,6 +135,10 @@ class ForkServer:
             return dict(answer)
         if kind == "refused":
             raise InputError(answer)
+        if kind == "unfit":
+            raise TypeError(f"a value of the configuration has a wrong type: {answer}")
+        if kind == "stopped":
+            raise Stopped(answer)
         raise EngineError(f"the simulation died: {answer}")
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -189,6 +213,8 @@ def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
         said: tuple[str, Any] = ("ok", told)
     except _engine.ConfigError as error:
         said = ("refused", str(error))
+    except (TypeError, ValueError, KeyError, OverflowError) as error:  # of the conversion to C++: a value of a wrong type or size
+        said = ("unfit", f"{type(error).__name__}: {error}")
     with os.fdopen(out, "wb") as pipe:
         pickle.dump(said, pipe, protocol=pickle.HIGHEST_PROTOCOL)
 
@@ -219,12 +245,21 @@ def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: i
     return pid, incoming
 
 
-def _told_before_hanging_up(answer: IO[bytes], asker: IO[bytes]) -> bool:
-    """Wait until ``answer`` is readable; False if the other end of ``asker`` is closed first: the client is gone."""
+def told_before(answer: int, asker: int | None, seconds: float | None) -> bool | None:
+    """Wait until the descriptor ``answer`` is readable; False if the other end of ``asker`` is closed first: the client is gone; None
+    after ``seconds``."""
     both = select.poll()
     both.register(answer, select.POLLIN)
-    both.register(asker, 0)  # only hang-up
-    return any(descriptor == answer.fileno() for descriptor, _ in both.poll())
+    if asker is not None:
+        both.register(asker, 0)  # only hang-up
+    until = None if seconds is None else time.monotonic() + seconds
+    ready: list[tuple[int, int]] = []
+    while not ready:
+        left = None if until is None else max(until - time.monotonic(), 0.0)
+        ready = both.poll(None if left is None else min(left, 1e6) * 1e3)
+        if not ready and left == 0.0:
+            return None
+    return any(descriptor == answer for descriptor, _ in ready)
 
 
 def _serve() -> None:
@@ -255,12 +290,16 @@ def _serve() -> None:
         with tempfile.TemporaryFile() as errors:
             pid, incoming = begun(config, [traces[key] for key in keys], errors.fileno())
             with os.fdopen(incoming, "rb") as pipe:
-                if not _told_before_hanging_up(pipe, inbox):
+                told = told_before(pipe.fileno(), inbox.fileno(), patience(config))
+                if not told:
                     os.kill(pid, signal.SIGKILL)
-                    return
+                    if told is not None:
+                        return
                 data = pipe.read()
             _, status = os.waitpid(pid, 0)
-            if status == 0 and data:
+            if told is None:
+                _write(outbox, ("stopped", stopped(config)))
+            elif status == 0 and data:
                 outbox.write(_HEAD.pack(len(data)))
                 outbox.write(data)
                 outbox.flush()

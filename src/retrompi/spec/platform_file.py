@@ -11,7 +11,7 @@ from typing import Any
 
 from retrompi.base import toml as toml_text
 from retrompi.base import units
-from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.paths import stamp
 from retrompi.spec import topology
 from retrompi.spec.fields import Field, declared, quantities
@@ -95,6 +95,9 @@ class _Reader:
             if name not in known:
                 raise self.fail(f"like = '{like}': no such host above{nearest(name, known)}", "like", index, code="unknown-host")
             return known[name]
+        if not re.fullmatch(r"[^/\\\0]+", file) or file in (".", ".."):
+            raise self.fail(f"like = '{like}': '{file}' is not a platform's name, which is that of a file in this folder or of retrompi",
+                            "like", index, code="unknown-platform")  # fmt: skip
         other = self.path.parent / f"{file}.toml"
         if not other.is_file():
             from retrompi.base.paths import platforms_dir
@@ -248,11 +251,7 @@ def load(path: str | Path) -> Platform:
     if known is not None and all(stamp(f) == then for f, then in known[0]):
         return known[1]
     read: dict[Path, tuple[int, int] | None] = {}
-    try:
+    with toml_text.taken_apart("platform", file):  # such as [host] for [[host]]
         room = _loaded(file, (file.resolve(),), read)
-    except RetrompiError:
-        raise
-    except (KeyError, TypeError, AttributeError) as error:  # TOML of the wrong shape: [host] for [[host]] and so on
-        raise InputError(f"not a platform file ({error})", file, code="unreadable-file") from None
     _KNOWN[key] = tuple(read.items()), room
     return room

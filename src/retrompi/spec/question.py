@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.bounds import Bounds
 from retrompi.spec.cojobs import JobSpec
 from retrompi.spec.overrides import parse_sets
 from retrompi.spec.platform import Placement
@@ -24,8 +25,8 @@ from retrompi.spec.timed_section import Program
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["NETWORKS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Experiment", "Message", "Question", "Replay", "Starts", "Workload",
-           "canonical_hash", "pingpong"]  # fmt: skip
+__all__ = ["NETWORKS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message", "Question", "Replay", "Starts",
+           "Workload", "canonical_hash", "pingpong"]  # fmt: skip
 
 NETWORKS = ("native", "simgrid")
 """Implementations of the network; ``simgrid`` is the reference, an order of magnitude slower."""
@@ -180,7 +181,8 @@ class Question:
     ``overrides`` are ``--set`` pairs as a mapping, ``KEY=VALUE`` texts or pairs; the last of equal keys is used. ``fidelity`` is a level of
     `retrompi.sim.fidelity`. ``start_up`` also simulates the start of the job, which may fail at random with ``seed``; ``limit_s`` ends the
     run after that many simulated seconds. ``compute_kernel`` runs compute amounts at the rate of a loop of `retrompi.spec.kernels`
-    (``daxpy``, ``daxpy:1000``). ``idle_overrides`` accepts overrides that the run does not use, and changes no result.
+    (``daxpy``, ``daxpy:1000``). ``idle_overrides`` accepts overrides that the run does not use, and changes no result. ``bounds`` end the
+    simulation itself; they change no result either, and questions that differ in them only are equal.
     Raises UsageError for an unknown network or wildcard rule; names are checked when the question is resolved.
     """
 
@@ -200,6 +202,7 @@ class Question:
     idle_overrides: bool = False
     cores: Sequence[int] = ()
     asked: Asked = field(default_factory=Asked)
+    bounds: Bounds = field(default_factory=Bounds, compare=False)
 
     def __post_init__(self) -> None:
         given = self.overrides

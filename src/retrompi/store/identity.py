@@ -73,12 +73,15 @@ class RunSpec:
     scenario: str
     scenario_hash: str
     code_version: str
+    stopped: str = ""
+    """How a bound ended the simulation (outcome ``limit``). Such a run is no answer to its question: it is stored under an identity
+    of its own, so that it can be looked at and is never found when the question is asked again."""
 
     @cached_property
     def identity(self) -> str:
         """The run's identity in the store: SHA-256 over every field except names of files."""
         # Names are labels: a platform copied under another name gives the same results and the same hash.
-        labels = ("platform", "trace", "scenario")
+        labels = ("platform", "trace", "scenario", *(() if self.stopped else ("stopped",)))
         return canonical_hash({f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels})
 
 

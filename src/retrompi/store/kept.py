@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import platform as _machine
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from retrompi.spec.bounds import LIMIT
 from retrompi.store.identity import RunSpec
 
 __all__ = ["COLUMNS", "Kept", "Outbox"]
@@ -47,11 +48,13 @@ class Kept:
     ) -> Kept:
         """Built from the engine's Result, or a mapping with the same names, and its rows."""
         given = plain(result)
+        if given.get("outcome") == LIMIT:
+            spec = replace(spec, stopped=str(given.get("detail", "")))
         ranks = [*ranks, *given.pop("per_rank", [])]
         anatomy = [*anatomy, *given.pop("anatomy", [])]
         own = {k: given.pop(k) for k in COLUMNS if given.get(k) is not None}
         row = {
-            **{f.name: getattr(spec, f.name) for f in fields(spec)},
+            **{f.name: getattr(spec, f.name) for f in fields(spec) if f.name != "stopped"},
             "identity": spec.identity,
             "parameters": dict(spec.parameters),
             "overrides": dict(spec.overrides),

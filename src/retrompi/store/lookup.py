@@ -124,14 +124,23 @@ def _benchmark(store: Store, asked: Resolved, fresh: bool) -> Found:
     what = simulate.curve_title(asked.question)
     known = None if fresh else store.find_run(spec)
     if known is not None:
-        simulate.require_completed(_ended(store.run(known)), what)
+        _require_completed(_ended(store.run(known)), what, known)
         return Found(known, store.points(known), True)
     prepare_samples(store, asked, fresh)
     result = simulate.run(asked)
     # The marks duplicate the points. A benchmark that did not complete is stored too: its outcome is data.
     run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=simulate.curve_of(asked, result))
-    simulate.require_completed(result, what)
+    _require_completed(result, what, run_id)
     return Found(run_id, store.points(run_id), False)
+
+
+def _require_completed(result: Any, what: str, run_id: int) -> None:
+    """`simulate.require_completed`; its error names the run."""
+    try:
+        simulate.require_completed(result, what)
+    except simulate.SimulationEnded as ended:
+        ended.run_id = run_id
+        raise
 
 
 def _ended(row: Mapping[str, Any]) -> Any:

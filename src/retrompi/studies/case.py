@@ -14,6 +14,7 @@ from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import LARGEST_SEED
 from retrompi.sim.simulate import SimulationEnded
 from retrompi.spec import cross_traffic, registry, topology
+from retrompi.spec.bounds import Bounds
 from retrompi.spec.collectives import PREFIX, doors
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
@@ -56,7 +57,7 @@ ERROR = "error"
 
 
 def proper(key: str) -> str:
-    """A key by its full name: ``ranks`` is short for ``trace.ranks``."""
+    """A key by its full name: ``ranks`` is short for ``trace.ranks``. Whoever reads keys that others wrote compares this, and only this."""
     return ALIASES.get(key.strip(), key.strip())
 
 
@@ -368,6 +369,7 @@ class Job:
 
     position: int
     scenario: Scenario
+    bounds: Bounds = field(default_factory=Bounds)
 
 
 @dataclass(frozen=True)
@@ -399,7 +401,7 @@ def evaluate(job: Job) -> Done:
     began = time.perf_counter()
     reason = ""
     try:
-        lookup.answer(outbox, job.scenario.question())
+        lookup.answer(outbox, job.scenario.question().with_(bounds=job.bounds))
     except SimulationEnded as ended:
         reason = str(ended)
     except RetrompiError as error:

@@ -144,6 +144,11 @@ def from_definition(data: Mapping[str, Any], file: Path | None = None, text: str
 
     Raises InputError with file and line, or UsageError without a ``file``, for malformed content.
     """
+    with toml_text.taken_apart("study", file):
+        return _from_definition(data, file, text)
+
+
+def _from_definition(data: Mapping[str, Any], file: Path | None, text: str) -> Study:
     shell = Study("", _NOWHERE, (), path=file, text=text)
     fail = shell.fail
     for key in data:
@@ -325,8 +330,8 @@ def check(study: Study, limit: int = LIMIT) -> None:
     """
     total = count(study)
     if total > limit:
-        raise study.fail(f"this study has {total} points, more than {limit}; --limit {total} allows them, a larger step or --sample lhs:N "
-                         "makes fewer", "vary", code="too-many")  # fmt: skip
+        raise study.fail(f"this study has {total} points, more than {limit}; --max-points {total} allows them, "
+                         "a larger step or --sample lhs:N makes fewer", "vary", code="too-many")  # fmt: skip
     if study.samples > MOST_DRAWN:
         raise study.fail(f"a Latin hypercube has at most {MOST_DRAWN} points, not {study.samples}", "samples", code="out-of-range")
     models = _values_of(study, "model") or [study.base.model]

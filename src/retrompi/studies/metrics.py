@@ -200,7 +200,7 @@ class Metric:
             raise UsageError(f"'{scenario.name}' starts no job: '{self.name}' is of scenarios with [start]", code="no-metric")
         if scenario.generator == "rinf1" and (self.name not in ("time", "outcome")):
             raise UsageError(
-                f"'{scenario.name}' times loops: it has time and outcome, not '{self.name}'; see 'retrompi rinf1'", code="no-metric"
+                f"'{scenario.name}' times loops: it has time and outcome, not '{self.name}'; see 'retrompi paper rinf1'", code="no-metric"
             )
         if needs == "section" and scenario.program.section is None:
             raise UsageError(f"'{scenario.name}' times no section; give one in its [trace], or take 'time'", code="no-metric")

@@ -52,10 +52,11 @@ class Forking:
     def simulate(self, config: dict[str, Any], trace: Any, key: str, further: Sequence[Any] = ()) -> dict[str, Any]:
         """The engine's answer, as of `retrompi.sim.worker.ForkServer.simulate`."""
         traces = [trace, *further]
-        if not self.apart and config["wire"] == "native" and sum(t.actions for t in traces) <= INSIDE:
+        patience = worker.patience(config)
+        if not self.apart and patience is None and config["wire"] == "native" and sum(t.actions for t in traces) <= INSIDE:
             return self._inside(config, traces)
         for attempt in range(1, TRIES + 1):
-            status, data = self._fork(config, traces)
+            status, data = self._fork(config, traces, patience)
             if status == 0 and data:
                 kind, answer = pickle.loads(data)
                 if kind == "refused":
@@ -82,11 +83,13 @@ class Forking:
         self.spent = {"cpu_s": cpu, "peak_B": after.ru_maxrss << 10}
         return told
 
-    def _fork(self, config: dict[str, Any], traces: Sequence[Any]) -> tuple[int, bytes]:
+    def _fork(self, config: dict[str, Any], traces: Sequence[Any], patience: float | None) -> tuple[int, bytes]:
         os.ftruncate(self._errors, 0)
         os.lseek(self._errors, 0, os.SEEK_SET)
         pid, incoming = worker.begun(config, traces, self._errors, self._asker)
         try:
+            if patience is not None and worker.told_before(incoming, self._asker, patience) is None:
+                raise worker.Stopped(worker.stopped(config))
             data = self._read(incoming, pid)
         except BaseException:
             with suppress(ProcessLookupError):

@@ -68,7 +68,7 @@ _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
 KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace",
          "set", "job")  # fmt: skip
 """Every key of a scenario's file."""
-OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
+OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout", "overflow")
 JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
 """Keys of a ``[[job]]``."""
 FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
@@ -250,7 +250,11 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
 
     Raises InputError with file and line for malformed content.
     """
+    with toml_text.taken_apart("scenario", file):
+        return _from_data(data, file, text)
 
+
+def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     def fail(message: str, key: str, code: str | None = None) -> InputError:
         return InputError(message, file, line_of(text, key), code=code)
 
@@ -396,6 +400,8 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
         for key, value in given.items():
             if key == "generator":
                 continue
+            if key == "sizes" and not isinstance(value, str):
+                raise fail("'sizes' is a text; example: \"0,1KiB..4MiB:x2\"", "sizes", code="bad-value")
             args[key] = tuple(units.parse_sizes(value)) if key == "sizes" else value
             if key == "size":
                 args[key] = int(units.parse(str(value), "B"))

@@ -22,6 +22,7 @@ from typing import BinaryIO, Literal, cast
 import zstandard
 
 from retrompi._engine import Trace
+from retrompi.base import untrusted
 from retrompi.base.paths import stamp
 
 from .errors import TraceError
@@ -204,7 +205,9 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
         target.mkdir(parents=True, exist_ok=True)
         names = [f"rank-{r}.txt" for r in range(trace.ranks)]
         for r, name in enumerate(names):
-            (target / name).write_text((trace.about_lines() if r == 0 else "") + text(r), encoding="utf-8")
+            # A file without a line is taken for a lost one; a rank that does nothing gets a line that is read and ignored.
+            lines = text(r) or f"{r} comm_size {trace.ranks}\n"
+            (target / name).write_text((trace.about_lines() if r == 0 else "") + lines, encoding="utf-8")
         # With one rank, the single line denotes a file shared by all ranks, which is equivalent.
         (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     except OSError as e:
@@ -267,13 +270,15 @@ class _Zipped:
 
 
 class _Disk:
-    """Files beside an index, or (SMPI's own rule) below the current directory."""
+    """Files beside an index, or (SMPI's own rule) below the current directory; of an untrusted folder, only those inside it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.root = untrusted.root_of(folder)
 
     def find(self, name: str) -> Path | None:
-        return next((p for p in (self.folder / name, Path(name)) if _is(p, Path.is_file)), None)
+        places = (p for p in (self.folder / name, Path(name)) if _is(p, Path.is_file))
+        return next((p for p in places if not untrusted.outside(p, self.root)), None)
 
     def load(self, name: str) -> _File | None:
         path = self.find(name)
@@ -337,7 +342,8 @@ def _from_index(index: _File, place: Place, np: int | None) -> list[Source]:
             continue
         file = place.load(name)
         if file is None:
-            raise TraceError(f"names {_shown(name)}, which does not exist", index.name, number, code="not-found")
+            why = "is not in this unpacked study" if isinstance(place, _Disk) and place.root is not None else "does not exist"
+            raise TraceError(f"names {_shown(name)}, which {why}", index.name, number, code="not-found")
         files.append(file)
     if len(files) == 1:
         return [(files[0], files[0].name, -1)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from retrompi.traces.errors import TraceError
 
-__all__ = ["ANY", "Op", "is_goal", "parse_goal"]
+__all__ = ["ANY", "Op", "is_goal", "operations_of", "parse_goal"]
 
 ANY = -1
 MAX_RANKS = 1 << 22
@@ -29,6 +29,11 @@ class Op:
     cpu: int = 0
     after: list[int] = field(default_factory=list)
     after_start: list[int] = field(default_factory=list)
+
+
+def operations_of(ns: int, rate: float) -> float:
+    """A calculation of ``ns`` nanoseconds in operations, at ``rate`` flop/s."""
+    return ns * rate / 1e9
 
 
 def is_goal(data: bytes) -> bool:

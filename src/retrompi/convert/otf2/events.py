@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.errors import UsageError
+from retrompi.convert.otf2 import program
 from retrompi.traces.errors import TraceError
 
 __all__ = ["Archive", "Collective", "Communicator", "MpiCall", "is_anchor", "read_archive"]
@@ -63,7 +64,8 @@ class MpiCall:
 @dataclass
 class Archive:
     """The MPI calls by rank, communicators and windows (their communicator) by number, the rank of every MPI location, the count of
-    records outside every rank, and how many of the records declared by the definitions were not read."""
+    records outside every rank, and how many of the records declared by the definitions were not read. ``program``: the lines of every
+    rank, of an archive that retrompi wrote; its calls are then not read."""
 
     calls: list[list[MpiCall]]
     comms: dict[int, Communicator]
@@ -72,6 +74,7 @@ class Archive:
     rank_of: dict[int, int]
     strays: dict[str, int] = field(default_factory=dict)
     missing: int = 0
+    program: list[str] | None = None
 
 
 def is_anchor(path: Path, data: bytes) -> bool:
@@ -126,6 +129,10 @@ def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None
     world = next((ref for ref, c in sorted(comms.items()) if c.group == everybody and c.remote is None and not c.self_only), None)
     windows = {w._ref: w.comm._ref for w in definitions.rma_wins}
     archive = Archive([[] for _ in rank_of], comms, world, windows, rank_of)
+    of_rank = {rank: location for location in definitions.locations if (rank := rank_of.get(location._ref)) is not None}
+    archive.program = program.kept([of_rank[rank] for rank in range(len(rank_of))], str(path))
+    if archive.program is not None:
+        return archive
     tick = 1 / trace.timer_resolution
     kinds = _kinds(otf2)
     ops = {value.value: name for name, value in vars(otf2.CollectiveOp).items() if name.isupper()}

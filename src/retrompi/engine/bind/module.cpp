@@ -291,6 +291,9 @@ SimConfig config(const py::dict& d) {
   job_config(r, d, c);
   c.seed = r.get("seed").cast<uint64_t>();
   c.limit_s = r.num("limit_s");
+  if (d.contains("event_limit")) c.limits.events = r.get("event_limit").cast<uint64_t>();
+  if (d.contains("wall_limit")) c.limits.wall_s = r.num("wall_limit");
+  if (d.contains("memory_limit")) c.limits.memory = r.integer("memory_limit");
   c.anatomy = r.get("anatomy").cast<bool>();
   c.anatomy_rank = static_cast<int32_t>(r.integer("anatomy_rank"));
   c.anatomy_from = r.text("anatomy_from");

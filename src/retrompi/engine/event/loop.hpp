@@ -4,6 +4,7 @@
 
 #include "event/callback.hpp"
 #include "event/event_heap.hpp"
+#include "event/limits.hpp"
 #include "event/time.hpp"
 
 namespace retrompi {
@@ -22,6 +23,7 @@ class Loop {
   Ps limit = kNever;           // the last time at which anything may begin
   Ps external_event = kNever;  // the next event outside this queue: on the wire
   uint32_t owner = 0;          // of the running event; 0: none
+  EffortWatch effort;
 
   void schedule(Ps t, const Callback& c, bool passive = false) {
     active_ += passive ? 0 : 1;
@@ -61,9 +63,10 @@ class Loop {
   [[nodiscard]] bool no_event_until(Ps t) const { return t < external_event && t < next_time() && t <= limit && !stopped; }
   [[nodiscard]] bool finished() const { return stopped || now > limit; }
 
-  /// Runs the next event.
+  /// Runs the next event; throws Limit if no more may run.
   void step() {
     assert(!empty());
+    effort.check(executed_);
     Call c;
     if (present_begin_ < present_.size() && (heap_.empty() || heap_.front().t > now)) {
       c = present_[present_begin_++];

@@ -55,6 +55,23 @@ class Simulation {
   }
 
   SimResult run() {
+    // What the result needs is allocated after the bound on memory has been lifted.
+    try {
+      const MemoryBound bound(c_.limits.memory);
+      w_.loop.effort.start(c_.limits);
+      go();
+    } catch (const Limit& reached) {
+      stop("limit", reached.reason);
+    } catch (const std::bad_alloc&) {
+      stop("limit", out_of_memory());
+    } catch (const std::length_error&) {  // an array longer than any memory
+      stop("limit", out_of_memory());
+    }
+    return result();
+  }
+
+ private:
+  void go() {
     furnish();
     for (Part& p : parts_)
       if (p.c.start == 0) {
@@ -83,10 +100,7 @@ class Simulation {
       }
     for (Part& p : parts_)
       if (!p.over) close(p, ended(p, stuck), nullptr);
-    return result();
   }
-
- private:
   struct Part {
     Simulation& sim;
     const JobConfig& c;
@@ -97,6 +111,7 @@ class Simulation {
     JobResult result;
     std::vector<int> placed;  // ranks on each host before this job was placed
     Ps began = 0;             // the present run
+    bool ready = false;       // the processes of the present run are there
     bool leaving = false;     // its last rank has finished
     bool over = false;        // `result` is complete
   };
@@ -108,7 +123,7 @@ class Simulation {
     return parts_[owner - 1];
   }
   void add(const JobConfig& c, const Trace& t) {
-    parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, 0, false, t.ranks.empty()});
+    parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, 0, false, false, t.ranks.empty()});
   }
 
   void furnish() {
@@ -166,13 +181,14 @@ class Simulation {
       p.result.start = w_.loop.now;
     }
     p.began = w_.loop.now;
-    p.leaving = false;
+    p.ready = p.leaving = false;
     p.job = std::move(job);
     p.builder = std::make_unique<Builder>(p.c, w_, *p.job);
     std::vector<int> placed = p.placed;
     p.builder->build(placed);
     if (placed_ == p.placed) placed_ = std::move(placed);
     p.builder->start();
+    p.ready = true;
   }
   void on_start(size_t part) {
     if (!parts_[part].over) launch(parts_[part]);
@@ -262,8 +278,8 @@ class Simulation {
     p.over = true;
     JobResult& r = p.result;
     r.outcome = outcome;
-    if (!p.job) {
-      r.detail = outcome == "completed" ? "" : "it had not been started";
+    if (!p.job || !p.ready || !killer_) {  // not put together yet
+      r.detail = outcome == "completed" ? "" : stopped_.empty() ? "it had not been started" : stopped_;
       return;
     }
     const Job& job = *p.job;
@@ -277,6 +293,8 @@ class Simulation {
       r.detail = end->reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
     } else if (outcome == "ended") {
       r.detail = "with the first job";
+    } else if (!stopped_.empty()) {
+      r.detail = stopped_;
     }
     if (const std::string down = w_.wire->failed(); !down.empty() && outcome != "completed" && outcome != "ended")
       r.detail += (r.detail.empty() ? "" : "; ") + down;
@@ -293,11 +311,28 @@ class Simulation {
       time = std::max(time, rank_end);
       r.ranks.push_back(
           {k->id, k->host.spec.name, rank_end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
-      if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead())
+      const bool waits = stopped_.empty() || k->thread.waiting();  // a bound ends a run in the middle of some rank's work
+      if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead() && waits)
         r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), waits_for(*k)});
     }
     if (!p.c.background) r.time = time;
     if (&p == &first()) close_first();
+  }
+  /// The simulation ends here: every job that was not over has this outcome and keeps what was computed.
+  void stop(const char* outcome, const std::string& reason) {
+    stopped_ = reason + where();
+    for (Part& p : parts_)
+      if (!p.over) close(p, outcome, nullptr);
+  }
+  [[nodiscard]] std::string where() const {
+    char text[96];
+    std::snprintf(text, sizeof text, "; %.9g s were simulated in %llu events", to_s(w_.loop.now), static_cast<unsigned long long>(w_.loop.executed()));
+    return text;
+  }
+  [[nodiscard]] std::string out_of_memory() const {
+    char text[96];
+    std::snprintf(text, sizeof text, "the bound of %.4g MiB of memory is reached", static_cast<double>(c_.limits.memory) / (1 << 20));
+    return c_.limits.memory > 0 ? text : "there is no more memory";
   }
   /// Records kept for the first job only.
   void close_first() {
@@ -321,10 +356,10 @@ class Simulation {
     r.events = w_.loop.executed();
     r.profile = profile_;
     r.timeline = timeline_;
-    r.failed = w_.wire->failed();
+    if (w_.wire) r.failed = w_.wire->failed();
     if (traffic_)
       for (const Traffic::Source& s : traffic_->sources()) r.traffic.push_back({s.frames, s.arrived, s.bytes, s.dropped, s.lost});
-    if (!first().job) return r;
+    if (!first().job || !first().ready) return r;
     const Job& job = *first().job;
     r.marks = job.marks;
     if (!c_.anatomy || r.outcome != "completed") return r;
@@ -354,6 +389,7 @@ class Simulation {
   std::shared_ptr<Timeline> timeline_;
   std::shared_ptr<CallProfile> profile_;
   Ps end_ = 0;
+  std::string stopped_;  // why the simulation itself was ended
 };
 
 }  // namespace

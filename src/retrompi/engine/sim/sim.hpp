@@ -38,6 +38,7 @@ struct SimConfig : JobConfig {
   std::vector<Failure> failures;
   uint64_t seed = 1;
   double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
+  LimitSpec limits;
   bool anatomy = false;
   int32_t anatomy_rank = 0;
   std::string anatomy_from, anatomy_to;           // labels of marks

@@ -250,7 +250,11 @@ def split_of(backend: str, reference: str, executions: Mapping[str, Execution], 
 
 def _warnings(executions: Mapping[str, Execution], sections: Sequence[Row], seen: Seen) -> list[str]:
     """Reasons why the numbers may be meaningless, most serious first."""
-    out = [f"{b} did not complete ({e.outcome}{': ' + e.detail if e.detail else ''})" for b, e in executions.items() if not e.completed]
+    ended: dict[str, list[str]] = {}  # how -> backends
+    for b, e in executions.items():
+        if not e.completed:
+            ended.setdefault(e.outcome + (f": {e.detail}" if e.detail else ""), []).append(b)
+    out = [f"{' and '.join(names)} did not complete ({how})" for how, names in ended.items()]
     native, model = executions.get("native"), executions.get("model") or executions.get("smpi")
     if native is not None:
         out += native.notes

@@ -80,10 +80,23 @@ def compare(
         if backend == "model":
             given |= {"mpi": options.get("mpi")}
             if source == "smpi":
-                given["trace"] = next(e.trace for e in done if e.backend == "smpi")
+                online = next(e for e in done if e.backend == "smpi")
+                if not online.completed:
+                    done.append(_not_replayed(online, fidelity))
+                    continue
+                given["trace"] = online.trace
         done.append(launch.run(store, backend, program, arguments, ranks, **given))
     report(len(wanted), len(wanted), "")
     return build(done, _seen(done))
+
+
+def _not_replayed(online: Execution, fidelity: str) -> Execution:
+    """The model's part where the program did not complete on SMPI: the trace ends there too, and its replay would deadlock."""
+    return Execution(
+        "model", online.program, online.arguments, online.ranks, model=online.model, platform=online.platform, mode=online.mode,
+        fidelity=fidelity, outcome=online.outcome, detail=online.detail, exit_code=online.exit_code,
+        notes=["its trace ends where the run on SMPI ended, and was not replayed"],
+    )  # fmt: skip
 
 
 def _seen(executions: Sequence[Execution]) -> Seen:

@@ -163,7 +163,8 @@ def execute(store: Store, request: Request) -> Execution:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.notes += _outside(request, model, platform, read)
     asked = Resolved.of(Question(
-        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.timeout_s
+        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.timeout_s,
+        bounds=request.bounds,
     ))  # fmt: skip
     scale = scale_of(asked)
     done.notes += [scale.line] if scale else []

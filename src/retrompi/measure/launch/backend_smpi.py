@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import resource
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Online", "execute", "online"]
 
 FIDELITY = "curve"
+_MOST_STACK = 256 << 10  # KiB; all ranks are threads of one process
 
 
 @dataclass
@@ -153,9 +156,15 @@ def command_line(command: Sequence[str], ranks: int, facts: Export, library: Pat
         )
     (work / "export").write_text(facts.text(), encoding="utf-8")
     (work / "hosts").write_text("".join(f"rank{r}\n" for r in range(ranks)), encoding="utf-8")
-    settings = [f"--cfg={key}:{value}" for key, value in facts.settings().items()]
-    where = ["-np", str(ranks), "-platform", str(library), "-hostfile", str(work / "hosts")]
+    settings = [f"--cfg={key}:{value}" for key, value in {**facts.settings(), "contexts/stack-size": str(_stack_kib())}.items()]
+    where = ["-quiet", "-np", str(ranks), "-platform", str(library), "-hostfile", str(work / "hosts")]
     return [smpirun, *where, *settings, "--log=root.thresh:critical", *command]
+
+
+def _stack_kib() -> int:
+    """KiB of a rank's stack: what a process has here (ulimit -s), so that a program that runs natively does here."""
+    limit = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    return _MOST_STACK if limit == resource.RLIM_INFINITY else max(8192, min(limit // 1024, _MOST_STACK))
 
 
 def _last_words(ended: mpi_job.Ended) -> str:
@@ -209,16 +218,18 @@ def _place(identity: str, made: Sequence[object]) -> Path:
 def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[profile.RankProfile], request: Request) -> None:
     """Enter the outcome and the times of the run into ``done``."""
     done.mpi = profile.library_name(profiles[0].library) if profiles and profiles[0].library else "SMPI"
-    done.output, done.wall_s = ended.output, ended.wall_s
+    done.output, done.wall_s = re.sub(r"Execution failed with code \d+\.\n\Z", "", ended.output), ended.wall_s  # smpirun's last line
     done.exit_code = ended.code
     if ended.timed_out:
         done.outcome, done.detail = "timeout", f"not finished after {request.timeout_s:g} s of wall time"
     elif told.outcome and told.outcome != "completed":
         waits = "; ".join(f"rank {rank} in {call} waits for {what}" for rank, call, what in told.waits[:4])
-        done.outcome, done.detail = told.outcome, told.reason + (f": {waits}" if waits else "")
+        done.outcome, done.detail = told.outcome, told.reason + (f": {waits}" if waits else mpi_job.said(ended))
         done.exit_code = told.code
     else:
         done.outcome, done.detail = mpi_job.ending(ended)
+        if mpi_job.told_signal(ended) == signal.SIGSEGV:
+            done.detail += f"; a rank's stack has {_stack_kib() / 1024:g} MiB (ulimit -s)"
         if done.completed and not told.begin:
             raise BackendError(f"{done.program} ended well and no rank came through MPI_Init: is it an MPI program?", code="wrong-mpi")
         if done.completed and len(told.reach) != request.ranks:

@@ -9,6 +9,7 @@ from typing import Any
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.spec import registry
+from retrompi.spec.bounds import Bounds
 
 __all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "on_model"]
 
@@ -155,6 +156,8 @@ class Request:
     repetitions: int = 10
     warmup: int = 1
     timeout_s: float | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+    """Of the simulation, on a model."""
     recording_limit_s: float = 600.0
     """Wall time that a program may take while its trace is recorded for a model."""
     profile: bool = True

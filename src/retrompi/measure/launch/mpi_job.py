@@ -19,7 +19,7 @@ from pathlib import Path
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.measure.launch.execution import BackendError
 
-__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal", "whole_cores"]
+__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "said", "told_signal", "whole_cores"]
 
 MOST_OUTPUT = 1 << 20
 """Bytes of a program's output that are kept, at most."""
@@ -145,7 +145,7 @@ def ending(ended: Ended, aborted: bool = False) -> tuple[str, str]:
     if ended.timed_out:
         return "timeout", ""
     if aborted:
-        return "aborted", f"MPI_Abort, exit code {ended.code}{_said(ended)}"
+        return "aborted", f"MPI_Abort, exit code {ended.code}{said(ended)}"
     killed = told_signal(ended)
     if ended.code != 0 and killed is not None:
         try:
@@ -153,14 +153,15 @@ def ending(ended: Ended, aborted: bool = False) -> tuple[str, str]:
         except ValueError:
             name = f"signal {killed}"
         return "killed", f"a rank was ended by {name}"
-    return ("failed", f"exit code {ended.code}{_said(ended)}") if ended.code != 0 else ("completed", "")
+    return ("failed", f"exit code {ended.code}{said(ended)}") if ended.code != 0 else ("completed", "")
 
 
-def _said(ended: Ended) -> str:
-    """The first line on stderr that is a sentence: the program's output precedes its launcher's."""
-    lines = ended.errors.splitlines()
+def said(ended: Ended) -> str:
+    """": " and the first line on stderr that is a sentence, for the program's output precedes its launcher's; "" when there is none."""
+    lines = [line for line in ended.errors.splitlines() if not line.startswith("retrompi smpi:")]
     if lines and lines[0].startswith("Traceback"):  # Python prints the error on the last line
         lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)] + lines
+    lines = [line for line in lines if line.startswith("Fortran runtime error")] + lines
     for line in lines:
         text = line.strip()
         if re.search(r"[A-Za-z]{3}", text) and not text.startswith(("Primary job", "application called MPI_Abort")):

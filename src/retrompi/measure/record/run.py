@@ -193,7 +193,8 @@ def record(
             "RETROMPI_RECORD_COMMAND": shown,
         }
         if use_smpi:
-            environment = {**os.environ, **variables}
+            # smpirun puts its copies of program and libraries into $TMPDIR, which another run must not overwrite (its -tmpdir is broken)
+            environment = {**os.environ, **variables, "TMPDIR": name}
         else:
             before = os.environ.get("LD_PRELOAD")
             variables["LD_PRELOAD"] = str(recorder) + (f":{before}" if before else "")
@@ -248,7 +249,7 @@ def _prepare_smpi(
             raise RecordError(f"no program was found in '{' '.join(words)}'", code="not-found")
         place, program = found
         smpi.relink(program, work / program.name)
-        before = [launcher.path, *smpi.wrapper(recorder, *beside), *words[1 : place + 1]]
+        before = [launcher.path, *smpi.wrapper(recorder, *beside), *smpi.private_copies(program), *words[1 : place + 1]]
         return [*before, str(work / program.name), *words[place + 2 :]], recorder
     if ranks is None:
         raise RecordError("--smpi needs the number of ranks: --smpi -n 4 -- ./app", code="bad-usage")

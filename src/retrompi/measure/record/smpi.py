@@ -6,15 +6,17 @@ Therefore a copy of the program gets the recorder in SimGrid's place in that lis
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import SONAME
 
-__all__ = ["COMPILERS", "command_line", "compile_source", "relink"]
+__all__ = ["COMPILERS", "command_line", "compile_source", "private_copies", "relink"]
 
 COMPILERS = {".c": "smpicc", ".cc": "smpicxx", ".cpp": "smpicxx", ".cxx": "smpicxx", ".f": "smpiff", ".f77": "smpiff", ".f90": "smpif90"}
 _PLATFORM = """<?xml version='1.0'?>
@@ -42,40 +44,63 @@ def compile_source(source: Path, folder: Path) -> Path:
 
 
 def relink(program: Path, target: Path) -> None:
-    """Write a copy of ``program`` that needs the recorder instead of libsimgrid.so. Raises RecordError if it does not need it."""
+    """Write a copy of ``program`` that needs the recorder instead of libsimgrid.so. Raises RecordError if it does not need it.
+
+    The recorder becomes the first of the needed libraries, so that it precedes the Fortran run-time library as well.
+    """
     data = bytearray(program.read_bytes())
-    at = _needed_simgrid(data)
-    if at is None:
+    needed = _needed(data)
+    simgrid = next((n for n in needed if n.name.startswith("libsimgrid.so")), None)
+    if simgrid is None:
         raise RecordError(
             f"{program} was not built by smpicc: give its source (.c, .f90, …), or build it with smpicc, smpicxx or smpif90",
             code="wrong-mpi",
         )
-    end = data.index(0, at)
-    if end - at < len(SONAME):
-        raise RecordError(f"{program} needs {bytes(data[at:end]).decode()}, a name too short to put the recorder in its place")
-    data[at:end] = SONAME.encode().ljust(end - at, b"\0")
+    if len(simgrid.name) < len(SONAME):
+        raise RecordError(f"{program} needs {simgrid.name}, a name too short to put the recorder in its place")
+    data[simgrid.at : simgrid.at + len(simgrid.name)] = SONAME.encode().ljust(len(simgrid.name), b"\0")
+    struct.pack_into("<Q", data, simgrid.entry, needed[0].value)
+    struct.pack_into("<Q", data, needed[0].entry, simgrid.value)
     target.write_bytes(data)
     target.chmod(0o755)
 
 
-def _needed_simgrid(data: bytearray) -> int | None:
-    """Offset of the name of the needed SimGrid library in a 64-bit little-endian ELF file."""
+def private_copies(program: Path) -> list[str]:
+    """smpirun's options that give every rank its own Fortran run-time library, if ``program`` has one; the copies are in $TMPDIR.
+
+    Otherwise all ranks share its units: a second rank cannot open the same file or another one under the same number, and a rank that
+    calls MPI within an output statement blocks the output of all others.
+    """
+    libraries = [n.name for n in _needed(program.read_bytes()) if re.fullmatch(r"libgfortran\.so\.\d+", n.name)]
+    return [f"--cfg=smpi/privatize-libs:{';'.join(libraries)}"] if libraries else []
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """A library that a program needs: its name, where the name is in the file, and the entry's ``value`` and where that is."""
+
+    name: str
+    at: int
+    value: int
+    entry: int
+
+
+def _needed(data: bytes | bytearray) -> list[_Needed]:
+    """The libraries that a 64-bit little-endian ELF file needs; empty for any other file."""
     if data[:6] != b"\x7fELF\x02\x01":
-        return None
+        return []
     try:
         table, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
         segments = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
-        dynamic = next((s for s in segments if s[0] == 2), None)
-        if dynamic is None:
-            return None
-        entries = [struct.unpack_from("<qQ", data, dynamic[2] + i) for i in range(0, dynamic[5], 16)]
-        strings = next(value for tag, value in entries if tag == 5)  # DT_STRTAB, an address in memory
+        dynamic = next(s for s in segments if s[0] == 2)
+        entries = [(*struct.unpack_from("<qQ", data, at), at + 8) for at in range(dynamic[2], dynamic[2] + dynamic[5], 16)]
+        strings = next(value for tag, value, _ in entries if tag == 5)  # DT_STRTAB, an address in memory
         # PT_LOAD: file offset of an address
         offset = next(s[2] + strings - s[3] for s in segments if s[0] == 1 and s[3] <= strings < s[3] + s[5])
-        names = [offset + value for tag, value in entries if tag == 1]  # DT_NEEDED
-    except (struct.error, StopIteration):
-        return None
-    return next((at for at in names if data[at : at + 13] == b"libsimgrid.so"), None)
+        found = [(offset + value, value, at) for tag, value, at in entries if tag == 1]  # DT_NEEDED
+        return [_Needed(bytes(data[at : data.index(0, at)]).decode("ascii", "replace"), at, value, entry) for at, value, entry in found]
+    except (struct.error, StopIteration, ValueError):
+        return []
 
 
 def command_line(program: Path, arguments: list[str], ranks: int, library: Path, folder: Path) -> list[str]:
@@ -90,7 +115,10 @@ def command_line(program: Path, arguments: list[str], ranks: int, library: Path,
     hosts.write_text("".join(f"node{k}\n" for k in range(ranks)))
     # The computation that SMPI itself simulates does not matter: the recorder measures it separately.
     where = ["-np", str(ranks), "-platform", str(platform), "-hostfile", str(hosts)]
-    return [smpirun, *wrapper(library), *where, "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error", str(program), *arguments]
+    return [
+        smpirun, *wrapper(library), *private_copies(program), *where, "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error",
+        str(program), *arguments,
+    ]  # fmt: skip
 
 
 def wrapper(*libraries: Path) -> list[str]:

@@ -1,9 +1,15 @@
 // Start, end and clock of a program; the computation between its calls; the result file.
+#include <link.h>
+
+#include <atomic>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
+#include <set>
+#include <thread>
 
 #include "calls.hpp"
 
@@ -39,6 +45,27 @@ void tell_collectives() {
   report("messages " + std::to_string(counters().messages) + " " + std::to_string(counters().bytes));
 }
 
+/// What Fortran programs have written is in the buffers of their run-time library, of which each rank has a copy. A unit is locked while
+/// its statement calls MPI (print *, MPI_Wtime()) or fails: hence threads, which are not waited for indefinitely.
+void flush_fortran() {
+  static std::set<void (*)(const int*)> flushes;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void*) {
+        void* loaded = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+        void* found = loaded ? dlsym(loaded, "_gfortran_flush_i4") : nullptr;
+        if (found) flushes.insert(reinterpret_cast<void (*)(const int*)>(found));
+        return 0;
+      },
+      nullptr);
+  static std::atomic<size_t> done{0};
+  for (const auto flush : flushes)
+    std::thread([flush] {
+      flush(nullptr);
+      ++done;
+    }).detach();
+  for (int ms = 0; ms < 500 && done < flushes.size(); ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 void deadlock() {
   for (const Rank* r : everybody())
     if (r && !r->finished && !r->inside.empty()) report("wait " + std::to_string(r->id) + " " + r->inside + " " + r->waits_for());
@@ -55,6 +82,7 @@ void abort_run(const std::string& outcome, const std::string& reason, int code) 
   tell_collectives();
   report("outcome " + outcome + " " + std::to_string(code) + " " + reason);
   std::fflush(nullptr);
+  flush_fortran();
   std::cerr << "retrompi smpi: " << outcome << ": " << reason << std::endl;
   std::_Exit(code == 0 ? 1 : code);
 }
@@ -86,6 +114,13 @@ extern "C" __attribute__((visibility("default"))) void retrompi_smpi_compute(dou
   if (amount > 0) r->use(amount);
 }
 
+/// A rank calls exit, or a Fortran program STOP: an end of the run before MPI_Finalize, as with a real launcher; otherwise the end of the rank.
+extern "C" __attribute__((visibility("default"))) void retrompi_smpi_exit(int code) {
+  const Rank* r = self();
+  if (!r || r->finished) return;
+  abort_run("failed", "rank " + std::to_string(r->id) + " ended with exit code " + std::to_string(code) + " before MPI_Finalize", code);
+}
+
 namespace {
 constexpr int kFirstNumber = 1 << 20;  // above SMPI's own
 
@@ -93,6 +128,9 @@ void started() {
   int world = 0;
   NATIVE(Comm_rank)(MPI_COMM_WORLD, &world);
   Rank& r = enrol(world);
+  on_end([&r] {
+    if (!r.finished) abort_run("failed", "rank " + std::to_string(r.id) + " ended without MPI_Finalize", 1);
+  });
   r.start();
   report("begin " + std::to_string(world) + " " + std::to_string(simulated().now()));
   static bool once = [] {

@@ -99,6 +99,9 @@ void Sleeper::wake() {
 
 int64_t actor() { return sg::Actor::self() == nullptr ? 0 : sg::this_actor::get_pid(); }
 void on_deadlock(std::function<void()> what) { sg::Engine::on_deadlock_cb(std::move(what)); }
+void on_end(std::function<void()> what) {
+  sg::this_actor::on_exit([what = std::move(what)](bool) { what(); });
+}
 
 namespace {
 std::function<int(MPI_Comm)>& numbering() {

@@ -55,5 +55,6 @@ int64_t actor();  // number of the running actor, from 1 on; 0: none
 /// Publishes the number of a new communicator to its members; SMPI's own method is a broadcast, in which they would wait.
 void number_communicators(std::function<int(MPI_Comm)> number);
 void on_deadlock(std::function<void()> what);
+void on_end(std::function<void()> what);  // of the running actor
 
 }  // namespace retrompi::online

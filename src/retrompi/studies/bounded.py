@@ -1,0 +1,39 @@
+"""An executor whose simulations have bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from retrompi.spec.bounds import Bounds
+from retrompi.studies.case import Done, Job
+from retrompi.studies.run import Executor
+
+__all__ = ["Bounded"]
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """``executor``, each of whose simulations ends with outcome ``limit`` when it reaches one of the ``bounds``."""
+
+    executor: Executor
+    bounds: Bounds
+
+    def __enter__(self) -> Bounded:
+        self.executor.__enter__()
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        self.executor.__exit__(*what)
+
+    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+        """As of `retrompi.studies.run.Executor`."""
+        return self.executor.evaluate((replace(job, bounds=self.bounds) for job in jobs), window)
+
+    def ready(self, within: float = 0.0) -> bool:
+        """As of `retrompi.studies.run.Executor`."""
+        return self.executor.ready(within)
+
+    def describe(self) -> str:
+        """A few words."""
+        return self.executor.describe()
