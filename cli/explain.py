@@ -10,7 +10,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
-from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, complete_model, mode_option
+from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, complete_model
 from retrompi.cli.output import Column, note_run, print_json
 
 KEYS = ("stage", "process", "seconds")
@@ -20,7 +20,6 @@ KEYS = ("stage", "process", "seconds")
 class ExplainOptions(Bounds, Placed, Fidelity, OfModel):
     """Options of ``retrompi explain``."""
 
-    mode: str = mode_option("shared")
     size: str = option("Message size, e.g. 512KiB.", "--size", required=True, metavar="SIZE", aliases=("--sizes",))
 
 

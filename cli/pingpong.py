@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_option, output_option, sizes_option, warn
+from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, output_option, sizes_option, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], outpu
 class PingpongOptions(Overlaid, Network, Asked):
     """Options of ``retrompi pingpong``."""
 
-    mode: str = mode_option("shared")
     sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")
     reps: int | None = option("Repetitions at each size (default: as in the papers).", type=click.IntRange(1))
     out: Path | None = output_option("a page with the curve (.html).")
@@ -88,7 +87,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     if given.out is not None:
         from retrompi.render import curve_page
 
-        drawn = curve_page.Simulated(given.model, given.platform, given.mode, tuple(found.rows), found.run_id)
+        drawn = curve_page.Simulated(given.model, given.platform, asked.mode, tuple(found.rows), found.run_id)
         curve_page.write(given.out, drawn, overlaid)
         click.echo(f"page: {given.out}", err=True)
     note_run(found.run_id, found.found)

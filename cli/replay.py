@@ -9,7 +9,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, ranks_option, some_rate, warn
+from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, placement_row, ranks_option, some_rate, warn
 from retrompi.cli.output import Column, note_run, print_json, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
@@ -108,7 +108,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
         beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
         print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "warnings": warnings,
-                    "computation": scale.row() if scale else None, "per_rank": rows})  # fmt: skip
+                    "computation": scale.row() if scale else None, "placement": placement_row(asked), "per_rank": rows})  # fmt: skip
     else:
         if not output.as_csv:
             click.echo(_headline(run))
@@ -121,8 +121,9 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             told = run["facts"].get("section") or {}
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
         output.emit(rows, COLUMNS, keys=keys, empty="no rank ran")
-        if scale and output.text:
-            click.echo(f"note: {scale.line}", err=True)
+        if output.text:
+            click.echo(f"note: {placement_row(asked)['line']}", err=True)
+            click.echo(f"note: {scale.line}", err=True) if scale else None
     if run["outcome"] != "completed":
         for line in diagnosis.of_run(run):
             click.echo(line, err=True)

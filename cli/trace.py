@@ -13,10 +13,10 @@ from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import (
     Overrides,
+    Placing,
     UndefinedSource,
     complete_model,
     complete_platform,
-    mode_option,
     new_path,
     ranks_option,
     some_rate,
@@ -62,7 +62,7 @@ def command() -> None:
 
 
 @dataclass(frozen=True)
-class TraceInfoOptions(UndefinedSource, Overrides):
+class TraceInfoOptions(UndefinedSource, Placing, Overrides):
     """Options of ``retrompi trace info``."""
 
     ranks: int | None = ranks_option(" (default: as in the trace)")
@@ -70,7 +70,6 @@ class TraceInfoOptions(UndefinedSource, Overrides):
         "Runtime model: estimate memory and time of a replay on it.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
     platform: str = option(
         "Platform: of that replay.", "-p", "--platform", default="nt-cluster", metavar="NAME|FILE", shell_complete=complete_platform)
-    mode: str = mode_option("distributed")
 
 
 @command.command("info")
@@ -106,7 +105,7 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     cost = None
     if given.model and levels[0]["support"] != "refused":
         about = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
-        cost = preflight.estimate(about, Question(given.model, given.platform, Replay(read), given.mode, given.sets))
+        cost = preflight.estimate(about, Question(given.model, given.platform, Replay(read), given.placement(given.platform), given.sets))
     if output.as_json:
         print_json({**told, "about": read.about, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
         return

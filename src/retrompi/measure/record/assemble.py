@@ -15,6 +15,7 @@ import zstandard
 from retrompi import traces
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.rank_state import FINALIZED, State, read_states
+from retrompi.traces import master_worker
 from retrompi.traces.computation import SOURCE
 
 __all__ = ["Recording", "assemble"]
@@ -84,6 +85,8 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
     shutil.rmtree(part, ignore_errors=True)
     if check:
         recording.trace = traces.read(out, partial=recording.partial)
+        told = master_worker.note(recording.trace)
+        recording.notes += [told] if told else []
         lost = traces.unsupported(recording.trace)
         if lost:
             file, line, action, reason = lost[0]
