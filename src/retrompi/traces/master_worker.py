@@ -6,7 +6,8 @@ also holds with ``--wildcards free``: the receive may match another worker's req
 What is looked for, on the rank that decides: a receive or probe from any source with a recorded match, whose next communication is a send
 to the matched rank; which in turn waits for that answer. Exchanges with wildcards look alike in part, so that such pairs count only if
 
-* at least three of them go to at least two ranks, of which none decides itself, and
+* at least three of them go to at least two ranks, of which none decides itself,
+* one of these asks again after another was answered, and
 * either the order of the asking ranks is not a fixed round, or the last answer to each differs from its first (the message that ends it).
 """
 
@@ -48,17 +49,17 @@ def note(trace: Trace) -> str:
     found = find(trace)
     if found is None:
         return ""
+    asked = f"{found.file}:{found.line} and {found.answers - 1} more"
     return (
-        f"rank {found.master} gives work to whichever of {found.workers} ranks asks first ({found.file}:{found.line} and {found.answers - 1} "
-        "more): a replay keeps the recorded distribution of work, with --wildcards free too; 'retrompi run --backend smpi PROGRAM' decides it "
-        "on the simulated machine"
+        f"rank {found.master} gives work to whichever of {found.workers} ranks asks first ({asked}): a replay keeps the recorded "
+        "distribution of work, with --wildcards free too; 'retrompi run --backend smpi PROGRAM' decides it on the simulated machine"
     )
 
 
 @lru_cache(maxsize=8)
 def find(trace: Trace) -> MasterWorker | None:
     """The first rank that distributes work as its wildcard receives match; None if there is none."""
-    if not trace.traffic()["wildcards"]:
+    if not trace.traffic()["wildcards"] and not {"probe", "iprobe"} & trace.info()["calls"].keys():
         return None
     pairs: dict[int, list[_Answer]] = {}
     looked = 0
@@ -71,7 +72,7 @@ def find(trace: Trace) -> MasterWorker | None:
             pairs[rank] = answers
     for rank, answers in pairs.items():
         asking = {a.to for a in answers}
-        if asking & pairs.keys() or not (_no_round(answers) or _ends(answers)):
+        if asking & pairs.keys() or not _returns(answers) or not (_no_round(answers) or _ends(answers)):
             continue
         if all(_waits(trace, worker, rank) for worker in sorted(asking)[:4]):
             return MasterWorker(rank, len(asking), len(answers), trace.files[rank], answers[0].line)
@@ -129,6 +130,12 @@ def _answers(trace: Trace, rank: int) -> tuple[list[_Answer], bool]:
         elif action not in _QUIET and not action.startswith("mark "):
             matched = None
     return found, some
+
+
+def _returns(answers: list[_Answer]) -> bool:
+    """Whether a rank asks again after another one has asked: ranks served one after the other were not chosen by their requests."""
+    turns = [a.to for a, before in zip(answers, [None, *answers], strict=False) if before is None or before.to != a.to]
+    return len(turns) > len(set(turns))
 
 
 def _no_round(answers: list[_Answer]) -> bool:
