@@ -88,7 +88,7 @@ def test_the_rate_survives_the_commands(retrompi: Run, tmp_path: Path) -> None:
     told = recording()
     traces.write(told, tmp_path / "t")
     for name, words in (
-        ("cut", ["cut", "t", "cut", "--from", "2"]), ("two", ["merge", "t", "t", "two"]), ("after", ["merge", "t", "t", "after", "--then"]),
+        ("cut", ["cut", "t", "cut", "--begin", "2"]), ("two", ["merge", "t", "t", "two"]), ("after", ["merge", "t", "t", "after", "--then"]),
         ("scaled", ["scale", "t", "scaled", "--factor", "2"]), ("plain", ["convert", "t", "plain"]),
     ):  # fmt: skip
         done = retrompi("trace", *words)
