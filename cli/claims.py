@@ -48,7 +48,7 @@ def list_claims(paper: str | None, use: str | None, system: str | None, output: 
     rows = [c.row() for c in found]
     rows = [r for r in rows if use in (None, r["use"]) and (system or "").lower() in str(r["system"]).lower()]
     keys = list(rows[0]) if rows else [c.key for c in LIST]
-    output.emit(rows, LIST, keys=keys, empty="no claims match")
+    output.emit(rows, LIST, keys=keys, empty="no claims match", cut=True)
 
 
 @command.command("show")

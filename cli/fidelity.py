@@ -10,7 +10,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
 from retrompi.cli.options import Effort, OfModel, RunOutput, Seeded, complete_model, sizes_option, warn
-from retrompi.cli.output import Column, time_column
+from retrompi.cli.output import Column, say, time_column
 from retrompi.spec.media import NO_LIMIT
 
 CURVE = (
@@ -83,9 +83,9 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
     told = [{**r, "warnings": warnings} for r in rows]
     output.emit(told, CURVE, keys=[*keys, "warnings", "run_ids"] if output.as_json else keys)
     if output.text:
-        click.echo("")
+        say("")
         for p in samples_in(store).loggp(asked):
             below = "all messages" if p.high >= NO_LIMIT else f"below {format_bytes(int(p.high))}"
             part = f"from {format_bytes(int(p.low))} on" if p.low else below
             rate = f"{1e-6 / p.G:.4g} MB/s" if p.G > 0 else "no limit"
-            click.echo(f"LogGP, {part}: L {format_time(p.L)}, o {format_time(p.o)}, g {format_time(p.g)}, 1/G {rate}")
+            say(f"LogGP, {part}: L {format_time(p.L)}, o {format_time(p.o)}, g {format_time(p.g)}, 1/G {rate}")

@@ -14,7 +14,7 @@ from retrompi.base.units import format_bytes, format_rate, format_time
 from retrompi.cli.bundle import option, options
 from retrompi.cli.measured import Reading
 from retrompi.cli.options import StoreOutput, complete_model, complete_platform, output_option
-from retrompi.cli.output import Column, Output, print_json, print_table
+from retrompi.cli.output import Column, Output, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.measure.curves import Measured
@@ -188,25 +188,25 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
         })  # fmt: skip
         return
     level = curves[0].fit.level
-    click.echo(f"T = latency + size / rate; intervals at {level:.0%}")
+    say(f"T = latency + size / rate; intervals at {level:.0%}")
     print_table(segments, SEGMENTS)
     if thresholds:
-        click.echo("")
+        say("")
         print_table(thresholds, THRESHOLDS)
-    click.echo("")
+    say("")
     print_table(residuals, RESIDUALS)
-    click.echo("")
+    say("")
     for c in curves:
         others = ", ".join(f"{k}: {v:.1f}" for k, v in sorted(c.fit.criterion.items(), key=lambda kv: kv[1])[:3])
-        click.echo(f"{c.kind}: {len(c.fit.segments)} segments minimise the criterion ({others}); noise of a time {c.fit.noise:.2%}")
+        say(f"{c.kind}: {len(c.fit.segments)} segments minimise the criterion ({others}); noise of a time {c.fit.noise:.2%}")
         for what, errors in told[c.kind].items():
             if errors:
                 shown = ", ".join(f"{k} {errors[v]:.2%}" for k, v in (("median", "median"), ("95th percentile", "p95"), ("worst", "worst")))
-                click.echo(f"{c.kind}: errors at sizes {what.replace('_', ' ')}: {shown}, mean {errors['mean']:+.2%}")
-        click.echo(f"{c.kind}: rendezvous from {limit_text(c.eager)} on ({c.eager[1]})")
+                say(f"{c.kind}: errors at sizes {what.replace('_', ' ')}: {shown}, mean {errors['mean']:+.2%}")
+        say(f"{c.kind}: rendezvous from {limit_text(c.eager)} on ({c.eager[1]})")
         for part, source in c.parts.described().items():
-            click.echo(f"{c.kind}: {part}: {source}")
+            say(f"{c.kind}: {part}: {source}")
     model = made.name if given.out is None else str(made.folder)
     room = given.platform or (made.platform if given.out is None or made.room is None else str(made.room))
     mode = "distributed" if curves[0].kind == "remote" else "shared"
-    click.echo(f"\nmodel {made.name} in {made.folder}\nretrompi pingpong --model {model} --platform {room} --mode {mode}")
+    say(f"\nmodel {made.name} in {made.folder}\nretrompi pingpong --model {model} --platform {room} --mode {mode}")

@@ -12,7 +12,7 @@ import click
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, output_option, sizes_option, warn
-from retrompi.cli.output import Column, Output, note, note_run, print_table
+from retrompi.cli.output import Column, Output, note, note_run, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
@@ -102,5 +102,5 @@ def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[StoredCurve]) 
              "difference": simulated[p["size_B"]] / p["time_us"] - 1}
             for p in curve.points if p["size_B"] in simulated
         ]  # fmt: skip
-        click.echo(f"\n{curve.legend}" + (f" ({curve.about})" if curve.about else ""))
+        say(f"\n{curve.legend}" + (f" ({curve.about})" if curve.about else ""))
         print_table(both, BESIDE, empty="no size of it was simulated")

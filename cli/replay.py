@@ -10,7 +10,7 @@ import click
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, placement_row, ranks_option, some_rate, warn
-from retrompi.cli.output import Column, note_run, print_json, time_column
+from retrompi.cli.output import Column, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
 
@@ -111,10 +111,10 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
                     "computation": scale.row() if scale else None, "placement": placement_row(asked), "per_rank": rows})  # fmt: skip
     else:
         if not output.as_csv:
-            click.echo(_headline(run))
-            click.echo(timed(run["facts"].get("section"))) if given.section else None
+            say(_headline(run))
+            say(timed(run["facts"].get("section"))) if given.section else None
             for line in cross_traffic.lines(run["facts"]):
-                click.echo(line)
+                say(line)
         rows = found.rows
         if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)
@@ -122,8 +122,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
         output.emit(rows, COLUMNS, keys=keys, empty="no rank ran")
         if output.text:
-            click.echo(f"note: {placement_row(asked)['line']}", err=True)
-            click.echo(f"note: {scale.line}", err=True) if scale else None
+            say(f"note: {placement_row(asked)['line']}", err=True)
+            say(f"note: {scale.line}", err=True) if scale else None
     if run["outcome"] != "completed":
         for line in diagnosis.of_run(run):
             click.echo(line, err=True)

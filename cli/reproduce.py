@@ -13,7 +13,7 @@ import click
 from retrompi.base.errors import UsageError, nearest
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, output_option, warn
-from retrompi.cli.output import Column, note, print_table
+from retrompi.cli.output import Column, note, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.papers import Reproduction, Verdict
@@ -89,8 +89,8 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
         return
     runs = {i for s in found for i in s.runs}
     simulated = sum(s.simulated for s in found)
-    click.echo(f"{len(runs)} runs: {simulated} simulated, {len(runs) - simulated} found in the store")
-    click.echo(f"report: {written.page}")
+    say(f"{len(runs)} runs: {simulated} simulated, {len(runs) - simulated} found in the store")
+    say(f"report: {written.page}")
 
 
 def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
@@ -114,6 +114,6 @@ def _print_summary(found: Sequence[Reproduction], verdicts: Sequence[Verdict]) -
     mine = {v.id: v for v in verdicts}
     rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
     print_table([*rows, {**_counted(verdicts, ALL), "failed": ""}], _SUMMARY)
-    click.echo("")
+    say("")
     for text in summary(verdicts):
-        click.echo(str(text))
+        say(str(text))

@@ -10,7 +10,7 @@ import click
 from retrompi.cli.bundle import option, options
 from retrompi.cli.calibrate import RESIDUALS, VALUES
 from retrompi.cli.options import Drawn, Effort, Overrides, RunOutput, complete_platform, progress
-from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table
+from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table, say
 
 
 def _mega(value: Any) -> str:
@@ -97,7 +97,7 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
         output.emit(rows, COLUMNS, keys=("host", *KEYS))
         return
     for i, (h, table) in enumerate(tables.items()):
-        click.echo(("\n" if i else "") + f"{h}: {room.host(h).os}, Mflop/s")
+        say(("\n" if i else "") + f"{h}: {room.host(h).os}, Mflop/s")
         print_table(table, COLUMNS)
 
 
@@ -116,11 +116,11 @@ def _fit(name: str, platform: str, hosts: list[str], seed: int, dry_run: bool, o
     else:
         output.emit(rows, (Column("host", "host"), *VALUES))
     if output.text:
-        click.echo("")
+        say("")
         print_table([r for f in fits for r in f.residuals], RESIDUALS)
         for f in fits:
-            click.echo(f"\n{f.host}: {as_text(f.note)}")
+            say(f"\n{f.host}: {as_text(f.note)}")
     if not dry_run:
         written = rinf1.write(platform, fits)
         if output.text:
-            click.echo(f"\nwritten: {written}")
+            say(f"\nwritten: {written}")

@@ -25,7 +25,7 @@ from retrompi.cli.options import (
     ranks_option,
     some_time,
 )
-from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, time_column
+from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, say, time_column
 from retrompi.sim import diagnosis
 
 if TYPE_CHECKING:
@@ -184,22 +184,22 @@ def _tell(done: Any, most_calls: int) -> None:
     if done.output.strip():
         click.echo(done.output.rstrip("\n") + "\n")
     rows = _summaries(done)
-    click.echo(_headline(done, rows[0] if rows else None))
+    say(_headline(done, rows[0] if rows else None))
     if len(rows) > 1:
-        click.echo()
+        say()
         once = all(row["n"] == 1 for row in rows)
         print_table(rows[1 : MOST_SECTIONS + 1], (*SECTIONS[:2], time_column("median_s", "time")) if once else SECTIONS)
         if len(rows) > MOST_SECTIONS + 1:
-            click.echo(f"… and {len(rows) - MOST_SECTIONS - 1} more sections (--csv has all)")
+            say(f"… and {len(rows) - MOST_SECTIONS - 1} more sections (--csv has all)")
     if done.calls and most_calls:
-        click.echo()
+        say()
         total = sum(c.seconds for c in done.calls)
         shown = [_call(c, total) for c in done.calls[:most_calls]]
         columns = CALLS if any(c.section for c in done.calls) else [c for c in CALLS if c.key != "section"]
         print_table(shown, columns)
         if len(done.calls) > most_calls:
             rest = sum(c.seconds for c in done.calls[most_calls:])
-            click.echo(
+            say(
                 f"… and {len(done.calls) - most_calls} more rows, {rest / total if total else 0:.0%} of the time in MPI (--json has all)"
             )
 

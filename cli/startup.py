@@ -11,7 +11,7 @@ import click
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import OfModel, Seeded, mode_option, ranks_option
-from retrompi.cli.output import Column, Output, print_json
+from retrompi.cli.output import Column, Output, print_json, say
 
 COLUMNS = (
     Column("step", "step"),
@@ -59,7 +59,7 @@ def command(ctx: click.Context, given: StartupOptions, output: Output) -> None:
     else:
         output.emit(told["steps"], COLUMNS, empty="nothing has to be done")
         if not output.as_csv:
-            click.echo("\n" + summary(told))
+            say("\n" + summary(told))
     if apart:
         click.echo(f"outcome failed-start: {apart}", err=True)
         ctx.exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,13 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, option, options
 from retrompi.cli.options import StoreOutput, warn
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.table import Table
     from retrompi.studies.view import View
 
-__all__ = ["figure", "show"]
+__all__ = ["figure", "print_tables", "show"]
 
 _MOST_FAILURES = 8
 
@@ -43,7 +44,7 @@ def _table(t: Table) -> None:
         titles = [h.rpartition(".")[2] if len({x.rpartition(".")[2] for x in t.heads}) == len(t.heads) else h for h in t.heads]
     told = ", ".join(x for x in (t.title, f"{t.across} across" if t.across else "") if x)
     if told:
-        click.echo(f"\n{told}")
+        say(f"\n{told}")
     names = [Column(str(i), title) for i, title in enumerate(titles)]
     columns = [*names, *(Column(str(len(names) + i), title, right=True) for i, title in enumerate(t.columns))]
     print_table([{str(i): x for i, x in enumerate((*left, *right))} for left, right in t.rows], columns)
@@ -52,8 +53,19 @@ def _table(t: Table) -> None:
 def _told(v: View, study: dict[str, Any]) -> None:
     """Prints the head of the terminal output, and the points without a result."""
     title = v.definition.get("title")
-    click.echo(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
-    click.echo(f"{v.metric.name}: {v.metric.label}")
+    say(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
+    say(f"{v.metric.name}: {v.metric.label}")
+
+
+def print_tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> None:
+    """The tables of a study's values, and the axes without effect on them."""
+    from retrompi.studies.table import tables
+    from retrompi.studies.view import without_effect
+
+    for t in tables(v, panel, x):
+        _table(t)
+    if idle := without_effect(v):
+        say(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
 
 
 def _failed(v: View) -> None:
@@ -62,12 +74,12 @@ def _failed(v: View) -> None:
     found = failures(v)
     if not found:
         return
-    click.echo(f"\n{len(found)} of {len(v.rows)} points did not complete:")
+    say(f"\n{len(found)} of {len(v.rows)} points did not complete:")
     for f in found[:_MOST_FAILURES]:
         where = " ".join(f"{k}={x}" for k, x in f.values.items())
-        click.echo(f"  {f.position}  {where}  {f.outcome}: {' '.join(f.reason.split())}"[:400])
+        say(f"  {f.position}  {where}  {f.outcome}: {' '.join(f.reason.split())}"[:400])
     if len(found) > _MOST_FAILURES:
-        click.echo(f"  and {len(found) - _MOST_FAILURES} more; --json has them all")
+        say(f"  and {len(found) - _MOST_FAILURES} more; --json has them all")
 
 
 @click.command()
@@ -87,8 +99,6 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     """
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
-    from retrompi.studies.table import tables
-    from retrompi.studies.view import without_effect
 
     if file is not None and Path(file).suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"-o {file}: a page ends in .html; 'retrompi study export' writes numbers, "
@@ -112,10 +122,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         return
     if file is None:
         _told(v, dict(found.study))
-        for t in tables(v, axes.panel, axes.x if axes.x != "size" else None):
-            _table(t)
-        if idle := without_effect(v):
-            click.echo(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
+        print_tables(v, axes.panel, axes.x if axes.x != "size" else None)
         _failed(v)
     for model, lines in told.warnings.items():
         warn(lines, model)

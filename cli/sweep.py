@@ -14,7 +14,7 @@ from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Overrides, RunOutput, complete_scenario, progress
-from retrompi.cli.output import note
+from retrompi.cli.output import say
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from retrompi.studies.run import StudyRun
 
 LIMIT = 100_000
+MOST_SHOWN = 100
+"""Points of a study whose tables are printed when it has run."""
 
 
 @dataclass(frozen=True)
@@ -131,15 +133,29 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         found = rows(store_, told.study_id)
         output.emit(found, (), keys=list(found[0]) if found else [])
     else:
-        click.echo(summary(told))
+        say(summary(told))
+        _tell_results(store_, told)
     for line in told.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if told.outside:
         click.echo(f"warning: {told.outside}", err=True)
-    note(f"study {told.study_id}: retrompi study show {told.study_id}")
     if told.errors:
         ctx.exit(1)
     return told
+
+
+def _tell_results(store: Store, told: StudyRun) -> None:
+    """The tables of `retrompi study show`, unless they are too long to be read, the study's name, and what can be done next."""
+    from retrompi.cli.study_show import print_tables
+    from retrompi.studies import stored_study
+
+    found = stored_study.read(store, str(told.study_id)).view(None)
+    if told.points <= MOST_SHOWN and any(row["value"] is not None for row in found.rows):
+        say(f"\n{found.metric.name}: {found.metric.label}")
+        print_tables(found)
+    name = store.study(str(told.study_id))["name"]
+    say(f"\nstudy {name}; next: retrompi study show {name} --metric time\n"
+        f"{' ' * len(name)}             retrompi study figure {name} -o figure.html")  # fmt: skip
 
 
 def _counted(n: int, what: str) -> str:
@@ -170,10 +186,10 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
         line = f"{_counted(p.points, 'point')}, {_counted(p.runs, 'different run')}, {p.found} in the store, {p.left} to simulate"
         if p.refused:
             line += f", {_counted(p.refused, 'point')} no run"
-        click.echo(line)
+        say(line)
         if p.seconds is not None:
             about = "at least" if p.at_least else "about"
-            click.echo(f"{about} {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
+            say(f"{about} {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
     for line in p.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if p.outside.points:

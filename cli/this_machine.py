@@ -10,7 +10,7 @@ import click
 
 from retrompi.cli.bundle import option
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, Output, as_text, print_json, print_table
+from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.measure.this_machine.recording import Recording
@@ -132,35 +132,35 @@ def calibrate(wanted: ThisMachine, output: Output, *, dry_run: bool) -> None:
         return
     _tell(told)
     if not dry_run:
-        click.echo(f"\nwritten: {folder}\nwritten: {room}\ntry: retrompi pingpong -m {name} -p {room.stem} --mode shared")
+        say(f"\nwritten: {folder}\nwritten: {room}\ntry: retrompi pingpong -m {name} -p {room.stem} --mode shared")
 
 
 def _tell(told: dict[str, Any]) -> None:
     """Prints the results besides the points: protocol changes, levels, costs, noise, errors."""
-    click.echo("")
+    say("")
     changes = [
         {"pair": kind, **row}
         for kind, k in told["kinds"].items()
         for row in ([k["eager_limit"]] if k["eager_limit"]["size"] else []) + k["steps"]
     ]
     print_table(changes, SWITCHES, "no change of protocol was found")
-    click.echo("")
+    say("")
     print_table([dict(x) for x in told["levels"]], LEVELS, "no copies were measured")
     facts, costs = told["machine"], told["costs_s"]
-    click.echo("\n" + "  ".join(f"{k} {v * 1e9:.0f} ns" for k, v in costs.items()))
+    say("\n" + "  ".join(f"{k} {v * 1e9:.0f} ns" for k, v in costs.items()))
     for kind, seconds in told["first_use_s"].items():
         if seconds:
-            click.echo(f"{kind}: the first messages of two ranks take {seconds * 1e6:.0f} us more than later ones, all together")
+            say(f"{kind}: the first messages of two ranks take {seconds * 1e6:.0f} us more than later ones, all together")
     rates = told["rates_flops"]
     if rates:
-        click.echo(
+        say(
             "arithmetic: "
             + ", ".join(f"{v / 1e9:.1f} Gflop/s {'beside a busy core' if k == 'flops_both' else 'alone'}" for k, v in rates.items())
         )
     state = facts.get("state")
     if state:
         out = "" if facts["quick"] else " and were left out"
-        click.echo(
+        say(
             f"a cache line between the cores: {state['line_ns']:.0f} ns (seen: {state['least_ns']:.0f} to {state['most_ns']:.0f}); "
             f"{state['moved']} of {state['moved'] + state['kept']} launches ran in another state{out}"
         )
@@ -168,7 +168,7 @@ def _tell(told: dict[str, Any]) -> None:
         for which, words in (("seen", "the fit saw"), ("held_out", "held out")):
             e = k[f"errors_{which}"]
             if e:
-                click.echo(
+                say(
                     f"{kind}: {e['sizes']} sizes {words}: median error {100 * e['median']:.1f} %, "
                     f"95th percentile {100 * e['p95']:.1f} %, worst {100 * e['worst']:.1f} %"
                 )

@@ -21,7 +21,7 @@ from retrompi.cli.options import (
     ranks_option,
     some_rate,
 )
-from retrompi.cli.output import Column, Output, print_json, print_table
+from retrompi.cli.output import Column, Output, print_json, print_table, say
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
 from retrompi.cli.trace_merge import command as merge_command
@@ -110,35 +110,35 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
         print_json({**told, "about": read.about, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
         return
     calls = ", ".join(f"{name} {n}" for name, n in sorted(told["calls"].items(), key=lambda kv: -kv[1]))
-    click.echo(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
+    say(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
     rate = traces.rate_of(read)
     if rate is not None:
-        click.echo(f"computation counted at {rate} ({rate.source})")
-    click.echo(f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}, the longest {format_bytes(told['largest_B'])}; "
+        say(f"computation counted at {rate} ({rate.source})")
+    say(f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}, the longest {format_bytes(told['largest_B'])}; "
                f"with collectives about {told['messages']} messages")  # fmt: skip
     matched = f", {told['matched_share']:.1%} of these with what they matched" if told["wildcards"] else ""
-    click.echo(f"{told['receives']} receives, {told['wildcards']} of them from any source ({told['wildcard_share']:.1%}){matched}")
-    click.echo(f"{told['collectives']} collective calls, {told['nonblocking_collectives']} of them non-blocking; "
+    say(f"{told['receives']} receives, {told['wildcards']} of them from any source ({told['wildcard_share']:.1%}){matched}")
+    say(f"{told['collectives']} collective calls, {told['nonblocking_collectives']} of them non-blocking; "
                f"{told['one_sided']} one-sided transfers\n")  # fmt: skip
     if len(told["communicators"]) > 1:
         comms = sorted(told["communicators"], key=lambda c: -c["collectives"] - c["messages"])
         rows = [{**c, "size": _size(c), "made": f"{c['made_by']} {c['file']}:{c['line']}" if c["line"] else ""} for c in comms]
         print_table(rows[:MOST_COMMS], COMMS)
         if len(rows) > MOST_COMMS:
-            click.echo(f"… and {len(rows) - MOST_COMMS} more communicators (--json has all)")
-        click.echo("")
+            say(f"… and {len(rows) - MOST_COMMS} more communicators (--json has all)")
+        say("")
     print_table(sizes, SIZES, empty="no point-to-point message")
     if pairs:
-        click.echo("")
+        say("")
         print_table(sorted(pairs, key=lambda p: -p["bytes"])[:MOST_PAIRS], PAIRS)
         if len(pairs) > MOST_PAIRS:
-            click.echo(f"… and {len(pairs) - MOST_PAIRS} more pairs (--csv has all)")
-    click.echo("")
+            say(f"… and {len(pairs) - MOST_PAIRS} more pairs (--csv has all)")
+    say("")
     print_table(levels, SUPPORT)
     if cost:
         rate = f"{cost['messages_per_s']:.3g} messages a second in a short run"
         memory = format_bytes(int(cost["memory_B"]))
-        click.echo(f"\na replay on {given.model}: about {format_time(cost['seconds'])} ({rate}), {memory} for the trace")
+        say(f"\na replay on {given.model}: about {format_time(cost['seconds'])} ({rate}), {memory} for the trace")
 
 
 def _size(comm: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import UndefinedSource, new_path, progress
-from retrompi.cli.output import Column, Output, print_csv, print_json, print_table
+from retrompi.cli.output import Column, Output, print_csv, print_json, print_table, say
 
 __all__ = ["command"]
 
@@ -82,7 +82,7 @@ def command(ctx: click.Context, trace: str, out: Path, given: TraceConvertOption
             "lost": made.losses.total, "losses": made.losses.rows(), "without_effect": made.losses.without_effect,
         })  # fmt: skip
     else:
-        click.echo(f"{out}: {made.trace.ranks} ranks, {made.trace.actions} actions from {made.format} to {target}")
+        say(f"{out}: {made.trace.ranks} ranks, {made.trace.actions} actions from {made.format} to {target}")
         if rows:
             print_table(rows, LOSSES, err=True)
     if given.strict and made.losses.total:

@@ -12,7 +12,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import new_path, output_option, ranks_option
-from retrompi.cli.output import Column, Output, print_json, print_table
+from retrompi.cli.output import Column, Output, print_json, print_table, say
 
 COLUMNS = (
     Column("rank", "rank", right=True),
@@ -130,15 +130,15 @@ def _tell(result: Any, output: Output) -> None:
     else:
         print_table(rows[:MOST_ROWS], COLUMNS)
         if len(rows) > MOST_ROWS:
-            click.echo(f"… and {len(rows) - MOST_ROWS} more ranks (--csv has all)")
+            say(f"… and {len(rows) - MOST_ROWS} more ranks (--csv has all)")
         calls = sum(s.calls for s in result.states)
         what = f"{result.path}: {result.ranks} ranks, {calls} calls"
         if result.trace is not None:
             what += f", {told['sends']} messages sent ({format_bytes(told['bytes_sent'])}), with collectives about {told['messages']}"
-        click.echo(what + (", PARTIAL" if result.partial else ""))
+        say(what + (", PARTIAL" if result.partial else ""))
         rate = None if result.trace is None else rate_of(result.trace)
         if rate is not None:
-            click.echo(f"its computation is counted at {rate} ({rate.source})")
+            say(f"its computation is counted at {rate} ({rate.source})")
     notes = list(result.notes)
     if result.failed:
         notes.append(f"the program failed with {result.failed}; its trace is kept")

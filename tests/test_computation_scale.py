@@ -32,6 +32,11 @@ RANKS = ["0 init\n0 compute 5e6\n0 send 1 0 8 6\n0 barrier\n0 finalize\n", "1 in
 PROGRAMS = Path(__file__).parent / "data" / "programs"
 
 
+def notes(err: str, word: str) -> list[str]:
+    """The notes with a word in them; a note is one line, wrapped to the width of the terminal."""
+    return [x for x in " ".join(err.split()).replace(" note: ", "\nnote: ").replace(" warning: ", "\nwarning: ").splitlines() if word in x]
+
+
 def recording(*, at: float = 2.5e9, source: str = "measured: on a test") -> traces.Trace:
     """A program whose rank 0 computed for 2 ms on a machine with the rate ``at``."""
     return traces.stated(job(f"compute {2e-3 * at!r}; send 1 0 8 6; barrier", "recv 0 0 8 6; barrier"), Rate(at, source))
@@ -88,8 +93,8 @@ def test_the_rate_survives_the_commands(retrompi: Run, tmp_path: Path) -> None:
     told = recording()
     traces.write(told, tmp_path / "t")
     for name, words in (
-        ("cut", ["cut", "t", "cut", "--begin", "2"]), ("two", ["merge", "t", "t", "two"]), ("after", ["merge", "t", "t", "after", "--then"]),
-        ("scaled", ["scale", "t", "scaled", "--factor", "2"]), ("plain", ["convert", "t", "plain"]),
+        ("cut", ["cut", "t", "cut", "--begin", "2"]), ("two", ["merge", "t", "t", "two"]),
+        ("after", ["merge", "t", "t", "after", "--then"]), ("scaled", ["scale", "t", "scaled", "--factor", "2"]), ("plain", ["convert", "t", "plain"]),
     ):  # fmt: skip
         done = retrompi("trace", *words)
         assert done.code == 0, done.err
@@ -131,7 +136,7 @@ def test_a_replay_says_the_scale_in_one_line(retrompi: Run, tmp_path: Path) -> N
         traces.write(trace, tmp_path / name)
     words = ["replay", "-m", "wmpi", "-p", "abe"]
     host = "n1 computes at 2.33 Gflop/s (assumed: one operation a cycle)"
-    said = {name: [x for x in retrompi(*words, name).err.splitlines() if "comput" in x] for name in ("known", "nominal", "none", "idle")}
+    said = {name: notes(retrompi(*words, name).err, "comput") for name in ("known", "nominal", "none", "idle")}
     assert said["known"] == [f"note: a recorded second takes 1.073 s here: it was recorded at 2.5 Gflop/s (measured: on a test), {host}"]
     assert len(said["nominal"]) == 1
     assert "scale of computation is unknown" in said["nominal"][0]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.base.names import check_name
 from retrompi.base.paths import stamp
 from retrompi.spec.channels import NO_PATH, Library, Row
 from retrompi.spec.channels import Path as MessagePath
@@ -122,6 +123,10 @@ class RuntimeModel:
             value = getattr(cls, key, None)
             if not isinstance(value, str) or not value.strip():
                 raise ValueError(f"model class {cls.__name__}: '{key}' is missing or not a text")
+        try:
+            check_name("a model", cls.name)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
         cls._check_declared()
         if ":" in cls.name:
             if cls.variant_of is None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from retrompi.base import names, units
 from retrompi.base import toml as toml_text
-from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.paths import stamp
 from retrompi.spec import topology
@@ -23,6 +23,8 @@ from retrompi.spec.platform import LINK_WORDS, SOURCE_KINDS, Placement, Platform
 __all__ = ["load"]
 
 _HOST_WORDS = ("os", "byte_order")
+LONGEST_HOST = 40
+"""Characters of a host's name, at most: a process is named after its role, its host and its job, in `names.LONGEST` characters."""
 
 
 class _Reader:
@@ -56,6 +58,11 @@ class _Reader:
         value = table.get(key)
         if not isinstance(value, str) or not value.strip():
             raise self.fail(f"'{key}' is missing or not a text", key, host, code="missing-key")
+        if key == "name":
+            try:
+                names.check_name("a platform" if host is None else "a host", value, names.LONGEST if host is None else LONGEST_HOST)
+            except UsageError as error:
+                raise self.fail(str(error), key, host, code=error.code) from None
         return value
 
     def quantity(self, field: Field, entry: Any, host: int) -> Quantity:

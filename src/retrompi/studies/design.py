@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from retrompi.base import paths
+from retrompi.base import names, paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.spec.overrides import parse_sets
@@ -134,7 +134,8 @@ def load(path: str | Path) -> Study:
 
 def check_name(name: str) -> str:
     """The name, if commands can find a study by it; UsageError for one that would be read as a number or a file."""
-    if not name.strip() or not name.isprintable() or name.isdecimal() or "/" in name or name.lower().endswith((".toml", ".zip")):
+    names.check_name("a study", name)
+    if name.isdecimal() or "/" in name or name.lower().endswith((".toml", ".zip")):
         raise UsageError(f"a study's name is a word or a few, no number and no path, not '{name}'", code="bad-name")
     return name
 

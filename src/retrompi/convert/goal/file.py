@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from retrompi.base.files import read_bytes
 from retrompi.traces.errors import TraceError
 
 __all__ = ["ANY", "Op", "is_goal", "operations_of", "parse_goal"]
@@ -96,7 +97,7 @@ class _Tokens:
 def parse_goal(path: Path) -> list[list[Op]]:
     """The operations of all ranks. Raises ``TraceError`` with the line of the error."""
     try:
-        text = path.read_bytes().decode("utf-8", "replace")
+        text = read_bytes(path).decode("utf-8", "replace")
     except OSError as e:
         raise TraceError(f"cannot be read: {e.strerror or e}", str(path), code="unreadable-file") from e
     t = _Tokens(text, str(path))
