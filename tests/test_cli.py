@@ -257,7 +257,8 @@ def test_explain_json_is_the_interface_and_sums(retrompi: Run, engine: Watched, 
 
 
 def test_an_override_nobody_reads_is_refused(retrompi: Run) -> None:
-    said = one_error(retrompi("pingpong", "--model", "wmpi", "--sizes", "0", "--set", "platform.workstation.quantum=20ms"), 2)
+    said = one_error(retrompi(
+        "pingpong", "--model", "wmpi", "--mode", "shared", "--sizes", "0", "--set", "platform.workstation.quantum=20ms"), 2)  # fmt: skip
     assert "platform.workstation.quantum is not used; no rank of this run is on 'workstation'" in said
 
 
