@@ -123,6 +123,8 @@ std::string Trace::dump(ActionList::File *actions) const {
   for (const auto &r : ranks) r.pack(out, actions);
   remarks(out, refused, refused_total);
   remarks(out, warned, warned_total);
+  remarks(out, cut, cut_total);
+  remarks(out, uneven, uneven_total);
   return out;
 }
 
@@ -291,6 +293,8 @@ Trace Trace::load(std::string_view image, const std::shared_ptr<ActionList::File
   }
   t.refused = in.remarks(t.refused_total, t.ranks.size());
   t.warned = in.remarks(t.warned_total, t.ranks.size());
+  t.cut = in.remarks(t.cut_total, t.ranks.size());
+  t.uneven = in.remarks(t.uneven_total, t.ranks.size());
   if (!in.empty()) Image::broken();
   return t;
 }
