@@ -275,8 +275,8 @@ def test_replay_json_is_the_interface(retrompi: Run, engine: Watched, tmp_path: 
     told = json.loads(result.out)
     assert result.code == 0
     assert result.err == ""
-    assert list(told) == ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "warnings", "cautions", "computation", "placement",
-                          "per_rank"]  # fmt: skip
+    keys = ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "warnings", "cautions", "computation", "placement"]
+    assert list(told) == [*keys, "per_rank"]
     assert told["outcome"] == "completed"
     assert (told["ranks"], told["actions"], told["messages"], told["bytes"]) == (2, 6, 1, 8)
     assert [(r["rank"], r["host"]) for r in told["per_rank"]] == [(0, "server"), (1, "workstation")]
