@@ -86,13 +86,13 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
 
     program = Program(given.section, None if given.compute is None else parse(given.compute, "s"), given.memory_share)
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
-    if given.rate is not None:
-        read = traces.at_rate(read, traces.Rate(some_rate("--rate", given.rate), "given by --rate"))
+    rate = None if given.rate is None else traces.Rate(some_rate("--rate", given.rate), "given by --rate")
+    read = read if rate is None else traces.at_rate(read, rate)
     asked = Resolved.of(given.question(
         Replay(read, trace, program), beside=Beside(given.traffic, given.failures, kills=given.kills), wildcards=given.wildcards,
         start_up=given.startup, compute_kernel=given.compute_kernel or "",
     ))  # fmt: skip
-    scale = scale_of(asked)
+    scale = scale_of(asked, rate)
     store_ = output.open()
     warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=given.sets), given.model)
     found = answer(store_, asked, fresh=output.fresh, observe=Observe(timeline=timeline.request if timeline else None))

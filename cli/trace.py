@@ -106,12 +106,13 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     if given.model and levels[0]["support"] != "refused":
         about = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
         cost = preflight.estimate(about, Question(given.model, given.platform, Replay(read), given.placement(given.platform), given.sets))
+    rate = traces.rate_of(read)
     if output.as_json:
-        print_json({**told, "about": read.about, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
+        told["rate"] = None if rate is None else {"flops": rate.flops, "source": rate.source}
+        print_json({**told, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
         return
     calls = ", ".join(f"{name} {n}" for name, n in sorted(told["calls"].items(), key=lambda kv: -kv[1]))
     say(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
-    rate = traces.rate_of(read)
     if rate is not None:
         say(f"computation counted at {rate} ({rate.source})")
     say(f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}, the longest {format_bytes(told['largest_B'])}; "
@@ -198,7 +199,6 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
             if now <= 0:
                 raise UsageError(f"{trace} contains no computation")
             factor = seconds * flops[0] / now
-        read = traces.stated(read, rate)
     assert factor is not None
     traces.write(read.scaled(factor), out, shared=out.suffix in (".ti", ".gz", ".zst"))
     output.emit([{"trace": str(out), "ranks": read.ranks, "factor": factor}], SCALED)

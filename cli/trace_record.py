@@ -122,7 +122,8 @@ def _tell(result: Any, output: Output) -> None:
 
         full = preflight.summary(result.trace)
         told |= {k: full[k] for k in ("actions", "sends", "bytes_sent", "messages", "wildcards")}
-        told["about"] = result.trace.about
+        rate = rate_of(result.trace)
+        told["rate"] = None if rate is None else {"flops": rate.flops, "source": rate.source}
     if output.as_json:
         print_json({**told, "notes": result.notes, "per_rank": rows})
     elif output.as_csv:

@@ -23,11 +23,11 @@ from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import kernels, registry
 from retrompi.spec.question import Question, Replay
-from retrompi.traces import Rate, cut, merge, subset
+from retrompi.traces import Rate, computation, cut, merge, subset
 
 pytestmark = pytest.mark.usefixtures("here")
 Run = Callable[..., Outcome]
-HEAD = "# about rate 2.5 Gflop/s\n# about rate-source measured: on a test\n"
+HEAD = "# mark about rate 2.5 Gflop/s\n# mark about rate-source measured: on a test\n"
 RANKS = ["0 init\n0 compute 5e6\n0 send 1 0 8 6\n0 barrier\n0 finalize\n", "1 init\n1 recv 0 0 8 6\n1 barrier\n1 finalize\n"]
 PROGRAMS = Path(__file__).parent / "data" / "programs"
 
@@ -42,38 +42,21 @@ def recording(*, at: float = 2.5e9, source: str = "measured: on a test") -> trac
     return traces.stated(job(f"compute {2e-3 * at!r}; send 1 0 8 6; barrier", "recv 0 0 8 6; barrier"), Rate(at, source))
 
 
-def test_facts_are_read_from_any_file_and_change_the_identity_only_where_there_are_any() -> None:
-    plain = traces.parse(RANKS)
-    told = traces.parse([RANKS[0], HEAD + RANKS[1]])
-    assert plain.about == {}
-    assert told.about == {"rate": "2.5 Gflop/s", "rate-source": "measured: on a test"}
-    assert told == traces.parse([HEAD + RANKS[0], RANKS[1]]) == traces.parse(HEAD + "".join(RANKS)) == plain.with_about(told.about)
-    assert told != plain
-    assert told.sha256 != plain.sha256
-    assert told.with_about({}).sha256 == plain.sha256
-    assert pickle.loads(pickle.dumps(told)) == told
-
-
-@pytest.mark.parametrize(
-    ("line", "wanted"),
-    [
-        ("# about rate 3 Gflop/s", "rank-1.txt:1 | '3 Gflop/s' here | '2.5 Gflop/s' before"),
-        ("# about Rate 3 Gflop/s", "rank-1.txt:1 | 'Rate'"),
-        ("# about rate", "rank-1.txt:1 | 'rate'"),
-        ("# about rate \x1b[2J", "rank-1.txt:1 | not printable"),
-        ("# about rate " + "9" * 2000, "rank-1.txt:1 | not printable"),
-        ("\n".join(f"# about fact-{i} x" for i in range(80)), "more than 64 facts"),
-    ],
-)
-def test_a_fact_that_contradicts_another_or_is_none_is_refused_with_its_place(line: str, wanted: str) -> None:
-    with refused(traces.TraceError, f"bad-trace | {wanted}"):
-        traces.parse([HEAD + RANKS[0], line + "\n" + RANKS[1]], name="t")
+def test_the_rate_is_read_from_the_marks_of_any_file_and_changes_the_identity_only_where_it_stands() -> None:
+    plain, told = traces.parse(RANKS), traces.parse([HEAD + RANKS[0], RANKS[1]])
+    assert traces.rate_of(plain) is None
+    assert traces.rate_of(told) == traces.rate_of(traces.parse([RANKS[0], HEAD + RANKS[1]])) == Rate(2.5e9, "measured: on a test")
+    assert traces.rate_of(traces.parse(HEAD + "".join(RANKS))) == Rate(2.5e9, "measured: on a test")
+    assert (told != plain, told.sha256 != plain.sha256, told.actions) == (True, True, plain.actions)
+    assert traces.rate_of(pickle.loads(pickle.dumps(told))) == traces.rate_of(told)
+    for model in ("wmpi", "hpvm"):
+        assert ask(model, "nt-pair", told).time_ps == ask(model, "nt-pair", plain).time_ps
 
 
 def test_a_rate_that_is_none_is_refused() -> None:
     for text in ("fast", "0 flop/s", "5 MB/s", "1e999 flop/s"):
-        with pytest.raises(traces.TraceError, match="its 'rate'"):
-            traces.rate_of(traces.parse(RANKS).with_about({"rate": text}))
+        with pytest.raises(traces.TraceError, match="mark 'about rate"):
+            traces.rate_of(traces.parse([f"# mark about rate {text}\n{RANKS[0]}", RANKS[1]]))
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -82,30 +65,30 @@ def test_the_rate_survives_writing_cutting_scaling_marking_and_taking_ranks(shar
     traces.write(told, tmp_path / "t.ti.zst" if shared else tmp_path / "t", shared=shared)
     assert traces.read(tmp_path / "t.ti.zst" if shared else tmp_path / "t") == told
     made = (
-        told.scaled(3), told.smoothed(), told.with_marks([(0, 2, "here")]), cut.cut(told, "2", "3").trace, subset.keep_ranks(told, [1, 0]),
+        told.scaled(3), told.smoothed(), told.with_marks([(0, 2, "here")]), cut.cut(told, "3", "4").trace, subset.keep_ranks(told, [1, 0]),
         merge.then([told, told]), merge.side_by_side([told, recording()]),
     )  # fmt: skip
     for trace in made:
-        assert trace.about == told.about
+        assert traces.rate_of(trace) == Rate(2.5e9, "measured: on a test")
 
 
 def test_the_rate_survives_the_commands(retrompi: Run, tmp_path: Path) -> None:
-    told = recording()
-    traces.write(told, tmp_path / "t")
-    for words in ("cut t cut --begin 2", "merge t t two", "merge t t after --then", "scale t scaled --factor 2", "convert t plain"):
+    traces.write(recording(), tmp_path / "t")
+    for words in ("cut t cut --begin 3", "merge t t two", "merge t t after --then", "scale t scaled --factor 2", "convert t plain"):
         done = retrompi("trace", *words.split())
         assert done.code == 0, done.err
         out = next(w for w in reversed(words.split()) if (tmp_path / w).is_dir())
-        assert traces.read(tmp_path / out).about == told.about, words
+        assert traces.rate_of(traces.read(tmp_path / out)) == Rate(2.5e9, "measured: on a test"), words
 
 
 def test_traces_of_different_rates_make_one_without_a_single_rate_that_says_so() -> None:
     fast, slow, unknown = recording(), recording(at=1e9), job("compute 5; barrier", "barrier")
     both = merge.side_by_side([fast, slow])
-    assert both.about == {"rate-source": "merged from traces of 2.5 Gflop/s and 1 Gflop/s"}
+    assert (traces.rate_of(both), computation.mixed(both)) == (None, "2.5 Gflop/s and 1 Gflop/s")
     assert both.info()["compute_flops"] == fast.info()["compute_flops"] + slow.info()["compute_flops"]
-    assert "no stated rate" in merge.then([fast, unknown]).about["rate-source"]
-    assert merge.then([unknown, unknown]).about == {}
+    assert "no stated rate" in computation.mixed(merge.then([fast, unknown]))
+    assert computation.mixed(merge.side_by_side([both, fast])) == "2.5 Gflop/s and 1 Gflop/s"
+    assert merge.then([unknown, unknown]).labels == []
     with refused(traces.TraceError, "conflicting-options | 2.5 Gflop/s and 1 Gflop/s"):
         traces.at_rate(both, Rate(1e9, "given"))
 
@@ -123,13 +106,13 @@ def test_recordings_of_two_machines_keep_their_seconds_and_a_given_rate_replaces
     seconds = {at: ask("wmpi", "nt-pair", recording(at=at)).per_rank[0]["compute_s"] for at in (1e9, 4e9)}
     assert seconds[4e9] == pytest.approx(4 * seconds[1e9], rel=1e-9)
     same = [traces.at_rate(recording(at=at), Rate(2e9, "given by --rate")) for at in (1e9, 4e9)]
-    assert same[0] == same[1]
-    assert same[0].about["rate"] == "2000000000 flop/s"
+    assert same[0].info()["compute_flops"] == same[1].info()["compute_flops"] == 4e6
     assert traces.at_rate(job("compute 1e9"), Rate(2e9, "given")).info()["compute_flops"] == 2e9  # a second without a rate is 1 Gflop
 
 
 def test_a_replay_says_the_scale_in_one_line(retrompi: Run, tmp_path: Path) -> None:
-    known, nominal, none = recording(), recording(at=1e9, source="nominal: the file states no rate"), recording().with_about({})
+    known, nominal = recording(), recording(at=1e9, source="nominal: the file states no rate")
+    none = job("compute 5e6; send 1 0 8 6; barrier", "recv 0 0 8 6; barrier")
     for name, trace in (("known", known), ("nominal", nominal), ("none", none), ("idle", job("barrier", "barrier"))):
         traces.write(trace, tmp_path / name)
     words = ["replay", "-m", "wmpi", "-p", "abe"]
@@ -205,7 +188,7 @@ def test_a_recorded_program_keeps_its_seconds_on_a_platform_with_the_rate_of_its
         seconds = float(trace.info()["compute_flops"]) / own
         done = ask("wmpi", "nt-pair", trace, "shared", sets={"platform.host.flops": f"{own!r} flop/s"}, fidelity="curve")
         assert sum(r["compute_s"] for r in done.per_rank) == pytest.approx(seconds, rel=1e-6)
-    plain = "".join(x for x in (tmp_path / "measured" / "rank-1.txt").read_text().splitlines(keepends=True) if x.startswith("# about"))
+    plain = "".join(x for x in (tmp_path / "measured" / "rank-1.txt").read_text().splitlines(keepends=True) if "about" in x)
     assert plain == ""  # rank 0 states it for all
 
 
@@ -213,7 +196,8 @@ def test_ranks_on_another_processor_than_the_measured_one_are_told(tmp_path: Pat
     from retrompi.measure.record.assemble import _other_processors
 
     (tmp_path / "rank-0.txt").write_text(
-        "# processor: A\n# about rate 1 flop/s\n# about rate-source measured: mean of the maxima of the 17 Rinf1 loops on A, 2026-01-02\n"
+        "# processor: A\n# mark about rate 1 flop/s\n"
+        "# mark about rate-source measured: mean of the maxima of the 17 Rinf1 loops on A, 2026-01-02\n"
     )
     (tmp_path / "rank-1.txt").write_text("# processor: B\n")
     (note,) = _other_processors(tmp_path)

@@ -9,7 +9,7 @@ from typing import Any
 from retrompi.base.units import format_quantity, format_time
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Replay
-from retrompi.traces.computation import SOURCE, Rate, rate_of
+from retrompi.traces.computation import Rate, mixed, rate_of
 
 __all__ = ["Scale", "scale_of"]
 
@@ -40,13 +40,14 @@ class Scale:
         }
 
 
-def scale_of(asked: Resolved) -> Scale | None:
-    """The scale of the computation of a trace; None for another workload and for a trace that computes nothing."""
+def scale_of(asked: Resolved, given: Rate | None = None) -> Scale | None:
+    """The scale of the computation of a trace; None for another workload and for a trace that computes nothing. ``given``: the rate to
+    which its amounts were scaled (`retrompi.traces.at_rate`), in place of the one that it states."""
     workload = asked.question.workload
     if not isinstance(workload, Replay) or not float(workload.trace.info()["compute_flops"]) > 0:
         return None
     hosts = _hosts(asked)
-    own = rate_of(workload.trace)
+    own = given or rate_of(workload.trace)
     return Scale(own, hosts, _line(workload, own, hosts))
 
 
@@ -65,10 +66,10 @@ def _line(workload: Replay, own: Rate | None, hosts: Sequence[tuple[str, float, 
         return f"computation is scaled so that section {program.section} computes for {format_time(program.compute_s)}"
     rates = ", ".join(f"{name} computes at {format_quantity(flops, 'flop/s')} ({source})" for name, flops, source in hosts[:_MOST_HOSTS])
     rates += f" and {len(hosts) - _MOST_HOSTS} more rates" if len(hosts) > _MOST_HOSTS else ""
-    if own is None and SOURCE not in workload.trace.about:
+    if own is None and not mixed(workload.trace):
         return f"computation is taken as the operations that the trace states, at no stated rate of a recording machine; {rates}"
     if own is None:
-        return f"computation is taken as operations ({workload.trace.about[SOURCE]}); {rates}"
+        return f"computation is taken as operations (merged from traces of {mixed(workload.trace)}); {rates}"
     takes = ", ".join(format_time(own.flops / flops) for _, flops, _ in hosts[:_MOST_HOSTS])
     if not own.known:
         unit = format_quantity(own.flops, "flop/s")

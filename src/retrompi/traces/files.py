@@ -216,7 +216,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
     target = Path(path)
     try:
         if shared:
-            data = (trace.about_lines() + "".join(text(r, shared=True) for r in range(trace.ranks))).encode()
+            data = "".join(text(r, shared=True) for r in range(trace.ranks)).encode()
             if target.suffix == ".gz":
                 data = gzip.compress(data, mtime=0)  # reproducible output
             elif target.suffix == ".zst":
@@ -227,8 +227,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
         names = [f"rank-{r}.txt" for r in range(trace.ranks)]
         for r, name in enumerate(names):
             # A file without a line is taken for a lost one; a rank that does nothing gets a line that is read and ignored.
-            lines = text(r) or f"{r} comm_size {trace.ranks}\n"
-            (target / name).write_text((trace.about_lines() if r == 0 else "") + lines, encoding="utf-8")
+            (target / name).write_text(text(r) or f"{r} comm_size {trace.ranks}\n", encoding="utf-8")
         # With one rank, the single line denotes a file shared by all ranks, which is equivalent.
         (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     except OSError as e:

@@ -88,7 +88,6 @@ std::string sha256(const Trace &t) {
   if (!t.digest.value.empty()) return t.digest.value;
   py::object update, hash = py::module_::import("hashlib").attr("sha256")();
   update = hash.attr("update");
-  if (!t.about.empty()) update(py::bytes(t.about_lines()));  // a trace without facts keeps the identity that it had before there were any
   for (size_t r = 0; r < t.ranks.size(); ++r) {
     update(py::bytes("rank " + std::to_string(r) + "\n"));
     const py::gil_scoped_release release;
@@ -382,7 +381,7 @@ void bind_trace(py::module_ &m) {
 
   py::class_<Trace>(m, "Trace", R"(A parsed time-independent trace; immutable.
 
-Equality is of the actions and facts: line numbers and file names do not count.)")
+Equality is of the actions: line numbers and file names do not count.)")
       .def_static("parse", &parse, py::arg("sources"), py::arg("ranks") = 0, py::arg("undefined_source") = "refuse", py::arg("partial") = false,
                   R"(Parse ``[(bytes, name for messages, rank or -1 for one file of all ranks), ...]``; raises TraceError.
 
@@ -398,10 +397,6 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
           "files", [](const Trace &t) { return t.files; }, "The file of each rank, for messages.")
       .def_property_readonly(
           "labels", [](const Trace &t) { return t.labels; }, "The labels of marks and the names of kernels.")
-      .def_property_readonly(
-          "about", [](const Trace &t) { return t.about; }, "Facts of the whole trace by key, of its lines ``# about KEY VALUE``.")
-      .def("about_lines", &Trace::about_lines, "The facts as lines of the trace format.")
-      .def("with_about", &Trace::with_about, py::arg("facts"), "A copy with these facts in place of its own; TraceError for one that a line cannot hold.")
       .def("kernels", &kernels, "``[(name, vector length, file, line), ...]`` of every kernel that a rank computes, each once.")
       .def_property_readonly(
           "warnings", [](const Trace &t) { return rows(t, t.warned); }, "What is doubtful: (file, line, action, reason), at most 1000.")

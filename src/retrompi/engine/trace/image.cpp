@@ -98,11 +98,6 @@ std::string Trace::dump(ActionList::File *actions) const {
   raw(out, MAGIC, sizeof MAGIC);
   number(out, ranks.size());
   for (const std::string &f : files) text(out, f);
-  number(out, about.size());
-  for (const auto &[key, value] : about) {
-    text(out, key);
-    text(out, value);
-  }
   number(out, labels.size());
   for (const std::string &l : labels) text(out, l);
   number(out, vec.size());
@@ -261,10 +256,6 @@ Trace Trace::load(std::string_view image, const std::shared_ptr<ActionList::File
   t.ranks.resize(in.count(8));
   const auto n = static_cast<int64_t>(t.ranks.size());
   for (int64_t i = 0; i < n; ++i) t.files.push_back(in.text());
-  for (size_t i = 0, facts = in.count(16); i < facts; ++i) {
-    std::string key = in.text();
-    t.about[std::move(key)] = in.text();
-  }
   t.labels.resize(in.count(8));
   for (std::string &l : t.labels) l = in.text();
   t.vec.resize(in.count(8));

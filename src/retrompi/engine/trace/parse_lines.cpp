@@ -58,7 +58,7 @@ bool Parser::lines(const Source &source, const char *p, const char *end) {
   return any;
 }
 
-// `# mark LABEL`, `# RANK mark LABEL` or `# about KEY VALUE`; every other comment is skipped.
+// `# mark LABEL` or `# RANK mark LABEL`; every other comment is skipped.
 void Parser::comment(const char *p, const char *end) {
   const auto skip = [&] {
     while (p < end && is_blank(*p)) ++p;
@@ -78,14 +78,9 @@ void Parser::comment(const char *p, const char *end) {
     word = token();
     if (word == "mark" && !named) fail("the rank of a mark is not an integer");
   }
-  if (word != "mark" && (word != "about" || named)) return;
+  if (word != "mark") return;
   skip();
-  while (end > p && (is_blank(end[-1]) || end[-1] == '\r')) --end;
-  if (word == "about") {
-    const std::string_view key = token();
-    skip();
-    return fact(key, {p, static_cast<size_t>(end - p)});
-  }
+  while (end > p && is_blank(end[-1])) --end;
   if (p == end) return;
   if (rank >= n_) fail("the rank of a mark, " + std::to_string(rank) + ", is out of range 0.." + std::to_string(n_ - 1));
   if (source_->rank >= 0 && rank != source_->rank) {
@@ -100,14 +95,6 @@ void Parser::comment(const char *p, const char *end) {
   const int32_t now = std::exchange(rank_, rank);
   add(state_[static_cast<size_t>(rank)], a);
   rank_ = now;
-}
-
-// A fact of the whole trace, in the file of any rank; those of several ranks must agree.
-void Parser::fact(std::string_view key, std::string_view value) {
-  if (const std::string wrong = wrong_fact(key, value); !wrong.empty()) fail(wrong);
-  const auto [known, fresh] = trace_.about.try_emplace(std::string(key), value);
-  if (!fresh && known->second != value) fail(quoted(key) + " is " + quoted(value) + " here and " + quoted(known->second) + " before");
-  if (trace_.about.size() > FACT_LIMIT) fail("more than " + std::to_string(FACT_LIMIT) + " facts about the trace");
 }
 
 int32_t Parser::label(std::string_view text) {

@@ -65,7 +65,6 @@ class Parser {
   bool lines(const Source &source, const char *p, const char *end);  // whether one of them is an action
   void line(const char *p, const char *end);
   void comment(const char *p, const char *end);
-  void fact(std::string_view key, std::string_view value);
   int32_t label(std::string_view text);  // its index in Trace::labels
   void arguments(const Word &word, Action &a);
   // The actions of a rank. A later line gives the match of a wildcard receive, and changing packed actions is slow: while one

@@ -65,32 +65,6 @@ Trace Trace::with_marks(std::vector<MarkAt> marks) const {
   return out;
 }
 
-std::string wrong_fact(std::string_view key, std::string_view value) {
-  constexpr size_t kKey = 40, kValue = 1000;
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  if (key.empty() || key.size() > kKey || key.front() < 'a' || !std::all_of(key.begin(), key.end(), letter))
-    return "the key " + quoted(key) + " is not a word of a-z, 0-9 and '-' of at most " + std::to_string(kKey) + " letters";
-  if (value.empty() || value.size() > kValue || value.front() == ' ' || value.back() == ' ' || !is_text(value))
-    return "the value " + quoted(value) + " of " + quoted(key) + " is not printable UTF-8 of 1 to " + std::to_string(kValue) + " bytes";
-  return {};
-}
-
-Trace Trace::with_about(std::map<std::string, std::string> facts) const {
-  const std::string file = files.empty() ? "trace" : files[0];
-  if (facts.size() > FACT_LIMIT) throw TraceError(file, 0, "more than " + std::to_string(FACT_LIMIT) + " facts about the trace");
-  for (const auto &[key, value] : facts)
-    if (const std::string wrong = wrong_fact(key, value); !wrong.empty()) throw TraceError(file, 0, wrong);
-  Trace out = *this;
-  out.about = std::move(facts);
-  return out;
-}
-
-std::string Trace::about_lines() const {
-  std::string out;
-  for (const auto &[key, value] : about) ((((out += "# about ") += key) += ' ') += value) += '\n';
-  return out;
-}
-
 std::vector<double> Trace::section_compute(uint32_t first, uint32_t last) const {
   const auto collective = [](const Action &a) { return is_collective(a.op) && a.comm == 0; };  // those that all ranks call
   size_t before = 0, within = 0;
@@ -112,7 +86,7 @@ std::vector<double> Trace::section_compute(uint32_t first, uint32_t last) const 
 }
 
 bool Trace::operator==(const Trace &other) const {
-  if (ranks.size() != other.ranks.size() || comms.size() != other.comms.size() || about != other.about) return false;
+  if (ranks.size() != other.ranks.size() || comms.size() != other.comms.size()) return false;
   // The storage order of communicators, labels and vectors is not part of a trace's content.
   const auto by_id = [](const std::vector<Comm> &list) {
     std::vector<const Comm *> sorted;

@@ -54,7 +54,6 @@ struct Trace {
   std::vector<std::string> labels;        // of marks, names of kernels
   std::vector<Comm> comms;                // 0: MPI_COMM_WORLD
   std::vector<std::string> files;         // per rank, for messages
-  std::map<std::string, std::string> about;  // facts of the whole trace by key, from lines `# about KEY VALUE`
   std::vector<Remark> refused;            // must be empty for a run; the first REMARK_LIMIT, refused_total counts all
   std::vector<Remark> warned;             // harmless or doubtful, to be shown
   size_t refused_total = 0;
@@ -91,9 +90,6 @@ struct Trace {
   // A copy in which the computation before a call of a repeating sequence of calls is its mean over the repetitions. A rank
   // whose calls do not repeat exactly in their middle half, eight times or more, stays as it is.
   Trace smoothed() const;
-  // A copy with these facts in place of its own; TraceError for a key or a value that a line cannot hold.
-  Trace with_about(std::map<std::string, std::string> facts) const;
-  std::string about_lines() const;    // the facts as lines of the format
   Trace scaled(double factor) const;  // every amount of computation times `factor`; sleeping is not computing
   // Computation of each rank, flops, in the section that rank 0 runs from line `first` to line `last`. The other ranks' part
   // begins and ends at the same collectives, counted from the start.
@@ -109,7 +105,7 @@ struct Trace {
     std::string value;
   };
   mutable Digest digest;
-  bool operator==(const Trace& other) const;  // same actions and facts; line numbers, file names and remarks do not count
+  bool operator==(const Trace& other) const;  // same actions; line numbers, file names and remarks do not count
 
   std::string dump(ActionList::File* actions = nullptr) const;  // binary image, for a worker process; with a file the actions go there
   static Trace load(std::string_view image, const std::shared_ptr<ActionList::File>& actions = nullptr);  // TraceError when it is not one
@@ -118,10 +114,6 @@ struct Trace {
   static Trace open(const std::string& path);
 };
 constexpr size_t REMARK_LIMIT = 1000;
-constexpr size_t FACT_LIMIT = 64;  // facts of a trace
-
-// Why a fact cannot be held: its key is no word of a-z, 0-9 and '-', or its value no short printable text. Empty: it can.
-std::string wrong_fact(std::string_view key, std::string_view value);
 
 const char* op_name(Op op);                                                // as written in a trace: "sendRecv"
 const char* action_name(const Action& a);                                  // with its variant: "ibcast", "comm_dup", "Win_flush"

@@ -29,11 +29,10 @@ from retrompi.store.lookup import Record, answer
 from retrompi.traces.computation import Rate
 
 if TYPE_CHECKING:
-    from retrompi._engine import Trace
     from retrompi.sim.result import Result
     from retrompi.store.database import Store
 
-__all__ = ["Recorded", "at_home", "execute", "home_rate", "recorded", "trace_digest"]
+__all__ = ["Recorded", "execute", "home_rate", "recorded", "trace_digest"]
 
 THIS_MACHINE = "this-machine"
 """The platform that 'retrompi calibrate this-machine' writes."""
@@ -158,7 +157,11 @@ def execute(store: Store, request: Request) -> Execution:
         if program.busy:
             done.notes.append(f"this machine was busy then ({program.busy}): what the program computes is too long in the trace")
     done.trace = str(folder)
-    read = at_home(traces.read(folder), platform)
+    read, home = traces.read(folder), home_rate(platform)
+    if home is not None and traces.rate_of(read) is not None:
+        read = traces.at_rate(read, home)
+    else:
+        home = None
     if read.ranks != request.ranks:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.notes += _outside(request, model, platform, read)
@@ -166,20 +169,13 @@ def execute(store: Store, request: Request) -> Execution:
         model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.timeout_s,
         bounds=request.bounds,
     ))  # fmt: skip
-    scale = scale_of(asked)
+    scale = scale_of(asked, home)
     done.notes += [scale.line] if scale else []
     return _replayed(store, request, done, asked)
 
 
-def at_home(trace: Trace, platform: str) -> Trace:
-    """``trace`` as it runs on ``platform``: if that is the calibrated model of this machine, a recorded second stays a second there."""
-    rate = traces.rate_of(trace)
-    home = home_rate(platform)
-    return trace if rate is None or home is None else traces.at_rate(trace, home)
-
-
 def home_rate(platform: str) -> Rate | None:
-    """The rate at which the calibrated platform of this machine computes; None for any other platform."""
+    """The rate at which the calibrated platform of this machine computes, where a recorded second stays a second; None for any other."""
     room = registry.platform(platform)
     if room.name != THIS_MACHINE:
         return None

@@ -16,7 +16,6 @@ from retrompi import traces
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.rank_state import FINALIZED, State, read_states
 from retrompi.traces import master_worker
-from retrompi.traces.computation import SOURCE
 
 __all__ = ["Recording", "assemble"]
 
@@ -200,7 +199,7 @@ def _other_processors(folder: Path) -> list[str]:
         with path.open(encoding="utf-8", errors="replace") as file:
             head = file.read(_HEAD_B)
         if rank == 0:
-            found = re.search(rf"^# about {SOURCE} measured: .* loops on (.*), [-\d]+$", head, re.MULTILINE)
+            found = re.search(r"^# mark about rate-source measured: .* loops on (.*), [-\d]+$", head, re.MULTILINE)
             measured = found[1] if found else None
         mine = re.search(r"^# processor: (.*)$", head, re.MULTILINE)
         if measured is None:

@@ -428,12 +428,12 @@ static void header(Rank *r, const char *how) {
   else
     snprintf(row, sizeof row, "clock: %s time, %.12g flop/s; bursts under %lld ns are added to the next", clock_name(), rate, (long long)threshold);
   comment(r, row);
-  // Facts of the trace, which reading keeps: the rate and where it comes from. One rank states them for all.
+  // Marks about the whole trace, which reading keeps: the rate and where it comes from. One rank states them for all.
   const char *source = getenv("RETROMPI_RECORD_SOURCE");
   if (r->world == 0 && source != NULL && *source != 0 && clock_kind < CLOCK_INSTRUCTIONS) {
-    snprintf(row, sizeof row, "about rate %.12g flop/s", rate);
+    snprintf(row, sizeof row, "mark about rate %.12g flop/s", rate);
     comment(r, row);
-    snprintf(row, sizeof row, "about rate-source %.900s", source);
+    snprintf(row, sizeof row, "mark about rate-source %.900s", source);
     comment(r, row);
   }
   snprintf(row, sizeof row, "overhead: %llu ns a call, %llu %s taken off each burst", (unsigned long long)r->state->overhead_ns,
