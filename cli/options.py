@@ -55,6 +55,7 @@ __all__ = [
     "note_outside",
     "output_option",
     "placement_row",
+    "placement_words",
     "progress",
     "ranks_option",
     "sizes_option",
@@ -396,6 +397,13 @@ def some_rate(name: str, text: str) -> float:
     if flops <= 0:
         raise UsageError(f"{name} '{text}' must be greater than zero", code="out-of-range")
     return flops
+
+
+def placement_words(asked: Resolved) -> str:
+    """The placement of a question in normal form, and whether it is the platform's natural one."""
+    from retrompi.spec.placements import NATURAL
+
+    return asked.mode + (" (natural)" if asked.question.placement == NATURAL else "")
 
 
 def placement_row(asked: Resolved) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, output_option, sizes_option, warn
+from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, output_option, placement_words, sizes_option, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table, say, write_drawn
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
         note(line)
     beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
     if output.text:
-        say(f"{given.model}, {given.mode} on {given.platform}")
+        say(f"{given.model}, {placement_words(asked)} on {given.platform}")
     emit_curve(found.rows, warn(beyond, given.model), output)
     if first := first_call(found.rows):
         click.echo(f"note: {first}", err=True)

@@ -229,7 +229,8 @@ def test_a_model_and_a_platform_of_ones_own(retrompi: Run, engine: Watched, tmp_
 
 def test_pingpong_table_and_csv(retrompi: Run, engine: Watched) -> None:
     arguments = ["pingpong", "--model", "wmpi", "--sizes", "0,64KiB"]
-    table = retrompi(*arguments).out.splitlines()
+    head, *table = retrompi(*arguments).out.splitlines()
+    assert head == "wmpi, distributed (natural) on nt-pair"
     assert table[0].split("  ")[-1] == "repetitions"
     assert table[2].split()[:2] == ["64", "KiB"]
     rows = list(csv.DictReader(io.StringIO(retrompi(*arguments, "--csv").out)))
