@@ -80,9 +80,11 @@ def layout(query: Query, room: Room) -> Component:
         html.P("Drag to pan, scroll or pinch to zoom, double-click to reset. Hover over a bar for the call and its line in the "
                "trace, or over either end of a line for the message.", className="soft"),
         dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
-        html.H2("Communication matrix"),
-        html.Div([dcc.Graph(id=f"replay-{what}", config=parts.GRAPH, className="square") for what in ("bytes", "messages")],
-                 className="beside"),
+        html.Div([
+            html.H2("Communication matrix"),
+            html.Div([dcc.Graph(id=f"replay-{what}", config=parts.GRAPH, className="square") for what in ("bytes", "messages")],
+                     className="beside"),
+        ], id="replay-matrix"),
     ]  # fmt: skip
     return html.Div(
         [
@@ -206,16 +208,17 @@ def register(app: Dash, room: Room) -> None:
         empty: dict[str, Any] = {"data": [], "layout": {}}
         bare = {k: {**f, "layout": {**f["layout"], "title": None}} if k == "gantt" else f for k, f in figures.items()}
         height = figures.get("gantt", {}).get("layout", {}).get("height", 300)
-        return (_facts(r), {} if figures else {"display": "none"}, bare.get("gantt", empty), {"height": f"{height}px"},
+        drawn, matrix = ({} if has else {"display": "none"} for has in (figures, "bytes" in figures))
+        return (_facts(r), drawn, bare.get("gantt", empty), {"height": f"{height}px"}, matrix,
                 bare.get("bytes", empty), bare.get("messages", empty), _rank_tables(r))  # fmt: skip
 
     def failed(state: Any) -> Any:
         line = parts.notices([state.error]) if state.error else ""
-        return line, {"display": "none"}, no_update, no_update, no_update, no_update, ""
+        return line, {"display": "none"}, no_update, no_update, no_update, no_update, no_update, ""
 
     parts.register_job(
         app, room, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
-        parts.outputs("replay-said.children", "replay-figures.style", "replay-gantt.figure", "replay-gantt.style", "replay-bytes.figure",
-                      "replay-messages.figure", "replay-tables.children"),
+        parts.outputs("replay-said.children", "replay-figures.style", "replay-gantt.figure", "replay-gantt.style", "replay-matrix.style",
+                      "replay-bytes.figure", "replay-messages.figure", "replay-tables.children"),
         show, failed=failed,
     )  # fmt: skip
