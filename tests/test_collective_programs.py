@@ -139,7 +139,8 @@ def main() -> None:
                 pool += 1
             elif result.outcome != "completed" or [c for c in result.cautions if "rank" in c]:
                 not_completed.append(seed)
-        print(f"{model}: {WRONG} wrong {dict(ends)}; {RIGHT} right: {refused} refused, {pool} exhaust a pool, not completed or with cautions {not_completed}",
+        print(f"{model}: {WRONG} wrong {dict(ends)}; "
+              f"{RIGHT} right: {refused} refused, {pool} exhaust a pool, not completed or with cautions {not_completed}",
               flush=True)  # fmt: skip
 
 
