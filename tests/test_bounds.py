@@ -99,7 +99,7 @@ def test_below_the_mechanism_a_bound_ends_the_samples_too() -> None:
 
 
 def test_the_bounds_are_options_of_the_commands(retrompi, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    told = retrompi("pingpong", "-m", "wmpi", "--sizes", "0,1KiB", "--reps", "100", "--event-limit", "350", "--csv")
+    told = retrompi("pingpong", "-m", "wmpi", "--mode", "shared", "--sizes", "0,1KiB", "--reps", "100", "--event-limit", "350", "--csv")
     assert told.code == 1
     assert [line.split(",")[0] for line in told.out.splitlines()] == ["size_B", "0"]
     assert "limit: the bound of 350 events" in told.err
