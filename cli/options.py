@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +50,7 @@ __all__ = [
     "ends_in",
     "mode_option",
     "new_path",
+    "note_outside",
     "output_option",
     "progress",
     "ranks_option",
@@ -355,10 +356,27 @@ def some_time(name: str, text: str) -> float:
 
 
 def warn(lines: Sequence[str], model: str) -> list[str]:
-    """One line on stderr for what lies outside the model's calibrated range; returns the lines, for JSON."""
-    if lines:
-        click.echo(f"warning: outside the calibrated range of {model}: {'; '.join(lines)}", err=True)
+    """`note_outside` for one model; returns the lines, for JSON."""
+    note_outside({model: lines})
     return list(lines)
+
+
+def note_outside(told: Mapping[str, Sequence[str]]) -> None:
+    """One short note on stderr on the models that are used outside their calibrated range (lines of `outside`), however many.
+
+    Nearly every what-if is outside, so this is a note and not a warning: warnings are few and about this run. What the user has just
+    overridden is not told to him again; JSON has every line.
+    """
+    short = {model: [line.partition(" (")[0] for line in lines if not line.endswith("(a what-if)")] for model, lines in told.items()}
+    found = [f"{model} ({', '.join(dict.fromkeys(lines))})" for model, lines in short.items() if lines]
+    if found:
+        more = f", and {len(found) - MOST_OUTSIDE} more models" if len(found) > MOST_OUTSIDE else ""
+        what = next(iter(m for m, lines in short.items() if lines)) if len(found) == 1 else "MODEL"
+        named = ", ".join(found[:MOST_OUTSIDE])
+        click.echo(f"note: outside the calibrated range: {named}{more}; see 'retrompi models show {what}'", err=True)
+
+
+MOST_OUTSIDE = 3
 
 
 def _silent(done: int, total: int, what: str = "") -> None:

@@ -10,7 +10,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, option, options
-from retrompi.cli.options import StoreOutput, ends_in, warn
+from retrompi.cli.options import StoreOutput, ends_in, note_outside
 from retrompi.cli.output import note, print_csv, print_json, say
 from retrompi.cli.study_tables import print_tables
 
@@ -93,8 +93,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         _told(v, dict(found.study))
         print_tables(v, axes.panel, axes.x if axes.x != "size" else None)
         _failed(v)
-    for model, lines in told.warnings.items():
-        warn(lines, model)
+    note_outside(told.warnings)
 
 
 @click.command()

@@ -628,3 +628,69 @@ def test_an_ending_that_a_command_does_not_write_is_refused(words: str, retrompi
     assert told.code == 2
     assert not Path("made.pdf").exists()
     assert engine.calls == []
+
+
+# -- stored runs put in order ---------------------------------------------------------------------------------------------------
+
+
+def test_runs_are_tagged_exported_and_deleted(retrompi: Run, tmp_path: Path) -> None:
+    for seed in ("1", "2", "3"):
+        retrompi("pingpong", "-m", "wmpi", "--sizes", "1,1024", "--reps", "2", "--seed", seed)
+    assert "2 of 2 runs now have the tag slow" in retrompi("runs", "tag", "1..2", "slow").out
+    assert [r["tags"] for r in json.loads(retrompi("runs", "list", "--json").out)] == ["slow", "slow", ""]
+    assert [r["id"] for r in json.loads(retrompi("runs", "list", "--tag", "slow", "--json").out)] == [1, 2]
+    assert json.loads(retrompi("runs", "show", "1", "--json").out)[0]["tags"] == "slow"
+
+    whole = json.loads(retrompi("runs", "export", "slow", "--json").out)
+    assert [(len(r["points"]), r["tags"]) for r in whole] == [(2, ["slow"])] * 2
+    rows = list(csv.DictReader(io.StringIO(retrompi("runs", "export", "1,3", "--part", "points", "--csv").out)))
+    assert [(r["run_id"], r["size_B"]) for r in rows] == [("1", "1"), ("1", "1024"), ("3", "1"), ("3", "1024")]
+    for name in ("runs.csv", "runs.json"):
+        assert retrompi("runs", "export", "1..3", "-o", str(tmp_path / name)).code == 0
+    assert len(list(csv.DictReader((tmp_path / "runs.csv").open()))) == len(json.loads((tmp_path / "runs.json").read_text())) == 3
+
+    assert retrompi("runs", "tag", "2", "slow", "--remove").code == 0
+    assert retrompi("runs", "delete", "slow").out == "1 run deleted\n"
+    assert [r["id"] for r in json.loads(retrompi("runs", "list", "--json").out)] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("tag", "1", "2x"), "bad-name | '2x'"),
+        (("tag", "99", "slow"), "unknown-run | 99"),
+        (("delete", "1,x"), "bad-syntax | '1,x' | 12..20"),
+        (("delete", "2..1"), "bad-range | '2..1'"),
+        (("delete", "slwo"), "unknown-run | 'slwo' | 'slow'"),
+        (("export", "1"), "missing-option | -o FILE"),
+        (("export", "1", "-o", "x.html"), "unknown-format | x.html | .csv"),
+    ],
+)
+def test_runs_that_are_not_there_are_one_line(retrompi: Run, arguments: tuple[str, ...], says: str) -> None:
+    retrompi("pingpong", "-m", "wmpi", "--sizes", "1", "--reps", "1")
+    retrompi("runs", "tag", "1", "slow")
+    told = retrompi("runs", *arguments)
+    agrees(told, says)
+    assert told.code == 2
+
+
+# -- the first call -------------------------------------------------------------------------------------------------------------
+
+
+def test_warm_up_repetitions_are_not_timed_and_the_first_call_is_said(retrompi: Run) -> None:
+    given = ("pingpong", "-m", "hpvm", "--mode", "shared", "--set", "platform.host.cores=2", "--sizes", "0,1", "--reps", "10")
+    cold, warm = (retrompi(*given, *more, "--json") for more in ((), ("--warm-up", "2")))
+    first, second = ([row["time_us"] for row in json.loads(told.out)] for told in (cold, warm))
+    assert first[0] > first[1]
+    assert second[0] <= second[1]
+    assert "the first size includes what the first call sets up" in cold.err
+    assert "--warm-up" not in warm.err
+    assert [row["repetitions"] for row in json.loads(warm.out)] == [10, 10]
+
+
+def test_without_warm_up_the_trace_is_as_before() -> None:
+    from retrompi.traces import generate
+
+    plain = generate.pingpong([0, 8], 3)
+    assert generate.pingpong([0, 8], 3, 0).sha256 == plain.sha256
+    assert generate.pingpong([0, 8], 3, 2).actions == plain.actions + 2 * 2 * 2 * 2

@@ -74,7 +74,7 @@ class _Reader:
         if unknown:
             tail = nearest(unknown[0], ("value", "source", "help", "low", "high"))
             raise self.fail(f"'{key}' has an unknown entry '{unknown[0]}'{tail}", key, host, code="unknown-key")
-        source = entry.get("source")
+        source = str(entry.get("source", ""))
         if problem := wrong_source(source):
             raise self.fail(f"the source of '{key}' {problem}", key, host, code="bad-source")
         numbers: dict[str, float | None] = {}

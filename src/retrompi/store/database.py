@@ -29,6 +29,7 @@ from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, numbered, plain
 from retrompi.store.schema import MEASURED, REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
 from retrompi.store.studies import Studies, this_process, time_text
+from retrompi.store.tags import Tags
 from retrompi.store.texts import fitted
 
 __all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
@@ -192,7 +193,7 @@ def _while_converting(error: BaseException) -> bool:
     return trace is not None and not trace.tb_frame.f_globals.get("__name__", "").startswith("retrompi")
 
 
-class Store(Studies):
+class Store(Studies, Tags):
     """An open store. Every method is one transaction; rows come back as dicts, oldest first."""
 
     def __init__(self, engine: Engine, label: str, *, read_only: bool = False, path: Path | None = None) -> None:
