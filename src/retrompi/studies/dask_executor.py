@@ -423,7 +423,8 @@ def _own_cluster(workers: int) -> Iterator[tuple[str, Security]]:
         raise UsageError(
             "a Dask cluster of its own needs the package cryptography: pip install 'retrompi[cluster]'", code="missing-tool"
         ) from None
-    closed: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}  # its web pages would not ask for a key
+    # Its web pages would not ask for a key.
+    closed: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
     inside = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "allowed_failures": 0}  # losses are counted here
     with tempfile.TemporaryDirectory(prefix="retrompi-dask-", ignore_cleanup_errors=True) as scratch:
         with _without_interrupts(), dask.config.set({"temporary-directory": scratch, **closed}):
