@@ -74,6 +74,8 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
     path = Path(text).expanduser()
     if not write and chosen is not None and not path.exists():
         raise StoreError(f"no store at {path}; a run makes one", code="not-found")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise StoreError(f"the store {path} is no file, but a device, a socket or a named pipe", code="bad-store")
     if path.is_dir():
         raise StoreError(f"the store {path} is a folder; give the path of a file in it", code="unreadable-file")
     writable = _writable(path)
