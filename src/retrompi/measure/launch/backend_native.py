@@ -83,7 +83,7 @@ def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _On
         before = os.environ.get("LD_PRELOAD")
         variables = {"RETROMPI_PROFILE_DIR": str(name), "LD_PRELOAD": str(shim) + (f":{before}" if before else "")}
         if calls:
-            variables |= {"RETROMPI_RECORD_DIR": name, "RETROMPI_RECORD_LINES": "0", "RETROMPI_RECORD_CLOCK": "wall"}
+            variables |= {"RETROMPI_RECORD_DIR": str(name), "RETROMPI_RECORD_LINES": "0", "RETROMPI_RECORD_CLOCK": "wall"}
         words, environment = with_environment(ready.launcher, ready.words, variables)
         ended = mpi_job.run(words, environment, timeout_s)
         states = read_states(Path(name)) if calls else {}

@@ -183,7 +183,7 @@ def record(
         }
         if use_smpi:
             # smpirun puts its copies of program and libraries into $TMPDIR, which another run must not overwrite (its -tmpdir is broken)
-            environment = {**os.environ, **variables, "TMPDIR": name}
+            environment = {**os.environ, **variables, "TMPDIR": str(name)}
         else:
             before = os.environ.get("LD_PRELOAD")
             variables["LD_PRELOAD"] = str(recorder) + (f":{before}" if before else "")
