@@ -93,7 +93,7 @@ def odd(tmp_path: Path) -> list[Path]:
 
 def test_nothing_but_a_regular_file_is_opened(odd: list[Path], tmp_path: Path) -> None:
     for path in odd:
-        with pytest.raises(OSError, match="not a file|No such device"):
+        with pytest.raises(OSError, match=r"not a file|No such device"):
             files.open_regular(path)
     (tmp_path / "x").write_bytes(b"a\r\nb")
     assert files.read_text(tmp_path / "x") == "a\nb"
