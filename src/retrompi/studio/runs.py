@@ -94,7 +94,7 @@ def curve_of(
         run_id, rows = got.run_id, got.rows
     except SimulationEnded as ended:
         detail = str(ended)
-        run_id = store.find_run(spec) or 0
+        run_id = ended.run_id or store.find_run(spec) or 0
         rows = store.points(run_id)
     outcome = store.run(run_id)["outcome"]
     return {
@@ -249,6 +249,8 @@ def keep(
     asked = Resolved.of(Question(model, platform, pingpong(wanted), mode, sets))
     spec = specification(asked)
     there = store.find_run(spec) is not None
-    with suppress(SimulationEnded):  # the outcome is stored as well
-        answer(store, asked)
-    return {"run": store.find_run(spec), "there": there}
+    try:
+        run_id = answer(store, asked).run_id
+    except SimulationEnded as ended:  # the outcome is stored as well
+        run_id = ended.run_id or 0
+    return {"run": run_id, "there": there}

@@ -11,7 +11,7 @@ from retrompi.spec import registry
 from retrompi.studio import menus, parts
 from retrompi.studio.message import size_of, travel
 from retrompi.studio.page import Page
-from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.studio.state import Control, Parse, Query, choice, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -29,7 +29,7 @@ def _size(written: str) -> str:
 
 
 def _controls(prefix: str, key: str, defaults: Mapping[str, str]) -> tuple[Control, ...]:
-    checks = {
+    checks: Mapping[str, Parse] = {
         "model": choice(registry.model_names, "model"),
         "platform": choice(registry.platform_names, "platform"),
         "mode": choice(_MODES, "mode"),

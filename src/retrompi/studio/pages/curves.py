@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
-from retrompi.studio import menus, parts, runs
+from retrompi.studio import inputs, menus, parts, runs
 from retrompi.studio.laid import MOST_CURVES
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import check_names, modes
@@ -56,6 +56,7 @@ PAGE = Page(
         Control("curves-overlays", "value", "run", [], text(120)),
         Control("curves-sizes", "value", "sizes", "", _sizes),
     ),
+    inputs={"curves-job.data": inputs.text(60)},
 )
 
 

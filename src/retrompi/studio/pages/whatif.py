@@ -12,7 +12,7 @@ from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import format_bytes
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
-from retrompi.studio import menus, parts, runs
+from retrompi.studio import inputs, menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -43,6 +43,7 @@ PAGE = Page(
         Control("whatif-y", "value", "y", "log", choice(["log", "linear"], "scale")),
         Control("whatif-sets", "data", "set", {}, _set),
     ),
+    inputs={"whatif-question.data": inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.named)},
 )
 
 
