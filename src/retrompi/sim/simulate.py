@@ -36,6 +36,7 @@ from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
 from retrompi.traces import generate
 from retrompi.traces.calls import calls_of
+from retrompi.traces.origin import LOST_BY_SMPI, may_have_lost
 from retrompi.traces.timed_section import compute_scale, prepare, section_of
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
-        cautions=[*asked.cautions(), *notes],
+        cautions=[*asked.cautions(), *notes, *_origin(asked.trace, got["outcome"])],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
@@ -146,6 +147,11 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
                                 "lost", "failed")},
     )  # fmt: skip
+
+
+def _origin(trace: Trace, outcome: str) -> list[str]:
+    """Why a job may not have completed: a trace that keeps less than its program did."""
+    return [LOST_BY_SMPI] if outcome in ("deadlock", "aborted") and may_have_lost(trace) else []
 
 
 def _refuse_unsupported(trace: Trace) -> None:
