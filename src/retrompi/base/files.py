@@ -16,7 +16,7 @@ _KINDS = {
 
 
 def exists(path: str | Path) -> bool:
-    """Whether there is such a file or folder; False for a text that cannot name one (too long, with NUL), of which pathlib raises OSError."""
+    """Whether there is such a file or folder; False for a text that can name none (too long, with NUL), of which pathlib raises OSError."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):

@@ -203,7 +203,7 @@ def model(name_or_path: str) -> type[RuntimeModel]:
         folder = Path(name_or_path) if is_dir(name_or_path) else Path(base)
         variant = "" if is_dir(name_or_path) else variant
         if not exists(folder):
-            raise UsageError(f"--model {name_or_path}: is not a folder; give a model's name or the path of its folder", code="unknown-model")
+            raise UsageError(f"--model {name_or_path[:200]} is not a folder; give a model's name or a folder's path", code="unknown-model")
         if folder.is_file() and folder.name == "__init__.py":
             folder = folder.parent
         folder = folder.resolve()
