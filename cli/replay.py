@@ -10,7 +10,7 @@ import click
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, ranks_option, warn
-from retrompi.cli.output import Column, note_run, print_json, say, time_column
+from retrompi.cli.output import Column, note_cautions, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
 
@@ -93,6 +93,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     if timeline:
         write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
     keys = [c.key for c in COLUMNS]
+    told_cautions = note_cautions(run)
     if output.as_json:
         part = {"section": run["facts"].get("section")} if given.section else {}
         rows = [{k: row.get(k) for k in keys} for row in found.rows]
@@ -100,7 +101,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         if run["outcome"] != "completed":
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
         beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
-        print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "warnings": warnings, "per_rank": rows})
+        beside |= {"warnings": warnings, "cautions": told_cautions}
+        print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "per_rank": rows})
     else:
         if not output.as_csv:
             say(_headline(run))

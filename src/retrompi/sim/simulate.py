@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import EngineError, RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
+from retrompi.sim import cautions
 from retrompi.sim import fidelity as ladder
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved, place
@@ -139,7 +140,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
-        cautions=[*asked.cautions(), *notes, *_origin(asked.trace, got["outcome"])],
+        cautions=[*asked.cautions(), *notes, *_left_open(got, others), *cautions.of_trace(trace), *_origin(trace, got["outcome"])],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
@@ -154,6 +155,13 @@ def _origin(trace: Trace, outcome: str) -> list[str]:
     return [LOST_BY_SMPI] if outcome in ("deadlock", "aborted") and may_have_lost(trace) else []
 
 
+def _left_open(got: Mapping[str, Any], others: Sequence[Compiled]) -> list[str]:
+    """What the jobs that completed have left undone: messages not received, requests not completed, windows not freed."""
+    names = [j.spec.name for j in others if not j.apart]
+    further = [f"{name}: {told}" for name, job in zip(names, got["jobs"], strict=True) for told in job["leftovers"]]
+    return [*got["leftovers"], *further]
+
+
 def _refuse_unsupported(trace: Trace) -> None:
     for file, line, action, reason in trace.unsupported()[:1]:
         raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
@@ -163,7 +171,8 @@ def _not_run(asked: Resolved, outcome: str, detail: str, begin: float, steps: Se
     """The result of a run that could not be started or sampled; ``begin`` is the value of `time.perf_counter` at its start."""
     trace = asked.trace
     wall_s = time.perf_counter() - begin
-    return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps))
+    told = cautions.of_trace(trace)
+    return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps), cautions=told)
 
 
 def _timed(asked: Resolved) -> tuple[Trace, float]:

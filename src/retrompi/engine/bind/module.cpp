@@ -363,6 +363,7 @@ void job_dict(py::dict& o, const JobResult& s) {
   py::list chosen;
   for (const auto& u : s.collectives) chosen.append(py::make_tuple(op_name(u.op), u.algorithm->name, u.calls));
   o["collectives"] = chosen;
+  o["leftovers"] = s.leftovers;
   if (s.outcome != "completed" && s.outcome != "ended") o["diagnosis"] = diagnosis_dict(s.why);
 }
 

@@ -1,5 +1,6 @@
 #include "sim/sim.hpp"
 
+#include "record/leftovers.hpp"
 #include "sim/builder.hpp"
 #include "sim/killer.hpp"
 #include "trace/words.hpp"
@@ -293,6 +294,8 @@ class Simulation {
       r.detail = end->reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
     } else if (outcome == "ended") {
       r.detail = "with the first job";
+    } else if (outcome == "completed") {
+      r.leftovers = leftovers(w_, job, p.builder->channels());
     } else if (!stopped_.empty()) {
       r.detail = stopped_;
     }
@@ -309,8 +312,11 @@ class Simulation {
     for (const Rank* k : job.ranks) {
       const Ps rank_end = (k->finished ? k->end : w_.loop.now) - p.began;
       time = std::max(time, rank_end);
-      r.ranks.push_back(
-          {k->id, k->host.spec.name, rank_end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
+      // A call that has not returned counts as far as it has come.
+      const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.now - k->call_began : 0;
+      const bool computes = open > 0 && computation(k->now_at->op);
+      r.ranks.push_back({k->id, k->host.spec.name, rank_end, k->mpi + (computes ? 0 : open), k->compute + (computes ? open : 0),
+                         k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
       const bool waits = stopped_.empty() || k->thread.waiting();  // a bound ends a run in the middle of some rank's work
       if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead() && waits)
         r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), waits_for(*k)});

@@ -147,6 +147,7 @@ void Parser::line(const char *p, const char *end) {
 
   Action a(word->op, line_);
   a.flags = word->flags;
+  refused_before_ = trace_.refused_total;
   here_ = &state.world;
   if (given_.mask != 0) {
     allow(*word);
@@ -342,6 +343,7 @@ void Parser::finish() {
     line_ = s.last_line;
     if (s.last_line == 0) warn("", "no line of rank " + std::to_string(r) + ": it does nothing");
     if (!s.init || s.finalize) continue;
+    remember(trace_.cut, trace_.cut_total, remark("init", any_finalize ? "ends without 'finalize'" : "no rank reaches 'finalize'"));
     // Some programs exit without MPI_Finalize; then no rank has it. If others have it, this file is truncated.
     if (any_finalize && !options_.partial)
       throw TraceError(
@@ -360,6 +362,7 @@ void Parser::finish() {
     return std::pair{x.rank, x.index} < std::pair{y.rank, y.index};
   });
   for (const Ambiguous &x : ambiguous_) resolve_rooted(x);
+  compare_open_parts();
   compare_collectives();
   for (ActionList &r : trace_.ranks) r.seal();
 }

@@ -180,7 +180,7 @@ def _replayed(store: Store, request: Request, done: Execution, asked: Question) 
     # An identical trace may come from another program: fields that do not depend on the trace are this one's.
     return replace(
         again, program=done.program, arguments=done.arguments, output=done.output, errors=done.errors, exit_code=done.exit_code,
-        notes=done.notes,
+        notes=[*done.notes, *(text.replace(f"{done.trace}/", "") for text in store.run(found.run_id)["facts"].get("cautions", ()))],
         trace=done.trace, mode=done.mode, found=found.found,
     )  # fmt: skip
 

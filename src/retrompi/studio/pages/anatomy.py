@@ -166,7 +166,7 @@ def _said(shown: list[dict[str, Any]]) -> Component:
             )
         if m["outside"]:
             lines.append(html.P(f"Outside the model's calibrated range: {'; '.join(m['outside'])}.", className="soft"))
-    return html.Div(lines)
+    return html.Div([*lines, parts.cautions((f"{'AB'[i]}", m["cautions"]) for i, m in enumerate(shown))])
 
 
 def _tables(shown: list[dict[str, Any]]) -> Component:

@@ -16,6 +16,7 @@ from retrompi.studio.parameters import check_names, modes
 from retrompi.studio.runs import UPLOAD
 from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.studio.uploads import of_room
+from retrompi.studio.words import OUTCOME_WORDS
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -184,11 +185,13 @@ def register(app: Dash, room: Room) -> None:
         lines = list(answer["problems"])
         for c in answer["curves"]:
             if c["outcome"] != "completed":
-                lines.append(c["detail"])
+                lines.append(" ".join([c["detail"], OUTCOME_WORDS.get(c["outcome"], "")]))
             if c["outside"]:
                 lines.append(f"{c['model']} is outside its calibrated range: {'; '.join(c['outside'])}")
         figure = drawing.curves_figure(answer, series, y, bool(published))
-        told = html.Div([parts.notices(lines), *(html.P(line, className="soft") for line in answer["read"])])
+        named = [(f"{c['model']}, {c['mode']}", c["cautions"]) for c in answer["curves"]]
+        named += [(o["name"], o.get("cautions", ())) for o in answer["overlays"]]
+        told = html.Div([parts.notices(lines), parts.cautions(named), *(html.P(line, className="soft") for line in answer["read"])])
         return figure, told, _statements(answer) if published else None, _numbers(answer, series)
 
     parts.register_job(

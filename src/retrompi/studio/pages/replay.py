@@ -16,7 +16,7 @@ from retrompi.studio.performance import perform
 from retrompi.studio.programs import MADE, chosen, shipped
 from retrompi.studio.state import Control, Query, choice, number, read, text
 from retrompi.studio.uploads import of_room
-from retrompi.studio.words import seconds
+from retrompi.studio.words import OUTCOME_WORDS, seconds
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -122,7 +122,9 @@ def _facts(r: Mapping[str, Any]) -> Component:
             + f"; simulated in {r['wall_s']:.2g} s.",
         ]
     )
-    told: list[Component] = [head, parts.notices(r["cautions"])]
+    told: list[Component] = [head, parts.cautions([("", r["cautions"])])]
+    if r["outcome"] in OUTCOME_WORDS:
+        told.append(html.P(OUTCOME_WORDS[r["outcome"]], className="notice"))
     if r["outside"]:
         told.append(html.P(f"Outside the model's calibrated range: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:

@@ -16,6 +16,7 @@ from retrompi.studio import inputs, menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.studio.words import OUTCOME_WORDS
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -286,7 +287,9 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
     out: list[Component] = []
     for name, run in (("as it was", base), ("changed", changed)):
         if run is not None and run["outcome"] != "completed":
-            out.append(html.P([html.Strong(f"{name}: {run['outcome']}. "), run["detail"]], className="notice ended"))
+            told = " ".join([run["detail"], OUTCOME_WORDS.get(run["outcome"], "")])
+            out.append(html.P([html.Strong(f"{name}: {run['outcome']}. "), told], className="notice ended"))
+    out.append(parts.cautions((name, run["cautions"]) for name, run in (("as it was", base), ("changed", changed)) if run is not None))
     if changed is None:
         out.append(html.P("Nothing has been changed yet.", className="soft"))
     elif changed["rows"] == base["rows"] and changed["outcome"] == base["outcome"]:
