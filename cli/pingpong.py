@@ -17,6 +17,7 @@ from retrompi.cli.output import Column, Output, note, note_run, print_table, say
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
 
+MOST_WARM_UP = 1_000_000
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
     Column("time_us", "one-way time", lambda v: format_time(v * 1e-6), right=True),
@@ -29,6 +30,14 @@ BESIDE = (
     Column("measured", "measured", lambda v: format_time(v), right=True),
     Column("difference", "simulated / measured - 1", lambda v: f"{v:+.1%}", right=True),
 )
+
+
+def first_call(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the first size contains besides its messages, where it shows: a smaller message takes longer than the next."""
+    if len(rows) < 2 or rows[0]["size_B"] >= rows[1]["size_B"] or rows[0]["time_us"] <= rows[1]["time_us"]:
+        return ""
+    a, b = (f"{format_time(r['time_us'] * 1e-6)} at {format_bytes(r['size_B'])}" for r in rows[:2])
+    return f"the first size includes what the first call sets up: {a}, {b}; --warm-up 1 leaves it out"
 
 
 def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], output: Output) -> None:
@@ -45,6 +54,8 @@ class PingpongOptions(Overlaid, Network, Asked):
     mode: str = mode_option("shared")
     sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")
     reps: int | None = option("Repetitions at each size (default: as in the papers).", type=click.IntRange(1))
+    warm_up: int = option("Warm-up repetitions: exchanges before each size that are not timed (the papers had none).", "--warm-up",
+                          type=click.IntRange(0, MOST_WARM_UP), metavar="N", default=0, aliases=("--warmup",))
     out: Path | None = output_option("the curve, as a page, a figure or numbers", "html", "svg", "png", "csv", "json")
 
 
@@ -74,7 +85,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     store_ = output.open()
     beside = Beside(given.traffic, given.failures)
     try:
-        found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps), beside=beside), fresh=output.fresh)
+        found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps, given.warm_up), beside=beside), fresh=output.fresh)
     except SimulationEnded as ended:
         if ended.run_id is not None and (finished := store_.points(ended.run_id)):
             emit_curve(finished, (), output)
@@ -82,7 +93,11 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     for line in cross_traffic.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
         note(line)
     beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
+    if output.text:
+        say(f"{given.model}, {given.mode} on {given.platform}")
     emit_curve(found.rows, warn(beyond, given.model), output)
+    if first := first_call(found.rows):
+        click.echo(f"note: {first}", err=True)
     if overlaid and output.text:
         _beside(found.rows, overlaid)
     if given.out is not None:

@@ -669,3 +669,25 @@ def test_runs_that_are_not_there_are_one_line(retrompi: Run, arguments: tuple[st
     told = retrompi("runs", *arguments)
     agrees(told, says)
     assert told.code == 2
+
+
+# -- the first call -------------------------------------------------------------------------------------------------------------
+
+
+def test_warm_up_repetitions_are_not_timed_and_the_first_call_is_said(retrompi: Run) -> None:
+    given = ("pingpong", "-m", "hpvm", "--mode", "shared", "--set", "platform.host.cores=2", "--sizes", "0,1", "--reps", "10")
+    cold, warm = (retrompi(*given, *more, "--json") for more in ((), ("--warm-up", "2")))
+    first, second = ([row["time_us"] for row in json.loads(told.out)] for told in (cold, warm))
+    assert first[0] > first[1]
+    assert second[0] <= second[1]
+    assert "the first size includes what the first call sets up" in cold.err
+    assert "--warm-up" not in warm.err
+    assert [row["repetitions"] for row in json.loads(warm.out)] == [10, 10]
+
+
+def test_without_warm_up_the_trace_is_as_before() -> None:
+    from retrompi.traces import generate
+
+    plain = generate.pingpong([0, 8], 3)
+    assert generate.pingpong([0, 8], 3, 0).sha256 == plain.sha256
+    assert generate.pingpong([0, 8], 3, 2).actions == plain.actions + 2 * 2 * 2 * 2
