@@ -18,6 +18,7 @@ from retrompi.base.errors import EngineError, RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
 from retrompi.sim import cautions
 from retrompi.sim import fidelity as ladder
+from retrompi.sim.crowding import crowding
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved, place
 from retrompi.sim.result import Result
@@ -35,7 +36,7 @@ from retrompi.spec.layout import Layout
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
 from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
-from retrompi.traces import generate
+from retrompi.traces import generate, master_worker
 from retrompi.traces.calls import calls_of
 from retrompi.traces.timed_section import compute_scale, prepare, section_of
 
@@ -135,11 +136,13 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
-        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
+        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": asked.mode}),
         message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
-        cautions=[*asked.cautions(), *notes, *_left_open(got, others), *cautions.of_trace(trace)],
+        cautions=[
+            *crowding(asked), *_decided_before(asked), *asked.cautions(), *notes, *_left_open(got, others), *cautions.of_trace(trace),
+        ],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
@@ -147,6 +150,12 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
                                 "lost", "failed")},
     )  # fmt: skip
+
+
+def _decided_before(asked: Resolved) -> list[str]:
+    """A caution for a recorded master/worker program, whose distribution of work a replay cannot decide anew."""
+    told = master_worker.note(asked.trace) if isinstance(asked.question.workload, Replay) else ""
+    return [told] if told else []
 
 
 def _left_open(got: Mapping[str, Any], others: Sequence[Compiled]) -> list[str]:
