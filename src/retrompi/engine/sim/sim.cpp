@@ -63,6 +63,8 @@ class Simulation {
       go();
     } catch (const Limit& reached) {
       stop("limit", reached.reason);
+    } catch (const Overflow& past) {
+      stop("overflow", past.reason + whose());
     } catch (const std::bad_alloc&) {
       stop("limit", out_of_memory());
     } catch (const std::length_error&) {  // an array longer than any memory
@@ -88,7 +90,7 @@ class Simulation {
       profile_ = std::make_shared<CallProfile>(first().t, first().job->ranks.size());
       first().job->profile = profile_.get();
     }
-    if (c_.limit_s > 0) w_.loop.limit = to_ps(c_.limit_s);
+    if (c_.limit_s > 0) w_.loop.limit = to_ps_or_never(c_.limit_s);
     bool stuck = false;
     for (bool again = true; again;) try {
         again = false;
@@ -335,6 +337,16 @@ class Simulation {
     std::snprintf(text, sizeof text, "; %.9g s were simulated in %llu events", to_s(w_.loop.now),
                   static_cast<unsigned long long>(w_.loop.executed()));
     return text;
+  }
+  /// The call in which a rank threw; empty when a network or a timer did.
+  [[nodiscard]] std::string whose() const {
+    for (const Part& p : parts_)
+      if (p.job && p.ready)
+        for (const Rank* k : p.job->ranks)
+          if (k->thread.failed() && k->now_at)
+            return "; rank " + std::to_string(k->id) + " was in " + op_name(k->now_at->op) + ", " +
+                   p.t.where(static_cast<size_t>(k->id), *k->now_at);
+    return {};
   }
   [[nodiscard]] std::string out_of_memory() const {
     char text[96];
