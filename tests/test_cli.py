@@ -229,7 +229,8 @@ def test_a_model_and_a_platform_of_ones_own(retrompi: Run, engine: Watched, tmp_
 
 def test_pingpong_table_and_csv(retrompi: Run, engine: Watched) -> None:
     arguments = ["pingpong", "--model", "wmpi", "--sizes", "0,64KiB"]
-    table = retrompi(*arguments).out.splitlines()
+    head, *table = retrompi(*arguments).out.splitlines()
+    assert head == "wmpi, distributed (natural) on nt-pair"
     assert table[0].split("  ")[-1] == "repetitions"
     assert table[2].split()[:2] == ["64", "KiB"]
     rows = list(csv.DictReader(io.StringIO(retrompi(*arguments, "--csv").out)))
@@ -258,7 +259,8 @@ def test_explain_json_is_the_interface_and_sums(retrompi: Run, engine: Watched, 
 
 
 def test_an_override_nobody_reads_is_refused(retrompi: Run) -> None:
-    said = one_error(retrompi("pingpong", "--model", "wmpi", "--sizes", "0", "--set", "platform.workstation.quantum=20ms"), 2)
+    said = one_error(retrompi(
+        "pingpong", "--model", "wmpi", "--mode", "shared", "--sizes", "0", "--set", "platform.workstation.quantum=20ms"), 2)  # fmt: skip
     assert "platform.workstation.quantum is not used; no rank of this run is on 'workstation'" in said
 
 
@@ -274,7 +276,8 @@ def test_replay_json_is_the_interface(retrompi: Run, engine: Watched, tmp_path: 
     told = json.loads(result.out)
     assert result.code == 0
     assert result.err == ""
-    assert list(told) == ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "warnings", "per_rank"]
+    keys = ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "warnings", "cautions", "computation", "placement"]
+    assert list(told) == [*keys, "per_rank"]
     assert told["outcome"] == "completed"
     assert (told["ranks"], told["actions"], told["messages"], told["bytes"]) == (2, 6, 1, 8)
     assert [(r["rank"], r["host"]) for r in told["per_rank"]] == [(0, "server"), (1, "workstation")]
@@ -497,6 +500,9 @@ def test_calibrate(retrompi: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert retrompi("calibrate", str(toy)).out.endswith(f"written: {toy / 'fit.toml'}\n")
     assert json.loads(retrompi("models", "show", str(toy), "--json").out)["parameters"][1]["source"] == "fit:fit.toml [toy]"
     assert json.loads(retrompi("calibrate", str(toy), "--json").out)[0]["parameter"] == "call"
+    outside = [{"claim": "BF-SM-01", "observed": 476.0, "low": 165, "high": 185, "unit": "us", "residual": 29.0}]
+    monkeypatch.setattr(calibrate, "fit", lambda *_, **__: calibrate.Fit("toy", toy, 1, 1, [], outside, "outside: BF-SM-01"))
+    assert retrompi("calibrate", str(toy)).code == 1
 
 
 # -- terminals, pipes, shells ----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from retrompi.base.errors import EngineError, RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
 from retrompi.sim import cautions
 from retrompi.sim import fidelity as ladder
+from retrompi.sim.crowding import crowding
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved, place
 from retrompi.sim.result import Result
@@ -35,8 +36,9 @@ from retrompi.spec.layout import Layout
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
 from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
-from retrompi.traces import generate
+from retrompi.traces import generate, master_worker
 from retrompi.traces.calls import calls_of
+from retrompi.traces.origin import LOST_BY_SMPI, may_have_lost
 from retrompi.traces.timed_section import compute_scale, prepare, section_of
 
 if TYPE_CHECKING:
@@ -88,7 +90,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     others = _compiled_jobs(asked)
     found = compile_question(asked, calls_of(asked.trace, q), others)
     rows = found.rows
-    rows["kills"] = _kills(q.beside.kills, rows, others)
+    with users_code(asked.model.folder(), "this model returns a value of a wrong type"):
+        rows["kills"] = _kills(q.beside.kills, rows, others)
     if asked.apart:
         return _not_run(asked, "failed-start", asked.apart, begin)
     steps: list[dict[str, Any]] = []
@@ -135,11 +138,14 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
-        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
+        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": asked.mode}),
         message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
-        cautions=[*asked.cautions(), *notes, *_left_open(got, others), *cautions.of_trace(trace)],
+        cautions=[
+            *crowding(asked), *_decided_before(asked), *asked.cautions(), *notes, *_left_open(got, others), *cautions.of_trace(trace),
+            *_origin(trace, got["outcome"]),
+        ],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
@@ -147,6 +153,17 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
                                 "lost", "failed")},
     )  # fmt: skip
+
+
+def _origin(trace: Trace, outcome: str) -> list[str]:
+    """Why a job may not have completed: a trace that keeps less than its program did."""
+    return [LOST_BY_SMPI] if outcome in ("deadlock", "aborted") and may_have_lost(trace) else []
+
+
+def _decided_before(asked: Resolved) -> list[str]:
+    """A caution for a recorded master/worker program, whose distribution of work a replay cannot decide anew."""
+    told = master_worker.note(asked.trace) if isinstance(asked.question.workload, Replay) else ""
+    return [told] if told else []
 
 
 def _left_open(got: Mapping[str, Any], others: Sequence[Compiled]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
-from retrompi.spec.platform import SOURCE_KINDS
+from retrompi.spec.sources import wrong_source
 
 __all__ = ["Param"]
 
@@ -22,7 +22,8 @@ class Param:
     ``default`` is a text with its unit (``"16 KiB"``), a plain number for units ``1``, ``count`` and
     ``probability``, or one of ``choices`` (unit ``choice``). ``source`` says where
     the number comes from and begins ``paper: doc: code: fit: assumed:``. ``low`` and ``high`` are the sourced range
-    to which a fit is limited. Raises ValueError for an invalid declaration, so that a bad model fails on import.
+    to which a fit is limited; a what-if may go as far as `units.WIDEST`. Raises ValueError for an invalid declaration, so that a bad
+    model fails on import.
     """
 
     default: Any
@@ -42,8 +43,8 @@ class Param:
         where = f"Param({self.default!r})"
         if not self.help.strip():
             raise ValueError(f"{where}: the help is empty")
-        if not self.source.startswith(SOURCE_KINDS) or not self.source.partition(":")[2].strip():
-            raise ValueError(f"{where}: the source '{self.source}' must begin {' '.join(SOURCE_KINDS)}")
+        if problem := wrong_source(self.source):
+            raise ValueError(f"{where}: the source '{self.source}' {problem}")
         if self.choices is None and (declared in _STRING_UNITS or not units.check_unit(declared)):
             problem = "needs choices" if declared in _STRING_UNITS else f"valid: {', '.join(units.UNITS)}, choice"
             raise ValueError(f"{where}: the unit '{declared}' {problem}")
@@ -61,7 +62,10 @@ class Param:
     def parse(self, text: str) -> float | str:
         """``text`` as this parameter's value: a float in its base unit, or one of its choices. Raises UsageError."""
         if self.choices is None:
-            return units.parse(text, self.unit)
+            value = units.parse(text, self.unit)
+            if problem := units.beyond(value, self.unit):
+                raise UsageError(f"'{text}' {problem}", code="out-of-range")
+            return value
         if text not in self.choices:
             raise UsageError(f"'{text}' is no choice{nearest(text, self.choices)}", code="unknown-name")
         return text

@@ -20,7 +20,7 @@ const RmaSpec& OneSided::rma(int32_t target) const {
 Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, bool put) {
   co_await rank_.thread.run(rank_.host.scaled(s.cpu), Stage::Library);
   ++rank_.common.count.messages;
-  rank_.common.count.bytes += bytes;
+  rank_.common.count.bytes = checked_sum(rank_.common.count.bytes, bytes);
   ++rank_.common.count.delivered;
   rank_.common.count.delivered_bytes += bytes;
   Rank &from = put ? rank_ : rank_.job.rank(other), &to = put ? rank_.job.rank(other) : rank_;

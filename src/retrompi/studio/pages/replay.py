@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-_MODES = ("shared", "distributed")
+_MODES = ("natural", "shared", "distributed", "block", "cyclic")
 MOST_RANKS = 64
 _LARGEST = 16 << 20
 
@@ -74,7 +74,11 @@ def layout(query: Query, room: Room) -> Component:
     made = {} if values["trace"] in MADE else {"display": "none"}
     ranks = parts.entry("Ranks", "replay-ranks", values["ranks"], f"2 to {MOST_RANKS}", type="number", min=2, max=MOST_RANKS, step=1)
     size = parts.entry("Size", "replay-size", values["size"], "of each message, with its unit", size="10")
-    placements = menus.modes("all on one host", "one per host, round-robin")
+    placements = [
+        {"value": "natural", "label": "natural: as the platform is used"}, *menus.modes("all on one host", "one per host, round-robin"),
+        {"value": "block", "label": "block: the processors of a host, then the next"},
+        {"value": "cyclic", "label": "cyclic: one per host, full hosts left out"},
+    ]  # fmt: skip
     figures = [
         html.H2("What every process did"),
         html.P("Drag to pan, scroll or pinch to zoom, double-click to reset. Hover over a bar for the call and its line in the "
@@ -127,6 +131,8 @@ def _facts(r: Mapping[str, Any]) -> Component:
     told: list[Component] = [head, parts.cautions([("", r["cautions"])])]
     if r["outcome"] in OUTCOME_WORDS:
         told.append(html.P(OUTCOME_WORDS[r["outcome"]], className="notice"))
+    if r["computation"]:
+        told.append(html.P(r["computation"][0].upper() + r["computation"][1:] + ".", className="soft"))
     if r["outside"]:
         told.append(html.P(f"Outside the model's calibrated range: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:
