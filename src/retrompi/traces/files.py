@@ -87,7 +87,7 @@ class _File:
             whole = text.rfind(b"\n") + 1
             at = 0
             if not text.strip():  # quicker than the pattern: a small file may hold a thousand million blank lines
-                number, rest = number + text.count(b"\n"), text[whole:]
+                number, rest = number + text.count(b"\n"), b""
                 continue
             for found in _CONTENT.finditer(text, 0, whole):
                 number += text.count(b"\n", at, found.start())
