@@ -13,7 +13,7 @@ from test_study_files import MODEL
 
 PLAIN = re.sub(r"^\(__import__.*\n", "", MODEL, flags=re.MULTILINE)
 RAISES = [
-    "raise SystemExit", "raise SystemExit(0)", "raise SystemExit('bye')", "raise KeyError('x')", "raise ValueError", "1 / 0", "exit()",
+    "raise SystemExit", "raise SystemExit(0)", "raise SystemExit('bye')", "raise KeyError('x')", "raise ValueError", "[][1]", "exit()",
     "import sys; sys.exit(3)", "raise GeneratorExit", "raise StopIteration", "assert False", "raise OSError('no')", "import no_such_module",
     "(lambda f: f(f))(lambda f: f(f))", "raise MemoryError", "raise UnicodeDecodeError('utf-8', b'x', 0, 1, 'bad')", "p.no_such_parameter",
     "from retrompi.base.errors import EngineError; raise EngineError('mine')",
