@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "event/core.hpp"
 #include "event/event_heap.hpp"
@@ -49,6 +50,36 @@ class Sleeper {
  private:
   struct Inside;
   std::unique_ptr<Inside> in_;
+};
+
+/// References to SimGrid's objects, by which it knows that they are in use after the program has freed them.
+void keep(MPI_Datatype type);
+void keep(MPI_Op op);
+void release(MPI_Datatype type);
+void release(MPI_Op op);
+
+/// As SimGrid's MPI_Pack, MPI_Unpack and MPI_Reduce_local, but also of a handle that the program has freed, and at MPI_BOTTOM (null).
+void pack(MPI_Datatype type, const void* at, int count, std::vector<char>& data);
+void unpack(MPI_Datatype type, const std::vector<char>& data, void* at, int count);
+void combine(MPI_Op op, const void* in, void* both, int count, MPI_Datatype type);
+
+/// A handle of the program that stays valid while this exists.
+template <class T>
+class Kept {
+ public:
+  Kept(T handle) : handle_(handle) { keep(handle); }
+  Kept(const Kept& other) : Kept(other.handle_) {}
+  Kept& operator=(const Kept& other) {
+    keep(other.handle_);
+    release(handle_);
+    handle_ = other.handle_;
+    return *this;
+  }
+  ~Kept() { release(handle_); }
+  operator T() const { return handle_; }
+
+ private:
+  T handle_;
 };
 
 int64_t actor();  // number of the running actor, from 1 on; 0: none
