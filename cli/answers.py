@@ -65,8 +65,11 @@ class Executors(Effort, Workers):
 class AnswerOptions(Executors):
     """Options of every command that answers a question about a scenario by several runs."""
 
-    sets: tuple[str, ...] = option("Change the scenario first: a parameter, or model, mode, trace.reps, ...", "--set", metavar="KEY=VALUE")
-    metric: str | None = option("Quantity compared: time, time@1MiB, bandwidth@64KiB, latency, peak, mpi, ...", metavar="METRIC")
+    sets: tuple[str, ...] = option(
+        "Override a parameter: of the model or platform, or a key of the scenario (model, mode, trace.reps, ...).",
+        "--set", metavar="KEY=VALUE")
+    metric: str | None = option(
+        "Quantity: what is compared, e.g. time, time@1MiB, bandwidth@64KiB, latency, peak, mpi, ...", metavar="METRIC")
 
 
 def the_scenario(name: str, sets: Sequence[str]) -> Scenario:

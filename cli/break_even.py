@@ -12,7 +12,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import RunOutput
-from retrompi.cli.output import Column, print_csv, print_json, print_table
+from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.breakeven import BreakEven, Crossing, Pair
@@ -31,7 +31,7 @@ class BreakEvenOptions(AnswerOptions):
     a: tuple[str, ...] = option("Change to the scenario for A, e.g. model=wmpi (repeatable).", metavar="KEY=VALUE")
     b: tuple[str, ...] = option("Change to the scenario for B (repeatable).", metavar="KEY=VALUE")
     scan: int = option("Number of points in the first scan for crossings.", type=click.IntRange(2, 10_000), default=9)
-    tolerance: str = option("Relative width at which the interval of a crossing is narrow enough.", default="1%", metavar="SHARE")
+    tolerance: str = option("Relative width of a narrow interval: when that of a crossing is narrow enough.", default="1%", metavar="SHARE")
     tie: str = option("Relative difference below which A and B are tied.", default="0%", metavar="SHARE")
 
 
@@ -158,8 +158,8 @@ _AHEAD: Mapping[str, str] = {
 
 def _print(found: BreakEven, metric: Metric, scenario: Scenario, names: Sequence[str]) -> None:
     low, high = found.ends
-    click.echo(f"{metric.label} of {scenario.name}\nalong {found.scale.key}, {low.text} to {high.text}")
-    click.echo(f"A: {names[0]}\nB: {names[1]}\n")
+    say(f"{metric.label} of {scenario.name}\nalong {found.scale.key}, {low.text} to {high.text}")
+    say(f"A: {names[0]}\nB: {names[1]}\n")
     narrowed = {p.x for c in found.crossings for p in (c.low, c.high)}
     shown = [0, *(i for i, p in enumerate(found.points) if p.x in narrowed), len(found.points) - 1]
     rows = [{**_point(found, metric, i), "lead": _lead(found, i)} for i in dict.fromkeys(shown)]
@@ -172,18 +172,18 @@ def _print(found: BreakEven, metric: Metric, scenario: Scenario, names: Sequence
         Column("runs", "runs", right=True),
     ]
     print_table([{**r, "runs": _runs(r)} for r in rows], columns)
-    click.echo()
+    say()
     for c in found.crossings:
-        click.echo(_sentence(c, found.scale))
+        say(_sentence(c, found.scale))
     for p in (p for c in found.crossings for p in (c.low, c.high)):
         for letter, r in (("A", p.a), ("B", p.b)):
             if r.value is None:
-                click.echo(f"{letter} at {p.text}: {r.told()}")
+                say(f"{letter} at {p.text}: {r.told()}")
     if not found.crossings:
-        click.echo(_all_the_way(found))
+        say(_all_the_way(found))
     step = _step(found.scale, low.x, high.x, found.scanned)
-    click.echo(f"crossings closer than {step} may have been missed (--scan)")
-    click.echo(count_line(found.counts))
+    say(f"crossings closer than {step} may have been missed (--scan)")
+    say(count_line(found.counts))
 
 
 def _runs(row: Mapping[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field, fields
 from functools import wraps
 from pathlib import Path
@@ -10,8 +11,9 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
+from click.core import ParameterSource
 
-__all__ = ["debug_option", "option", "options"]
+__all__ = ["Option", "debug_option", "instead_of", "option", "options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,10 +28,64 @@ def debug_option(command: F) -> F:
     return click.option("--debug", is_flag=True, hidden=True, expose_value=False, is_eager=True, callback=_debug)(command)
 
 
+class Option(click.Option):
+    """A Click option with ``aliases``: names that are accepted, for those used to them elsewhere, and not shown."""
+
+    def __init__(self, *args: Any, aliases: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.shown = list(self.opts)
+        self.opts += [alias for alias in aliases if alias not in self.opts]
+        self.aliases = self.opts[len(self.shown) :]
+
+    @contextmanager
+    def _as_shown(self) -> Iterator[None]:
+        every, self.opts = self.opts, self.shown
+        try:
+            yield
+        finally:
+            self.opts = every
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The help's two columns, without the aliases."""
+        with self._as_shown():
+            return super().get_help_record(ctx)
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """The option's name in an error, without the aliases."""
+        with self._as_shown():
+            return super().get_error_hint(ctx)
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        """The value given by the option, or by the positional argument that stands for it (`instead_of`)."""
+        word = ctx.meta.get(f"retrompi.instead-of.{self.name}")
+        if word is None:
+            return super().consume_value(ctx, opts)
+        if self.name in opts:
+            raise click.UsageError(f"both '{word}' and {self.shown[-1]} are given; give one of them", ctx)
+        return word, ParameterSource.COMMANDLINE
+
+
+class _Unshown(click.Argument):
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return []
+
+
+def instead_of(name: str, **about: Any) -> Callable[[F], F]:
+    """An optional positional argument that stands for the option of parameter ``name``; help does not show it."""
+
+    def keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        if value is not None:
+            ctx.meta[f"retrompi.instead-of.{name}"] = value
+
+    return click.argument(f"{name}_word", cls=_Unshown, required=False, expose_value=False, is_eager=True, callback=keep, **about)
+
+
 def option(help: str, *names: str, **about: Any) -> Any:
     """A field of a bundle: ``help``, the option's names (default: the field's), and further arguments of `click.option`.
 
     The annotation gives the type: a bool is a flag, a tuple may be repeated, a Literal lists the choices, int, float and Path convert.
+    ``aliases`` are further names, accepted but not shown. An option of several commands has one meaning (tests/test_cli_options.py):
+    its help begins with what it is ("Runtime model"), and what this command does with it follows after a colon.
     """
     return field(metadata={"help": help, "names": names, "about": about})
 
@@ -50,7 +106,7 @@ def _option(name: str, kind: Any, declared: Mapping[str, Any]) -> Callable[[F], 
         about.setdefault("type", click.Path(path_type=Path))
     if about.get("default") not in (None, "", False):
         about.setdefault("show_default", True)
-    return click.option(*(declared["names"] or (f"--{name.replace('_', '-')}",)), name, **about)
+    return click.option(*(declared["names"] or (f"--{name.replace('_', '-')}",)), name, cls=Option, **about)
 
 
 def options(**bundles: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

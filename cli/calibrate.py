@@ -8,7 +8,7 @@ import click
 
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Drawn, OnPlatform, StoreOutput, complete_model, progress
-from retrompi.cli.output import Column, as_text, print_table
+from retrompi.cli.output import Column, as_text, print_table, say
 from retrompi.cli.this_machine import ThisMachine
 from retrompi.cli.this_machine import calibrate as calibrate_here
 
@@ -34,7 +34,7 @@ class CalibrateOptions(OnPlatform, Drawn):
     """Options of ``retrompi calibrate``."""
 
     evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
-    dry_run: bool = option("Print the fit without writing fit.toml.")
+    dry_run: bool = option("Do nothing: print the fit without writing fit.toml.")
     nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
     replication: bool = option("Fit the disks of the disk-copy paper instead.")
 
@@ -89,15 +89,15 @@ def command(model: str, given: CalibrateOptions, here: ThisMachine, output: Stor
         fit = calibrate.fit(model, given.platform, seed=given.seed, evaluations=given.evaluations, progress=report)
     output.emit(fit.values, VALUES, empty="this model has nothing to fit")
     if output.text:
-        click.echo("")
+        say("")
         print_table(fit.residuals, RESIDUALS, "no claim was used")
         if fit.note:
-            click.echo(f"\n{fit.note}")
+            say(f"\n{fit.note}")
     if given.dry_run:
         return
     written = fit.write()
     if output.text:
-        click.echo(f"\nwritten: {written}")
+        say(f"\nwritten: {written}")
 
 
 NAS = (

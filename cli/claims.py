@@ -30,7 +30,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--paper", metavar="KEY", help="Only claims of this paper.")
+@click.option("--paper", metavar="KEY", help="Paper: only its claims.")
 @click.option("--use", type=click.Choice(["calibrate", "validate", "context", "exclude"]), help="Only claims with this use.")
 @click.option("--system", metavar="TEXT", help="Only claims about systems whose name contains this text.")
 @options(output=Output)
@@ -48,7 +48,7 @@ def list_claims(paper: str | None, use: str | None, system: str | None, output: 
     rows = [c.row() for c in found]
     rows = [r for r in rows if use in (None, r["use"]) and (system or "").lower() in str(r["system"]).lower()]
     keys = list(rows[0]) if rows else [c.key for c in LIST]
-    output.emit(rows, LIST, keys=keys, empty="no claims match")
+    output.emit(rows, LIST, keys=keys, empty="no claims match", cut=True)
 
 
 @command.command("show")

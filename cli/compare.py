@@ -14,7 +14,7 @@ from retrompi.cli.compare_options import CompareOptions
 from retrompi.cli.compare_runtimes import run_runtimes
 from retrompi.cli.compare_suite import run_suite
 from retrompi.cli.options import RunOutput, progress
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.measure.compare import Comparison, Verdict
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
 _OF_BACKENDS = {"--model": "model", "--backends": "backends", "--mpi": "mpi", "--repetitions": "repetitions", "--trace-from": "trace_from",
-                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within", "--out": "out"}  # fmt: skip
+                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within", "--output": "out"}  # fmt: skip
 _TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
 
 
@@ -141,7 +141,7 @@ def print_comparison(c: Comparison, verdict: Verdict | None) -> None:
     columns += _pair_columns(c)
     columns += [Column("use", "use")] if any(r["use"] for r in rows) else []
     print_table(rows, columns)
-    click.echo()
+    say()
     shown = [{**d, "pair": f"{NAMES[d['backend']]} / {NAMES[d['reference']]}"} for d in c.distributions()]
     size = Column("median", "median |error|", lambda v: f"{100 * v:.2f} %", right=True)
     spread = [size, Column("p95", "95th", size.show, right=True), Column("worst", "worst", _percent, right=True),
@@ -153,12 +153,12 @@ def print_comparison(c: Comparison, verdict: Verdict | None) -> None:
             top = ", ".join(f"{name} {_percent(d / s.reference_total)}" for name, d in s.calls[:3])
             whole, computed, inside = (_percent(v / s.reference_total) for v in (s.total, s.computation, s.communication))
             pair = f"{NAMES[s.backend]} / {NAMES[s.reference]}"
-            click.echo(f"{pair}: {whole} of the time of all ranks: computation {computed}, in MPI {inside} ({top})")
+            say(f"{pair}: {whole} of the time of all ranks: computation {computed}, in MPI {inside} ({top})")
     if c.calls:
-        click.echo()
+        say()
         _print_calls(c)
     if verdict is not None:
-        click.echo(verdict.line)
+        say(verdict.line)
 
 
 def _print_calls(c: Comparison) -> None:
@@ -168,4 +168,4 @@ def _print_calls(c: Comparison) -> None:
         columns += [Column(f"{b}_count", f"{NAMES[b]}: calls", right=True), Column(f"{b}_s", "time", _seconds, right=True)]
     print_table(rows, [*columns, *_pair_columns(c)])
     if len(c.calls) > MOST_CALLS:
-        click.echo(f"… and {len(c.calls) - MOST_CALLS} more rows of calls (--json has all)")
+        say(f"… and {len(c.calls) - MOST_CALLS} more rows of calls (--json has all)")

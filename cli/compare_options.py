@@ -10,7 +10,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option
-from retrompi.cli.options import Drawn, Overrides, Workers, complete_model, complete_platform
+from retrompi.cli.options import Drawn, Overrides, Workers, complete_model, complete_platform, output_option, ranks_option
 
 __all__ = ["CompareOptions"]
 
@@ -32,29 +32,29 @@ def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
 class CompareOptions(Overrides, Drawn, Workers):
     """Options of ``retrompi compare``."""
 
-    ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
+    ranks: int = ranks_option(default=2)
     model: str | None = option(
-        "Runtime model of the backends smpi and model.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+        "Runtime model: of the backends smpi and model.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
     platform: str | None = option(
-        "Platform of the backends smpi and model (default: the model's own).",
+        "Platform: of the backends smpi and model (default: the model's own).",
         "-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform)
     mode: str | None = option(
-        "Placement of the ranks, as for 'retrompi replay' (default: shared if there is a native run).", metavar="MODE")
+        "Placement of the ranks: as for 'retrompi replay' (default: shared if there is a native run).", metavar="MODE")
     backends: tuple[str, ...] | None = option(
         "Two or three of native,smpi,model, separated by commas (default: all).", metavar="LIST", callback=_split)
-    mpi: str | None = option("MPI library for native runs: mpich or openmpi (default: what is installed).", metavar="NAME")
+    mpi: str | None = option("MPI library: of native runs (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
     repetitions: int = option(
-        "Number of native runs; their spread is the noise band.", "-r", "--repetitions", type=click.IntRange(1), default=10)
+        "Number of native runs to measure; their spread is the noise band.", "-r", "--repetitions", type=click.IntRange(1), default=10)
     trace_from: Literal["native", "smpi"] | None = option("Backend whose recording the model replays (default: native, else smpi).")
     models: tuple[str, ...] | None = option(
         "Compare these runtimes on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm.", metavar="LIST", callback=_split)
     platforms: tuple[str, ...] | None = option("With --models: compare on each of these platforms.", metavar="LIST", callback=_split)
-    metrics: tuple[str, ...] = option("With --models: add a column, e.g. time@1MiB (repeatable).", "--metric", metavar="METRIC")
+    metrics: tuple[str, ...] = option(
+        "Quantity: with --models, a further column, e.g. time@1MiB (repeatable).", "--metric", metavar="METRIC")
     runs: tuple[int, ...] = option("Compare stored runs instead of running a program.", metavar="ID,ID[,ID]", callback=_ids)
     suite: bool = option("Compare the collectives and the example programs in one table of held-out results.")
     only: tuple[str, ...] = option("With --suite: only this program or group (repeatable).", metavar="NAME")
     within: str | None = option("Exit code 1 if errors exceed this bound: 10% (median) or median=5%,p95=15%.", metavar="BOUND")
-    out: Path | None = option(
-        "Write an HTML page with the figures.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
+    out: Path | None = output_option("a page with the figures (.html).")
     fidelity: Literal["mechanism", "curve", "loggp"] | None = option(
-        "Level of detail of the model (default: curve if SMPI is compared, since it runs the sampled curve; else mechanism).")
+        "Level of detail: of the model (default: curve if SMPI is compared, since it runs the sampled curve; else mechanism).")

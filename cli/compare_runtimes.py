@@ -11,7 +11,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors, count_line, outside_lines
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, print_csv, print_json, print_table
+from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
@@ -74,7 +74,7 @@ def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric]) -> No
     from retrompi.studies.reading import Reading, counted
 
     rooms = list(dict.fromkeys(r.platform for r in found))
-    click.echo(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}\n")
+    say(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}\n")
     columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(rooms) > 1 else []),
                Column("time", "time", right=True), Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
                Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]  # fmt: skip
@@ -83,5 +83,5 @@ def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric]) -> No
     print_table([{**r.row(), "time": r.outcome if r.time_s is None else format_time(r.time_s)} for r in found], columns)
     for r in found:
         if r.reason:
-            click.echo(f"{r.model}{f' on {r.platform}' if len(rooms) > 1 else ''}: {r.outcome}: {r.reason}")
-    click.echo(count_line(counted(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))
+            say(f"{r.model}{f' on {r.platform}' if len(rooms) > 1 else ''}: {r.outcome}: {r.reason}")
+    say(count_line(counted(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, print_csv, print_json, print_table
+from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
@@ -65,7 +65,7 @@ def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, fl
     else:
         shown = [c for c in COLUMNS if any(r.get(c.key) is not None for r in rows)]
         print_table(rows, shown)
-        click.echo()
+        say()
         pairs = [{**g, "pair": f"{g['backend']} / {g['reference']}"} for g in groups]
         print_table(pairs, (Column("group", "all held-out rows of"), Column("pair", "pair"), *_SPREAD))
     if given.out is not None:

@@ -10,7 +10,7 @@ import click
 from retrompi.base.units import format_bytes
 from retrompi.cli.bundle import options
 from retrompi.cli.options import StoreOutput
-from retrompi.cli.output import Column, print_csv, print_json, print_table
+from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.run_differences import Differences
@@ -45,7 +45,7 @@ def command(ctx: click.Context, first: int, second: int, output: StoreOutput) ->
     elif output.as_csv:
         print_csv(found.rows, KEYS)
     elif not found.rows:
-        click.echo("no difference")
+        say("no difference")
     else:
         _print(found, first, second)
     for line in found.unknown:
@@ -64,22 +64,22 @@ def _print(found: Differences, first: int, second: int) -> None:
         rows = [r for r in found.rows if r["part"] == part]
         if not rows:
             continue
-        click.echo(f"\n{TITLES[part]}" if part != found.rows[0]["part"] else TITLES[part])
+        say(f"\n{TITLES[part]}" if part != found.rows[0]["part"] else TITLES[part])
         shown = [{**r, "a": side("a")(r), "b": side("b")(r), "difference": side("difference")(r)} for r in _few(part, rows)]
         columns = [Column("what", "what"), Column("a", f"run {first}", right=True), Column("b", f"run {second}", right=True)]
         if any(r["ratio"] is not None for r in rows):
             columns += [Column("difference", "difference", right=True), Column("ratio", "ratio", _ratio, right=True)]
         print_table(shown, columns)
         if len(shown) < len(rows):
-            click.echo(f"… and {len(rows) - len(shown)} more rows of ranks (--json has all)")
+            say(f"… and {len(rows) - len(shown)} more rows of ranks (--json has all)")
         for r in rows:
             told = [f"{n}: {s}" for n, s in ((f"run {first}", r["source_a"]), (f"run {second}", r["source_b"])) if s]
             if told:
-                click.echo(f"  {r['what']}: {'; '.join(dict.fromkeys(told))}")
+                say(f"  {r['what']}: {'; '.join(dict.fromkeys(told))}")
     for model, count in found.only.items():
-        click.echo(f"{count} parameters belong to {model} only")
+        say(f"{count} parameters belong to {model} only")
     if found.parts_at is not None:
-        click.echo(f"the curves differ from {format_bytes(found.parts_at)}")
+        say(f"the curves differ from {format_bytes(found.parts_at)}")
 
 
 def _ratio(value: Any) -> str:

@@ -9,38 +9,39 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
-from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Bounds, Fidelity, Placed, RunOutput, complete_model, mode_option
-from retrompi.cli.output import Column, note_run, print_json
+from retrompi.cli.bundle import instead_of, option, options
+from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, complete_model, mode_option
+from retrompi.cli.output import Column, note_run, print_json, say
 
 KEYS = ("stage", "process", "seconds")
 
 
 @dataclass(frozen=True)
-class ExplainOptions(Bounds, Placed, Fidelity):
+class ExplainOptions(Bounds, Placed, Fidelity, OfModel):
     """Options of ``retrompi explain``."""
 
     mode: str = mode_option("shared")
-    size: str = option("Message size with its unit, e.g. 512KiB.", required=True, metavar="SIZE")
+    size: str = option("Message size, e.g. 512KiB.", "--size", required=True, metavar="SIZE", aliases=("--sizes",))
 
 
 @click.command()
-@click.argument("model", shell_complete=complete_model)
+@instead_of("model", shell_complete=complete_model)
 @options(given=ExplainOptions, output=RunOutput)
-def command(model: str, given: ExplainOptions, output: RunOutput) -> None:
+def command(given: ExplainOptions, output: RunOutput) -> None:
     """Show where the time of one message goes, stage by stage.
 
-    MODEL is a name or a folder. The stages add up to the total exactly, to the picosecond.
+    The stages add up to the total exactly, to the picosecond.
 
     \b
     Examples:
-      retrompi explain wmpi --mode shared --size 512KiB
-      retrompi explain mpibip -p myrinet-piii --mode distributed --size 1KiB --csv
+      retrompi explain -m wmpi --mode shared --size 512KiB
+      retrompi explain -m mpibip -p myrinet-piii --mode distributed --size 1KiB --csv
     """
     from retrompi.sim.resolved import Resolved
     from retrompi.spec.question import Message, Question
     from retrompi.store.lookup import answer
 
+    model = given.model
     sizes = parse_sizes(given.size)
     if len(sizes) != 1:
         raise UsageError(f"--size {given.size}: give one size", code="bad-size")
@@ -56,7 +57,7 @@ def command(model: str, given: ExplainOptions, output: RunOutput) -> None:
         return
     rows: list[dict[str, Any]] = [{**row, "share": row["seconds"] / total if total else 0.0} for row in found.rows]
     if output.text:
-        click.echo(f"{model}, {given.mode} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way")
+        say(f"{model}, {given.mode} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way")
         rows.append(
             {"stage": "total", "process": "", "seconds": total, "ps": _sum(rows), "share": 1.0 if total else 0.0}
         )

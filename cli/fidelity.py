@@ -8,9 +8,9 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
-from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Effort, RunOutput, Seeded, complete_model, warn
-from retrompi.cli.output import Column, time_column
+from retrompi.cli.bundle import instead_of, option, options
+from retrompi.cli.options import Effort, OfModel, RunOutput, Seeded, complete_model, sizes_option, warn
+from retrompi.cli.output import Column, say, time_column
 from retrompi.spec.media import NO_LIMIT
 
 CURVE = (
@@ -27,28 +27,28 @@ TRACE = (
 
 
 @dataclass(frozen=True)
-class FidelityOptions(Effort, Seeded):
+class FidelityOptions(Effort, Seeded, OfModel):
     """Options of ``retrompi fidelity``."""
 
-    trace: str | None = option("Replay this trace instead of the PingPong.", metavar="TRACE")
-    sizes: str | None = option("Message sizes of the PingPong (default: powers of two up to 4 MiB).", metavar="LIST")
+    trace: str | None = option("Trace to replay: instead of the PingPong.", metavar="TRACE")
+    sizes: str | None = sizes_option(" (default: powers of two up to 4 MiB).")
     reps: int = option("Repetitions at each size.", type=click.IntRange(1), default=20)
 
 
 @click.command()
-@click.argument("model", shell_complete=complete_model)
+@instead_of("model", shell_complete=complete_model)
 @options(given=FidelityOptions, output=RunOutput)
 @click.pass_context
-def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunOutput) -> None:
+def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> None:
     """Show a PingPong or a trace at every level of detail, and the spread between levels.
 
-    MODEL is a name or a folder. The levels are the full mechanism, the curve sampled from it, and LogGP fitted to that curve; the
+    The levels are the full mechanism, the curve sampled from it, and LogGP fitted to that curve; the
     spread is the largest time over the smallest. Exit code 1 means that a level did not complete.
 
     \b
     Examples:
-      retrompi fidelity wmpi --mode shared --sizes 1KiB,64KiB
-      retrompi fidelity wmpi -p nt-cluster --trace examples/traces/jacobi-4.tar.zst
+      retrompi fidelity -m wmpi --mode shared --sizes 1KiB,64KiB
+      retrompi fidelity -m wmpi -p nt-cluster --trace examples/traces/jacobi-4.tar.zst
     """
     from retrompi import traces
     from retrompi.sim import fidelity
@@ -58,6 +58,7 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
     from retrompi.store.lookup import samples_in
     from retrompi.store.rungs import spread, spread_of_trace
 
+    model = given.model
     asked = Resolved.of(
         Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed, bounds=given.bounds())
     )
@@ -82,9 +83,9 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
     told = [{**r, "warnings": warnings} for r in rows]
     output.emit(told, CURVE, keys=[*keys, "warnings", "run_ids"] if output.as_json else keys)
     if output.text:
-        click.echo("")
+        say("")
         for p in samples_in(store).loggp(asked):
             below = "all messages" if p.high >= NO_LIMIT else f"below {format_bytes(int(p.high))}"
             part = f"from {format_bytes(int(p.low))} on" if p.low else below
             rate = f"{1e-6 / p.G:.4g} MB/s" if p.G > 0 else "no limit"
-            click.echo(f"LogGP, {part}: L {format_time(p.L)}, o {format_time(p.o)}, g {format_time(p.g)}, 1/G {rate}")
+            say(f"LogGP, {part}: L {format_time(p.L)}, o {format_time(p.o)}, g {format_time(p.g)}, 1/G {rate}")

@@ -13,8 +13,8 @@ import click
 from retrompi.base.units import format_bytes, format_rate, format_time
 from retrompi.cli.bundle import option, options
 from retrompi.cli.measured import Reading
-from retrompi.cli.options import StoreOutput, complete_model, complete_platform
-from retrompi.cli.output import Column, Output, print_json, print_table
+from retrompi.cli.options import StoreOutput, complete_model, complete_platform, output_option
+from retrompi.cli.output import Column, Output, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.measure.curves import Measured
@@ -58,7 +58,7 @@ RESIDUALS = (
 class FitOptions:
     """Options of ``retrompi fit``."""
 
-    name: str | None = option("Name of the model (default: made from the file's name).")
+    name: str | None = option("Name: of the model (default: made from the file's name).", metavar="NAME")
     pair: Literal["same", "remote"] = option("Whether the two ranks shared one host or ran on two.", default="same")
     remote: str | None = option("Curve between two hosts, to be fitted as well.", metavar="FILE|RUN|LABEL")
     thresholds: tuple[str, ...] = option(
@@ -78,11 +78,10 @@ class FitOptions:
     like: str | None = option(
         "Use this model's table of collective algorithms.", "--collectives-of", metavar="MODEL", shell_complete=complete_model)
     platform: str | None = option(
-        "Platform that the model belongs to (default: one is created).",
+        "Platform: the one that the model belongs to (default: one is created).",
         "-p", "--platform", shell_complete=complete_platform, metavar="NAME|FILE")
-    out: Path | None = option(
-        "Folder in which to create the model's folder (default: your own models).",
-        "-o", "--out", type=click.Path(file_okay=False, path_type=Path))
+    out: Path | None = output_option(
+        "the folder in which the model's folder is made (default: your own models).", folder=True, metavar="FOLDER")
 
 
 @click.command()
@@ -189,25 +188,25 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
         })  # fmt: skip
         return
     level = curves[0].fit.level
-    click.echo(f"T = latency + size / rate; intervals at {level:.0%}")
+    say(f"T = latency + size / rate; intervals at {level:.0%}")
     print_table(segments, SEGMENTS)
     if thresholds:
-        click.echo("")
+        say("")
         print_table(thresholds, THRESHOLDS)
-    click.echo("")
+    say("")
     print_table(residuals, RESIDUALS)
-    click.echo("")
+    say("")
     for c in curves:
         others = ", ".join(f"{k}: {v:.1f}" for k, v in sorted(c.fit.criterion.items(), key=lambda kv: kv[1])[:3])
-        click.echo(f"{c.kind}: {len(c.fit.segments)} segments minimise the criterion ({others}); noise of a time {c.fit.noise:.2%}")
+        say(f"{c.kind}: {len(c.fit.segments)} segments minimise the criterion ({others}); noise of a time {c.fit.noise:.2%}")
         for what, errors in told[c.kind].items():
             if errors:
                 shown = ", ".join(f"{k} {errors[v]:.2%}" for k, v in (("median", "median"), ("95th percentile", "p95"), ("worst", "worst")))
-                click.echo(f"{c.kind}: errors at sizes {what.replace('_', ' ')}: {shown}, mean {errors['mean']:+.2%}")
-        click.echo(f"{c.kind}: rendezvous from {limit_text(c.eager)} on ({c.eager[1]})")
+                say(f"{c.kind}: errors at sizes {what.replace('_', ' ')}: {shown}, mean {errors['mean']:+.2%}")
+        say(f"{c.kind}: rendezvous from {limit_text(c.eager)} on ({c.eager[1]})")
         for part, source in c.parts.described().items():
-            click.echo(f"{c.kind}: {part}: {source}")
+            say(f"{c.kind}: {part}: {source}")
     model = made.name if given.out is None else str(made.folder)
     room = given.platform or (made.platform if given.out is None or made.room is None else str(made.room))
     mode = "distributed" if curves[0].kind == "remote" else "shared"
-    click.echo(f"\nmodel {made.name} in {made.folder}\nretrompi pingpong --model {model} --platform {room} --mode {mode}")
+    say(f"\nmodel {made.name} in {made.folder}\nretrompi pingpong --model {model} --platform {room} --mode {mode}")

@@ -10,9 +10,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import StoreOutput, Workers, progress
-from retrompi.cli.output import Column, Output, colored, print_csv, print_json, print_table
+from retrompi.cli.bundle import Option, debug_option, option, options
+from retrompi.cli.options import StoreOutput, Workers, output_option, progress
+from retrompi.cli.output import Column, Output, colored, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
@@ -98,10 +98,10 @@ def show_lab(lab: str, output: Output) -> None:
     found = _lab.lab(lab)
     rows = [{"text": g.text, "topic": g.topic, "bloom": g.bloom, "area": g.area} for g in found.goals]
     if output.text:
-        click.echo(f"lab {found.key}: {found.title}\n{found.summary}\n")
+        say(f"lab {found.key}: {found.title}\n{found.summary}\n")
         needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
-        click.echo(f"{found.minutes} minutes, {len(found.tasks)} tasks, {found.points:g} points{needs}")
-        click.echo(f"topics and levels (K know, C comprehend, A apply): {_lab.CURRICULUM}\n")
+        say(f"{found.minutes} minutes, {len(found.tasks)} tasks, {found.points:g} points{needs}")
+        say(f"topics and levels (K know, C comprehend, A apply): {_lab.CURRICULUM}\n")
     output.emit(rows, GOALS, keys=("text", "topic", "bloom", "area"))
 
 
@@ -128,9 +128,9 @@ def start_lab(lab: str, student: str, folder: Path | None, output: Output) -> No
         row = {"lab": found.name, "folder": str(place), "files": sorted(f.name for f in place.iterdir())}
         output.emit([row], (), keys=("lab", "folder", "files"))
         return
-    click.echo(f"lab {found.key}: {found.title}")
-    click.echo(f"{place}/README.md     what to do, {found.minutes} minutes")
-    click.echo(f"{place}/answers.toml  your sheet: fill in the predictions, then 'retrompi lab check' in this folder seals them")
+    say(f"lab {found.key}: {found.title}")
+    say(f"{place}/README.md     what to do, {found.minutes} minutes")
+    say(f"{place}/answers.toml  your sheet: fill in the predictions, then 'retrompi lab check' in this folder seals them")
 
 
 @command.command("check")
@@ -177,7 +177,7 @@ def _print(grading: Grading, where: Path) -> None:
     """Prints a grading as text."""
     color = colored()
     width = max(len(r.task) for r in grading.results)
-    click.echo(f"{grading.lab}, {grading.student}, check {grading.checks}")
+    say(f"{grading.lab}, {grading.student}, check {grading.checks}")
     for r in grading.results:
         sign, paint = SIGN[r.status]
         place = f" (answers.toml:{r.line})" if r.line and r.status in ("wrong", "unreadable") else ""
@@ -185,17 +185,17 @@ def _print(grading: Grading, where: Path) -> None:
         line = f"{click.style(sign, fg=paint) if color else sign} {r.task.ljust(width)}  {r.points:>4g} of {r.of:<4g} {says}{place}"
         click.echo(line, color=color)
     for flag in grading.flags:
-        click.echo(f"! {flag}")
+        say(f"! {flag}")
     missing = sum(r.status in ("missing", "waiting") for r in grading.results)
     wrong = sum(r.status in ("wrong", "unreadable") for r in grading.results)
     tail = "all done" if grading.passed else ", ".join(f"{n} {w}" for n, w in ((wrong, "wrong"), (missing, "to do")) if n)
-    click.echo(f"{grading.points:g} of {grading.of:g} points; {tail}")
+    say(f"{grading.points:g} of {grading.of:g} points; {tail}")
 
 
 @command.command("report")
 @folder_argument
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE",
-              help="Page to write (default: report.html in the lab's folder).")
+@click.option("-o", "--output", "out", cls=Option, aliases=("--out",), type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Where to write: the page, .html (default: report.html in the lab's folder).")
 @options(output=StoreOutput)
 def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> None:
     """Write the report page of a started lab.
@@ -222,7 +222,7 @@ def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> Non
         row = {"page": str(place), "points": grading.points, "of": grading.of}
         output.emit([row], (), keys=("page", "points", "of"))
     else:
-        click.echo(f"{place}  {grading.points:g} of {grading.of:g} points")
+        say(f"{place}  {grading.points:g} of {grading.of:g} points")
 
 
 @command.command("hint")
@@ -258,8 +258,8 @@ def hint_lab(words: tuple[str, ...], again: bool, output: Output) -> None:
         output.emit(rows, (), keys=("task", "number", "of", "hint"))
         return
     for row in rows:
-        click.echo(f"{row['number']} of {row['of']}: {row['hint']}")
-    click.echo(_cost(asked, taken, found.hint_cost) if asked.hints else f"there is no hint for '{task}'")
+        say(f"{row['number']} of {row['of']}: {row['hint']}")
+    say(_cost(asked, taken, found.hint_cost) if asked.hints else f"there is no hint for '{task}'")
 
 
 def _cost(task: Task, taken: int, cost: float) -> str:
@@ -275,8 +275,7 @@ def _cost(task: Task, taken: int, cost: float) -> str:
 class CollectLabsOptions(Workers):
     """Options of ``retrompi lab collect_labs``."""
 
-    out: Path | None = option(
-        "Also write an HTML page with the students' texts.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE")
+    out: Path | None = output_option("a page with the students' texts as well (.html).")
     run_programs: bool = option("Compile and run the students' programs (lab 09); they are untrusted code.")
 
 
@@ -321,7 +320,7 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
         columns = [Column(k, k, _cut if k in ("student", "source") else None) for k in GRADES]
         print_table(table, columns, empty="nothing was handed in")
         for p in pairs:
-            click.echo(f"alike: {_who(graded[p.one])} and {_who(graded[p.other])}: {'; '.join(p.why)}")
+            say(f"alike: {_who(graded[p.one])} and {_who(graded[p.other])}: {'; '.join(p.why)}")
     return 1 if any(g.broken for g in graded) else 0
 
 

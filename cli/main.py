@@ -16,42 +16,57 @@ import click
 
 from retrompi.base.errors import RetrompiError, nearest
 
-# name -> one line of help, so that `retrompi --help` loads no command (a test compares it with the command's own)
-COMMANDS = {
-    "reproduce": "Replay the experiments of a paper, judge its claims and write a report.",
-    "pingpong": "Simulate a PingPong curve: one-way time and bandwidth against message size.",
-    "replay": "Replay a time-independent trace on a runtime model and a platform.",
-    "run": "Run a program on a runtime model, on SimGrid's SMPI or natively, and show its times and MPI calls.",
-    "smpi": "Export a model's costs for SimGrid's SMPI, or build the plug-in that reads them.",
-    "timeline": "Draw the timeline stored with a run, or show how long each process spent in each state.",
-    "trace": "Record, inspect, convert, cut, merge or scale traces.",
-    "nas": "Replay the NAS benchmarks IS and LU on MPI-BIP and compare with the published times.",
-    "compare": "Compare native, SMPI and model runs of a program, or several runtimes on one program.",
-    "tornado": "Find which parameters matter: one at a time over its range, or by Sobol indices.",
-    "break-even": "Find where along a bandwidth, a latency, a size or a number of ranks A overtakes B.",
-    "tolerance": "Find how far a latency, or any other number, can change before a scenario slows down.",
-    "diff": "Compare two stored runs: parameters and results that differ.",
-    "sweep": "Vary a scenario: run every combination of the axes and store the results as a study.",
-    "study": "Run, list, show, export and delete studies.",
-    "replicate": "Simulate copying a disk to many machines, and compare with the closed form.",
-    "explain": "Show where the time of one message goes, stage by stage.",
-    "fidelity": "Show a PingPong or a trace at every level of detail, and the spread between levels.",
-    "rinf1": "Time the 17 Rinf1 loops on a machine, or fit the machine to them.",
-    "startup": "Show how a job is started: manual steps, windows, daemons, and how often it fails.",
-    "calibrate": "Fit a model's free parameters to the claims marked for calibration.",
-    "validate": "Judge the published claims against simulated results.",
-    "models": "List the runtime models, or show one with its parameters and sources.",
-    "platforms": "List the platforms, or show one with its values and sources.",
-    "scenarios": "List the scenarios, show one, or run it.",
-    "share": "Run a scenario's jobs together and each alone, and show their slow-down.",
-    "claims": "List the published claims, or show one.",
-    "measured": "Import, list and show curves measured on real machines.",
-    "fit": "Fit a runnable model to a measured curve: segments, thresholds, residuals.",
-    "lab": "Work through the teaching labs: start, check, hint, report, collect.",
-    "runs": "List the stored runs, show one, or compare two.",
-    "studio": "Start the web interface in a browser; Ctrl-C stops it.",
-    "completion": "Print the shell completion script.",
+# section -> name -> one line of help, so that `retrompi --help` loads no command (a test compares it with the command's own)
+SECTIONS = {
+    "Simulate": {
+        "pingpong": "Simulate a PingPong curve: one-way time and bandwidth against message size.",
+        "replay": "Replay a time-independent trace on a runtime model and a platform.",
+        "run": "Run a program on a runtime model, on SimGrid's SMPI or natively, and show its times and MPI calls.",
+        "compare": "Compare native, SMPI and model runs of a program, or several runtimes on one program.",
+        "startup": "Show how a job is started: manual steps, windows, daemons, and how often it fails.",
+    },
+    "Explain a result": {
+        "explain": "Show where the time of one message goes, stage by stage.",
+        "timeline": "Draw the timeline stored with a run, or show how long each process spent in each state.",
+        "fidelity": "Show a PingPong or a trace at every level of detail, and the spread between levels.",
+        "diff": "Compare two stored runs: parameters and results that differ.",
+    },
+    "Vary and search": {
+        "sweep": "Vary a scenario: run every combination of the axes and store the results as a study.",
+        "study": "Run, list, show, export and delete studies.",
+        "tornado": "Find which parameters matter: one at a time over its range, or by Sobol indices.",
+        "break-even": "Find where along a bandwidth, a latency, a size or a number of ranks A overtakes B.",
+        "tolerance": "Find how far a latency, or any other number, can change before a scenario slows down.",
+        "share": "Run a scenario's jobs together and each alone, and show their slow-down.",
+    },
+    "Judge by what was published": {
+        "reproduce": "Replay the experiments of a paper, judge its claims and write a report.",
+        "validate": "Judge the published claims against simulated results.",
+        "claims": "List the published claims, or show one.",
+        "paper": "Reproduce what one paper alone is about: the NAS benchmarks, Rinf1 loops, copying disks.",
+    },
+    "Traces and measurements": {
+        "trace": "Record, inspect, convert, cut, merge or scale traces.",
+        "smpi": "Export a model's costs for SimGrid's SMPI, or build the plug-in that reads them.",
+        "measured": "Import, list and show curves measured on real machines.",
+        "fit": "Fit a runnable model to a measured curve: segments, thresholds, residuals.",
+        "calibrate": "Fit a model's free parameters to the claims marked for calibration.",
+    },
+    "What there is": {
+        "models": "List the runtime models, or show one with its parameters and sources.",
+        "platforms": "List the platforms, or show one with its values and sources.",
+        "scenarios": "List the scenarios, show one, or run it.",
+        "runs": "List, show, compare, tag, export and delete the stored runs.",
+    },
+    "Work and teach": {
+        "studio": "Start the web interface in a browser; Ctrl-C stops it.",
+        "lab": "Work through the teaching labs: start, check, hint, report, collect.",
+        "completion": "Print the shell completion script.",
+    },
 }
+COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
+UNSHOWN = ("nas", "rinf1", "replicate")
+"""Commands of ``retrompi paper`` under the names that they had before."""
 
 
 class LazyGroup(click.Group):
@@ -61,19 +76,21 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS and cmd_name not in UNSHOWN:
             return None
         command: click.Command = import_module(f"retrompi.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and args[0] not in UNSHOWN and not args[0].startswith("-"):
             raise click.UsageError(f"no command '{args[0]}'{nearest(args[0], COMMANDS, 20)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        widest = max(map(len, COMMANDS))  # one width, so that the sections line up
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(widest), text) for name, text in commands.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -89,9 +106,9 @@ def cli(ctx: click.Context, store: str | None, debug: bool) -> None:
 
     \b
     Examples:
-      retrompi reproduce baker-fox                        reproduce a paper, with its claims judged and drawn
-      retrompi pingpong --model wmpi --mode shared        simulate one curve
-      retrompi explain wmpi --mode shared --size 512KiB   show why it looks like that
+      retrompi reproduce baker-fox                           reproduce a paper, with its claims judged and drawn
+      retrompi pingpong -m wmpi --mode shared                simulate one curve
+      retrompi explain -m wmpi --mode shared --size 512KiB   show why it looks like that
     """
     ctx.ensure_object(dict)
     ctx.obj["store"] = store

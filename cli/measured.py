@@ -12,7 +12,7 @@ import click
 from retrompi.base.units import format_bytes, format_time
 from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import StoreOutput
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say
 from retrompi.measure.curves import FORMATS
 
 LIST = (
@@ -45,7 +45,8 @@ class Reading:
     """Options describing a file of measurements: its format and, for a table, its unit, one way or round trip, and columns."""
 
     format_: str | None = option("File format (default: detected from the content).", "--format", type=click.Choice(FORMATS))
-    unit: str | None = option("Unit of a table: us, ms, s, ns, MB/s, MiB/s, Mbit/s, ...", "--unit", "--time-unit", metavar="UNIT")
+    unit: str | None = option(
+        "Unit of a table: us, ms, s, ns, MB/s, MiB/s, Mbit/s, ...", "--unit", metavar="UNIT", aliases=("--time-unit",))
     one_way: bool = option("The times of a table are one-way times.")
     round_trip: bool = option("The times of a table are round-trip times.")
     columns: tuple[str, ...] = option("Which column of a table is size, time, rate, spread, ...", "--column", metavar="KIND=NAME|NUMBER")
@@ -89,9 +90,9 @@ class ImportOptions:
 
     what: str | None = option("Benchmark, if the output does not name it: pingpong, bw, bibw, bcast, ...", metavar="NAME")
     label: str = option("Label of the curve in the store (default: made from tool and file).", default="")
-    host: str = option("Machine on which it was measured, if the output does not name it.", default="")
+    host: str = option("Machine on which it was measured, if the output does not name it.", "--machine", default="")
     date: str = option("Date of the measurement, if the output does not give it.", default="")
-    by: str = option("Who measured it or digitised it from a figure, and where it was published.", default="")
+    by: str = option("Who measured it or digitised it from a figure, and where it was published.", "--measured-by", default="")
 
 
 @command.command("import")
@@ -139,7 +140,7 @@ def list_measured(output: StoreOutput) -> None:
     from retrompi.measure.curves.imported import stored
 
     rows = stored(output.open(write=False))
-    output.emit(rows, LIST, keys=LIST_KEYS, empty="no measured curve is stored; 'retrompi measured import FILE' stores one")
+    output.emit(rows, LIST, keys=LIST_KEYS, empty="no measured curve is stored; 'retrompi measured import FILE' stores one", cut=True)
 
 
 @command.command("show")
@@ -186,10 +187,10 @@ def show_measured(which: str, reading: Reading, output: StoreOutput) -> None:
 def _print_one(series: dict[str, Any], again: bool) -> None:
     from retrompi.measure.curves import MEANINGS
 
-    click.echo(("\n" if again else "") + f"{series['label']}: {MEANINGS.get(series['what'], 'the time of one call')}"
+    say(("\n" if again else "") + f"{series['label']}: {MEANINGS.get(series['what'], 'the time of one call')}"
                + (f", {series['ranks']} ranks" if series["ranks"] else ""))  # fmt: skip
     told = {k: v for k, v in series["provenance"].items() if v}
-    click.echo("\n".join(f"  {k}: {'; '.join(v) if isinstance(v, list | tuple) else v}" for k, v in told.items()))
+    say("\n".join(f"  {k}: {'; '.join(v) if isinstance(v, list | tuple) else v}" for k, v in told.items()))
     known = {k for p in series["points"] for k, v in p.items() if v not in (None, 0)}
     extra = [Column(k, k, right=True) for k in dict.fromkeys(k for p in series["points"] for k in p) if k not in {c.key for c in POINTS}]
     print_table(series["points"], [c for c in POINTS if c.key in known or c.key == "size_B"] + extra)

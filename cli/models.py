@@ -12,7 +12,7 @@ import click
 from retrompi.base.units import format_quantity
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.options import Overrides, StoreOutput, complete_model
-from retrompi.cli.output import Column, Output, as_text, print_json, print_table
+from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 LIST = (
     Column("name", "name"),
@@ -80,14 +80,14 @@ def list_models(output: Output) -> None:
         for name, cls in registry.models().items()
     ]
     warn_of_broken()
-    output.emit(rows, LIST, keys=LIST_KEYS, empty="no models")
+    output.emit(rows, LIST, keys=LIST_KEYS, empty="no models", cut=True)
 
 
-def warn_of_broken() -> None:
+def warn_of_broken(models: bool = True) -> None:
     """Report each unusable model and platform of the user in a line on stderr; the others remain usable."""
     from retrompi.spec import registry
 
-    for name, error in registry.broken().items():
+    for name, error in registry.broken(models).items():
         click.echo(f"warning: '{name}' is ignored: {error}", err=True)
 
 
@@ -119,12 +119,12 @@ def print_rows_cited(cited: Sequence[Any]) -> None:
     """The rows of the reference cited by a card's numbers: statement, place of publication, and caveat."""
     if not cited:
         return
-    click.echo("\nthe claims cited above")
+    say("\nthe claims cited above")
     for c in cited:
-        click.echo(f"  {c.id}  {c.text}")
-        click.echo(f"      in: {c.where}" + (f" [{c.use}]" if c.use else ""))
+        say(f"  {c.id}  {c.text}")
+        say(f"      in: {c.where}" + (f" [{c.use}]" if c.use else ""))
         if c.note:
-            click.echo(f"      note: {c.note}")
+            say(f"      note: {c.note}")
 
 
 def _of_curve(part: str, row: Mapping[str, Any]) -> str:
@@ -140,53 +140,53 @@ def _of_curve(part: str, row: Mapping[str, Any]) -> str:
 def _print_fit(card: dict[str, Any]) -> None:
     fit = card["fit"]
     if fit is None:
-        click.echo("\nfit: none; every value above is as given by its source")
+        say("\nfit: none; every value above is as given by its source")
         return
     searched = f", seed {fit['seed']}, {fit['evaluations']} evaluations" if "seed" in fit else ""
     by = f" by {fit['by']}" if "by" in fit else ""
-    click.echo(f"\nfit of {fit['of']}{by}: {fit.get('date', '?')}, code {fit.get('version', '?')}{searched}; {fit.get('note', '')}")
+    say(f"\nfit of {fit['of']}{by}: {fit.get('date', '?')}, code {fit.get('version', '?')}{searched}; {fit.get('note', '')}")
     for v in fit["values"]:
         between = f" in {v['range'][0]}..{v['range'][1]}" if v["range"] else ""
-        click.echo(f"  {v['name']} = {v['value']}{between}: {v['identifiability']}")
+        say(f"  {v['name']} = {v['value']}{between}: {v['identifiability']}")
     for part, rows in fit["curves"].items():
         for row in rows.values():
-            click.echo(f"  {_of_curve(part, row)}")
+            say(f"  {_of_curve(part, row)}")
     for column, source in fit.get("sources", {}).items():
-        click.echo(f"  {column}: {source}")
+        say(f"  {column}: {source}")
     for r in fit["residuals"]:
-        click.echo(f"  {r['claim']}  simulated {as_text(r['observed'])} {r['unit']}, read as {as_text(r['low'])}..{as_text(r['high'])}: "
+        say(f"  {r['claim']}  simulated {as_text(r['observed'])} {r['unit']}, read as {as_text(r['low'])}..{as_text(r['high'])}: "
                    f"{r['half_ranges']:+.2f} half ranges from the middle")  # fmt: skip
         if r["says"]:
-            click.echo(f"      {r['says']}\n      in: {r['where']}")
+            say(f"      {r['says']}\n      in: {r['where']}")
 
 
 def _print_range(card: dict[str, Any]) -> None:
     told = card["calibrated"]
     if told is None:
-        click.echo("\ncalibrated range: none specified; every use prints a warning")
+        say("\ncalibrated range: none specified; every use prints a warning")
         return
-    click.echo(f"\ncalibrated range: {told['text']} ({told['source']}); use outside this range prints a warning")
+    say(f"\ncalibrated range: {told['text']} ({told['source']}); use outside this range prints a warning")
     for c in told["rows"]:
-        click.echo(f"  {c['id']}  {c['text']}\n      in: {c['where']}")
+        say(f"  {c['id']}  {c['text']}\n      in: {c['where']}")
 
 
 def _print_judged(card: dict[str, Any]) -> None:
     judged = card["judged"]
-    click.echo(f"\njudged by {len(judged)} claims" + ("" if judged else ": none names it"))
+    say(f"\njudged by {len(judged)} claims" + ("" if judged else ": none names it"))
     for j in judged:
         seen = "" if j["observed"] is None else f": {as_text(j['observed'])} {j['unit'] or ''}".rstrip()
-        click.echo(f"  {j['id']}  [{j['use']}] {j['verdict']}{seen}")
-        click.echo(f"      {j['says']}\n      in: {j['where']}; check: {j['how']}")
+        say(f"  {j['id']}  [{j['use']}] {j['verdict']}{seen}")
+        say(f"      {j['says']}\n      in: {j['where']}; check: {j['how']}")
         if j["reading"]:
-            click.echo(f"      reading: {j['reading']}")
+            say(f"      reading: {j['reading']}")
         if j["finding"]:
-            click.echo(f"      finding: {j['finding']}")
+            say(f"      finding: {j['finding']}")
     if card["failures"]:
-        click.echo(f"\nknown failures: {', '.join(card['failures'])} (docs/validation.md explains those of the papers)")
+        say(f"\nknown failures: {', '.join(card['failures'])} (docs/validation.md explains those of the papers)")
     elif any(j["verdict"] == "not judged yet" for j in judged):
-        click.echo("\nnot judged yet in this store: run 'retrompi validate' (with --model for a model of your own)")
+        say("\nnot judged yet in this store: run 'retrompi validate' (with --model for a model of your own)")
     else:
-        click.echo("\nknown failures: none")
+        say("\nknown failures: none")
 
 
 @dataclass(frozen=True)
@@ -221,18 +221,18 @@ def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: 
     if output.as_csv:
         output.emit(rows, CARD, keys=CARD_KEYS, empty="no parameters")
         return
-    click.echo(f"{card['name']}: {card['title']}\n{card['summary']}\nversion {card['version']}, {card['years']}, in {card['folder']}"
+    say(f"{card['name']}: {card['title']}\n{card['summary']}\nversion {card['version']}, {card['years']}, in {card['folder']}"
                + (" (your own)" if card["origin"] == "user" else ""))  # fmt: skip
     if card["variant_of"]:
-        click.echo(f"variant of {card['variant_of']}: {card['variant_note']}")
+        say(f"variant of {card['variant_of']}: {card['variant_note']}")
     for v in card["variants"]:
-        click.echo(f"variant {v['name']}: {v['note']}")
+        say(f"variant {v['name']}: {v['note']}")
     if card["stands_for"]:
-        click.echo(f"\n{card['stands_for']}")
-    click.echo("")
+        say(f"\n{card['stands_for']}")
+    say("")
     shown = [{**row, "range": range_of(row), "text": as_text(row["text"])} for row in rows]
     print_table(shown, CARD, empty="no parameters")
-    click.echo("\ncollectives: the first matching row is used (docs/collectives.md; --set coll.OPERATION=ALGORITHM replaces it)")
+    say("\ncollectives: the first matching row is used (docs/collectives.md; --set coll.OPERATION=ALGORITHM replaces it)")
     print_table(card["collectives"], COLLECTIVES, empty="none")
     print_rows_cited(references([{"rows": card["stands_for_rows"]}, *rows]))
     _print_fit(card)

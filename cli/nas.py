@@ -1,4 +1,4 @@
-"""``retrompi nas``: Table 1 of lefevre-westrelin, simulated and published."""
+"""``retrompi paper nas``: Table 1 of lefevre-westrelin, simulated and published."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from retrompi.cli.bundle import options
 from retrompi.cli.options import RunOutput, progress
-from retrompi.cli.output import Column, as_text, time_column
+from retrompi.cli.output import Column, as_text, say, time_column
 
 
 def _percent(value: float | None) -> str:
@@ -37,8 +37,8 @@ def command(output: RunOutput) -> None:
 
     \b
     Examples:
-      retrompi nas
-      retrompi nas --csv
+      retrompi paper nas
+      retrompi paper nas --csv
     """
     from retrompi.papers import nas, reproduction
 
@@ -48,4 +48,4 @@ def command(output: RunOutput) -> None:
     output.emit(rows, COLUMNS)
     if output.text:
         told = nas.summary(rows)
-        click.echo(f"\nheld out: {told['cells']} times, median error {told['median']:.1%}, largest {told['largest']:.1%}")
+        say(f"\nheld out: {told['cells']} times, median error {told['median']:.1%}, largest {told['largest']:.1%}")

@@ -48,7 +48,10 @@ __all__ = [
     "complete_scenario",
     "mode_option",
     "new_path",
+    "output_option",
     "progress",
+    "ranks_option",
+    "sizes_option",
     "some_time",
     "warn",
 ]
@@ -98,6 +101,22 @@ def mode_option(default: str) -> Any:
     )
 
 
+def ranks_option(text: str = "", **about: Any) -> Any:
+    """The field ``ranks``; ``text`` says more, e.g. the default."""
+    return option(f"Number of ranks{text}.", "-n", "--np", type=click.IntRange(1), **about)
+
+
+def sizes_option(text: str, **about: Any) -> Any:
+    """The field ``sizes``."""
+    return option(f"Message sizes{text}", "--sizes", metavar="LIST", aliases=("--size",), **about)
+
+
+def output_option(text: str, *, folder: bool = False, metavar: str = "FILE", **about: Any) -> Any:
+    """The field ``out``: a file, or a ``folder``."""
+    kind = click.Path(path_type=Path, dir_okay=folder, file_okay=not folder)
+    return option(f"Where to write: {text}", "-o", "--output", aliases=("--out",), metavar=metavar, **{"type": kind, **about})
+
+
 @dataclass(frozen=True)
 class OfModel:
     """The runtime model."""
@@ -112,7 +131,7 @@ class Overrides:
     """Parameter overrides."""
 
     sets: tuple[str, ...] = option(
-        "Override a parameter, e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
+        "Override a parameter: e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
         "--set", metavar="KEY=VALUE")
 
 

@@ -8,6 +8,7 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,9 @@ __all__ = [
     "print_csv",
     "print_json",
     "print_table",
+    "say",
     "time_column",
+    "width",
 ]
 
 
@@ -108,32 +111,118 @@ def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str = "nothing to show", *, err: bool = False) -> None:
-    """``rows`` in aligned columns, on stderr with ``err``; on a terminal the last text column is cut to what fits."""
+PIPE_WIDTH = 100
+"""Columns of text where there is no terminal and COLUMNS is not set."""
+_WORD, _NARROW = 24, 8
+"""A column of text is not made narrower than its words up to the first, or, where that is too wide, than the second."""
+
+
+def width() -> int:
+    """The columns that text may take: the terminal's (or COLUMNS), `PIPE_WIDTH` in a pipe."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+        return PIPE_WIDTH
+    return max(shutil.get_terminal_size((PIPE_WIDTH, 40)).columns, 40)
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print ``text``; lines longer than `width` are wrapped at blanks, the rest indented. A word is never broken."""
+    room = width()
+    for line in text.split("\n"):
+        if len(line) <= room:
+            click.echo(line, err=err)
+            continue
+        indent = line[: len(line) - len(line.lstrip())] + "  "
+        click.echo(textwrap.fill(line, room, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False), err=err)
+
+
+def print_table(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str = "nothing to show", *, err: bool = False, cut: bool = False
+) -> None:
+    """``rows`` in aligned columns that fit `width`, on stderr with ``err``.
+
+    Where they do not fit, columns of text are wrapped, or ``cut`` (in lists, where a row is a line; JSON and CSV have it all).
+    Numbers never are: if these alone are too many, the table is printed in parts, each with the leading columns of text.
+    """
     if not rows:
-        click.echo(empty, err=err)
+        say(empty, err=err)
         return
     texts = [[" ".join((c.show or as_text)(row.get(c.key)).split()) for c in columns] for row in rows]
-    widths = [max(len(c.title), *(len(line[i]) for line in texts)) for i, c in enumerate(columns)]
-    stream = sys.stderr if err else sys.stdout
-    tty, color = stream.isatty(), colored(stream)
-    if tty and not columns[-1].right:
-        room = shutil.get_terminal_size((120, 40)).columns - sum(widths[:-1]) - 2 * (len(columns) - 1)
-        widths[-1] = max(min(widths[-1], room), len(columns[-1].title), 20)
+    for n, (part, widths) in enumerate(_parts(columns, texts, width())):
+        if n:
+            click.echo(err=err)
+        _print_part([columns[i] for i in part], [[line[i] for i in part] for line in texts], (widths, cut), err)
 
-    def line(cells: Sequence[str], head: bool = False) -> str:
-        out = []
-        for cell, width, column in zip(cells, widths, columns, strict=True):
-            text = cell if len(cell) <= width else cell[: width - 1] + "…"
-            padded = text.rjust(width) if column.right else text.ljust(width)
-            if color:
-                padded = click.style(padded, bold=True) if head else _painted(padded, cell)
-            out.append(padded)
-        return "  ".join(out).rstrip()
 
-    click.echo(line([c.title for c in columns], head=True), color=color, err=err)
+def _parts(columns: Sequence[Column], texts: Sequence[Sequence[str]], room: int) -> list[tuple[list[int], list[int]]]:
+    """The columns of each part of a table, and their widths: one part if all columns fit into ``room``."""
+    wide = [max(len(c.title), *(len(line[i]) for line in texts)) for i, c in enumerate(columns)]
+    every = list(range(len(columns)))
+    if sum(wide) + 2 * (len(every) - 1) <= room:
+        return [(every, wide)]
+    least: list[int] = []
+    for longest in (_WORD, _NARROW):  # words are broken only where this makes the table fit
+        least = [_least(c, [line[i] for line in texts], longest) for i, c in enumerate(columns)]
+        if not columns[0].right:
+            least[0] = max(least[0], min(wide[0], room // 3))  # a row's name stays whole
+        if sum(least) + 2 * (len(every) - 1) <= room:
+            return [(every, _fitted(wide, least, room - 2 * (len(every) - 1)))]
+    lead = 0
+    while lead < len(columns) - 1 and not columns[lead].right and sum(least[: lead + 1]) + 2 * lead < room // 2:
+        lead += 1
+    lead = lead or 1
+    parts: list[list[int]] = []
+    for i in every[lead:]:
+        now = parts[-1] if parts else None
+        if now is None or sum(least[j] for j in [*now, i]) + 2 * len(now) > room:
+            parts.append(now := every[:lead])
+        now.append(i)
+    return [(p, _fitted([wide[i] for i in p], [least[i] for i in p], room - 2 * (len(p) - 1))) for p in parts]
+
+
+def _least(column: Column, cells: Sequence[str], longest: int) -> int:
+    """The narrowest that a column may be: a number's or a title's width, words of text up to ``longest``."""
+    words = max((len(word) for cell in cells for word in cell.split()), default=0)
+    inside = min(max(map(len, cells)), _WORD) if column.right else min(words, longest)
+    return max([inside, *map(len, column.title.split())])
+
+
+def _fitted(wide: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Widths of at least ``least`` and at most ``wide`` that sum to ``room``: the widest columns are cut to one width."""
+    cap = max(wide)
+    while sum(max(min(w, cap), low) for w, low in zip(wide, least, strict=True)) > room and cap > 1:
+        cap -= 1
+    found = [max(min(w, cap), low) for w, low in zip(wide, least, strict=True)]
+    for i, w in enumerate(wide):
+        more = min(w - found[i], room - sum(found))
+        found[i] += max(more, 0)
+    return found
+
+
+def _print_part(columns: Sequence[Column], texts: Sequence[Sequence[str]], how: tuple[Sequence[int], bool], err: bool) -> None:
+    widths, cut = how
+    color = colored(sys.stderr if err else sys.stdout)
+
+    def lines(cells: Sequence[str], head: bool = False) -> None:
+        split = [_wrapped(cell, room, cut and not head) for cell, room in zip(cells, widths, strict=True)]
+        for n in range(max(map(len, split))):
+            out = []
+            for cell, part, room, column in zip(cells, split, widths, columns, strict=True):
+                text = part[n] if n < len(part) else ""
+                padded = text.rjust(room) if column.right else text.ljust(room)
+                if color:
+                    padded = click.style(padded, bold=True) if head else _painted(padded, cell)
+                out.append(padded)
+            click.echo("  ".join(out).rstrip(), color=color, err=err)
+
+    lines([c.title for c in columns], head=True)
     for cells in texts:
-        click.echo(line(cells), color=color, err=err)
+        lines(cells)
+
+
+def _wrapped(cell: str, room: int, cut: bool) -> list[str]:
+    if cut and len(cell) > room:
+        return [f"{cell[: room - 1].rstrip()}…"]
+    return [cell] if len(cell) <= room else textwrap.wrap(cell, max(room, 1), break_on_hyphens=False)
 
 
 def _painted(padded: str, cell: str) -> str:
@@ -163,6 +252,7 @@ class Output:
         *,
         keys: Sequence[str] | None = None,
         empty: str = "nothing to show",
+        cut: bool = False,
     ) -> None:
         """Print ``rows`` in the requested format; ``keys`` are the names in JSON and CSV (default: those of the columns)."""
         names = list(keys) if keys is not None else [c.key for c in columns]
@@ -171,7 +261,7 @@ class Output:
         elif self.as_csv:
             print_csv(rows, names)
         else:
-            print_table(rows, columns, empty)
+            print_table(rows, columns, empty, cut=cut)
 
 
 def note(text: str) -> None:

@@ -11,8 +11,8 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_option, warn
-from retrompi.cli.output import Column, Output, note, note_run, print_table
+from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_option, output_option, sizes_option, warn
+from retrompi.cli.output import Column, Output, note, note_run, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
@@ -43,10 +43,9 @@ class PingpongOptions(Overlaid, Network, Asked):
     """Options of ``retrompi pingpong``."""
 
     mode: str = mode_option("shared")
-    sizes: str | None = option("Message sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).", metavar="LIST")
+    sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")
     reps: int | None = option("Repetitions at each size (default: as in the papers).", type=click.IntRange(1))
-    out: Path | None = option(
-        "Write an HTML page with the curve.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
+    out: Path | None = output_option("a page with the curve (.html).")
 
 
 @click.command()
@@ -104,5 +103,5 @@ def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[StoredCurve]) 
              "difference": simulated[p["size_B"]] / p["time_us"] - 1}
             for p in curve.points if p["size_B"] in simulated
         ]  # fmt: skip
-        click.echo(f"\n{curve.legend}" + (f" ({curve.about})" if curve.about else ""))
+        say(f"\n{curve.legend}" + (f" ({curve.about})" if curve.about else ""))
         print_table(both, BESIDE, empty="no size of it was simulated")

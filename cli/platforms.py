@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import click
 
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.models import print_rows_cited, range_of, warn_of_broken
 from retrompi.cli.options import complete_platform
-from retrompi.cli.output import Column, Output, print_json, print_table
+from retrompi.cli.output import Column, Output, print_json, print_table, say
 
 LIST = (
     Column("name", "name"),
@@ -65,8 +68,17 @@ def list_platforms(output: Output) -> None:
         }
         for p in registry.platforms().values()
     ]
-    warn_of_broken()
-    output.emit(rows, LIST, keys=LIST_KEYS, empty="no platforms")
+    warn_of_broken(models=False)
+    output.emit(rows, LIST, keys=LIST_KEYS, empty="no platforms", cut=True)
+
+
+def equal_hosts(hosts: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The first host of each kind -> the names of those like it: with the same texts, values and sources."""
+    kinds: dict[Any, list[str]] = {}
+    for host in hosts:
+        own = [(r["path"].partition(".")[2], r["text"], r["source"]) for r in rows if r["path"].partition(".")[0] == host["name"]]
+        kinds.setdefault((host["os"], host["byte_order"], tuple(own)), []).append(host["name"])
+    return {names[0]: names[1:] for names in kinds.values()}
 
 
 @command.command("show")
@@ -93,21 +105,26 @@ def show_platform(platform: str, output: Output) -> None:
     if output.as_csv:
         output.emit(rows, CARD, keys=CARD_KEYS)
         return
-    click.echo(f"{card['name']}: {card['title']}\n{card['summary']}\n{card['years']}, in {card['path']}")
-    for host in card["hosts"]:
-        click.echo(f"host {host['name']}: {host['os']}, {host['byte_order']} endian")
+    say(f"{card['name']}: {card['title']}\n{card['summary']}\n{card['years']}, in {card['path']}")
+    alike = equal_hosts(card["hosts"], [*rows, *card["kernels"]])
+    for first, others in alike.items():
+        host = next(h for h in card["hosts"] if h["name"] == first)
+        names = f"host {first}" if not others else f"hosts {first} to {others[-1]} ({len(others) + 1}, with the values of {first})"
+        say(f"{names}: {host['os']}, {host['byte_order']} endian")
     for place in card["placements"]:
-        click.echo(f"placement {place['name']}: {', '.join(place['ranks'])}")
-    click.echo(f"link: {card['link']}\n")
+        say(f"placement {place['name']}: {', '.join(place['ranks'])}")
+    say(f"link: {card['link']}\n")
+    hidden = tuple(f"{name}." for others in alike.values() for name in others)
+    rows, loops = ([row for row in given if not row["path"].startswith(hidden)] for given in (rows, card["kernels"]))
     print_table([{**row, "range": range_of(row)} for row in rows], CARD)
-    if card["kernels"]:
-        click.echo("\nwhat the Rinf1 loops cost (docs/rinf1.md)")
-        print_table([{**row, "range": range_of(row)} for row in card["kernels"]], CARD)
-    print_rows_cited(references([*rows, *card["kernels"]]))
+    if loops:
+        say("\nwhat the Rinf1 loops cost (docs/rinf1.md)")
+        print_table([{**row, "range": range_of(row)} for row in loops], CARD)
+    print_rows_cited(references([*rows, *loops]))
     fit = card["fit"]
     if fit is not None:
         meta = fit.get("meta", {})
         found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
-        click.echo(f"\nfit: {found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
+        say(f"\nfit: {found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
         for r in fit["rows"]:
-            click.echo(f"  {r['id']}  {r['text']}\n      in: {r['where']}")
+            say(f"  {r['id']}  {r['text']}\n      in: {r['where']}")

@@ -9,8 +9,8 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, warn
-from retrompi.cli.output import Column, note_run, print_json, time_column
+from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, ranks_option, warn
+from retrompi.cli.output import Column, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
 
@@ -34,10 +34,11 @@ COLUMNS = (
 class ReplayOptions(TimelineOptions, UndefinedSource, Network, Asked):
     """Options of ``retrompi replay``."""
 
-    ranks: int | None = option("Number of ranks (default: as in the trace).", "--np", type=click.IntRange(1))
+    ranks: int | None = ranks_option(" (default: as in the trace)")
     partial: bool = option("Accept ranks whose trace ends before MPI_Finalize.")
-    section: str | None = option("Time this section: lines of rank 0, or from one of its marks to another.", metavar="FIRST-LAST|A..B")
-    compute: str | None = option("Scale the computation so that the section computes for this long, summed over all ranks.", metavar="TIME")
+    section: str | None = option(
+        "Section of the program: time it; lines of rank 0, or from one of its marks to another.", metavar="FIRST-LAST|A..B")
+    compute: str | None = option("Computing time: scale the section to it, summed over all ranks.", metavar="TIME")
     memory_share: float = option("Share of the computation that occupies the memory bus.", type=click.FloatRange(0, 1), default=0.0)
     compute_kernel: str | None = option(
         "Compute at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.", metavar="KERNEL[:N]")
@@ -102,10 +103,10 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "warnings": warnings, "per_rank": rows})
     else:
         if not output.as_csv:
-            click.echo(_headline(run))
-            click.echo(timed(run["facts"].get("section"))) if given.section else None
+            say(_headline(run))
+            say(timed(run["facts"].get("section"))) if given.section else None
             for line in cross_traffic.lines(run["facts"]):
-                click.echo(line)
+                say(line)
         rows = found.rows
         if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)

@@ -1,4 +1,4 @@
-"""``retrompi replicate``: copying a disk to many machines."""
+"""``retrompi paper replicate``: copying a disk to many machines."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class ReplicateOptions:
-    """Options of ``retrompi replicate``."""
+    """Options of ``retrompi paper replicate``."""
 
     machines: str = option("Number of machines that receive a copy; several separated by commas.", default="7", metavar="N[,N...]")
     network: str = option("Network type.", type=click.Choice(list(NETWORKS)), default="myrinet")
     fan_out: int = option("Number of machines to which each machine forwards.", "--tree", type=click.IntRange(1), default=1)
     disk: str | None = option("Rate of each disk, e.g. 40MB/s (default: as fitted).", metavar="RATE")
-    rate: str | None = option("Rate of the network, e.g. 10MB/s (default: simulated).", metavar="RATE")
+    rate: str | None = option("Rate of the link, e.g. 10MB/s (default: simulated).", "--link-rate", metavar="RATE")
     platform: str = option(
-        "Platform, three machines of which are simulated.", "-p", "--platform", default="myrinet-piii", metavar="NAME|FILE")
+        "Platform: three machines of it are simulated.", "-p", "--platform", default="myrinet-piii", metavar="NAME|FILE")
 
 
 @click.command()
@@ -47,8 +47,8 @@ def command(given: ReplicateOptions, output: StoreOutput) -> None:
 
     \b
     Examples:
-      retrompi replicate --machines 7,100,1000
-      retrompi replicate --network fast-ethernet --tree 2
+      retrompi paper replicate --machines 7,100,1000
+      retrompi paper replicate --network fast-ethernet --tree 2
     """
     from retrompi.base.errors import UsageError
     from retrompi.papers import replication_task

@@ -12,8 +12,8 @@ import click
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, warn
-from retrompi.cli.output import Column, note, print_table
+from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, output_option, warn
+from retrompi.cli.output import Column, note, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.papers import Reproduction, Verdict
@@ -32,7 +32,7 @@ _SUMMARY = (
 class ReproduceOptions(Fidelity, Overlaid, Workers):
     """Options of ``retrompi reproduce``."""
 
-    out: Path = option("Folder for the report.", type=click.Path(file_okay=False, path_type=Path), default=Path("report"))
+    out: Path = output_option("the folder of the report.", folder=True, metavar="FOLDER", default=Path("report"))
     images: tuple[str, ...] = option("Also write every figure in this format (repeatable).", "--image", type=click.Choice(["png", "svg"]))
 
 
@@ -50,7 +50,7 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
     \b
     Examples:
       retrompi reproduce baker-fox
-      retrompi reproduce all --out report
+      retrompi reproduce all -o report
       retrompi reproduce baker-fox --measured 12@pingpong --image svg
     """
     from retrompi import render
@@ -89,8 +89,8 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
         return
     runs = {i for s in found for i in s.runs}
     simulated = sum(s.simulated for s in found)
-    click.echo(f"{len(runs)} runs: {simulated} simulated, {len(runs) - simulated} found in the store")
-    click.echo(f"report: {written.page}")
+    say(f"{len(runs)} runs: {simulated} simulated, {len(runs) - simulated} found in the store")
+    say(f"report: {written.page}")
 
 
 def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
@@ -114,6 +114,6 @@ def _print_summary(found: Sequence[Reproduction], verdicts: Sequence[Verdict]) -
     mine = {v.id: v for v in verdicts}
     rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
     print_table([*rows, {**_counted(verdicts, ALL), "failed": ""}], _SUMMARY)
-    click.echo("")
+    say("")
     for text in summary(verdicts):
-        click.echo(str(text))
+        say(str(text))

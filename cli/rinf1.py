@@ -1,4 +1,4 @@
-"""``retrompi rinf1``: the 17 loops on a machine."""
+"""``retrompi paper rinf1``: the 17 loops on a machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from retrompi.cli.bundle import option, options
 from retrompi.cli.calibrate import RESIDUALS, VALUES
 from retrompi.cli.options import Drawn, Effort, Overrides, RunOutput, complete_platform, progress
-from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table
+from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table, say
 
 
 def _mega(value: Any) -> str:
@@ -49,13 +49,14 @@ def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict
 
 @dataclass(frozen=True)
 class Rinf1Options(Effort, Overrides, Drawn):
-    """Options of ``retrompi rinf1``."""
+    """Options of ``retrompi paper rinf1``."""
 
-    platform: str = option("Platform.", "-p", "--platform", default="nt-pair", shell_complete=complete_platform)
-    host: str | None = option("Host of the platform (default: all, with one table each).")
+    platform: str = option(
+        "Platform: its hosts.", "-p", "--platform", default="nt-pair", metavar="NAME|FILE", shell_complete=complete_platform)
+    host: str | None = option("Host of the platform (default: all, with one table each).", "--platform-host", metavar="NAME")
     loops: str = option("Names of loops, separated by commas (default: all).", "--kernels", default="", metavar="NAMES")
     fitting: bool = option("Fit the machines to the claims marked for calibration, and write the fit.", "--fit")
-    dry_run: bool = option("With --fit: print the fit without writing it.")
+    dry_run: bool = option("Do nothing: with --fit, print the fit without writing it.")
 
 
 @click.command()
@@ -68,8 +69,8 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
 
     \b
     Examples:
-      retrompi rinf1 --platform nt-pair --host server
-      retrompi rinf1 --kernels daxpy --csv
+      retrompi paper rinf1 --platform nt-pair --platform-host server
+      retrompi paper rinf1 --kernels daxpy --csv
     """
     from retrompi.spec import kernels, registry
     from retrompi.spec.question import Benchmark, Question
@@ -96,7 +97,7 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
         output.emit(rows, COLUMNS, keys=("host", *KEYS))
         return
     for i, (h, table) in enumerate(tables.items()):
-        click.echo(("\n" if i else "") + f"{h}: {room.host(h).os}, Mflop/s")
+        say(("\n" if i else "") + f"{h}: {room.host(h).os}, Mflop/s")
         print_table(table, COLUMNS)
 
 
@@ -115,11 +116,11 @@ def _fit(name: str, platform: str, hosts: list[str], seed: int, dry_run: bool, o
     else:
         output.emit(rows, (Column("host", "host"), *VALUES))
     if output.text:
-        click.echo("")
+        say("")
         print_table([r for f in fits for r in f.residuals], RESIDUALS)
         for f in fits:
-            click.echo(f"\n{f.host}: {as_text(f.note)}")
+            say(f"\n{f.host}: {as_text(f.note)}")
     if not dry_run:
         written = rinf1.write(platform, fits)
         if output.text:
-            click.echo(f"\nwritten: {written}")
+            say(f"\nwritten: {written}")

@@ -12,8 +12,19 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Drawn, Effort, Fidelity, OnPlatform, Overrides, RunOutput, complete_model, progress, some_time
-from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, time_column
+from retrompi.cli.options import (
+    Drawn,
+    Effort,
+    Fidelity,
+    OnPlatform,
+    Overrides,
+    RunOutput,
+    complete_model,
+    progress,
+    ranks_option,
+    some_time,
+)
+from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, say, time_column
 from retrompi.sim import diagnosis
 
 if TYPE_CHECKING:
@@ -52,22 +63,25 @@ CALLS = (
 class RunOptions(Effort, OnPlatform, Overrides, Drawn, Fidelity):
     """Options of ``retrompi run``."""
 
-    backend: Literal["model", "smpi", "native"] = option("Backend that runs the program.", "-b", "--backend", required=True)
-    ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
+    backend: Literal["model", "smpi", "native"] | None = option(
+        "Backend that runs the program (default: model if --model is given, else native).", "-b", "--backend")
+    ranks: int = ranks_option(default=2)
     model: str | None = option(
-        "Runtime model of the backends model and smpi (see 'retrompi models list').",
+        "Runtime model: of the backends model and smpi (see 'retrompi models list').",
         "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
     mode: str | None = option(
-        "Placement of the ranks, as for 'retrompi replay' (default: distributed; shared on a platform with one host).", metavar="MODE")
-    mpi: str | None = option("MPI library for native runs (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
+        "Placement of the ranks: as for 'retrompi replay' (default: distributed; shared on a platform with one host).", metavar="MODE")
+    mpi: str | None = option("MPI library: of native runs (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
     repetitions: int = option("Number of native runs to measure.", "-r", "--repetitions", type=click.IntRange(1), default=10)
-    warmup: int = option("Number of native warm-up runs to discard.", type=click.IntRange(0), default=1)
+    warmup: int = option("Warm-up repetitions: native runs that are not counted.", "--warm-up", type=click.IntRange(0), metavar="N",
+                         default=1, aliases=("--warmup",))
     no_profile: bool = option("Skip the per-call profile (saves one native run).")
     wait_quiet: str | None = option("Maximum time to wait for a busy machine to become idle, e.g. 60s.", metavar="TIME")
     timeout: str | None = option(
         f"End a run after this wall time (default: {LIMIT}); on a model, after this simulated time.", metavar="TIME")
     trace: Path | None = option(
-        "With --backend model: replay this trace instead of recording the program.", type=click.Path(exists=True, path_type=Path))
+        "Trace to replay: with --backend model, instead of recording the program.", type=click.Path(exists=True, path_type=Path),
+        metavar="TRACE")
     most_calls: int = option("Maximum number of profile rows printed (JSON has all).", type=click.IntRange(0), default=MOST_CALLS)
 
 
@@ -85,20 +99,21 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
 
     \b
     Examples:
-      retrompi run --backend native examples/pingpong.c
-      retrompi run --backend model -m wmpi -p nt-cluster -n 4 examples/jacobi.c
+      retrompi run examples/pingpong.c
+      retrompi run -m wmpi -p nt-cluster -n 4 examples/jacobi.c
       retrompi run --backend smpi -m wmpi -p nt-cluster -n 4 examples/jacobi.c
       retrompi run --backend native -n 4 ./app -- --size 100
     """
     from retrompi.measure import launch
 
-    _check(ctx, given.backend)
-    limit = some_time("--timeout", given.timeout) if given.timeout is not None else None if given.backend == "model" else parse(LIMIT, "s")
+    backend = given.backend or ("model" if given.model is not None else "native")
+    _check(ctx, backend)
+    limit = some_time("--timeout", given.timeout) if given.timeout is not None else None if backend == "model" else parse(LIMIT, "s")
     quiet = some_time("--wait-quiet", given.wait_quiet) if given.wait_quiet is not None else 0.0
     store_ = output.open()
-    with progress(f"{Path(program).name} on {given.backend}") as report:
+    with progress(f"{Path(program).name} on {backend}") as report:
         done = launch.run(
-            store_, given.backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
+            store_, backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
             platform=_given(ctx, "platform", given.platform),
             mode=given.mode, seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
             profile=not given.no_profile, bounds=given.bounds(),
@@ -169,22 +184,22 @@ def _tell(done: Any, most_calls: int) -> None:
     if done.output.strip():
         click.echo(done.output.rstrip("\n") + "\n")
     rows = _summaries(done)
-    click.echo(_headline(done, rows[0] if rows else None))
+    say(_headline(done, rows[0] if rows else None))
     if len(rows) > 1:
-        click.echo()
+        say()
         once = all(row["n"] == 1 for row in rows)
         print_table(rows[1 : MOST_SECTIONS + 1], (*SECTIONS[:2], time_column("median_s", "time")) if once else SECTIONS)
         if len(rows) > MOST_SECTIONS + 1:
-            click.echo(f"… and {len(rows) - MOST_SECTIONS - 1} more sections (--csv has all)")
+            say(f"… and {len(rows) - MOST_SECTIONS - 1} more sections (--csv has all)")
     if done.calls and most_calls:
-        click.echo()
+        say()
         total = sum(c.seconds for c in done.calls)
         shown = [_call(c, total) for c in done.calls[:most_calls]]
         columns = CALLS if any(c.section for c in done.calls) else [c for c in CALLS if c.key != "section"]
         print_table(shown, columns)
         if len(done.calls) > most_calls:
             rest = sum(c.seconds for c in done.calls[most_calls:])
-            click.echo(
+            say(
                 f"… and {len(done.calls) - most_calls} more rows, {rest / total if total else 0:.0%} of the time in MPI (--json has all)"
             )
 

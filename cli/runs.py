@@ -12,18 +12,18 @@ import click
 from retrompi.cli import diff
 from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import StoreOutput, complete_model, complete_platform
-from retrompi.cli.output import Column, print_table, time_column
+from retrompi.cli.output import Column, print_table, say, time_column
 
 LIST = (
     Column("id", "id", right=True),
-    Column("created", "created"),
+    Column("created", "created", lambda v: str(v)[5:16].replace("T", " "), right=True),
     Column("kind", "kind"),
+    Column("trace", "trace", lambda v: str(v or "").rstrip("/").rpartition("/")[2]),
     Column("model", "model"),
     Column("platform", "platform"),
     Column("mode", "mode"),
     Column("outcome", "outcome"),
     time_column("time_s", "time"),
-    time_column("wall_s", "wall"),
     Column("overrides", "overrides"),
 )
 LIST_KEYS = (
@@ -53,6 +53,8 @@ LIST_KEYS = (
     "host",
 )
 KINDS = ("pingpong", "replay", "explain", "startup", "sample", "benchmark", "native", "smpi", "program", "measured")
+LONGEST = 600
+"""Characters of a fact that a table shows."""
 PARTS = ("run", "points", "ranks", "anatomy")
 
 
@@ -69,10 +71,19 @@ def flat(run: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def _short(key: str, value: Any, run_id: int) -> Any:
+    """A fact for reading: what is data for programs is named, not printed."""
+    if key == "fact.timeline":
+        return f"kept; 'retrompi timeline {run_id}' shows it"
+    if isinstance(value, str) and len(value) > LONGEST:
+        return f"{len(value):,} characters of JSON; 'retrompi runs show {run_id} --json' prints them"
+    return value
+
+
 @click.group()
 @debug_option
 def command() -> None:
-    """List the stored runs, show one, or compare two.
+    """List, show, compare, tag, export and delete the stored runs.
 
     \b
     Examples:
@@ -84,14 +95,14 @@ def command() -> None:
 
 @dataclass(frozen=True)
 class ListRunsOptions:
-    """Options of ``retrompi runs list_runs``."""
+    """Options of ``retrompi runs list``."""
 
-    model: str | None = option("Only runs of this model.", "-m", "--model", shell_complete=complete_model)
-    platform: str | None = option("Only runs on this platform.", "-p", "--platform", shell_complete=complete_platform)
-    mode: str | None = option("Only runs in this mode.")
+    model: str | None = option("Runtime model: only its runs.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+    platform: str | None = option("Platform: only runs on it.", "-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform)
+    mode: str | None = option("Placement of the ranks: only runs with it.", metavar="MODE")
     kind: str | None = option("Only runs of this kind.", type=click.Choice(KINDS))
     outcome: str | None = option("Only runs with this outcome.")
-    limit: int = option("Maximum number of runs listed.", type=click.IntRange(1), default=30)
+    last: int = option("Number of runs listed, the newest.", type=click.IntRange(1), metavar="N", default=30)
 
 
 @command.command("list")
@@ -101,14 +112,14 @@ def list_runs(given: ListRunsOptions, output: StoreOutput) -> None:
 
     \b
     Examples:
-      retrompi runs list --model wmpi --limit 10
+      retrompi runs list --model wmpi --last 10
       retrompi runs list --kind replay --csv
     """
     found = output.open(write=False).runs(
-        model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome, limit=given.limit
+        model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome, limit=given.last
     )
     rows = [{**row, "overrides": _overrides(row)} for row in found]
-    output.emit(rows, LIST, keys=LIST_KEYS, empty="no runs stored")
+    output.emit(rows, LIST, keys=LIST_KEYS, empty="no runs stored", cut=True)
 
 
 @command.command("show")
@@ -133,12 +144,12 @@ def show_run(run_id: int, part: str | None, output: StoreOutput) -> None:
         return
     for name in PARTS if part is None else (part,):
         if name == "run":
-            facts = [{"what": k, "value": v} for k, v in run.items() if v not in ("", None)]
+            facts = [{"what": k, "value": _short(k, v, run_id)} for k, v in run.items() if v not in ("", None)]
             print_table(facts, (Column("what", "what"), Column("value", "value")))
             continue
         rows = tables[name](run_id)
         if rows or part is not None:
-            click.echo(f"\n{name}")
+            say(f"\n{name}")
             columns = [Column(k, k, right=not isinstance(rows[0][k], str)) for k in rows[0]] if rows else []
             print_table(rows, columns, empty=f"no {name} stored")
 

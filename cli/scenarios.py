@@ -9,7 +9,7 @@ import click
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario, warn
-from retrompi.cli.output import Column, Output, note, note_run, print_table
+from retrompi.cli.output import Column, Output, note, note_run, print_table, say
 from retrompi.sim import diagnosis
 
 LIST = (
@@ -50,7 +50,7 @@ def list_scenarios(output: Output) -> None:
     from retrompi.studies import catalogue
 
     rows = [s.row() for s in catalogue.scenarios().values()]
-    output.emit(rows, LIST, keys=KEYS, empty="no scenarios")
+    output.emit(rows, LIST, keys=KEYS, empty="no scenarios", cut=True)
 
 
 @command.command("show")
@@ -71,7 +71,7 @@ def show_scenario(scenario: str, output: Output) -> None:
     if not output.text:
         output.emit([s.row()], LIST, keys=KEYS)
         return
-    click.echo(f"{s.name}: {s.title}\n{s.summary}\n")
+    say(f"{s.name}: {s.title}\n{s.summary}\n")
     rows = [{"what": k, "value": v} for k, v in s.row().items() if k not in ("name", "title") and v not in ("", None)]
     print_table(rows, (Column("what", "what"), Column("value", "value")))
 
@@ -108,16 +108,16 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     store_ = output.open()
     found = answer(store_, s.question().with_(limit_s=given.limit_s, bounds=given.bounds()), fresh=output.fresh)
     if output.text:
-        click.echo(f"{s.name}: {s.title}")
+        say(f"{s.name}: {s.title}")
         if s.expect:
-            click.echo(f"expected: {s.expect}")
+            say(f"expected: {s.expect}")
         if s.program.section:
-            click.echo(replay.timed(store_.run(found.run_id)["facts"].get("section")))
+            say(replay.timed(store_.run(found.run_id)["facts"].get("section")))
     run = store_.run(found.run_id)
     if s.start:
         output.emit(found.rows, startup.COLUMNS)
         if output.text:
-            click.echo("\n" + startup.summary(run["facts"]["startup"]))
+            say("\n" + startup.summary(run["facts"]["startup"]))
     elif s.generator == "rinf1":
         rows = rinf1.published(found.rows, registry.platform(s.platform).name, s.mode)
         output.emit(rows, rinf1.COLUMNS, keys=rinf1.KEYS)

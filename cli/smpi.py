@@ -9,8 +9,8 @@ from typing import Literal
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import Seeded, StoreOutput, complete_model, progress
+from retrompi.cli.bundle import debug_option, instead_of, option, options
+from retrompi.cli.options import OfModel, Seeded, StoreOutput, complete_model, output_option, progress, ranks_option
 from retrompi.cli.output import Output, note, print_csv, print_json
 
 POINTS = ("pair", "curve", "size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps", "port_ps", "both_ps", "wire_ps")
@@ -23,34 +23,34 @@ def command() -> None:
 
     \b
     Examples:
-      retrompi smpi export wmpi -p nt-cluster -n 4 -o wmpi.export
+      retrompi smpi export -m wmpi -p nt-cluster -n 4 -o wmpi.export
       retrompi smpi plugin
     """
 
 
 @dataclass(frozen=True)
-class ExportOptions(Seeded):
+class ExportOptions(Seeded, OfModel):
     """Options of ``retrompi smpi export_command``."""
 
-    ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
-    out: Path | None = option("Write to this file (with --plain: to this folder).", "-o", "--out")
+    ranks: int = ranks_option(default=2)
+    out: Path | None = output_option("a file, with --plain a folder (default: print it).", folder=True, type=click.Path(path_type=Path))
     plain: bool = option("Export for SMPI without the plug-in: platform, host file, settings, and a list of what is lost.")
     pairs: Literal["same", "remote"] | None = option("With --plain: which pairs of ranks the platform describes (default: remote).")
 
 
 @command.command("export")
-@click.argument("model", shell_complete=complete_model)
+@instead_of("model", shell_complete=complete_model)
 @options(given=ExportOptions, output=StoreOutput)
-def export_command(model: str, given: ExportOptions, output: StoreOutput) -> None:
-    """Write the curves, thresholds, collectives and settings of MODEL for one placement.
+def export_command(given: ExportOptions, output: StoreOutput) -> None:
+    """Write the curves, thresholds, collectives and settings of a model for one placement.
 
-    Without --out the export is printed; --csv prints the points of the curves. 'retrompi run --backend smpi' does all of this
+    Without --output the export is printed; --csv prints the points of the curves. 'retrompi run --backend smpi' does all of this
     itself; docs/smpi.md describes how to do it by hand.
 
     \b
     Examples:
-      retrompi smpi export wmpi -p nt-cluster -n 4 -o wmpi.export
-      retrompi smpi export wmpi -p nt-cluster -n 4 --plain -o wmpi-plain
+      retrompi smpi export -m wmpi -p nt-cluster -n 4 -o wmpi.export
+      retrompi smpi export -m wmpi -p nt-cluster -n 4 --plain -o wmpi-plain
     """
     from retrompi.measure.smpi.export import export
     from retrompi.measure.smpi.plain import plain as for_plain_smpi
@@ -58,6 +58,7 @@ def export_command(model: str, given: ExportOptions, output: StoreOutput) -> Non
 
     if given.pairs is not None and not given.plain:
         raise UsageError("--pairs applies only with --plain: the plug-in reads both kinds of pairs", code="unused-option")
+    model = given.model
     asked = Question(model, given.platform, Starts(given.ranks), given.mode, given.sets, given.seed)
     facts = export(asked, given.ranks, output.open())
     if output.as_csv:
@@ -89,20 +90,20 @@ def export_command(model: str, given: ExportOptions, output: StoreOutput) -> Non
 
 
 @command.command("plugin")
-@click.option("--mpicc", metavar="SMPICC", help="smpicc of another SimGrid than the first on the PATH.")
+@click.option("--smpicc", metavar="COMPILER", help="smpicc of another SimGrid than the first on the PATH.")
 @options(output=Output)
-def plugin_command(mpicc: str | None, output: Output) -> None:
+def plugin_command(smpicc: str | None, output: Output) -> None:
     """Print the path of the plug-in for the installed SimGrid, compiling it if necessary.
 
     \b
     Examples:
       retrompi smpi plugin
-      retrompi smpi plugin --mpicc /opt/simgrid/bin/smpicc
+      retrompi smpi plugin --smpicc /opt/simgrid/bin/smpicc
     """
     from retrompi.measure.smpi.plugin import plugin
 
     with progress("smpi plugin") as report:
-        path = plugin(mpicc, report)
+        path = plugin(smpicc, report)
     if output.as_json:
         print_json({"path": str(path)})
     elif output.as_csv:

@@ -10,8 +10,8 @@ import click
 
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import OfModel, Seeded
-from retrompi.cli.output import Column, Output, print_json
+from retrompi.cli.options import OfModel, Seeded, ranks_option
+from retrompi.cli.output import Column, Output, print_json, say
 
 COLUMNS = (
     Column("step", "step"),
@@ -27,7 +27,7 @@ COLUMNS = (
 class StartupOptions(Seeded, OfModel):
     """Options of ``retrompi startup``."""
 
-    ranks: int | None = option("Number of ranks (default: one per host).", "--np", type=click.IntRange(1))
+    ranks: int | None = ranks_option(" (default: one per host)")
     starts: int = option("Number of starts to simulate.", type=click.IntRange(1), default=100)
 
 
@@ -58,7 +58,7 @@ def command(ctx: click.Context, given: StartupOptions, output: Output) -> None:
     else:
         output.emit(told["steps"], COLUMNS, empty="nothing has to be done")
         if not output.as_csv:
-            click.echo("\n" + summary(told))
+            say("\n" + summary(told))
     if apart:
         click.echo(f"outcome failed-start: {apart}", err=True)
         ctx.exit(1)

@@ -11,7 +11,7 @@ from retrompi.base.errors import UsageError
 from retrompi.cli import study_files, study_show
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.options import RunOutput, StoreOutput
-from retrompi.cli.output import Column
+from retrompi.cli.output import Column, say
 from retrompi.cli.study_files import Packed
 from retrompi.cli.sweep import Running, go
 
@@ -63,8 +63,10 @@ def run_study(ctx: click.Context, study: str, packed: Packed, running: Running, 
     if study.lower().endswith(".zip"):
         study_files.run_zip(ctx, Path(study), packed, running, output)
         return
-    if packed.trust or packed.check:
-        raise UsageError(f"--{'trust' if packed.trust else 'check'} applies only to a zip, not to '{study}'", code="unused-option")
+    if packed.check:
+        raise UsageError(f"--check applies only to a zip, not to '{study}'", code="unused-option")
+    if packed.trust:
+        study_files.trusted(Path(study).parent)
     go(ctx, _loaded(study) if _is_file(study) else stored(output.open(), study), running, output)
 
 
@@ -119,7 +121,7 @@ def list_studies(output: StoreOutput) -> None:
         if study.hash not in have:
             about = {k: getattr(study, k) for k in ("hash", "title", "question")}
             rows.append({"name": name, **about, "points": count(study), "done": 0, "axes": [a.key for a in study.axes]})
-    output.emit(rows, LIST, keys=KEYS, empty="no studies")
+    output.emit(rows, LIST, keys=KEYS, empty="no studies", cut=True)
 
 
 @command.command("delete")
@@ -140,4 +142,4 @@ def delete_study(study: str, output: StoreOutput) -> None:
     if not output.text:
         output.emit([gone], (), keys=list(gone))
     else:
-        click.echo(f"study {gone['id']} ({gone['name']}) and its {gone['points']} points deleted")
+        say(f"study {gone['id']} ({gone['name']}) and its {gone['points']} points deleted")

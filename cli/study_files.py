@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base import untrusted
 from retrompi.base.errors import UsageError
-from retrompi.cli.bundle import option, options
+from retrompi.cli.bundle import Option, option, options
 from retrompi.cli.options import RunOutput, StoreOutput, progress
 from retrompi.cli.output import Column, Output, note
 from retrompi.cli.sweep import Running
@@ -26,7 +27,7 @@ __all__ = ["Packed", "export", "opened", "pack", "run_zip", "unpack", "written"]
 class Packed:
     """Options of ``retrompi study run`` for a packed study."""
 
-    trust: bool = option("For a zip: run the Python code in it, i.e. models written by whoever packed it.")
+    trust: bool = option("For a zip, or a study unpacked from one: run the Python code in it, i.e. models written by whoever packed it.")
     check: bool = option("For a zip: compare with the results in it; exit code 1 if they differ.")
 
 
@@ -47,7 +48,7 @@ def written(files: Iterable[Path], output: Output) -> None:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", metavar="FILE", help="Write to this .csv, .json or .parquet file.")
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), metavar="FILE", help="Where to write: .csv, .json or .parquet.")
 @click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet"]), help="File format (default: by the ending of FILE).")
 @click.option("--points", is_flag=True, help="Write a row for each point of a curve instead of one for each run.")
 @options(output=StoreOutput)
@@ -78,7 +79,7 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", required=True, metavar="FILE.zip", help="Zip file to write.")
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), required=True, metavar="FILE", help="Where to write: a .zip file.")
 @options(output=StoreOutput)
 def pack(study: str, file: str, output: StoreOutput) -> None:
     """Pack a study into one zip, so that it can be run elsewhere.
@@ -110,8 +111,8 @@ UNPACKED = (Column("name", "name"), Column("folder", "folder"), Column("study", 
 def unpack(zip_file: str, folder: str | None, output: Output) -> None:
     """Unpack a packed study without running anything.
 
-    DIR is a new or empty folder (default: one in your data folder). Models in it are Python code: read them before you run the
-    study.
+    DIR is a new or empty folder (default: one in your data folder). Models in it are Python code, and a file UNTRUSTED beside them keeps
+    retrompi from running it: read it, then run the study with --trust, which removes that file.
 
     \b
     Examples:
@@ -135,25 +136,42 @@ def _remarks(package: Package) -> list[str]:
     from retrompi.store import code_version
 
     out = []
-    if package.models:
-        out.append(f"it contains Python code: {', '.join(str(package.folder / 'models' / m) for m in package.models)}; "
-                   "running the study executes it")  # fmt: skip
+    if package.code:
+        out.append(f"it contains Python code: {_told(package)}; it is not run unless you say --trust")
     packed = str(package.manifest["code_version"])
     if packed != code_version():
         out.append(f"it was packed by retrompi {packed[:60]}; this is {code_version()}, so numbers may differ")
     return out
 
 
+def _told(package: Package, most: int = 8) -> str:
+    """The Python files of a package and what each would be run for."""
+    shown = [f"{file} (for {what})" for file, what in list(package.code.items())[:most]]
+    more = len(package.code) - len(shown)
+    return ", ".join([*shown, *([f"and {more} more"] if more else [])])
+
+
 def opened(path: Path, trust: bool) -> Package:
-    """The study of a zip, unpacked into the user's data folder; UsageError if it contains Python code and is not trusted."""
+    """The study of a zip, unpacked into the user's data folder; UsageError if its models are Python code and not trusted."""
     from retrompi.studies.unpack import unpack as take_out
 
     package = take_out(path)
-    if package.models and not trust:
-        folder = package.folder / "models"
-        raise UsageError(f"{path} contains Python code, the model{'s' if len(package.models) > 1 else ''} {', '.join(package.models)} "
-                         f"in {folder}: read it, then run it with --trust", code="untrusted-code")  # fmt: skip
+    if trust:
+        trusted(package.folder)
+    elif package.models:
+        raise UsageError(f"{path} contains Python code that this study would run: {_told(package)}; read it in {package.folder}, then "
+                         "run the study with --trust", code="untrusted-code")  # fmt: skip
     return package
+
+
+def trusted(folder: Path) -> None:
+    """Takes a folder, and what is in it, for the user's own; UsageError if it did not come out of a packed study."""
+    if untrusted.root_of(folder) is None:
+        raise UsageError(f"--trust applies only to a zip, or to a study unpacked from one, not to '{folder}'", code="unused-option")
+    try:
+        untrusted.trust(folder)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be trusted: {error.strerror}", code="unwritable-file") from None
 
 
 def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, output: RunOutput) -> None:
@@ -170,7 +188,7 @@ def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, ou
 
     store = output.open()
     with progress(study.name) as report:
-        told = run_study(store, study, executor=running.make(), fresh=output.fresh, limit=running.limit, report=report)
+        told = run_study(store, study, executor=running.make(), fresh=output.fresh, limit=running.max_points, report=report)
     _compared(ctx, package, store, told.study_id, output)
 
 

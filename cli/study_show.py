@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.bundle import option, options
+from retrompi.cli.bundle import Option, option, options
 from retrompi.cli.options import StoreOutput, warn
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.table import Table
     from retrompi.studies.view import View
 
-__all__ = ["figure", "show"]
+__all__ = ["figure", "print_tables", "show"]
 
 _MOST_FAILURES = 8
 
@@ -26,7 +27,8 @@ _MOST_FAILURES = 8
 class Axes:
     """Options selecting the metric of a study and the axes to show."""
 
-    metric: str | None = option("Quantity to show: time, time@1MiB, bandwidth@64KiB, peak, section, mpi, speedup, ...", metavar="M")
+    metric: str | None = option(
+        "Quantity: what is shown, e.g. time, time@1MiB, bandwidth@64KiB, peak, section, mpi, speedup, ...", metavar="METRIC")
     x: str | None = option("Axis along x (and across tables); 'size' is the message size of curves.", metavar="AXIS")
     by: tuple[str, ...] = option("Axis whose values become the lines of one figure (repeatable).", metavar="AXIS")
     panel: tuple[str, ...] = option("Axis with a figure (and a table) for each of its values (repeatable).", metavar="AXIS")
@@ -42,7 +44,7 @@ def _table(t: Table) -> None:
         titles = [h.rpartition(".")[2] if len({x.rpartition(".")[2] for x in t.heads}) == len(t.heads) else h for h in t.heads]
     told = ", ".join(x for x in (t.title, f"{t.across} across" if t.across else "") if x)
     if told:
-        click.echo(f"\n{told}")
+        say(f"\n{told}")
     names = [Column(str(i), title) for i, title in enumerate(titles)]
     columns = [*names, *(Column(str(len(names) + i), title, right=True) for i, title in enumerate(t.columns))]
     print_table([{str(i): x for i, x in enumerate((*left, *right))} for left, right in t.rows], columns)
@@ -51,8 +53,19 @@ def _table(t: Table) -> None:
 def _told(v: View, study: dict[str, Any]) -> None:
     """Prints the head of the terminal output, and the points without a result."""
     title = v.definition.get("title")
-    click.echo(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
-    click.echo(f"{v.metric.name}: {v.metric.label}")
+    say(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
+    say(f"{v.metric.name}: {v.metric.label}")
+
+
+def print_tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> None:
+    """The tables of a study's values, and the axes without effect on them."""
+    from retrompi.studies.table import tables
+    from retrompi.studies.view import without_effect
+
+    for t in tables(v, panel, x):
+        _table(t)
+    if idle := without_effect(v):
+        say(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
 
 
 def _failed(v: View) -> None:
@@ -61,17 +74,18 @@ def _failed(v: View) -> None:
     found = failures(v)
     if not found:
         return
-    click.echo(f"\n{len(found)} of {len(v.rows)} points did not complete:")
+    say(f"\n{len(found)} of {len(v.rows)} points did not complete:")
     for f in found[:_MOST_FAILURES]:
         where = " ".join(f"{k}={x}" for k, x in f.values.items())
-        click.echo(f"  {f.position}  {where}  {f.outcome}: {' '.join(f.reason.split())}"[:400])
+        say(f"  {f.position}  {where}  {f.outcome}: {' '.join(f.reason.split())}"[:400])
     if len(found) > _MOST_FAILURES:
-        click.echo(f"  and {len(found) - _MOST_FAILURES} more; --json has them all")
+        say(f"  and {len(found) - _MOST_FAILURES} more; --json has them all")
 
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", metavar="PAGE.html", help="Write a page with figures, tables, definition and provenance.")
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), metavar="FILE",
+              help="Where to write: a page with figures, tables, definition and provenance (.html).")
 @options(axes=Axes, output=StoreOutput)
 def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     """Show a study's results as tables, or as a page with figures.
@@ -85,8 +99,6 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     """
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
-    from retrompi.studies.table import tables
-    from retrompi.studies.view import without_effect
 
     if file is not None and Path(file).suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"-o {file}: a page ends in .html; 'retrompi study export' writes numbers, "
@@ -110,10 +122,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         return
     if file is None:
         _told(v, dict(found.study))
-        for t in tables(v, axes.panel, axes.x if axes.x != "size" else None):
-            _table(t)
-        if idle := without_effect(v):
-            click.echo(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
+        print_tables(v, axes.panel, axes.x if axes.x != "size" else None)
         _failed(v)
     for model, lines in told.warnings.items():
         warn(lines, model)
@@ -121,9 +130,10 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", required=True, metavar="FILE",
-              help="Write to this .html, .png or .svg file; each panel is one image.")
-@click.option("--kind", metavar="KIND", help="Kind of figure: curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), required=True, metavar="FILE",
+              help="Where to write: .html, .png or .svg; each panel is one image.")
+@click.option("--chart", "kind", metavar="KIND",
+              help="Kind of figure: curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
 @options(axes=Axes, output=StoreOutput)
 def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOutput) -> None:
     """Draw one figure of a study from its stored runs.
@@ -133,7 +143,7 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
     \b
     Examples:
       retrompi study figure proxy-cost -o figure.html
-      retrompi study figure proxy-cost --kind heat --metric time@1KiB -o figure.svg
+      retrompi study figure proxy-cost --chart heat --metric time@1KiB -o figure.svg
     """
     from retrompi.cli.study_files import written
     from retrompi.render.sweep_figures import choose, plan_of

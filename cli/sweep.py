@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from retrompi.base.errors import UsageError
+from retrompi.base import toml as toml_text
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Overrides, RunOutput, complete_scenario, progress
-from retrompi.cli.output import note
+from retrompi.cli.output import say
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from retrompi.studies.run import StudyRun
 
 LIMIT = 100_000
+MOST_SHOWN = 100
+"""Points of a study whose tables are printed when it has run."""
 
 
 @dataclass(frozen=True)
 class Running(Executors):
     """Options of every command that runs a study."""
 
-    dry_run: bool = option("Show how many runs there are, how many are stored and how long the rest will take; run nothing.")
-    limit: int = option("Refuse a study with more points than this.", type=click.IntRange(1), default=LIMIT)
+    dry_run: bool = option("Do nothing: show how many runs there are, how many are stored and how long the rest will take.")
+    max_points: int = option("Refuse a study with more points than this.", type=click.IntRange(1), metavar="N", default=LIMIT)
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,10 @@ class SweepOptions(Overrides):
     vary: tuple[str, ...] = option("Axis: a,b,c or A..B:xF or A..B:+S, e.g. wmpi.packet=64KiB..2MiB:x2 (repeatable).", metavar="KEY=VALUES")
     zips: tuple[str, ...] = option("Axes that vary together, value by value.", "--zip", metavar="'KEY=VALUES;KEY=VALUES'")
     sample: str = option("Draw N points (Latin hypercube) instead of all combinations.", default="", metavar="lhs:N")
-    seed: int = option("Seed of --sample (for the seed of the runs use --set seed=N).", type=click.IntRange(0), default=1)
-    name: str = option("Name of the study (default: the scenario's).", default="", metavar="NAME")
-    metric: str = option("Quantity that the study's figures show first, e.g. time@1MiB.", default="", metavar="METRIC")
+    seed: int = option(
+        "Seed of the sample: of --sample (the runs' own: --set seed=N).", "--sample-seed", type=click.IntRange(0), default=1)
+    name: str = option("Name: of the study (default: the scenario's).", default="", metavar="NAME")
+    metric: str = option("Quantity: what the study's figures show first, e.g. time@1MiB.", default="", metavar="METRIC")
 
 
 @click.command()
@@ -82,8 +85,8 @@ def _study(which: str) -> Study | None:
     path = Path(which)
     if path.suffix == ".toml" and path.is_file():
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            _, data = toml_text.read(path, "scenario")
+        except RetrompiError:
             return None  # the reader of scenarios reports the error
         return design.study(which) if "model" not in data else None
     return design.study(which) if which in design.study_names() and which not in catalogue.scenario_names() else None
@@ -106,7 +109,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     """Runs ``study`` and prints the result; returns None if only the cost was estimated."""
     from retrompi.studies import design
 
-    design.check(study, running.limit)
+    design.check(study, running.max_points)
     for line in study.applies.lines():
         click.echo(f"note: {line}", err=True)
     store_ = output.open()
@@ -118,7 +121,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
 
     try:
         with progress(study.name) as report:
-            told = run_study(store_, study, executor=workers, fresh=output.fresh, limit=running.limit, report=report)
+            told = run_study(store_, study, executor=workers, fresh=output.fresh, limit=running.max_points, report=report)
     except KeyboardInterrupt:
         study_id = store_.find_study(study.hash)
         done = len(store_.study_done(study_id)) if study_id is not None else 0
@@ -130,15 +133,29 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         found = rows(store_, told.study_id)
         output.emit(found, (), keys=list(found[0]) if found else [])
     else:
-        click.echo(summary(told))
+        say(summary(told))
+        _tell_results(store_, told)
     for line in told.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if told.outside:
         click.echo(f"warning: {told.outside}", err=True)
-    note(f"study {told.study_id}: retrompi study show {told.study_id}")
     if told.errors:
         ctx.exit(1)
     return told
+
+
+def _tell_results(store: Store, told: StudyRun) -> None:
+    """The tables of `retrompi study show`, unless they are too long to be read, the study's name, and what can be done next."""
+    from retrompi.cli.study_show import print_tables
+    from retrompi.studies import stored_study
+
+    found = stored_study.read(store, str(told.study_id)).view(None)
+    if told.points <= MOST_SHOWN and any(row["value"] is not None for row in found.rows):
+        say(f"\n{found.metric.name}: {found.metric.label}")
+        print_tables(found)
+    name = store.study(str(told.study_id))["name"]
+    say(f"\nstudy {name}; next: retrompi study show {name} --metric time\n"
+        f"{' ' * len(name)}             retrompi study figure {name} -o figure.html")  # fmt: skip
 
 
 def _counted(n: int, what: str) -> str:
@@ -159,7 +176,7 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
     from retrompi.studies.worker_pool import processors
 
     with progress(f"{study.name}, counting") as report:
-        p = plan(store, study, jobs=running.jobs or processors(), limit=running.limit, fresh=output.fresh, report=report)
+        p = plan(store, study, jobs=running.jobs or processors(), limit=running.max_points, fresh=output.fresh, report=report)
     row = {"points": p.points, "runs": p.runs, "found": p.found, "to_simulate": p.left, "refused": p.refused, "jobs": p.jobs,
            "seconds": p.seconds, "seconds_at_least": p.at_least, "seconds_from": p.how,
            "outside_calibrated_range": p.outside.points}  # fmt: skip
@@ -169,10 +186,10 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
         line = f"{_counted(p.points, 'point')}, {_counted(p.runs, 'different run')}, {p.found} in the store, {p.left} to simulate"
         if p.refused:
             line += f", {_counted(p.refused, 'point')} no run"
-        click.echo(line)
+        say(line)
         if p.seconds is not None:
             about = "at least" if p.at_least else "about"
-            click.echo(f"{about} {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
+            say(f"{about} {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
     for line in p.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if p.outside.points:

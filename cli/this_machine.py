@@ -10,7 +10,7 @@ import click
 
 from retrompi.cli.bundle import option
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, Output, as_text, print_json, print_table
+from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.measure.this_machine.recording import Recording
@@ -22,18 +22,20 @@ __all__ = ["ThisMachine", "calibrate"]
 class ThisMachine:
     """Options of ``retrompi calibrate this-machine``."""
 
-    mpi: Literal["mpich", "openmpi"] | None = option("this-machine: MPI library to measure (default: MPICH if installed, else Open MPI).")
+    mpi: Literal["mpich", "openmpi"] | None = option(
+        "MPI library: the one to measure for this-machine (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
     quick: bool = option("this-machine: measure for a few seconds instead of a minute; the noise is wider.")
     internode: bool = option("this-machine: also measure between two network namespaces on a virtual link; needs root.")
-    rate: str | None = option("this-machine --internode: rate of the link (default: 100 Mbps).", metavar="RATE")
-    delay: str | None = option("this-machine --internode: one-way delay of the link (default: 100 us).", metavar="TIME")
-    name: str | None = option("this-machine: name of the model (default: that of the MPI library).", metavar="NAME")
+    rate: str | None = option("Rate of the link, for this-machine --internode (default: 100 Mbps).", "--link-rate", metavar="RATE")
+    delay: str | None = option("One-way delay of the link, for this-machine --internode (default: 100 us).", "--link-delay", metavar="TIME")
+    name: str | None = option("Name: of the model of this-machine (default: that of the MPI library).", metavar="NAME")
     record: str | None = option("this-machine: save every measured number to FILE (.json or .json.zst).", metavar="FILE")
-    recorded: str | None = option("this-machine: fit a recording made with --record; measure nothing.", "--from", metavar="FILE")
+    recorded: str | None = option("this-machine: fit a recording made with --record; measure nothing.", "--recording", metavar="FILE")
 
     def given(self) -> dict[str, Any]:
         """The values given, by option."""
-        return {"--from" if f.name == "recorded" else f"--{f.name}": getattr(self, f.name) for f in fields(self)}
+        names = {"recorded": "--recording", "rate": "--link-rate", "delay": "--link-delay"}
+        return {names.get(f.name, f"--{f.name}"): getattr(self, f.name) for f in fields(self)}
 
 
 def _percent(value: Any) -> str:
@@ -77,16 +79,15 @@ def _recording(wanted: ThisMachine) -> Recording:
     if wanted.recorded is not None:
         clash = [name for name in ("--record", "--mpi", "--internode", "--quick") if wanted.given()[name]]
         if clash:
-            raise UsageError(f"{clash[0]} applies to measuring; --from fits an existing recording", code="unused-option")
+            raise UsageError(f"{clash[0]} applies to measuring; --recording fits an existing recording", code="unused-option")
         return recording.load(Path(wanted.recorded))
     from retrompi.measure.launch import BackendError
     from retrompi.measure.this_machine import internode, plan
     from retrompi.measure.this_machine.bench import two_ranks
 
     if not wanted.internode and (wanted.rate or wanted.delay):
-        raise UsageError(
-            f"{'--rate' if wanted.rate else '--delay'} describes the link between two hosts: add --internode", code="unused-option"
-        )
+        given = "--link-rate" if wanted.rate else "--link-delay"
+        raise UsageError(f"{given} describes the link between two hosts: add --internode", code="unused-option")
     link = internode.Link.parse(wanted.rate, wanted.delay) if wanted.internode else None
     if link is not None:
         internode.check()
@@ -131,35 +132,35 @@ def calibrate(wanted: ThisMachine, output: Output, *, dry_run: bool) -> None:
         return
     _tell(told)
     if not dry_run:
-        click.echo(f"\nwritten: {folder}\nwritten: {room}\ntry: retrompi pingpong -m {name} -p {room.stem} --mode shared")
+        say(f"\nwritten: {folder}\nwritten: {room}\ntry: retrompi pingpong -m {name} -p {room.stem} --mode shared")
 
 
 def _tell(told: dict[str, Any]) -> None:
     """Prints the results besides the points: protocol changes, levels, costs, noise, errors."""
-    click.echo("")
+    say("")
     changes = [
         {"pair": kind, **row}
         for kind, k in told["kinds"].items()
         for row in ([k["eager_limit"]] if k["eager_limit"]["size"] else []) + k["steps"]
     ]
     print_table(changes, SWITCHES, "no change of protocol was found")
-    click.echo("")
+    say("")
     print_table([dict(x) for x in told["levels"]], LEVELS, "no copies were measured")
     facts, costs = told["machine"], told["costs_s"]
-    click.echo("\n" + "  ".join(f"{k} {v * 1e9:.0f} ns" for k, v in costs.items()))
+    say("\n" + "  ".join(f"{k} {v * 1e9:.0f} ns" for k, v in costs.items()))
     for kind, seconds in told["first_use_s"].items():
         if seconds:
-            click.echo(f"{kind}: the first messages of two ranks take {seconds * 1e6:.0f} us more than later ones, all together")
+            say(f"{kind}: the first messages of two ranks take {seconds * 1e6:.0f} us more than later ones, all together")
     rates = told["rates_flops"]
     if rates:
-        click.echo(
+        say(
             "arithmetic: "
             + ", ".join(f"{v / 1e9:.1f} Gflop/s {'beside a busy core' if k == 'flops_both' else 'alone'}" for k, v in rates.items())
         )
     state = facts.get("state")
     if state:
         out = "" if facts["quick"] else " and were left out"
-        click.echo(
+        say(
             f"a cache line between the cores: {state['line_ns']:.0f} ns (seen: {state['least_ns']:.0f} to {state['most_ns']:.0f}); "
             f"{state['moved']} of {state['moved'] + state['kept']} launches ran in another state{out}"
         )
@@ -167,7 +168,7 @@ def _tell(told: dict[str, Any]) -> None:
         for which, words in (("seen", "the fit saw"), ("held_out", "held out")):
             e = k[f"errors_{which}"]
             if e:
-                click.echo(
+                say(
                     f"{kind}: {e['sizes']} sizes {words}: median error {100 * e['median']:.1f} %, "
                     f"95th percentile {100 * e['p95']:.1f} %, worst {100 * e['worst']:.1f} %"
                 )

@@ -14,7 +14,7 @@ from retrompi.base.units import canonical, format_quantity
 from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import RunOutput
-from retrompi.cli.output import Column, print_csv, print_json, print_table
+from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
@@ -37,7 +37,7 @@ class ToleranceOptions(AnswerOptions):
     up_to: str | None = option("Largest value to try (default: 65536 times the value).", metavar="VALUE")
     down_to: str | None = option("Decrease the key, down to this value at most (default: the value over 65536).", metavar="VALUE")
     slower: str = option("Acceptable slow-downs, e.g. 1%,2%,5%.", default="5%", metavar="SHARE[,SHARE]")
-    tolerance: str = option("Relative width at which the interval of the answer is narrow enough.", default="1%", metavar="SHARE")
+    tolerance: str = option("Relative width of a narrow interval: when that of the answer is narrow enough.", default="1%", metavar="SHARE")
 
 
 @click.command()
@@ -163,7 +163,7 @@ def _print(found: Tolerance, metric: Metric, base: Scenario) -> None:
     way = found.way
     key = way.scale.key
     at = f"{key} is {_short(way, way.base)}"
-    click.echo(f"{metric.label} of {base.name}: {metric.show(found.base.value)}\nwhere {at} (run {found.base.run_id})\n")
+    say(f"{metric.label} of {base.name}: {metric.show(found.base.value)}\nwhere {at} (run {found.base.run_id})\n")
     rows = []
     for a in found.answers:
         row = {"slower": f"{100 * a.slower:g} %", "low": _short(way, a.low.x), "m_low": metric.show(a.low.reading.value), "high": "never"}
@@ -176,16 +176,16 @@ def _print(found: Tolerance, metric: Metric, base: Scenario) -> None:
         Column("runs", "runs", right=True),
     ]  # fmt: skip
     print_table(rows, columns)
-    click.echo()
+    say()
     for a in found.answers:
         for line in _sentences(a, found):
-            click.echo(line)
+            say(line)
     for line in _slope(found, metric):
-        click.echo(line)
+        say(line)
     for near, far in found.falls:
-        click.echo(f"not monotonic: from {_short(way, near.x)} to {_short(way, far.x)} it gets better, "
+        say(f"not monotonic: from {_short(way, near.x)} to {_short(way, far.x)} it gets better, "
                    f"{metric.show(near.reading.value)} to {metric.show(far.reading.value)}")  # fmt: skip
-    click.echo(count_line(found.counts))
+    say(count_line(found.counts))
 
 
 def _runs(a: Answer) -> str:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from retrompi.base.errors import UsageError
+from retrompi.base.units import LARGEST_SEED
 from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Drawn, RunOutput
-from retrompi.cli.output import Column, print_csv, print_json, print_table
+from retrompi.cli.options import RunOutput
+from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
@@ -25,13 +26,14 @@ SOBOL_KEYS = ("key", "with", "index", "value", "conf", "range", "source")
 
 
 @dataclass(frozen=True)
-class TornadoOptions(AnswerOptions, Drawn):
+class TornadoOptions(AnswerOptions):
     """Options of ``retrompi tornado``."""
 
     vary: tuple[str, ...] = option(
-        "Parameter to vary and its values: LOW..HIGH, LOW..HIGH:log or a list (default: all with a sourced range).", metavar="KEY=VALUES")
+        "Axis: a parameter and its values, LOW..HIGH, LOW..HIGH:log or a list (default: all with a sourced range).", metavar="KEY=VALUES")
     method: Literal["oat", "sobol"] = option("Vary one parameter at a time, or compute Sobol indices.", default="oat")
     samples: int = option("Number of blocks in the Sobol sample, a power of two.", type=click.IntRange(2), default=64)
+    seed: int = option("Seed of the sample: of --method sobol.", "--sample-seed", type=click.IntRange(0, LARGEST_SEED), default=1)
     second: bool = option("Also compute second-order Sobol indices; doubles the number of runs.")
     incomplete: Literal["refuse", "drop"] = option("With sobol: treatment of runs that do not complete.", default="refuse")
 
@@ -44,7 +46,7 @@ def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
 
     Without --vary, every parameter of the model and the platform that the run uses and that has a sourced range is moved to both
     ends of it. One at a time shows no interactions. Sobol indices draw all keys independently (from a list with equal probability)
-    and need 'retrompi[sensitivity]'. Runs that do not complete are reported; --seed seeds the Sobol sample.
+    and need 'retrompi[sensitivity]'. Runs that do not complete are reported; --sample-seed seeds the Sobol sample.
 
     \b
     Examples:
@@ -150,7 +152,7 @@ def _percent(value: float | None) -> str:
 
 
 def _print_oat(found: OneAtATime, metric: Metric, base: Scenario) -> None:
-    click.echo(f"{metric.label} of {base.name}: {metric.show(found.base.value)} (run {found.base.run_id}), one key at a time\n")
+    say(f"{metric.label} of {base.name}: {metric.show(found.base.value)} (run {found.base.run_id}), one key at a time\n")
     moved = [b for b in found.bars if b.swing]
     rows = [row for b in moved for row in _bar_rows(found, b, metric)]
     ranges = any(b.factor.axis.span is not None for b in moved)
@@ -160,16 +162,16 @@ def _print_oat(found: OneAtATime, metric: Metric, base: Scenario) -> None:
     print_table(rows, columns, empty="nothing that varies changes it")
     still = [b.factor.key for b in found.bars if b.swing == 0]
     if still:
-        click.echo("\n" + click.wrap_text(f"without effect: {', '.join(still)}", 80, "", "  "))
+        say("\n" + click.wrap_text(f"without effect: {', '.join(still)}", 80, "", "  "))
     for bar in found.bars:
         for text, r in bar.ended:
-            click.echo(f"no number at {bar.factor.key}={text}: {r.told()}")
+            say(f"no number at {bar.factor.key}={text}: {r.told()}")
     if moved:
-        click.echo("\nranges, values now, and where the ranges are from")
+        say("\nranges, values now, and where the ranges are from")
         for b in moved:
             told = [f"{_range(b.factor)}, now {b.factor.base or 'not set'}", b.factor.source]
-            click.echo(f"  {b.factor.key}: {'; '.join(t for t in told if t)}")
-    click.echo(f"\n{count_line(found.counts)}")
+            say(f"  {b.factor.key}: {'; '.join(t for t in told if t)}")
+    say(f"\n{count_line(found.counts)}")
 
 
 def _bar_rows(found: OneAtATime, bar: Bar, metric: Metric) -> list[dict[str, Any]]:
@@ -231,7 +233,7 @@ def _three(value: float) -> str:
 
 def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float) -> None:
     shown: Mapping[str, str] = {k: metric.show(v) for k, v in found.values.items()}
-    click.echo(f"{metric.label} of {base.name}\nmean {shown['mean']}, deviation {shown['deviation']}, "
+    say(f"{metric.label} of {base.name}\nmean {shown['mean']}, deviation {shown['deviation']}, "
                f"{shown['least']} to {shown['most']}\n")  # fmt: skip
     rows = [
         {"key": i.factor.key, "range": _range(i.factor), "first": f"{_three(i.first)} ± {i.first_conf:.3f}",
@@ -245,14 +247,14 @@ def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float
     rest = "the rest is interactions, or the\nsample's own error"
     if known > 1.05:  # impossible for a share of the variance
         rest = "more than the whole is the\nsample's own error: take more --samples"
-    click.echo(f"\nalone they sum to {known:.2f} of the variance; {rest}")
+    say(f"\nalone they sum to {known:.2f} of the variance; {rest}")
     if found.seconds:
-        click.echo("\ninteractions of two keys")
+        say("\ninteractions of two keys")
         pairs = [{"a": s.a, "b": s.b, "index": f"{_three(s.index)} ± {s.conf:.3f}"} for s in found.seconds[:12]]
         print_table(pairs, [Column("a", "key"), Column("b", "and"), Column("index", "together", right=True)])
     if found.dropped:
         first = found.ended[0]
         where = ", ".join(f"{k}={v}" for k, v in first[0].items())
-        click.echo(f"\n{found.dropped} of {found.samples} blocks left out: {len(found.ended)} runs have no number, the first at {where}: "
+        say(f"\n{found.dropped} of {found.samples} blocks left out: {len(found.ended)} runs have no number, the first at {where}: "
                    f"{first[1].told()}; the indices are those of the rest")  # fmt: skip
-    click.echo(count_line(found.counts))
+    say(count_line(found.counts))

@@ -11,8 +11,8 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import Overrides, UndefinedSource, mode_option, new_path
-from retrompi.cli.output import Column, Output, print_json, print_table
+from retrompi.cli.options import Overrides, UndefinedSource, complete_model, complete_platform, mode_option, new_path, ranks_option
+from retrompi.cli.output import Column, Output, print_json, print_table, say
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
 from retrompi.cli.trace_merge import command as merge_command
@@ -20,7 +20,7 @@ from retrompi.cli.trace_record import record
 
 SIZES = (Column("up_to_B", "messages up to", lambda v: format_bytes(int(v)), right=True), Column("messages", "messages", right=True))
 SCALED = (Column("trace", "written"), Column("ranks", "ranks", right=True), Column("factor", "computation times", right=True))
-SECTION_HELP = "Make only this section add up to --compute: lines of rank 0 (FIRST-LAST) or marks (LABEL..LABEL)."
+SECTION_HELP = "Section of the program: the part that --compute is about; lines of rank 0, or from one of its marks to another."
 PAIRS = (
     Column("from", "from", right=True),
     Column("to", "to", right=True),
@@ -56,9 +56,11 @@ def command() -> None:
 class TraceInfoOptions(UndefinedSource, Overrides):
     """Options of ``retrompi trace info``."""
 
-    ranks: int | None = option("Number of ranks (default: as in the trace).", "--np", type=click.IntRange(1))
-    model: str | None = option("Estimate memory and time of a replay on this runtime model.", "-m", "--model")
-    platform: str = option("Platform of that replay.", "-p", "--platform", default="nt-cluster")
+    ranks: int | None = ranks_option(" (default: as in the trace)")
+    model: str | None = option(
+        "Runtime model: estimate memory and time of a replay on it.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+    platform: str = option(
+        "Platform: of that replay.", "-p", "--platform", default="nt-cluster", metavar="NAME|FILE", shell_complete=complete_platform)
     mode: str = mode_option("distributed")
 
 
@@ -90,7 +92,7 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     if output.as_csv:
         output.emit(pairs, PAIRS)
         return
-    models = [given.model] if given.model else [name for name in registry.models() if ":" not in name]
+    models = [given.model] if given.model else registry.shipped()
     levels: list[dict[str, Any]] = [preflight.support(Question(m, given.platform, Replay(read))) for m in models]
     cost = None
     if given.model and levels[0]["support"] != "refused":
@@ -100,32 +102,32 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
         print_json({**told, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
         return
     calls = ", ".join(f"{name} {n}" for name, n in sorted(told["calls"].items(), key=lambda kv: -kv[1]))
-    click.echo(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
-    click.echo(f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}, the longest {format_bytes(told['largest_B'])}; "
+    say(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
+    say(f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}, the longest {format_bytes(told['largest_B'])}; "
                f"with collectives about {told['messages']} messages")  # fmt: skip
     matched = f", {told['matched_share']:.1%} of these with what they matched" if told["wildcards"] else ""
-    click.echo(f"{told['receives']} receives, {told['wildcards']} of them from any source ({told['wildcard_share']:.1%}){matched}")
-    click.echo(f"{told['collectives']} collective calls, {told['nonblocking_collectives']} of them non-blocking; "
+    say(f"{told['receives']} receives, {told['wildcards']} of them from any source ({told['wildcard_share']:.1%}){matched}")
+    say(f"{told['collectives']} collective calls, {told['nonblocking_collectives']} of them non-blocking; "
                f"{told['one_sided']} one-sided transfers\n")  # fmt: skip
     if len(told["communicators"]) > 1:
         comms = sorted(told["communicators"], key=lambda c: -c["collectives"] - c["messages"])
         rows = [{**c, "size": _size(c), "made": f"{c['made_by']} {c['file']}:{c['line']}" if c["line"] else ""} for c in comms]
         print_table(rows[:MOST_COMMS], COMMS)
         if len(rows) > MOST_COMMS:
-            click.echo(f"… and {len(rows) - MOST_COMMS} more communicators (--json has all)")
-        click.echo("")
+            say(f"… and {len(rows) - MOST_COMMS} more communicators (--json has all)")
+        say("")
     print_table(sizes, SIZES, empty="no point-to-point message")
     if pairs:
-        click.echo("")
+        say("")
         print_table(sorted(pairs, key=lambda p: -p["bytes"])[:MOST_PAIRS], PAIRS)
         if len(pairs) > MOST_PAIRS:
-            click.echo(f"… and {len(pairs) - MOST_PAIRS} more pairs (--csv has all)")
-    click.echo("")
+            say(f"… and {len(pairs) - MOST_PAIRS} more pairs (--csv has all)")
+    say("")
     print_table(levels, SUPPORT)
     if cost:
         rate = f"{cost['messages_per_s']:.3g} messages a second in a short run"
         memory = format_bytes(int(cost["memory_B"]))
-        click.echo(f"\na replay on {given.model}: about {format_time(cost['seconds'])} ({rate}), {memory} for the trace")
+        say(f"\na replay on {given.model}: about {format_time(cost['seconds'])} ({rate}), {memory} for the trace")
 
 
 def _size(comm: dict[str, Any]) -> str:
@@ -137,8 +139,8 @@ class TraceScaleOptions(UndefinedSource):
     """Options of ``retrompi trace scale``."""
 
     factor: float | None = option("Multiply all computation by this factor.")
-    compute: str | None = option("Scale so that the computation of all ranks adds up to this time at --rate, e.g. 9.46s.", metavar="TIME")
-    rate: str = option("Rate of the machine for --compute, e.g. 97Mflop/s.", metavar="RATE", default="1 Gflop/s")
+    compute: str | None = option("Computing time: scale to it, summed over all ranks, at --rate, e.g. 9.46s.", metavar="TIME")
+    rate: str = option("Rate of computation: of the machine for --compute, e.g. 97Mflop/s.", metavar="RATE", default="1 Gflop/s")
     section: str | None = option(SECTION_HELP, metavar="FIRST-LAST|A..B")
 
 

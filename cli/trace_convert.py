@@ -13,7 +13,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import UndefinedSource, new_path, progress
-from retrompi.cli.output import Column, Output, print_csv, print_json, print_table
+from retrompi.cli.output import Column, Output, print_csv, print_json, print_table, say
 
 __all__ = ["command"]
 
@@ -38,8 +38,8 @@ class TraceConvertOptions(UndefinedSource):
     target: str | None = option(
         "Format of OUT: TI, the subset of TI that SMPI replays, or GOAL (default: goal if OUT ends in .goal, else ti).", "--to",
         type=_WRITTEN)
-    rate: str = option("Rate that converts recorded times to computation, and back.", metavar="RATE", default="1 Gflop/s")
-    clock: Literal["cpu", "wall"] | None = option("Clock of DUMPI to use (default: CPU time if recorded).")
+    rate: str = option("Rate of computation: converts recorded times to it, and back.", metavar="RATE", default="1 Gflop/s")
+    clock: Literal["cpu", "wall"] | None = option("Clock of computation: which of a DUMPI's two (default: CPU time if recorded).")
     shortest: str = option("Drop bursts of computation shorter than this.", metavar="TIME", default="0 s")
     approximate: bool = option("Spread the bytes of MPI_Alltoallv evenly over the peers; OTF2 does not store its counts.")
     strict: bool = option("Exit code 1 if anything is lost or approximated.")
@@ -82,7 +82,7 @@ def command(ctx: click.Context, trace: str, out: Path, given: TraceConvertOption
             "lost": made.losses.total, "losses": made.losses.rows(), "without_effect": made.losses.without_effect,
         })  # fmt: skip
     else:
-        click.echo(f"{out}: {made.trace.ranks} ranks, {made.trace.actions} actions from {made.format} to {target}")
+        say(f"{out}: {made.trace.ranks} ranks, {made.trace.actions} actions from {made.format} to {target}")
         if rows:
             print_table(rows, LOSSES, err=True)
     if given.strict and made.losses.total:

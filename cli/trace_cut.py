@@ -35,8 +35,8 @@ class TraceCutOptions(UndefinedSource):
     """Options of ``retrompi trace_cut``."""
 
     first: str | None = option(
-        "Start of the section: a line of rank 0's file or one of its marks (default: the beginning).", "--from", metavar="LINE|MARK")
-    last: str | None = option("End of the section, inclusive (default: the end).", "--to", metavar="LINE|MARK")
+        "Start of the section: a line of rank 0's file or one of its marks (default: the beginning).", "--begin", metavar="LINE|MARK")
+    last: str | None = option("End of the section, inclusive (default: the end).", "--end", metavar="LINE|MARK")
     iterations: str | None = option("Cut out these iterations of rank 0's main loop, counted from 1.", metavar="FIRST-LAST")
     ranks: str | None = option(
         "Keep only these ranks, e.g. 0-3,8; they must not communicate with the others.", metavar="RANKS")
@@ -58,7 +58,7 @@ def command(trace: str, out: Path, given: TraceCutOptions, output: Output) -> No
     \b
     Examples:
       retrompi trace cut my-trace piece --iterations 10-20
-      retrompi trace cut my-trace piece --from 34 --to 578
+      retrompi trace cut my-trace piece --begin 34 --end 578
       retrompi trace cut my-trace two.ti.zst --ranks 0,1
     """
     from retrompi import traces
@@ -66,9 +66,9 @@ def command(trace: str, out: Path, given: TraceCutOptions, output: Output) -> No
 
     new_path(out)
     if given.iterations is not None and (given.first is not None or given.last is not None):
-        raise UsageError("--iterations and --from/--to are mutually exclusive", code="conflicting-options")
+        raise UsageError("--iterations and --begin/--end are mutually exclusive", code="conflicting-options")
     if given.iterations is None and given.first is None and given.last is None and given.ranks is None:
-        raise UsageError("give --from, --to, --iterations or --ranks", code="missing-option")
+        raise UsageError("give --begin, --end, --iterations or --ranks", code="missing-option")
     read = traces.read(trace, undefined_source=given.undefined_source)
     if given.ranks is not None:
         read = subset.keep_ranks(read, _ranks(given.ranks))

@@ -11,8 +11,8 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import new_path
-from retrompi.cli.output import Column, Output, print_json, print_table
+from retrompi.cli.options import new_path, output_option, ranks_option
+from retrompi.cli.output import Column, Output, print_json, print_table, say
 
 COLUMNS = (
     Column("rank", "rank", right=True),
@@ -29,15 +29,16 @@ MOST_ROWS = 32
 class RecordOptions:
     """Options of ``retrompi trace_record record``."""
 
-    out: Path | None = option("Folder or NAME.tar.zst to write (default: PROGRAM-trace).", "-o", "--out")
+    out: Path | None = output_option("a folder or NAME.tar.zst (default: PROGRAM-trace).", type=click.Path(path_type=Path))
     use_smpi: bool = option("Run the program (source file, or binary of smpicc) on SimGrid's SMPI.", "--smpi")
-    ranks: int | None = option("With --smpi: number of ranks.", "-n", "--np", type=click.IntRange(1))
+    ranks: int | None = ranks_option(", with --smpi")
     mpicc: str | None = option("C compiler of the MPI in use (default: the one beside mpiexec).", metavar="COMPILER")
     clock: Literal["cpu", "wall", "instructions", "cycles"] = option(
-        "Clock or counter that measures computation between calls.", default="cpu")
+        "Clock of computation: what measures it between calls, a clock or a counter.", default="cpu")
     rate: str | None = option(
-        "Rate that converts time to flop (default: 1 Gflop/s); for counters, flop per event (default: 1).", metavar="RATE")
-    threshold: str = option("Merge bursts of computation shorter than this into the next one.", metavar="TIME", default="1us")
+        "Rate of computation: converts time to flop (default: 1 Gflop/s); for counters, flop per event (default: 1).", metavar="RATE")
+    threshold: str = option(
+        "Merge bursts of computation shorter than this into the next one.", "--merge-below", metavar="TIME", default="1us")
     whole_command: bool = option("Keep absolute paths of COMMAND in the header of the trace.")
     no_check: bool = option("Do not verify the trace by reading it back.")
     finish: Path | None = option(
@@ -100,7 +101,7 @@ def _scale(given: RecordOptions) -> tuple[float, int]:
         each = parse(given.rate or "1 Gflop/s", "flop/s")
         least = round(parse(given.threshold, "s") * 1e9)
     if not 0 < each < float("inf") or least < 0:
-        raise UsageError("--rate must be positive and --threshold not negative", code="out-of-range")
+        raise UsageError("--rate must be positive and --merge-below not negative", code="out-of-range")
     return each, least
 
 
@@ -123,12 +124,12 @@ def _tell(result: Any, output: Output) -> None:
     else:
         print_table(rows[:MOST_ROWS], COLUMNS)
         if len(rows) > MOST_ROWS:
-            click.echo(f"… and {len(rows) - MOST_ROWS} more ranks (--csv has all)")
+            say(f"… and {len(rows) - MOST_ROWS} more ranks (--csv has all)")
         calls = sum(s.calls for s in result.states)
         what = f"{result.path}: {result.ranks} ranks, {calls} calls"
         if result.trace is not None:
             what += f", {told['sends']} messages sent ({format_bytes(told['bytes_sent'])}), with collectives about {told['messages']}"
-        click.echo(what + (", PARTIAL" if result.partial else ""))
+        say(what + (", PARTIAL" if result.partial else ""))
     notes = list(result.notes)
     if result.failed:
         notes.append(f"the program failed with {result.failed}; its trace is kept")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput, Workers, progress
-from retrompi.cli.output import Column, Output, as_text
+from retrompi.cli.options import RunOutput, Workers, complete_model, progress
+from retrompi.cli.output import Column, Output, as_text, say
 
 if TYPE_CHECKING:
     from retrompi.papers import Reproduction, Verdict
@@ -20,16 +20,12 @@ COLUMNS = (
     Column("id", "id"),
     Column("use", "use"),
     Column("verdict", "verdict"),
-    Column("system", "system", lambda v: _cut(str(v), 28)),
-    Column("observed", "observed", lambda v: _cut(as_text(v), 28)),
+    Column("system", "system"),
+    Column("observed", "observed"),
     Column("published", "published"),
     Column("unit", "unit"),
     Column("note", "note"),
 )
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def published(row: Mapping[str, Any]) -> str:
@@ -53,9 +49,9 @@ def print_verdicts(verdicts: Sequence[Verdict], output: Output, *, all_rows: boo
         shown = [{**row, "published": published(row)} for row in rows if all_rows or _interesting(row)]
     output.emit(shown, COLUMNS, keys=KEYS, empty="no claims to judge")
     if output.text:
-        click.echo("")
+        say("")
         for line in summary(verdicts):
-            click.echo(str(line))
+            say(str(line))
 
 
 def _interesting(row: Mapping[str, Any]) -> bool:
@@ -77,9 +73,11 @@ def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: st
 class ValidateOptions(Workers):
     """Options of ``retrompi validate``."""
 
-    paper: str | None = option("Only the claims of this paper (default: all).", metavar="KEY")
-    model: str | None = option("Judge this model by its own evidence.toml instead of the papers.", metavar="NAME|FOLDER")
-    platform: str = option("With --model: platform.", "-p", "--platform", default="nt-pair")
+    paper: str | None = option("Paper: only its claims (default: all).", metavar="KEY")
+    model: str | None = option(
+        "Runtime model: judge it by its own evidence.toml instead of the papers.", "-m", "--model", metavar="NAME|FOLDER",
+        shell_complete=complete_model)
+    platform: str = option("Platform: with --model, the one to judge it on.", "-p", "--platform", default="nt-pair", metavar="NAME|FILE")
     all_rows: bool = option("Also list claims that are not judged (not simulated yet, definitions).", "--all")
 
 

@@ -45,7 +45,7 @@ class NotRun:
 
 _SOURCES = "cp examples/jacobi.c app.c && cp examples/example.h ."
 _APP = f"{_SOURCES} && mpicc -O2 app.c -lm -o app"
-_MPICH = "retrompi calibrate this-machine --from tests/data/machine/epyc-mpich.json.zst"
+_MPICH = "retrompi calibrate this-machine --recording tests/data/machine/epyc-mpich.json.zst"
 _TRACE = "retrompi trace convert examples/traces/jacobi-4.tar.zst my-trace/"
 _NETPIPE = "cp tests/data/measured/netpipe37-np.out"
 
@@ -116,7 +116,7 @@ NOT_RUN = [
     NotRun("docs/install.md", r"(?!make ).*", "installs a wheel that takes minutes to build; packaging/check_wheel.py (make wheel-check, in CI) does it in an empty room, "
            "tests/test_packaging.py runs install.sh"),
     NotRun("README.md", r"retrompi (validate|reproduce all --jobs 2)", "minutes; tests/test_atlas.py runs every paper, tests/test_cli.py the exit codes"),
-    NotRun("README.md", r"retrompi nas", "half a minute; tests/test_nas.py runs it"),
+    NotRun("README.md", r"retrompi paper nas", "half a minute; tests/test_nas.py runs it"),
     NotRun("README.md", r"retrompi study run fast-ethernet --executor dask.*", "docs/cluster.md's commands do it, in tests/test_docs_commands.py"),
     NotRun("docs/cluster.md", r"pip install .*", "installs from an index; tests/test_dask.py needs what it installs"),
     NotRun("docs/this-machine.md", r"sudo .*", "needs root and two network namespaces; tests/test_this_machine.py"),

@@ -79,3 +79,22 @@ def large(report: Any, size: int) -> str:
 
 def eat(report: Any, size: int) -> int:
     return len(bytearray(size))
+
+
+def hold(report: Any, size: int) -> None:
+    """Keeps so much memory."""
+    kept = bytearray(os.urandom(1 << 20)) * (size >> 20)
+    time.sleep(600)
+    del kept
+
+
+ENDLESS = "0 init\n0 send 1 0 1099511627776 6\n0 finalize\n1 init\n1 recv 0 0 1099511627776 6\n1 finalize\n"
+"""A trace of 94 bytes whose one message of 1 TiB is simulated for hours."""
+
+
+def endless(report: Any, file: str) -> Any:
+    """Replays a trace as the studio's page does."""
+    from retrompi.studio.performance import perform
+
+    asked = {"trace": "upload:an-upload-of-mine", "model": "wmpi", "platform": "nt-pair", "mode": "distributed", "set": ""}
+    return perform(report, {**asked, "ranks": 2, "size": 1}, file, "endless")

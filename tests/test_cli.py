@@ -105,7 +105,7 @@ def test_version(retrompi: Run) -> None:
         (["pingpong", "--model", "wmpi", "--platform", "nt-pear"], "unknown-platform | 'nt-pear' | 'nt-pair'"),
         (["pingpong", "--model", "wmpi", "--mode", "shard"], "unknown-host | 'shard' | 'nt-pair' | 'shared'"),
         (["pingpong", "--model", "wmpi", "--sizes", "1KB"], "bad-unit | '1KB' | KiB"),
-        (["pingpong", "--model", "wmpi", "--sizes", "1024"], "bad-unit | '1024'"),
+        (["pingpong", "--model", "wmpi", "--sizes", "1024 s"], "bad-unit | '1024 s'"),
         (["pingpong", "--model", "wmpi", "--sizes", "-1B"], "out-of-range | '-1B'"),
         (["pingpong", "--model", "wmpi", "--set", "wmpi.pol=1MiB"], "unknown-parameter | 'wmpi.pool'"),
         (["pingpong", "--model", "wmpi", "--set", "wmpi.pool=1ms"], "bad-unit | wmpi.pool | '1ms' | 'ms'"),
@@ -381,7 +381,7 @@ def test_runs(retrompi: Run, engine: Watched, tmp_path: Path) -> None:
     assert [r["kind"] for r in rows] == ["pingpong"] * 3 + ["explain", "replay"]
     assert rows[1]["overrides"] == "platform.host.cores=2"
     assert [r["id"] for r in json.loads(retrompi("runs", "list", "--kind", "explain", "--json").out)] == [4]
-    assert len(retrompi("runs", "list", "--limit", "2").out.splitlines()) == 3
+    assert len(retrompi("runs", "list", "--last", "2").out.splitlines()) == 3
     shown = json.loads(retrompi("runs", "show", "2", "--json").out)
     assert len(shown) == 1
     assert all(not isinstance(v, dict | list) for v in shown[0].values())
@@ -453,7 +453,7 @@ def test_validate_json_is_the_interface(retrompi: Run, study: Callable[[str], No
 def test_validate_table(retrompi: Run, study: Callable[[str], None]) -> None:
     study("fail")
     result = retrompi("validate", "--paper", "baker-fox")
-    shown = [line.split()[0] for line in result.out.split("\n\n")[0].splitlines()[1:]]
+    shown = [line.split()[0] for line in result.out.split("\n\n")[0].splitlines()[1:] if line[0] != " "]
     assert shown == ["BF-SM-03", "BF-DM-09"]  # what was judged, and what is excluded
     assert "held out: 0 of 1 pass" in result.out
     assert len(retrompi("validate", "--paper", "baker-fox", "--all").out.splitlines()) > 100

@@ -210,7 +210,7 @@ def test_loops_do_not_mind_computation_and_identities() -> None:
 def test_lines_that_no_action_holds_are_not_lost_in_silence(tmp_path: Path, retrompi: Run) -> None:
     (tmp_path / "io.ti").write_text("0 init\n0 IO - read 8\n0 barrier\n0 IO - write 8\n0 finalize\n")
     trace, out = str(tmp_path / "io.ti"), str(tmp_path / "out")
-    for arguments in (("cut", trace, out, "--from", "1"), ("cut", trace, out, "--ranks", "0"), ("merge", trace, trace, out)):
+    for arguments in (("cut", trace, out, "--begin", "1"), ("cut", trace, out, "--ranks", "0"), ("merge", trace, trace, out)):
         told = retrompi("trace", *arguments)
         assert told.code == 2
         assert told.err.startswith(f"error: {tmp_path / 'io.ti'}:2: IO would be lost: ")
@@ -282,7 +282,7 @@ def test_the_whole_is_a_piece(trace: Trace) -> None:
 
 
 def test_the_command(tmp_path: Path, retrompi: Run) -> None:
-    told = retrompi("trace", "cut", str(CG), str(tmp_path / "a"), "--from", "1000", "--to", "2000", "--json")
+    told = retrompi("trace", "cut", str(CG), str(tmp_path / "a"), "--begin", "1000", "--end", "2000", "--json")
     assert (told.code, told.err) == (0, "")
     (row,) = json.loads(told.out)
     assert (row["ranks"], row["crossing"], row["lines"]) == (4, 0, "1000-2000")
@@ -290,11 +290,11 @@ def test_the_command(tmp_path: Path, retrompi: Run) -> None:
     assert retrompi("trace", "cut", str(CG), str(tmp_path / "b.zst"), "--iterations", "2-3").code == 0
     assert traces.read(tmp_path / "b.zst").ranks == 4
     for arguments, why in (
-        ((), "give --from, --to, --iterations or --ranks"),
+        ((), "give --begin, --end, --iterations or --ranks"),
         (("--iterations", "x"), "--iterations x: expected FIRST-LAST, as in 10-20"),
-        (("--iterations", "1", "--from", "3"), "--iterations and --from/--to"),
+        (("--iterations", "1", "--begin", "3"), "--iterations and --begin/--end"),
         (("--ranks", "0-a"), "--ranks 0-a: expected ranks as in 0-3,8"),
-        (("--from", "nowhere"), "rank 0 has no mark 'nowhere'"),
+        (("--begin", "nowhere"), "rank 0 has no mark 'nowhere'"),
     ):
         told = retrompi("trace", "cut", str(CG), str(tmp_path / "c"), *arguments)
         assert told.code == 2

@@ -378,10 +378,10 @@ def test_import_list_show(retrompi: Callable[..., Outcome], store_path: Path) ->
         assert told.code == 0, told.err
         return told
 
-    first = json.loads(call("import", str(DATA / "imb2021.txt"), "--host", "a machine", "--by", "me", "--json").out)
+    first = json.loads(call("import", str(DATA / "imb2021.txt"), "--machine", "a machine", "--measured-by", "me", "--json").out)
     assert len(first) == 14
     assert len({r["label"] for r in first}) == 14
-    again = json.loads(call("import", str(DATA / "imb2021.txt"), "--host", "a machine", "--by", "me", "--json").out)
+    again = json.loads(call("import", str(DATA / "imb2021.txt"), "--machine", "a machine", "--measured-by", "me", "--json").out)
     assert [r["id"] for r in again] == [r["id"] for r in first]
     one = json.loads(call("import", str(DATA / "osu74-latency.txt"), "--label", "here", "--json").out)[0]
     assert (one["label"], one["tool"], one["points"], one["units"]) == ("here", "OSU Micro-Benchmarks", 23, "us, MB/s of 10^6 B")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from refusals import agrees, refused
 from retrompi.base.errors import UsageError
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import catalogue, metrics
+from retrompi.studies import case, catalogue, metrics
 from retrompi.studies.scenario import Scenario, load
 
 POINTS = [
@@ -79,7 +81,7 @@ def test_a_speedup_is_defined_over_rows() -> None:
     [
         ("tim", "unknown-metric | 'tim' | 'time'"),
         ("time@1KB", "bad-unit"),
-        ("time@1", "bad-unit | '1'"),
+        ("time@1s", "bad-unit | '1s'"),
         ("time@1.5B", "bad-metric"),
         ("peak@1KiB", "bad-metric | SIZE"),
         ("bandwidth", "bad-metric | 1MiB"),
@@ -140,3 +142,56 @@ def test_what_check_lets_through_a_run_then_has(tmp_path: Path) -> None:
         metrics.parse("time@2KiB").require(*rows)
     with refused(UsageError, "no-metric"):
         metrics.parse("section").require(*rows)
+
+
+# -- a search simulates what its number needs -----------------------------------------------------------------------------------
+
+
+PINGPONGS = [s.name for s in map(catalogue.scenario, catalogue.scenario_names()) if s.generator == "pingpong" and not s.kills]
+
+
+@pytest.mark.parametrize("name", PINGPONGS)
+def test_the_sizes_left_out_do_not_change_the_number(name: str, tmp_path: Path) -> None:
+    store = open_store(tmp_path / "runs.db")
+    whole = case.apply(catalogue.scenario(name), {"trace.sizes": "1,1KiB,20KiB,70KiB,300KiB", "trace.reps": "2"})
+    for text, sizes in (("time@1KiB", (1, 1024, 20480)), ("bandwidth@20KiB", (1, 1024, 20480, 71680)), ("latency", (1, 1024))):
+        metric = metrics.parse(text)
+        short = metric.shortened(whole)
+        assert short.args["sizes"] == sizes
+        full, part = (answer(store, s.question()).run_id for s in (whole, short))
+        assert metric.of(store.run(part), store.points(part)) == metric.of(store.run(full), store.points(full))
+
+
+@pytest.mark.parametrize("text", ["time", "peak", "n_half", "mpi", "messages", "outcome", "time@70KiB", "time@20KiB"])
+def test_a_number_of_the_whole_curve_leaves_no_size_out(text: str) -> None:
+    whole = case.apply(catalogue.scenario("bf-wmpi-shared"), {"trace.sizes": "1,1KiB,20KiB,70KiB"})
+    assert metrics.parse(text).shortened(whole) is whole
+
+
+SEARCHES = {
+    "break-even": ("--along", "platform.host.quantum=10ms..20ms", "--b", "model=hpvm", "--scan", "2"),
+    "tolerance": ("--add", "platform.host.quantum"),
+    "tornado": ("--vary", "wmpi.packet=64KiB..256KiB"),
+}
+
+
+@pytest.mark.parametrize("words", list(SEARCHES))
+def test_a_search_simulates_no_size_beyond_the_one_after_its_own(words: str, retrompi: Callable[..., Any], tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    given = ("bf-wmpi-shared", "--set", "trace.sizes=1KiB..64KiB:x2", "--set", "trace.reps=2", "--metric", "time@4KiB", "-j", "1")
+    assert retrompi("--store", str(store), words, *given, *SEARCHES[words]).code == 0
+    kept = open_store(store)
+    runs = kept.runs(limit=1000)
+    assert runs
+    assert {max(p["size_B"] for p in kept.points(run["id"])) for run in runs} == {8192}
+
+
+def test_a_search_takes_the_whole_curve_where_it_is_stored(retrompi: Callable[..., Any], tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    few = ("bf-wmpi-shared", "--set", "trace.sizes=1KiB,4KiB,8KiB", "--set", "trace.reps=2", "-j", "1")
+    few += ("--vary", "wmpi.packet=64KiB,128KiB")
+    assert retrompi("--store", str(store), "sweep", *few).code == 0
+    before = len(open_store(store).runs(limit=1000))
+    found = json.loads(retrompi("--store", str(store), "tornado", *few, "--metric", "time@1KiB", "--json").out)
+    assert found
+    assert len(open_store(store).runs(limit=1000)) <= before + 1  # the scenario's own value of the parameter

@@ -221,7 +221,7 @@ def test_a_fit_beside_the_file(tmp_path: Path) -> None:
         ('"host.nic_rat" = "4 MB/s"', "did you mean 'platform.host.nic_rate'?"),
         ('"host.nic_rate" = "4"', "has no unit"),
         ('"host.tick" = "5 ms"', "is not a fitted quantity"),
-        ("[", "cannot read this fit"),
+        ("[", "not valid TOML"),
     ):
         fit.write_text(f"[fit.values]\n{text}\n")
         with pytest.raises(InputError) as caught:

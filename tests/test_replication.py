@@ -144,9 +144,9 @@ def test_the_fitted_disk_reproduces_the_fitted_time_inside_its_range() -> None:
 
 
 def test_the_command_shows_simulation_and_closed_form(retrompi: Callable[..., Any]) -> None:
-    rows = json.loads(retrompi("replicate", "--machines", "7,100", "--rate", "100MB/s", "--disk", "40MB/s", "--json").out)
+    rows = json.loads(retrompi("replicate", "--machines", "7,100", "--link-rate", "100MB/s", "--disk", "40MB/s", "--json").out)
     assert [r["machines"] for r in rows] == [7, 100]
     assert all(r["simulated_s"] == pytest.approx(r["closed_form_s"]) for r in rows)
-    tree = retrompi("replicate", "--machines", "100", "--tree", "2", "--rate", "100MB/s", "--csv").out
+    tree = retrompi("replicate", "--machines", "100", "--tree", "2", "--link-rate", "100MB/s", "--csv").out
     assert tree.splitlines()[0].startswith("chunks,chunk,disk")
     assert retrompi("replicate", "--machines", "many").code == 2

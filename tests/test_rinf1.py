@@ -298,13 +298,13 @@ def test_compute_amounts_scaled_by_a_loop() -> None:
 
 
 def test_the_command(retrompi, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    told = retrompi("rinf1", "--kernels", "dyads,daxpy", "--host", "server", "--json")
+    told = retrompi("rinf1", "--kernels", "dyads,daxpy", "--platform-host", "server", "--json")
     rows = json.loads(told.out)
     assert [r["kernel"] for r in rows] == ["dyads", "daxpy", "total"]
     assert rows[0]["claim"] == "BF-R-01S"
     assert rows[0]["published_max"] == claims.find("BF-R-01S").high * 1e6
     assert rows[2]["max"] == pytest.approx((rows[0]["max"] + rows[1]["max"]) / 2)
-    table = retrompi("rinf1", "--kernels", "dyads", "--host", "workstation").out
+    table = retrompi("rinf1", "--kernels", "dyads", "--platform-host", "workstation").out
     assert "Contiguous dyads" in table
     assert "A(I)=B(I)*C(I)" in table
     wrong = retrompi("rinf1", "--kernels", "dyad")

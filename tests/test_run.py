@@ -560,7 +560,7 @@ def test_the_command_line_prints_times_sections_and_calls(retrompi: Callable[...
     assert plain.out.startswith("sum 1\n")
     assert "2 repetitions" in plain.out
     assert "MPI_Allreduce" in plain.out
-    once = ("run", "-b", "native", "--mpi", "mpich", "-r", "1", "--warmup", "0", str(SECTIONS))
+    once = ("run", "-b", "native", "--mpi", "mpich", "-r", "1", "--warm-up", "0", str(SECTIONS))
     told = json.loads(retrompi("--store", "s.db", *once, "--json").out)
     assert told["summary"]["n"] == 1
     assert [s["section"] for s in told["section_summaries"]] == ["0", "8", "1000", "100000"]
@@ -589,6 +589,8 @@ def test_options_that_a_backend_does_not_read_are_refused(retrompi: Callable[...
         (("-b", "model", "a.c"), "a model is needed"),
         (("-b", "native", "--timeout", "0s", "a.c"), "--timeout"),
         (("-b", "real", "a.c"), "'real' is not one of"),
+        (("-m", "wmpi", "--repetitions", "3", "a.c"), "--repetitions does not apply to --backend model"),  # inferred from --model
+        (("--set", "wmpi.pool=1MiB", "a.c"), "--set does not apply to --backend native"),
     ):
         got = retrompi("--store", "s.db", "run", *words)
         assert got.code == 2, got

@@ -36,7 +36,7 @@ def variant(toy: Path) -> type[RuntimeModel]:
     [
         ({"source": "somewhere"}, "must begin paper: doc: code: fit: assumed:"),
         ({"source": "paper:"}, "must begin"),
-        ({"default": "16"}, "has no unit"),
+        ({"default": "16 s"}, "wrong unit"),
         ({"default": "16 KB"}, "ambiguous"),
         ({"unit": "furlong"}, "the unit 'furlong' valid: B, s,"),
         ({"unit": "choice"}, "needs choices"),
@@ -119,7 +119,7 @@ def test_overrides_reach_model_and_platform(model: type[RuntimeModel], variant: 
         ("packt=1KiB", "unknown-parameter | 'toy' | 'packt' | 'packet'"),
         ("toy.packt=1KiB", "unknown-parameter | 'toy.packet'"),
         ("other.packet=1KiB", "unknown-parameter | 'other.packet' | 'toy.packet'"),
-        ("packet=1", "bad-unit | '1'"),
+        ("packet=1 s", "bad-unit | '1 s'"),
         ("packet=1MB", "bad-unit | '1MB' | 'MB'"),
         ("toy.packet=5ms", "bad-unit | toy.packet | '5ms' | 'ms'"),
         ("wait=spinn", "unknown-name | 'spinn' | 'spin'"),

@@ -73,6 +73,9 @@ def test_load_and_hash(tmp_path: Path) -> None:
     file.write_text(GOOD)
     one = catalogue.scenario(str(file))
     assert one.args["sizes"] == (0, 1024)
+    for given in ("[0, 1024]", '[0, "1KiB"]', '"0,1024"'):
+        file.write_text(GOOD.replace('"0,1KiB"', given))
+        assert scenario.load(file).args["sizes"] == (0, 1024)
     assert one.args["reps"] == 3
     assert one.sets == {"platform.host.cores": "2"}
     assert one.what_if

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from postgres import Server
@@ -20,6 +22,7 @@ from refusals import refused
 from retrompi.base.errors import StoreError, UsageError
 from retrompi.spec.question import Question, pingpong
 from retrompi.store import RunSpec, Store, code_version, database, default_path, open_store, specification
+from retrompi.store.migrate import config
 from retrompi.store.schema import REVISION, VERSION_TABLE, Base
 
 SPEC = RunSpec(
@@ -104,8 +107,14 @@ def test_identical_runs_are_found(store: Store) -> None:
     assert store.find_run(SPEC.identity) is None
     first = store.add_run(SPEC)
     assert store.find_run(SPEC.identity) == first
-    second = store.add_run(SPEC)
-    assert store.find_run(SPEC.identity) == second != first
+    assert store.add_run(SPEC, {"outcome": "deadlock"}, points=POINTS) == first  # another process was faster: its row is used
+    assert (store.run(first)["outcome"], store.points(first)) == ("completed", [])
+    assert store.add_run(SPEC, {"outcome": "deadlock"}, points=POINTS, fresh=True) == first
+    assert (store.run(first)["outcome"], store.points(first), len(store.runs())) == ("deadlock", POINTS, 1)
+    store.add_run(SPEC, {"outcome": "completed"}, points=POINTS[:1], fresh=True)
+    assert (store.run(first)["outcome"], store.points(first)) == ("completed", POINTS[:1])
+    measured = replace(SPEC, kind="native")
+    assert len({store.add_run(measured) for _ in range(3)}) == 3  # every measurement is one
     assert store.find_run(replace(SPEC, seed=8).identity) is None
 
 
@@ -159,21 +168,89 @@ def test_the_code_works_with_the_last_migration() -> None:
 def test_two_threads_and_a_first_opening_race(tmp_path: Path) -> None:
     location, failures = str(tmp_path / "runs.db"), []
 
-    def work() -> None:
+    def work(number: int) -> None:
         try:
             mine = open_store(location)
-            for _ in range(5):
-                mine.add_run(SPEC, points=POINTS)
+            for i in range(5):
+                mine.add_run(replace(SPEC, seed=10 * number + i), points=POINTS)
         except Exception as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not failures
     assert len(open_store(location).runs()) == 20
+
+
+EIGHT_AT_ONCE = """
+import sys, time
+from retrompi.cli.main import run
+from pathlib import Path
+Path(sys.argv[2], sys.argv[3]).touch()
+while len(list(Path(sys.argv[2]).iterdir())) < 8: time.sleep(0.001)
+sys.exit(run(["--store", sys.argv[1], "pingpong", "--model", "wmpi", "--mode", "shared", "--sizes", "0B,1KiB", "--reps", "2", "--json"]))
+"""
+
+
+def test_eight_identical_commands_at_once_store_one_row(location: str, tmp_path: Path) -> None:
+    (tmp_path / "ready").mkdir()
+    command = [sys.executable, "-c", EIGHT_AT_ONCE, location, str(tmp_path / "ready")]
+    started = [subprocess.Popen([*command, str(n)], stdout=subprocess.PIPE, text=True) for n in range(8)]
+    told = {process.communicate(timeout=300)[0] for process in started}
+    assert [process.returncode for process in started] == [0] * 8
+    assert len(told) == 1  # the same answer for all
+    store = open_store(location)
+    (row,) = store.runs()
+    assert len(store.points(row["id"])) == 2
+
+
+def test_duplicates_of_an_older_store_are_merged_with_nothing_lost(location: str) -> None:
+    store = open_store(location)
+    other = store.add_run(replace(SPEC, seed=99), points=POINTS)
+    spec = replace(SPEC, kind="native")
+    ids = [store.add_run(spec, {"outcome": "completed", "timeline": {"kept": 1} if n == 0 else None}, points=POINTS) for n in range(3)]
+    batch = store.add_verdicts("baker-fox", [_verdict("BF-1", "pass")], [ids[0], other, ids[1], ids[2]])
+    study = store.add_study("one", "ab" * 32, {})
+    point = {"axes": {}, "identity": SPEC.identity, "outcome": "completed", "reason": "", "wall_s": 0.0}
+    store.put_study_points(study, [{**point, "position": n, "run_id": i} for n, i in enumerate(ids)])
+    with store._connect(write=True) as connection:
+        command.downgrade(config(connection), "0002")
+        connection.execute(sa.text("UPDATE runs SET kind = 'pingpong', identity = :i WHERE kind = 'native'"), {"i": SPEC.identity})
+    merged = open_store(location)
+    assert [r["id"] for r in merged.runs()] == [other, ids[2]]
+    assert merged.run(ids[2])["facts"] == {"timeline": {"kept": 1}}
+    assert (merged.points(ids[2]), merged.points(other)) == (POINTS, POINTS)
+    assert [p["run_id"] for p in merged.study_points(study)] == [ids[2]] * 3
+    assert merged.verdict_batches()[batch]["runs"] == 2
+    with merged._connect() as connection:
+        assert connection.scalar(sa.text("SELECT count(*) FROM points")) == 2 * len(POINTS)
+        with pytest.raises(sa.exc.IntegrityError):
+            connection.execute(sa.text("UPDATE runs SET identity = :i"), {"i": SPEC.identity})
+
+
+@pytest.mark.parametrize("name", ["x" * 81, "a\0b", "a\x1b[31mb", "a\nb", "a\u202eb", " ", ""])
+def test_a_name_that_the_schema_does_not_hold_is_refused_before_on_both_databases(store: Store, name: str) -> None:
+    from retrompi.studies.design import check_name
+
+    with refused(UsageError, "bad-name"):
+        check_name(name)
+    if len(name) > 80:
+        for work in (lambda: store.add_run(replace(SPEC, model=name)), lambda: store.add_study(name, "cd" * 32, {}),
+                     lambda: store.add_verdicts(name, [])):  # fmt: skip
+            with refused(UsageError, "bad-name | 81 | 80"):
+                work()
+    assert (store.runs(), store.studies()) == ([], [])
+
+
+def test_text_that_a_database_cannot_hold_is_kept_escaped(store: Store) -> None:
+    """A file's name in another encoding, a NUL of a program's output."""
+    result = {"outcome": "completed", "detail": "a\0b", "note": {"k\0": ["\udcff", 1.5, "é"]}}
+    run_id = store.add_run(replace(SPEC, trace="caf\udce9.ti"), result)
+    row = store.run(run_id)
+    assert (row["trace"], row["detail"], row["facts"]) == ("caf\\udce9.ti", "a\\x00b", {"note": {"k\\x00": ["\\udcff", 1.5, "é"]}})
 
 
 def test_sqlite_is_in_wal_mode_and_keeps_references(tmp_path: Path) -> None:

@@ -205,9 +205,9 @@ class TestLabs:
 
         told = commands(
             "    retrompi pingpong --model wmpi --mode shared --set wmpi.packet=64KiB --sizes 0,1KiB\n"
-            "    retrompi explain wmpi --mode shared --size 512KiB\n"
+            "    retrompi explain -m wmpi --mode shared --size 512KiB\n"
             "    retrompi pingpong --model ./evil --mode shared\n"
-            "    retrompi replay mine.ti --model wmpi\nretrompi explain hpvm --size 1B\n"
+            "    retrompi replay mine.ti --model wmpi\nretrompi explain -m hpvm --size 1B\n"
         )
         assert [a for _, a in told] == [
             "/whatif?model=wmpi&mode=shared&set=wmpi.packet%3D64KiB",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import shutil
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from refusals import agrees, refused
 
 from retrompi import traces
+from retrompi.base import untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.store import open_store
 from retrompi.store.database import Store
@@ -179,6 +182,10 @@ def test_a_packed_study_gives_the_same_numbers_elsewhere(
     assert package.models == ("mine",)
     assert package.folder == default_folder(zip_file)
     assert not (package.folder / "models" / "ran").exists()
+    with refused(InputError, "untrusted-code | models/mine/__init__.py"):
+        run_study(open_store(tmp_path / "another.db"), design.load(package.study))
+    assert not (package.folder / "models" / "ran").exists()
+    untrusted.trust(package.folder)
     store = open_store(tmp_path / "another.db")
     after = stored_study.read(store, run_study(store, design.load(package.study)).study_id)
     assert len(after.rows) == len(before.rows) == 12
@@ -191,6 +198,7 @@ def test_a_packed_study_gives_the_same_numbers_elsewhere(
 def test_packing_again_what_was_unpacked_gives_the_same_files(packed: tuple[Stored, Path], tmp_path: Path) -> None:
     _, zip_file = packed
     package = unpack.unpack(zip_file, tmp_path / "out")
+    untrusted.trust(package.folder)
     store = open_store(tmp_path / "again.db")
     pack(stored_study.read(store, run_study(store, design.load(package.study)).study_id), tmp_path / "again.zip")
     names = []
@@ -252,11 +260,11 @@ def test_differences_are_told_with_what_may_explain_them(small: Stored) -> None:
 
 def _changed(
     source: Path, target: Path, *, manifest: Callable[[dict[str, Any]], Any] | None = None, add: dict[str, bytes] | None = None,
-    link: str = "", twice: str = "",
+    link: str = "", twice: str = "", replaced: dict[str, bytes] | None = None,
 ) -> Path:  # fmt: skip
     with zipfile.ZipFile(source) as opened, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
         for name in opened.namelist():
-            data = opened.read(name)
+            data = (replaced or {}).get(name, opened.read(name))
             if name == MANIFEST and manifest is not None:
                 told = json.loads(data)
                 manifest(told)
@@ -278,6 +286,32 @@ def _base(**changed: Any) -> Callable[[dict[str, Any]], None]:
         told["definition"]["base"].update(changed)
 
     return change
+
+
+def _defined(**changed: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda told: told["definition"].update(changed)
+
+
+DISGUISED = [
+    *[_defined(set={key: "/tmp/evil"}) for key in ("model", " model", "model ", "\tmodel", "\u2003model", "platform ", " platform\n")],
+    *[_defined(vary={key: value}) for key in (" model", "platform ")
+      for value in ("/tmp/evil", ["wmpi", "/tmp/evil"], 'wmpi," /tmp/evil"')],
+    *[_defined(zip=[{key: ["/tmp/evil", "wmpi"], "seed": ["1", "2"]}]) for key in ("model", "model ", " platform")],
+    *[_defined(set={"model": value}) for value in (" /tmp/evil", "./evil", "evil", "wmpi:/tmp/evil", "wmpi/../../evil", "ｗmpi", "WMPI")],
+    *[_defined(vary={"platform": value}) for value in (" /tmp/evil.toml", "evil", "nt-pair*2*3", "nt-pair/../nt-pair", "./nt-pair*2")],
+    *[_defined(vary={key: ["/etc/passwd"]}) for key in ("trace.file", "trace.file ", " trace.file")],
+    _defined(base={}), _defined(base={}, scenario="/tmp/evil.toml"), _defined(scenario="bf-wmpi-shared"), _defined(folder="/etc"),
+    lambda m: (m["definition"].update(base={}), m["definition"].update(scenario="../evil.toml")),
+    _defined(**{"vary ": {"model": "/tmp/evil"}}), _defined(Vary={"model": "/tmp/evil"}),
+    _defined(set={"model": "hpvm", "model ": "/tmp/evil"}),
+    _base(trace={"file": "/etc/passwd", "file ": "x"}), _base(trace={"file": ["/etc/passwd"]}), _base(**{"model ": "/tmp/evil"}),
+    _base(job=[{"model": "wmpi", "mode": "shared", "trace": {"file": "/etc/passwd"}}]), _base(trace="/etc/passwd"),
+    lambda m: (m["traces"].update({"/etc/passwd": {}}), m["definition"]["base"].update(trace={"file": "/etc/passwd"})),
+    lambda m: (m["traces"].update({"zip:traces/1/x": {}}), m["definition"]["base"].update(trace={"file": "zip:traces/1/x"})),
+    lambda m: (m["traces"].update({"zip:traces/1/../../x": {"left_out": "yes"}}),
+               m["definition"]["base"].update(trace={"file": "zip:traces/1/../../x"})),
+]  # fmt: skip
+"""Definitions that name a file of this machine in a place, or by a spelling, where a reader may not look for one."""
 
 
 @pytest.mark.parametrize(
@@ -305,6 +339,7 @@ def _base(**changed: Any) -> Callable[[dict[str, Any]], None]:
         ({"manifest": lambda m: m["definition"]["vary"].update(model=["wmpi", "/tmp/evil"])}, "bad-packed-study | '/tmp/evil'"),
         ({"manifest": lambda m: m["definition"]["vary"].update(model="wmpi,/tmp/evil")}, "bad-packed-study | '/tmp/evil'"),
         ({"manifest": lambda m: m["definition"].update(vary=3)}, "bad-packed-study"),
+        *[({"manifest": change}, "bad-packed-study") for change in DISGUISED],
     ],
 )
 def test_a_hostile_zip_gets_one_line_and_writes_nothing(small: Stored, tmp_path: Path, how: dict[str, Any], message: str) -> None:
@@ -317,6 +352,71 @@ def test_a_hostile_zip_gets_one_line_and_writes_nothing(small: Stored, tmp_path:
     assert "\n" not in str(error.value)
     assert not target.parent.exists()
     assert not any(p.name.startswith("evil") for p in tmp_path.rglob("*"))
+
+
+def test_a_value_of_another_type_in_a_zip_is_one_line(small: Stored, tmp_path: Path) -> None:
+    """Or it is as good as the one it replaced: nothing but an error of ours to the user ends it."""
+    pack(small, tmp_path / "good.zip")
+    wrong = [3, -1, 1e300, True, None, "x", "\ud800", "\0", [3], [[1]], [{"model": None}], {"model": 3}, {"model": {"a": [1]}},
+             {"model": []}, {"seed": [None]}, {"a": {"b": {}}}, {"": ""}]  # fmt: skip
+    told = json.loads(zipfile.ZipFile(tmp_path / "good.zip").read(MANIFEST))
+    places = [(), ("definition",), ("definition", "base"), ("definition", "base", "trace"), ("definition", "vary"), ("files",), ("traces",)]
+    tried = accepted = 0
+    for place in places:
+        for key in _inside(told, place):
+            for value in wrong:
+                changed = json.loads(json.dumps(told))
+                _inside(changed, place)[key] = value
+                bad = _changed(tmp_path / "good.zip", tmp_path / "bad.zip", replaced={MANIFEST: json.dumps(changed).encode()})
+                tried += 1
+                with suppress(RetrompiError):
+                    design.check(design.load(unpack.unpack(bad, tmp_path / "out").study))
+                    accepted += 1
+                shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    assert tried - accepted > 250
+
+
+def _inside(told: dict[str, Any], place: tuple[str, ...]) -> dict[str, Any]:
+    for name in place:
+        told = told[name]
+    return told
+
+
+def test_a_trace_of_a_zip_names_no_file_outside_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by its index, nor, with the other rule of such an index, below the current directory."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "secret.txt").write_text("1 init\n1 finalize\n")
+    traces.write(generate.pingpong([0], 1), tmp_path / "there" / "several")
+    text = """
+name = "one"
+[base]
+model = "wmpi"
+platform = "nt-pair"
+mode = "distributed"
+[base.trace]
+file = "several"
+[set]
+"seed" = "2"
+"""
+    pack(ran(text, tmp_path / "there", open_store(tmp_path / "there.db")), tmp_path / "good.zip")
+    monkeypatch.chdir(tmp_path)
+    inside = "traces/1/several/index.txt"
+    for name in (str(tmp_path / "secret.txt"), "secret.txt", "../../../../secret.txt"):
+        index = f"rank-0.txt\n{name}\n".encode()
+
+        def change(told: dict[str, Any], index: bytes = index) -> None:
+            told["files"][inside]["sha256"] = hashlib.sha256(index).hexdigest()
+
+        bad = _changed(tmp_path / "good.zip", tmp_path / "bad.zip", manifest=change, replaced={inside: index})
+        folder = tmp_path / f"out{len(name)}"
+        package = unpack.unpack(bad, folder)
+        with refused(InputError, "not-found | index.txt:2 | unpacked study"):
+            traces.read(folder / "traces" / "1" / "several")
+        store = open_store(tmp_path / "bad.db")
+        found = stored_study.read(store, run_study(store, design.load(package.study)).study_id)
+        assert [r["outcome"] for r in found.rows] == ["error"]
+        untrusted.trust(folder)
+        assert traces.read(folder / "traces" / "1" / "several").ranks == 2
 
 
 def test_a_zip_that_swells_is_stopped(packed: tuple[Stored, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,6 +489,32 @@ def test_python_in_a_zip_runs_only_when_somebody_says_so(mine: Path, retrompi: C
     assert len(list((tmp_path / "data").rglob("ran"))) == 1
 
 
+def test_what_would_run_is_shown_and_a_study_unpacked_before_needs_the_same_word(
+    mine: Path, retrompi: Callable[..., Any], tmp_path: Path
+) -> None:
+    script = b"raise SystemExit('this ran')"
+    held = {"sha256": hashlib.sha256(script).hexdigest(), "bytes": len(script)}
+    more = ("traces/2/several/__init__.py", "models/mine/helper.py")
+    also = dict.fromkeys(more, held)
+    bad = _changed(mine, tmp_path / "more.zip", add=dict.fromkeys(more, script), manifest=lambda m: m["files"].update(also))
+    done = retrompi("study", "run", str(bad))
+    assert done.code == 2
+    agrees(done, "untrusted-code | models/mine/__init__.py (for the model mine) | models/mine/helper.py | traces/2/several/__init__.py")
+    done = retrompi("study", "unpack", str(bad), "out")
+    assert done.code == 0
+    assert all(name in done.err for name in (*more, "--trust"))
+    done = retrompi("study", "run", "out/study.toml", "-j", "1")
+    assert done.code == 2
+    agrees(done, "untrusted-code | models/mine/__init__.py | --trust")
+    for command in (("pingpong", "--model", "./out/models/mine"), ("pingpong", "--model", "./out/traces/2/several"),
+                    ("models", "show", "./out/models/mine")):  # fmt: skip
+        agrees(retrompi(*command), "untrusted-code")
+    assert list((tmp_path / "out").rglob("ran")) == []
+    done = retrompi("study", "run", "out/study.toml", "--trust", "-j", "1")
+    assert done.code == 0, done.err
+    agrees(retrompi("study", "run", "out/study.toml", "--trust"), "unused-option | --trust")
+
+
 def test_check_says_where_numbers_part_and_ends_with_one(mine: Path, retrompi: Callable[..., Any], tmp_path: Path) -> None:
     with zipfile.ZipFile(mine) as opened:
         rows = json.loads(opened.read(ROWS))
@@ -420,7 +546,7 @@ def test_check_says_where_numbers_part_and_ends_with_one(mine: Path, retrompi: C
         (("show", "small", "--by", "nothing"), "unknown-name | 'nothing'"),
         (("show", "small", "-o", "x.txt"), "unknown-format"),
         (("figure", "small", "-o", "x.pdf"), "unknown-format"),
-        (("figure", "small", "-o", "x.html", "--kind", "speedup"), "no-figure | speed-up"),
+        (("figure", "small", "-o", "x.html", "--chart", "speedup"), "no-figure | speed-up"),
         (("export", "small"), "missing-option"),
         (("export", "small", "-o", "x.xlsx"), "unknown-format"),
         (("pack", "small", "-o", "x.tar"), "unknown-format"),

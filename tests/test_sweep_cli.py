@@ -32,7 +32,7 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_sweep_says_what_it_did(retrompi: Callable[..., Any]) -> None:
     told = retrompi(*SMALL)
     assert (told.code, told.err) == (0, "")
-    assert re.fullmatch(r"4 points, 4 simulated, 0 found, 4 completed in .*, [\d.]+ runs/s\n", told.out)
+    assert re.match(r"4 points, 4 simulated, 0 found, 4 completed in .*, [\d.]+ runs/s\n\ntime: ", told.out)
     assert retrompi(*SMALL).out.startswith("4 points, 0 simulated, 4 found in ")
     assert retrompi(*SMALL, "--fresh").out.startswith("4 points, 4 simulated, 0 found, 4 completed in ")
 
@@ -110,7 +110,7 @@ def test_what_is_outside_the_calibrated_range_is_one_warning(retrompi: Callable[
     ("arguments", "says"),
     [
         (["--vary", "wmpi.pakket=1KiB"], "unknown-parameter | 'wmpi.packet'"),
-        (["--vary", "seed=1..1000000000"], "too-many | --limit | 1000000000"),
+        (["--vary", "seed=1..1000000000"], "too-many | --max-points | 1000000000"),
         (["--vary", "seed=1", "--vary", "seed=2"], "duplicate-name | 'seed'"),
         (["--vary", "seed=1,9223372036854775808"], "out-of-range | 9223372036854775807"),
         (["--zip", "seed=1..3;mode=shared,distributed"], "bad-usage"),
@@ -138,7 +138,7 @@ def test_names_are_completed_with_the_nearest(retrompi: Callable[..., Any]) -> N
 
 
 def test_a_sampled_study_can_be_run_again(retrompi: Callable[..., Any]) -> None:
-    lhs = ("sweep", "bf-wmpi-shared", "--vary", "platform.host.quantum=10ms..200ms", "--sample", "lhs:3", "--seed", "5", "-j", "1")
+    lhs = ("sweep", "bf-wmpi-shared", "--vary", "platform.host.quantum=10ms..200ms", "--sample", "lhs:3", "--sample-seed", "5", "-j", "1")
     assert retrompi(*lhs, "--set", "sizes=1KiB", "--set", "reps=1").out.startswith("3 points, 3 simulated")
     assert retrompi("study", "run", "1", "-j", "1").out.startswith("3 points, 0 simulated, 3 found")
 
@@ -166,3 +166,22 @@ def test_an_interrupt_keeps_what_has_come_in_and_leaves_no_process(number: int, 
 
 def _children(pid: int) -> list[int]:
     return [int(p) for task in Path(f"/proc/{pid}/task").iterdir() for p in (task / "children").read_text().split()]
+
+
+def test_a_sweep_ends_with_its_table_its_name_and_the_next_step(retrompi: Callable[..., Any], tmp_path: Path) -> None:
+    few = ("--set", "trace.sizes=1KiB", "--set", "trace.reps=2", "-j", "1", "--name", "packets")
+    told = retrompi("--store", str(tmp_path / "s.db"), "sweep", "bf-wmpi-shared", "--vary", "wmpi.packet=64KiB,128KiB", *few).out
+    lines = told.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith(("wmpi.packet", "64KiB", "128KiB"))] == ["wmpi.packet", "64KiB", "128KiB"]
+    assert lines[0].startswith("2 points, 2 simulated")
+    assert "study packets; next: retrompi study show packets" in lines[-2]
+    assert "retrompi study figure packets -o" in lines[-1]
+
+
+def test_the_list_of_runs_says_which_trace(retrompi: Callable[..., Any], tmp_path: Path) -> None:
+    trace = tmp_path / "mine.ti"
+    trace.write_text("0 init\n0 send 1 0 8 6\n0 finalize\n1 init\n1 recv 0 0 8 6\n1 finalize\n")
+    assert retrompi("--store", str(tmp_path / "s.db"), "replay", str(trace), "-m", "wmpi", "-p", "nt-cluster").code == 0
+    head, row = retrompi("--store", str(tmp_path / "s.db"), "runs", "list").out.splitlines()
+    assert "trace" in head.split()
+    assert "mine.ti" in row.split()

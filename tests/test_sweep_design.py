@@ -86,7 +86,7 @@ def test_what_keys_do(halo: Scenario) -> None:
     # Another model keeps what is no parameter of the old one.
     assert of(model="hpvm").sets == {"platform.link.latency": "5us"}
     assert of(model="wmpi:additive-stall").sets == halo.sets
-    for key, text in (("seed", "-1"), ("hosts", "0"), ("trace.foo", "1"), ("ranks", "x"), ("size", "1"), ("trace.dims", "2y2")):
+    for key, text in (("seed", "-1"), ("hosts", "0"), ("trace.foo", "1"), ("ranks", "x"), ("size", "1s"), ("trace.dims", "2y2")):
         with pytest.raises(UsageError):
             case.apply(halo, {key: text})
 
@@ -160,7 +160,7 @@ BAD: list[tuple[list[str], str]] = [
     (["wmpi.pakket=1KiB"], "unknown-parameter | 'wmpi.packet'"),
     (["hpvm.packet=1KiB"], "unknown-key | 'hpvm.packet'"),
     (["foo=1"], "unknown-key | 'foo'"),
-    (["wmpi.packet=1,2"], "bad-unit | '1'"),
+    (["wmpi.packet=1s,2s"], "bad-unit | '1s'"),
     (["wmpi.packet=1us..1ms:x10"], "bad-unit | '1us'"),
     (["platform.link.bandwidth=1KiB"], "bad-unit | platform.link.bandwidth | '1KiB'"),
     (["platform.host.cores=0..2"], "out-of-range | '0'"),
@@ -178,7 +178,7 @@ BAD: list[tuple[list[str], str]] = [
     (["traffic=a->b 2Mbps 1500B"], "unknown-host | 'a'"),
     (["trace.size=1KiB"], "unknown-key | 'trace.size' | 'trace.sizes'"),
     (["trace.reps=0"], "out-of-range | '0'"),
-    (["seed=1..1000000000"], "too-many | 1000000000 | 100000 | --limit"),
+    (["seed=1..1000000000"], "too-many | 1000000000 | 100000 | --max-points"),
     (["seed=1..100000", "platform.link.latency=1ns..10us:+1ns"], "too-many | 1000000000"),
 ]
 
@@ -243,7 +243,7 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, text: str, says: str) -> None:
 
 def test_a_limit_can_be_raised() -> None:
     study = design.from_command("bf-wmpi-shared", {"seed": "1..200000"})
-    with refused(UsageError, "too-many | --limit | 200000"):
+    with refused(UsageError, "too-many | --max-points | 200000"):
         design.check(study)
     design.check(study, limit=200_000)
 

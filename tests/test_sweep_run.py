@@ -101,7 +101,7 @@ def test_what_is_stored_is_not_repeated(store: Store, engine: Any) -> None:
     assert len(engine.calls) == 5 == len(store.runs())
     fresh = run_study(store, _small(seed="1..3"), fresh=True)
     assert (fresh.simulated, fresh.study_id) == (3, one.study_id)
-    assert len(store.runs()) == 8
+    assert len(store.runs()) == 5
     assert [r["run_id"] for r in rows(store, one.study_id)] == [6, 7, 8]
 
 
@@ -292,12 +292,12 @@ def test_an_identical_run_is_stored_once(store: Store) -> None:
     outbox: Any = Outbox()
     lookup.answer(outbox, case.apply(catalogue.scenario("bf-wmpi-shared"), QUICK).question())
     kept = outbox.kept[0]
-    first = store.keep(kept, once=True)
-    assert store.keep(kept, once=True) == first
-    assert store.keep(Kept.of(kept.spec, {"outcome": "completed"}), once=True) == first
-    assert store.keep(kept) != first
+    first = store.keep(kept)
+    assert store.keep(kept) == first
+    assert store.keep(Kept.of(kept.spec, {"outcome": "completed"})) == first
+    assert store.keep(kept, fresh=True) == first
     other = replace(kept.spec, seed=9)
-    assert store.keep(Kept.of(other, {"outcome": "completed"}), once=True) not in (first, None)
+    assert store.keep(Kept.of(other, {"outcome": "completed"})) not in (first, None)
     row, told = store.run(first), outbox.run(1)
     assert {k: row[k] for k in told if k != "id"} == {k: v for k, v in told.items() if k != "id"}
 

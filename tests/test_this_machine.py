@@ -203,7 +203,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_command_fits_a_recording_and_writes(own: Path) -> None:
     from retrompi.cli.calibrate import command
 
-    done = CliRunner().invoke(command, ["this-machine", "--from", str(RECORDED), "--name", "mine"], catch_exceptions=False)
+    done = CliRunner().invoke(command, ["this-machine", "--recording", str(RECORDED), "--name", "mine"], catch_exceptions=False)
     assert done.exit_code == 0
     assert "held out" in done.output
     assert "8256" in done.output
@@ -216,7 +216,7 @@ def test_the_command_fits_a_recording_and_writes(own: Path) -> None:
 def test_the_command_prints_for_scripts(form: str, own: Path) -> None:
     from retrompi.cli.calibrate import command
 
-    done = CliRunner().invoke(command, ["this-machine", "--from", str(RECORDED), "--dry-run", form], catch_exceptions=False)
+    done = CliRunner().invoke(command, ["this-machine", "--recording", str(RECORDED), "--dry-run", form], catch_exceptions=False)
     assert done.exit_code == 0
     assert not own.exists()
     if form == "--json":
@@ -231,11 +231,11 @@ def test_the_command_prints_for_scripts(form: str, own: Path) -> None:
     [
         (["this-machine", "--nas"], "--nas applies to"),
         (["wmpi", "--quick"], "--quick applies only to"),
-        (["this-machine", "--from", "x.json", "--quick"], "--quick applies to measuring"),
-        (["this-machine", "--delay", "5 us"], "add --internode"),
-        (["this-machine", "--from", "nowhere.json"], "cannot read this measurement"),
-        (["this-machine", "--from", str(RECORDED), "--name", "wmpi"], "its names win"),
-        (["this-machine", "--internode", "--delay", "5 s"], "a delay lies between"),
+        (["this-machine", "--recording", "x.json", "--quick"], "--quick applies to measuring"),
+        (["this-machine", "--link-delay", "5 us"], "add --internode"),
+        (["this-machine", "--recording", "nowhere.json"], "cannot read this measurement"),
+        (["this-machine", "--recording", str(RECORDED), "--name", "wmpi"], "its names win"),
+        (["this-machine", "--internode", "--link-delay", "5 s"], "a delay lies between"),
     ],
 )
 def test_wrong_use_is_one_line(words: list[str], said: str, own: Path) -> None:

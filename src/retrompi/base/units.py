@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from retrompi.base.errors import UsageError
 
@@ -99,15 +99,16 @@ def _accepted(base: str) -> str:
 def parse(text: str, unit: str) -> float:
     """``"16 KiB", "B"`` -> 16384.0: the value of ``text`` in the base unit ``unit``.
 
-    Raises UsageError naming the accepted spellings when the unit is wrong or missing; a bare number is
-    accepted for plain numbers and probabilities only, and a bare zero everywhere since 0 B is 0 KiB.
+    Raises UsageError naming the accepted spellings when the unit is wrong or missing. A bare number is
+    accepted for plain numbers and probabilities, and is bytes where a size is read, as in every benchmark's
+    list of sizes; a bare zero is accepted everywhere since 0 ms is 0 s.
     """
     base = canonical(unit)
     found = _TEXT.fullmatch(text)
     if found is None:
         raise UsageError(f"'{text}' is not a number with a unit; accepted: {_accepted(base)}", code="bad-unit")
     number, spelling = float(found[1].replace("_", "")), found[2]
-    factor = UNITS[base].get(spelling)
+    factor = UNITS[base].get(spelling or ("B" if base == "B" else ""))
     if factor is None:
         if spelling == "" and number == 0:
             return 0.0
@@ -133,12 +134,16 @@ def _size(text: str) -> int:
     return int(value)
 
 
-def parse_sizes(text: str) -> list[int]:
+def parse_sizes(given: str | int | Sequence[str | int]) -> list[int]:
     """``"0,1KiB,4KiB..4MiB:x2"`` -> message sizes in bytes, in the order given, without duplicates.
 
     ``A..B:xN`` multiplies from A to B, ``A..B:+S`` adds S; ``A..B`` alone doubles. A and B are both included
-    when the steps reach B. Raises UsageError for an empty list, a descending range or a size without a unit.
+    when the steps reach B. A TOML file may also give a number, or a list of numbers and texts.
+    Raises UsageError for an empty list, a descending range or a size with a wrong unit; a plain number is bytes.
     """
+    if not isinstance(given, str | int | list | tuple) or isinstance(given, bool):
+        raise UsageError(f"'{given}' is not a list of sizes; example: 0,1KiB,4KiB..4MiB:x2", code="bad-size")
+    text = given if isinstance(given, str) else ",".join(str(item) for item in given) if isinstance(given, list | tuple) else str(given)
     sizes: list[int] = []
     for item in text.split(","):
         if not item.strip():

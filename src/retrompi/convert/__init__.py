@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrompi.base.errors import UsageError
+from retrompi.base.files import open_regular
 from retrompi.convert.formats import BUILT_IN, Clock, Format, Options, find, names, readable
 from retrompi.convert.losses import Loss, Losses
 from retrompi.traces.errors import TraceError
@@ -38,7 +39,7 @@ def detect(path: Path) -> tuple[str, Path]:
     if path.is_dir():
         return _folder(path, known) or (rest.name, path)
     try:
-        with path.open("rb") as handle:
+        with open_regular(path) as handle:
             head = handle.read(65536)
     except OSError:
         # ARCHIVE:FOLDER and the like: the TI reader knows these, and reports errors about them.

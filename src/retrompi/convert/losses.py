@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Loss", "Losses"]
+__all__ = ["PLACES", "Effect", "Loss", "Losses"]
 
 Effect = Literal["lost", "approximated"]
 PLACES = 5
@@ -36,12 +36,12 @@ class Losses:
         self.without_effect: dict[str, int] = {}
         """Calls that a replay does not need (MPI_Comm_rank, MPI_Type_commit, …): left out, but not a loss."""
 
-    def add(self, call: str, what: str, place: str, effect: Effect = "lost", count: int = 1) -> None:
-        """Count ``call`` as lost (or approximated) because of ``what``, at ``place`` (``file:line``, ``file, byte N``)."""
+    def add(self, call: str, what: str, place: str | Sequence[str], effect: Effect = "lost", count: int = 1) -> None:
+        """Count ``call`` as lost (or approximated) because of ``what``, at ``place`` (``file:line``, ``file, byte N``) or several."""
         loss = self._found.setdefault((call, what, effect), Loss(call, what, effect))
         loss.count += count
-        if len(loss.places) < PLACES:
-            loss.places.append(place)
+        loss.places += [place] if isinstance(place, str) else place
+        del loss.places[PLACES:]
 
     def no_use(self, call: str) -> None:
         """Count a call that a replay does not need."""

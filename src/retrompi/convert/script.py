@@ -51,6 +51,12 @@ class Script:
         if seconds > 0:
             self._seconds += seconds
 
+    def operations(self, amount: float) -> None:
+        """Add a computation of this many operations, none if it is 0."""
+        self.flush()
+        if amount > 0:
+            self.lines.append(f"{self.rank} compute {amount!r}".removesuffix(".0"))
+
     def flush(self) -> None:
         """Write the computation accumulated so far."""
         if self._seconds >= self.shortest and self._seconds > 0:

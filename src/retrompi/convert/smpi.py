@@ -6,7 +6,7 @@ from pathlib import Path
 
 from retrompi._engine import Trace
 from retrompi.convert.formats import Format, Options
-from retrompi.convert.losses import Losses
+from retrompi.convert.losses import PLACES, Losses
 from retrompi.convert.ti import ONE_FILE
 from retrompi.traces import files
 
@@ -14,11 +14,12 @@ __all__ = ["FORMAT"]
 
 
 def _write(trace: Trace, out: Path, losses: Losses, options: Options) -> None:
-    remarks, total = trace.smpi_losses()
+    remarks, counts = trace.smpi_losses()
+    places: dict[tuple[str, str], list[str]] = {}
     for file, line, action, reason in remarks:
-        losses.add(action, reason, f"{file}:{line}")
-    if total > len(remarks):
-        losses.add("other calls", "beyond the first thousand", str(out), count=total - len(remarks))
+        places.setdefault((action, reason), []).append(f"{file}:{line}")
+    for action, reason, omitted, count in counts:
+        losses.add(action, reason, places.get((action, reason), [])[:PLACES], "lost" if omitted else "approximated", count)
     files.write(trace, out, shared=out.suffix in ONE_FILE, smpi=True)
 
 

@@ -259,9 +259,8 @@ def load(folder: Path) -> Lab:
     """The lab in ``folder``. Raises InputError with file and line when lab.toml or text.md is invalid."""
     file = folder / "lab.toml"
     text, data = toml_text.read(file, "lab")
-    reader = _Reader(file, text)
-    found = reader.lab(folder, data)
-    return found
+    with toml_text.taken_apart("lab", file):
+        return _Reader(file, text).lab(folder, data)
 
 
 class _Reader:

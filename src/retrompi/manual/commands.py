@@ -10,7 +10,7 @@ import click
 
 from retrompi.manual.markdown import Page, anchor, escape, link, slug, table
 
-__all__ = ["command_pages", "commands"]
+__all__ = ["command_pages", "commands", "options_page"]
 
 
 def commands() -> dict[str, click.Command]:
@@ -52,6 +52,33 @@ def _default(option: click.Option, context: click.Context) -> str:
     return f"default {extra}" if extra and not option.is_flag else ""
 
 
+def _shown(option: click.Option) -> list[str]:
+    return [*getattr(option, "shown", option.opts), *option.secondary_opts]
+
+
+def options_page() -> Page:
+    """Every option of every command in one table: its names, what it takes, what it is, and the commands that have it."""
+    rows: dict[str, tuple[list[str], dict[str, None], dict[str, list[str]]]] = {}
+    for words, command in commands().items():
+        context = click.Context(command, info_name=f"retrompi {words}")
+        for option in command.params:
+            if not isinstance(option, click.Option) or option.hidden:
+                continue
+            names = [*_shown(option), *getattr(option, "aliases", [])]
+            _, takes, helps = rows.setdefault(max(_shown(option), key=len), (names, {}, {}))
+            if not (option.is_flag or option.count):
+                takes[f"`{option.make_metavar(context)}`"] = None
+            helps.setdefault(option.help or "", []).append(words)
+    body = []
+    for _, (names, takes, helps) in sorted(rows.items()):
+        for i, (text, where) in enumerate(helps.items()):
+            every = ", ".join(link(w, f"{slug(w.split(' ')[0])}.md" + (f"#{slug(w)}" if " " in w else "")) for w in where)
+            body.append([", ".join(f"`{n}`" for n in names), ", ".join(takes) if i == 0 else "", escape(text), every])
+    out = ["# All options", "An option means the same in every command that has it: its text begins with what it is, and what a command "
+           "does with it follows. Names after the first long one are aliases.", table(["option", "takes", "description", "commands"], body)]
+    return Page("reference/commands/options.md", "Commands", "All options", "\n\n".join(out) + "\n")
+
+
 def _options(command: click.Command, words: str) -> str:
     context = click.Context(command, info_name=f"retrompi {words}")
     rows = []
@@ -60,10 +87,11 @@ def _options(command: click.Command, words: str) -> str:
             record = None if parameter.hidden or parameter.name == "help" else parameter.get_help_record(context)
             if record is None:
                 continue
-            names = ", ".join(f"`{n}`" for n in [*parameter.opts, *parameter.secondary_opts])
+            names = ", ".join(f"`{n}`" for n in _shown(parameter))
             takes = "" if parameter.is_flag or parameter.count else f"`{parameter.make_metavar(context)}`"
             more = [_default(parameter, context), "required" if parameter.required else "", "repeatable" if parameter.multiple else ""]
-            rows.append([names, takes, escape(parameter.help or ""), escape("; ".join(m for m in more if m))])
+            told = [escape("; ".join(m for m in more if m)), *(f"also `{n}`" for n in getattr(parameter, "aliases", []))]
+            rows.append([names, takes, escape(parameter.help or ""), "; ".join(t for t in told if t)])
     return table(["option", "takes", "description", "and"], rows) if rows else ""
 
 
@@ -86,6 +114,7 @@ def command_pages() -> list[Page]:
            "Exit codes and what goes to which stream: [files, units, exit codes](../files.md#exit-codes)."]  # fmt: skip
     assert context.command is cli
     pages = [Page("reference/commands/index.md", "Commands", "Overview", "\n\n".join(out) + "\n")]
+    pages.append(options_page())
     for top in tops:
         parts = _section(top, every[top], 1)
         for words, command in every.items():

@@ -105,8 +105,8 @@ def file_pages() -> list[Page]:
         "What `--set coll.OPERATION=ALGORITHM` takes; [what they are](../collectives.md).",
         table(["key", "algorithms"], algos),
         "## Units { #units }",
-        "A number needs a unit, except plain numbers, probabilities and 0. `KB`, `MB` and `GB` are rejected for "
-        "sizes, since "
+        "A number needs a unit, except plain numbers, probabilities, 0, and sizes, which are bytes without one. "
+        "`KB`, `MB` and `GB` are rejected for sizes, since "
         "the papers mean sometimes 1000 and sometimes 1024 by them. Rates in bits end in `bps`, rates in bytes in `B/s`.",
         _units(),
         "Sizes take lists and ranges: `0,1KiB,4KiB..4MiB:x2` (by factors), `64KiB..256KiB:+64KiB` (by steps).",

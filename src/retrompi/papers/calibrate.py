@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import importlib
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,7 +91,7 @@ class Fit:
         """Replaces this model's tables in ``fit.toml`` (and in the platform's fit file, if fitted); returns the path."""
         mine = [v for v in self.values if not v["parameter"].startswith("platform.")]
         file = self.folder / "fit.toml"
-        tables = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        tables = toml_text.read(file, "fit")[1] if file.exists() else {}
         tables[self.model] = {
             "values": {v["parameter"]: v["value"] for v in mine},
             "bounds": {v["parameter"]: [v["low"], v["high"]] for v in mine},

@@ -177,7 +177,7 @@ def write(platform: str, fits: Sequence[Fit]) -> Path:
         for f in fits
     }
     try:
-        file.write_text(toml_text.tables("retrompi rinf1 --fit", tables), encoding="utf-8")
+        file.write_text(toml_text.tables("retrompi paper rinf1 --fit", tables), encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write the fit: {error.strerror}", file, code="unwritable-file") from None
     return file

@@ -147,8 +147,7 @@ def _family(cls: type[RuntimeModel]) -> list[tuple[str, str]]:
 
 def platform_dossier(platform: Platform) -> Row:
     """A platform's card: texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fit``."""
-    import tomllib
-
+    from retrompi.base import toml as toml_text
     from retrompi.base.errors import UsageError
     from retrompi.spec import kernels
 
@@ -167,7 +166,7 @@ def platform_dossier(platform: Platform) -> Row:
     if platform.path is not None:
         file = platform.path.with_name(f"{platform.path.stem}.fit.toml")
         if file.is_file():
-            fit = {"file": str(file), **tomllib.loads(file.read_text(encoding="utf-8"))["fit"]}
+            fit = {"file": str(file), **toml_text.read(file, "fit")[1]["fit"]}
             names = fit.get("meta", {}).get("claims", [])
             fit["rows"] = [rows()[i].row() for i in names if i in rows()]
     return {

@@ -76,21 +76,21 @@ def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), pa
         if not v.curves:
             raise UsageError("the runs of this study have no curves; possible figures: lines, speedup, heat, bars", code="no-figure")
         if x not in (None, SIZE):
-            raise UsageError(f"curves run along the message size, not along '{x}'; take --kind lines", code="no-figure")
+            raise UsageError(f"curves run along the message size, not along '{x}'; take --chart lines", code="no-figure")
         along = SIZE
     elif kind in ("bars", "parallel"):
         along = v.axis(x).key if x else ""
     else:
         along = v.axis(x).key if x else _best(kind, v, given)
         if kind != "heat" and not v.axis(along).numeric:
-            raise UsageError(f"'{along}' has no numbers to draw along; take --kind bars or heat", code="no-figure")
+            raise UsageError(f"'{along}' has no numbers to draw along; take --chart bars or heat", code="no-figure")
     rest = [a for a in v.axes if a.key not in (along, *given)]
     chosen_by, chosen_panel = tuple(v.axis(k).key for k in by), tuple(v.axis(k).key for k in panel)
     if kind == "heat":
         if not chosen_by:
             others = [a for a in (*_numeric(v), *v.axes) if a in rest]
             if not others:
-                raise UsageError("a heat map needs two axes; this study varies one: take --kind lines or bars", code="no-figure")
+                raise UsageError("a heat map needs two axes; this study varies one: take --chart lines or bars", code="no-figure")
             chosen_by = (others[0].key,)
             rest.remove(others[0])
         return Plan(kind, along, chosen_by, (*chosen_panel, *(a.key for a in rest)))
@@ -110,7 +110,7 @@ def _best(kind: str, v: View, taken: Sequence[str]) -> str:
     if kind == "heat" and not found:
         found = sorted((a for a in v.axes if a.key not in taken), key=lambda a: -len(a.values))
     if not found:
-        raise UsageError("no axis of this study has numbers to draw along; take --kind bars", code="no-figure")
+        raise UsageError("no axis of this study has numbers to draw along; take --chart bars", code="no-figure")
     return found[0].key
 
 

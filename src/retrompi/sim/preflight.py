@@ -10,6 +10,7 @@ from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.layout import Layout
 from retrompi.spec.question import Question, pingpong
+from retrompi.spec.users_code import users_code
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -90,7 +91,9 @@ def support(question: Question | Resolved) -> dict[str, Any]:
     one_sided = [c for c in ONE_SIDED if c in first]
     if one_sided:
         hosts = [0, min(1, len(asked.room.hosts) - 1)]
-        if asked.model().one_sided(asked.values, Layout(asked.room, hosts)) == (None, None):
+        with users_code(asked.model.folder()):
+            transfers = asked.model().one_sided(asked.values, Layout(asked.room, hosts))
+        if transfers == (None, None):
             name = min(one_sided, key=lambda c: _order(trace, first[c]))
             why.append(f"{_place(first[name])}: {name}: this runtime has no one-sided operations")
     if why:

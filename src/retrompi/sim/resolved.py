@@ -15,6 +15,7 @@ from retrompi.spec.model import model_values, resolve
 from retrompi.spec.platform import Placement
 from retrompi.spec.question import Benchmark, Beside, Question, Replay, Starts, canonical_hash
 from retrompi.spec.timed_section import Program
+from retrompi.spec.users_code import users_code
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -135,7 +136,13 @@ class Resolved:
     @cached_property
     def apart(self) -> str:
         """Why the runtime cannot run the job across its hosts; empty if it can."""
-        return self.model().joins(self.room, self.placement)
+        with users_code(self.model.folder()):
+            return self.model().joins(self.room, self.placement)
+
+    def cautions(self) -> list[str]:
+        """`RuntimeModel.cautions` of the model."""
+        with users_code(self.model.folder()):
+            return [str(line) for line in self.model().cautions(self.values, self.room, self.placement)]
 
     @cached_property
     def jobs(self) -> list[tuple[JobSpec, Resolved]]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
-from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.errors import EngineError, RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
 from retrompi.sim import fidelity as ladder
 from retrompi.sim.observe import NOTHING, Observe
@@ -32,6 +32,7 @@ from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.compile import compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.layout import Layout
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
+from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
 from retrompi.traces import generate
 from retrompi.traces.calls import calls_of
@@ -107,7 +108,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     beside = [j for j in others if not j.apart]
     _join(rows, asked, beside)
     try:
-        got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
+        with users_code(asked.model.folder(), passing=(EngineError,)):
+            got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
     except Stopped as error:
         return _not_run(asked, LIMIT, str(error), begin)
     if got["outcome"] == "completed" and not q.idle_overrides:
@@ -132,11 +134,11 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
-        timeline=_timeline(got, trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
+        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
         message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
-        cautions=[*asked.model().cautions(asked.values, asked.room, asked.placement), *notes],
+        cautions=[*asked.cautions(), *notes],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
@@ -256,7 +258,9 @@ def _timeline(got: Mapping[str, Any], trace: Trace, observe: Observe, about: Map
         return None
     from retrompi.sim.timeline import Timeline
 
-    return Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], observe.timeline, {**about, "outcome": got["outcome"]})
+    made = Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], observe.timeline, {**about, "outcome": got["outcome"]})
+    made.program = trace
+    return made
 
 
 def _check_collectives(values: Values, used: Collection[str]) -> None:
@@ -446,8 +450,9 @@ def message_path(question: Question | Resolved) -> MessagePath:
 
 def start(asked: Resolved, seed: int) -> dict[str, Any]:
     """One start of a job: ``steps`` (step, manual, windows, daemons, seconds, note), ``failed`` and ``reason``."""
-    steps, reason = asked.model().startup(asked.values, asked.room, list(asked.placement), random.Random(seed))
-    return {"steps": [asdict(s) for s in steps], "failed": bool(reason), "reason": reason}
+    with users_code(asked.model.folder()):
+        steps, reason = asked.model().startup(asked.values, asked.room, list(asked.placement), random.Random(seed))
+        return {"steps": [asdict(s) for s in steps], "failed": bool(reason), "reason": str(reason)}
 
 
 def startup(question: Question | Resolved) -> dict[str, Any]:

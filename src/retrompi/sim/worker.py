@@ -100,7 +100,8 @@ class ForkServer:
 
         ``further`` are the traces of the jobs beside the first one.
 
-        Raises InputError if the engine rejects its input, EngineError if the simulation died, Stopped if it had to be killed.
+        Raises InputError if the engine rejects its input, TypeError if a value has a type that it does not take, EngineError if the
+        simulation died, Stopped if it had to be killed.
         """
         with self._lock:
             process = self._start()
@@ -134,6 +135,8 @@ class ForkServer:
             return dict(answer)
         if kind == "refused":
             raise InputError(answer)
+        if kind == "unfit":
+            raise TypeError(f"a value of the configuration has a wrong type: {answer}")
         if kind == "stopped":
             raise Stopped(answer)
         raise EngineError(f"the simulation died: {answer}")
@@ -210,6 +213,8 @@ def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
         said: tuple[str, Any] = ("ok", told)
     except _engine.ConfigError as error:
         said = ("refused", str(error))
+    except (TypeError, ValueError, KeyError, OverflowError) as error:  # of the conversion to C++: a value of a wrong type or size
+        said = ("unfit", f"{type(error).__name__}: {error}")
     with os.fdopen(out, "wb") as pipe:
         pickle.dump(said, pipe, protocol=pickle.HIGHEST_PROTOCOL)
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.errors import UsageError
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.spec import platform_use
 from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.collectives import PREFIX, engine_rows
 from retrompi.spec.layout import Layout
+from retrompi.spec.users_code import users_code
 
 if TYPE_CHECKING:
     from retrompi.spec.model import RuntimeModel
@@ -79,8 +80,9 @@ def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, cal
     Only the parts that the run needs are compiled. Raises UsageError for inconsistent values.
     """
     parts = needed(cls, layout, calls)
-    rows = cls().compile(values, layout, parts)
-    rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
+    with users_code(cls.folder()):
+        rows = cls().compile(values, layout, parts)
+        rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
     rows |= {"context_bytes": cls.communicators.context_bytes, "split_gathers": cls.communicators.gathers}
     if "start_up" in parts:
         _start(cls, values, layout)
@@ -90,7 +92,7 @@ def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, cal
 
 def _start(cls: type[RuntimeModel], values: Values, layout: Layout) -> None:
     """Records the parameters read by starting a job."""
-    with values.reading("start_up"):
+    with values.reading("start_up"), users_code(cls.folder()):
         cls().startup(values, layout.platform, layout.placement, Random(0))
 
 
@@ -155,7 +157,8 @@ def _readers(cls: type[RuntimeModel], values: Values, name: str, layout: Layout)
     hosts = len(layout.platform.hosts)
     everywhere = layout if hosts < 2 else Layout(layout.platform, [0, 0, *range(1, hosts)])
     again = values.fresh()
-    cls().compile(again, everywhere, frozenset(PARTS))
+    with users_code(cls.folder()):
+        cls().compile(again, everywhere, frozenset(PARTS))
     _start(cls, again, everywhere)
     return again.readers(name)
 
@@ -170,8 +173,9 @@ def _choice_that_uses(
         for choice in param.choices or ():
             tried = values.fresh({other: choice})
             try:
-                cls().compile(tried, layout, parts)
-            except (UsageError, ValueError):
+                with users_code(cls.folder()):
+                    cls().compile(tried, layout, parts)
+            except (RetrompiError, ValueError):
                 continue
             if choice != now and name in tried.read():
                 return f"{base}.{other}={now}", f"{base}.{other}={choice}"

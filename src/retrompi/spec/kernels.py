@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base import paths, units
+from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec.platform import SOURCE_KINDS, Platform, Quantity
 
@@ -353,10 +354,7 @@ def rate(which: Loop, n: int, m: Machine) -> float:
 
 
 def _table(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read these machines: {error}", path, code="unreadable-file") from None
+    return toml_text.read(path, "table of machines")[1]
 
 
 def _home(platform: Platform, host: str) -> tuple[Path, str] | None:

@@ -10,7 +10,6 @@ import hashlib
 import inspect
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +17,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.base.names import check_name
 from retrompi.base.paths import stamp
 from retrompi.spec.channels import NO_PATH, Library, Row
 from retrompi.spec.channels import Path as MessagePath
@@ -122,11 +123,36 @@ class RuntimeModel:
             value = getattr(cls, key, None)
             if not isinstance(value, str) or not value.strip():
                 raise ValueError(f"model class {cls.__name__}: '{key}' is missing or not a text")
+        try:
+            check_name("a model", cls.name)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        cls._check_declared()
         if ":" in cls.name:
             if cls.variant_of is None:
                 cls.variant_of = cls.name.partition(":")[0]
             if not cls.variant_note.strip():
                 raise ValueError(f"variant '{cls.name}': 'variant_note' must say which hypothesis it stands for")
+
+    @classmethod
+    def _check_declared(cls) -> None:
+        """Raises ValueError for a class attribute of another type than `RuntimeModel` gives it."""
+        from retrompi.spec.calibrated_range import Range
+
+        right = {
+            "variant_of": cls.variant_of is None or isinstance(cls.variant_of, str),
+            "variant_note": isinstance(cls.variant_note, str),
+            "calibrated": cls.calibrated is None or isinstance(cls.calibrated, Range),
+            "fits_platform": isinstance(cls.fits_platform, tuple) and all(isinstance(k, str) for k in cls.fits_platform),
+            "collectives": isinstance(cls.collectives, tuple) and all(isinstance(c, Choice) for c in cls.collectives),
+            "communicators": isinstance(cls.communicators, Making),
+            "measured_by": isinstance(cls.measured_by, str),
+            "puts_in_collectives": isinstance(cls.puts_in_collectives, bool),
+        }
+        for key, fits in right.items():
+            if not fits:
+                wanted = RuntimeModel.__annotations__[key].removeprefix("ClassVar[").removesuffix("]")
+                raise ValueError(f"model class {cls.__name__}: '{key}' is not of the type {wanted}")
 
     @classmethod
     def params(cls) -> dict[str, Param]:
@@ -253,10 +279,7 @@ def fit_tables(folder: Path) -> dict[str, dict[str, Any]]:
 
 @lru_cache(maxsize=32)  # a calibration resolves thousands of times between two writes
 def _fit_tables(file: Path, mtime_ns: int, size: int) -> dict[str, dict[str, Any]]:
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file, code="unreadable-file") from None
+    _, tables = toml_text.read(file, "fit")
     for name, table in tables.items():
         if not isinstance(table, dict) or not isinstance(table.get("values", {}), dict):
             raise InputError(f"'{name}' must be a table with a table 'values'", file, code="bad-fit")

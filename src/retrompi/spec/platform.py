@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec import topology
@@ -193,8 +193,8 @@ class Platform:
         Raises InputError for a value of a quantity that is not fitted or outside its sourced range.
         """
         try:
-            given = tomllib.loads(file.read_text(encoding="utf-8"))["fit"]["values"].items()
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+            given = toml_text.read(file, "fit")[1]["fit"]["values"].items()
+        except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file, code="unreadable-file"
             ) from None

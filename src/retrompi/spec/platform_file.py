@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from retrompi.base import names, units
 from retrompi.base import toml as toml_text
-from retrompi.base import units
-from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.paths import stamp
 from retrompi.spec import topology
 from retrompi.spec.fields import Field, declared, quantities
@@ -22,6 +22,8 @@ from retrompi.spec.platform import LINK_WORDS, SOURCE_KINDS, Placement, Platform
 __all__ = ["load"]
 
 _HOST_WORDS = ("os", "byte_order")
+LONGEST_HOST = 40
+"""Characters of a host's name, at most: a process is named after its role, its host and its job, in `names.LONGEST` characters."""
 
 
 class _Reader:
@@ -55,6 +57,11 @@ class _Reader:
         value = table.get(key)
         if not isinstance(value, str) or not value.strip():
             raise self.fail(f"'{key}' is missing or not a text", key, host, code="missing-key")
+        if key == "name":
+            try:
+                names.check_name("a platform" if host is None else "a host", value, names.LONGEST if host is None else LONGEST_HOST)
+            except UsageError as error:
+                raise self.fail(str(error), key, host, code=error.code) from None
         return value
 
     def quantity(self, field: Field, entry: Any, host: int) -> Quantity:
@@ -95,6 +102,9 @@ class _Reader:
             if name not in known:
                 raise self.fail(f"like = '{like}': no such host above{nearest(name, known)}", "like", index, code="unknown-host")
             return known[name]
+        if not re.fullmatch(r"[^/\\\0]+", file) or file in (".", ".."):
+            raise self.fail(f"like = '{like}': '{file}' is not a platform's name, which is that of a file in this folder or of retrompi",
+                            "like", index, code="unknown-platform")  # fmt: skip
         other = self.path.parent / f"{file}.toml"
         if not other.is_file():
             from retrompi.base.paths import platforms_dir
@@ -248,11 +258,7 @@ def load(path: str | Path) -> Platform:
     if known is not None and all(stamp(f) == then for f, then in known[0]):
         return known[1]
     read: dict[Path, tuple[int, int] | None] = {}
-    try:
+    with toml_text.taken_apart("platform", file):  # such as [host] for [[host]]
         room = _loaded(file, (file.resolve(),), read)
-    except RetrompiError:
-        raise
-    except (KeyError, TypeError, AttributeError) as error:  # TOML of the wrong shape: [host] for [[host]] and so on
-        raise InputError(f"not a platform file ({error})", file, code="unreadable-file") from None
     _KNOWN[key] = tuple(read.items()), room
     return room

@@ -13,21 +13,22 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from weakref import WeakKeyDictionary
 
-from retrompi.base import paths
+from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.spec import model as of_model
 from retrompi.spec import platform_file
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.platform import Platform
+from retrompi.spec.users_code import of_package, users_code
 from retrompi.spec.values import Values
 
-__all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "resolve",
+__all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "resolve", "shipped",
            "toml_file", "toml_files"]  # fmt: skip
 
 _LOADING = threading.Lock()
@@ -53,10 +54,6 @@ def _folder_of(name: str) -> Path | None:
     return next((place() / name for place in places if os.path.isfile(place() / name / "__init__.py")), None)
 
 
-def _ours(folder: Path) -> bool:
-    return folder.parent == paths.models_dir() or folder.parent.resolve() == paths.models_dir().resolve()
-
-
 def _user_module_name(folder: Path) -> str:
     return f"retrompi_user_model_{folder.name}_{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]}"
 
@@ -68,20 +65,20 @@ def forget(folder: Path) -> None:
 
 def _module(folder: Path) -> ModuleType:
     """Import a model folder: one of the package as ``retrompi.models.X``, any other under a name derived from its path."""
-    ours = _ours(folder)
+    ours = of_package(folder)
     name = f"retrompi.models.{folder.name}" if ours else _user_module_name(folder)
+    if not ours and (root := untrusted.root_of(folder)) is not None:
+        raise InputError(f"this model came in a packed study and is not trusted: read it, then run the study with --trust, or remove "
+                         f"{root / untrusted.MARK}", folder / "__init__.py", code="untrusted-code")  # fmt: skip
     try:
-        if ours:
-            return importlib.import_module(name)
-        with _LOADING:
-            return _module_from(folder, name)
-    except RetrompiError:
+        with users_code(folder, "this model cannot be loaded", any_folder=True):
+            if ours:
+                return importlib.import_module(name)
+            with _LOADING:
+                return _module_from(folder, name)
+    except BaseException:
         sys.modules.pop(name, None)
         raise
-    except Exception as error:  # any exception from a user's file is an error of that file, not an internal one
-        sys.modules.pop(name, None)
-        line = _line_in(error, folder)
-        raise InputError(f"this model cannot be loaded: {type(error).__name__}: {error}", line[0], line[1], code="broken-model") from error
 
 
 def _module_from(folder: Path, name: str) -> ModuleType:
@@ -111,26 +108,13 @@ def _of_today(source: str) -> str:
     return re.sub(rf"^from retrompi\.({names}) import ", lambda m: f"from retrompi.{_MOVED[m[1]]} import ", source, flags=re.MULTILINE)
 
 
-def _line_in(error: BaseException, folder: Path) -> tuple[Path, int | None]:
-    """The innermost line of the traceback that is inside ``folder``."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return Path(error.filename), error.lineno
-    place: tuple[Path, int | None] = (folder / "__init__.py", None)
-    trace = error.__traceback__
-    while trace is not None:
-        file = Path(trace.tb_frame.f_code.co_filename)
-        if folder.resolve() in file.resolve().parents:
-            place = (file, trace.tb_lineno)
-        trace = trace.tb_next
-    return place
-
-
 def _classes(folder: Path) -> dict[str, type[RuntimeModel]]:
     """Name -> model of one folder, the main one first; it must be named like the folder, variants ``folder:...``."""
     module = _module(folder)
     known = _CLASSES.get(module)
     if known is None:
-        known = _CLASSES[module] = _classes_in(module, folder)
+        with users_code(folder, "this model cannot be loaded", any_folder=True):
+            known = _CLASSES[module] = _classes_in(module, folder)
     return known
 
 
@@ -169,10 +153,12 @@ def models() -> dict[str, type[RuntimeModel]]:
     return found
 
 
-def broken() -> dict[str, RetrompiError]:
-    """Name -> error of the user's models and platforms that cannot be loaded."""
+def broken(models: bool = True) -> dict[str, RetrompiError]:
+    """Name -> error of the user's models, unless ``models`` is False (finding out runs them), and platforms that cannot be loaded."""
     found: dict[str, RetrompiError] = {}
-    tries = [*((n, f, _classes) for n, f in _users_models().items()), *((n, f, platform_file.load) for n, f in _users_platforms().items())]
+    tries: list[tuple[str, Path, Callable[[Path], object]]] = [(n, f, platform_file.load) for n, f in _users_platforms().items()]
+    if models:
+        tries = [*((n, f, _classes) for n, f in _users_models().items()), *tries]
     for name, place, load in tries:
         try:
             load(place)
@@ -189,6 +175,11 @@ def origin(where: Path | None) -> str:
     if parent in (paths.models_dir().resolve(), paths.platforms_dir().resolve()):
         return "retrompi"
     return "user" if parent in (paths.user_models_dir().resolve(), paths.user_platforms_dir().resolve()) else str(parent)
+
+
+def shipped() -> list[str]:
+    """The names of the package's models, without their variants; none is imported."""
+    return list(_folders_in(paths.models_dir()))
 
 
 def model_names() -> list[str]:

@@ -25,8 +25,9 @@ from retrompi.base.errors import RetrompiError, StoreError, UsageError
 from retrompi.base.paths import data_dir
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, numbered, plain
-from retrompi.store.schema import REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
+from retrompi.store.schema import MEASURED, REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
 from retrompi.store.studies import Studies, this_process, time_text
+from retrompi.store.texts import fitted
 
 __all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
 
@@ -55,6 +56,8 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
     """
     chosen = location if location is not None else os.environ.get("RETROMPI_STORE") or None
     text = str(chosen) if chosen is not None else str(default_path())
+    if "\0" in text:
+        raise StoreError(f"the store {text!a} has NUL in its name; choose another with --store", code="bad-store")
     if "://" in text:
         url = _url(text)
         if url.get_backend_name() != "sqlite":
@@ -280,25 +283,34 @@ class Store(Studies):
         ranks: Iterable[Mapping[str, Any]] = (),
         anatomy: Iterable[Mapping[str, Any]] = (),
         size_B: int | None = None,
+        fresh: bool = False,
     ) -> int:
-        """Store one run with its points, ranks and stages in one transaction; returns its id.
+        """Store one run with its points, ranks and stages in one transaction, as `keep` does; returns its id.
 
         ``result`` is the engine's Result or a mapping with the same names; values without a column (marks,
         waits, start-up steps) are kept in ``facts``. ``size_B`` is the message size of ``anatomy``.
         """
-        return self.keep(Kept.of(spec, result, points, ranks, anatomy, size_B))
+        return self.keep(Kept.of(spec, result, points, ranks, anatomy, size_B), fresh=fresh)
 
-    def keep(self, kept: Kept, *, once: bool = False) -> int:
-        """Like `add_run`, for a collected run; with ``once``, the id of an identical run stored meanwhile is returned instead."""
-        row = {**kept.row, "created": datetime.now(UTC)}
+    def keep(self, kept: Kept, *, fresh: bool = False) -> int:
+        """Like `add_run`, for a collected run. A simulated run is stored once: when another process has stored an identical one
+        meanwhile, the id of that one is returned; with ``fresh``, this run takes its place under the same id. Every measurement
+        (`MEASURED`) is stored.
+        """
+        row = fitted(Run, {**kept.row, "created": datetime.now(UTC)})
         with self._connect(write=True) as connection:
-            if once:
+            known: int | None = None
+            if row["kind"] not in MEASURED:
                 if connection.dialect.name == "postgresql":  # SQLite allows only one writer
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_ONCE_LOCK})"))
                 known = connection.scalar(_NEWEST, {"identity": row["identity"]})
-                if known is not None:
-                    return int(known)
-            run_id = int(connection.execute(_INSERT_RUN, [row]).scalar_one())
+            if known is None:
+                run_id = int(connection.execute(_INSERT_RUN, [row]).scalar_one())
+            elif not fresh:
+                return int(known)
+            else:
+                run_id = int(known)
+                _make_room(connection, run_id, row)
             _insert(connection, Point, run_id, kept.points)
             _insert(connection, RankTime, run_id, kept.ranks)
             _insert(connection, Anatomy, run_id, numbered(kept.anatomy, kept.size_B))
@@ -375,12 +387,12 @@ class Store(Studies):
         from retrompi.store.identity import code_version
 
         rows = [v.row() if hasattr(v, "row") else plain(v) for v in verdicts]
-        head = {
+        head = fitted(VerdictBatch, {
             "created": datetime.now(UTC),
             "paper": paper,
             "code_version": code_version(),
             "run_ids": list(run_ids),
-        }
+        })  # fmt: skip
         with self._connect(write=True) as connection:
             batch = int(connection.execute(sa.insert(VerdictBatch).returning(VerdictBatch.id), [head]).scalar_one())
             claims = [str(r["id"]) for r in rows]
@@ -390,14 +402,14 @@ class Store(Studies):
                 connection.execute(
                     sa.insert(Verdict),
                     [
-                        {
+                        fitted(Verdict, {
                             "batch_id": batch,
                             "claim": str(r["id"]),
                             "latest": True,
                             **{k: r.get(k) for k in keys},
                             "unit": r.get("unit") or "",
                             "note": r.get("note") or "",
-                        }
+                        })
                         for r in rows
                     ],
                 )
@@ -434,6 +446,15 @@ _RUN = sa.select(*sa.inspect(Run).local_table.columns).where(Run.id == sa.bindpa
 _INSERT_RUN = sa.insert(Run).returning(Run.id)
 
 
+def _make_room(connection: Connection, run_id: int, row: Mapping[str, Any]) -> None:
+    """Puts the row in the place of run ``run_id``, whose points, ranks and stages are deleted; a timeline, made on request only, stays."""
+    before = connection.scalar(sa.select(Run.facts).where(Run.id == run_id)) or {}
+    facts = {**{k: before[k] for k in ("timeline",) if k in before}, **row["facts"]}
+    connection.execute(sa.update(Run).where(Run.id == run_id).values(**{**row, "facts": facts}))
+    for table in (Point, RankTime, Anatomy):
+        connection.execute(sa.delete(table).where(table.run_id == run_id))
+
+
 def _columns(table: type) -> list[sa.Column[Any]]:
     return list(sa.inspect(table).local_table.columns)
 
@@ -441,7 +462,7 @@ def _columns(table: type) -> list[sa.Column[Any]]:
 def _insert(connection: Connection, table: type, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
     names, statement = _hanging_insert(table)
     # Known columns only: keys added to the engine's rows later must not break an older store.
-    values = [{"run_id": run_id, **{n: row.get(n) for n in names}} for row in rows]
+    values = [fitted(table, {"run_id": run_id, **{n: row.get(n) for n in names}}) for row in rows]
     if values:
         connection.execute(statement, values)
 

@@ -88,8 +88,8 @@ class Outbox:
         identity = run if isinstance(run, str) else run.identity
         return next((i for i in range(len(self.kept), 0, -1) if self.kept[i - 1].spec.identity == identity), None)
 
-    def add_run(self, spec: RunSpec, result: Any = None, **beside: Any) -> int:
-        """Collects a run; arguments as for `Store.add_run`."""
+    def add_run(self, spec: RunSpec, result: Any = None, *, fresh: bool = False, **beside: Any) -> int:
+        """Collects a run; arguments as for `Store.add_run`. Whoever stores the collected runs decides whether they are ``fresh``."""
         self.kept.append(Kept.of(spec, result, **beside))
         return len(self.kept)
 

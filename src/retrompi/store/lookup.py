@@ -84,7 +84,7 @@ def facts_of(
         return known, dict(store.run(known)["facts"]), True
     began = time.perf_counter()
     facts = dict(work())
-    run_id = store.add_run(spec, {"outcome": "completed", "wall_s": time.perf_counter() - began, **facts})
+    run_id = store.add_run(spec, {"outcome": "completed", "wall_s": time.perf_counter() - began, **facts}, fresh=fresh)
     return run_id, dict(store.run(run_id)["facts"]), False
 
 
@@ -129,7 +129,7 @@ def _benchmark(store: Store, asked: Resolved, fresh: bool) -> Found:
     prepare_samples(store, asked, fresh)
     result = simulate.run(asked)
     # The marks duplicate the points. A benchmark that did not complete is stored too: its outcome is data.
-    run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=simulate.curve_of(asked, result))
+    run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=simulate.curve_of(asked, result), fresh=fresh)
     _require_completed(result, what, run_id)
     return Found(run_id, store.points(run_id), False)
 
@@ -173,7 +173,7 @@ def _explain(store: Store, asked: Resolved, fresh: bool) -> Found:
     began = time.perf_counter()
     told = simulate.explain(asked)
     facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"]}
-    run_id = store.add_run(spec, facts, anatomy=told["stages"], size_B=workload.size)
+    run_id = store.add_run(spec, facts, anatomy=told["stages"], size_B=workload.size, fresh=fresh)
     return Found(run_id, store.anatomy(run_id), False)
 
 
@@ -202,5 +202,6 @@ def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record
         whole.about["trace"] = label
         result = replace(result, timeline=whole.thinned(STORED).row())
     facts, points = record.about(result) if record else ({}, ())
-    run_id = store.add_run(spec, {**asdict(result), **facts}, points=points)
+    again = fresh or known is not None or observe.timeline is not None  # then this run tells more than the one that is stored
+    run_id = store.add_run(spec, {**asdict(result), **facts}, points=points, fresh=again)
     return Found(run_id, store.ranks(run_id), False, whole)

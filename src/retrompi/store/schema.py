@@ -5,14 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Boolean, DateTime, Double, ForeignKey, Index, Integer, MetaData, String, Text
+from sqlalchemy import JSON, BigInteger, Boolean, DateTime, Double, ForeignKey, Index, Integer, MetaData, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-__all__ = ["REVISION", "VERSION_TABLE", "Anatomy", "Base", "Point", "RankTime", "Run", "Study", "StudyPoint", "Verdict",
-           "VerdictBatch"]  # fmt: skip
+__all__ = ["MEASURED", "REVISION", "SIMULATED", "VERSION_TABLE", "Anatomy", "Base", "Point", "RankTime", "Run", "Study", "StudyPoint",
+           "Verdict", "VerdictBatch"]  # fmt: skip
 
-REVISION = "0002"
+REVISION = "0003"
 """The migration this code works with."""
+
+MEASURED = ("native", "smpi")
+"""Kinds of runs that repeat a measurement: each execution has a row of its own. Any other run is stored once."""
+
+SIMULATED = text("kind NOT IN ('native', 'smpi')")
 
 VERSION_TABLE = "retrompi_version"
 """Alembic's version table under a specific name, so that another application's database is never mistaken for a store."""
@@ -69,6 +74,8 @@ class Run(Base):
     packets: Mapped[int | None] = mapped_column(BigInteger)
     facts: Mapped[dict[str, Any]] = mapped_column(JSON)
     """Other results of the run: marks, the wait-for graph, start-up steps."""
+
+    __table_args__ = (Index("ux_runs_identity", "identity", unique=True, sqlite_where=SIMULATED, postgresql_where=SIMULATED),)
 
 
 def _of_run() -> Mapped[int]:

@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from retrompi.base.errors import StoreError, UsageError, nearest
 from retrompi.store.schema import Run, Study, StudyPoint
+from retrompi.store.texts import fitted
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
@@ -48,7 +49,7 @@ class Studies:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(78360174)"))
             known = connection.scalar(sa.select(Study.id).where(Study.hash == digest))
-            texts = {"name": name, "definition": dict(definition), "code_version": code_version()}
+            texts = fitted(Study, {"name": name, "definition": dict(definition), "code_version": code_version()})
             if known is not None:
                 connection.execute(sa.update(Study).where(Study.id == known).values(**texts))
                 return int(known)
@@ -108,7 +109,7 @@ class Studies:
 
     def put_study_points(self, study_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
         """Rows position, axes, identity, run_id, outcome, reason, wall_s; existing rows are replaced."""
-        values = [{"study_id": study_id, **row} for row in rows]
+        values = [fitted(StudyPoint, {"study_id": study_id, **row}) for row in rows]
         if not values:
             return
         with self._connect(write=True) as connection:

@@ -209,7 +209,9 @@ def _ranged(item: str, continuous: bool) -> Sequence[str] | Span | None:
 
 
 def _pair(item: str, *ends: tuple[str, str]) -> list[_Amount]:
-    """Both ends in one base unit; a zero without a unit fits any unit."""
+    """Both ends in one base unit; a zero without a unit fits any unit, a plain number beside a size is bytes."""
+    if any("B" in _bases(unit) for _, unit in ends if unit):
+        ends = tuple((number, unit or "B") for number, unit in ends)
     known = [_bases(u) for number, u in ends if u or Fraction(number.replace("_", ""))] or [["1"]]
     for (_, unit), bases in zip([e for e in ends if e[1] or Fraction(e[0].replace("_", ""))], known, strict=False):
         if not bases:

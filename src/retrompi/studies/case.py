@@ -57,7 +57,7 @@ ERROR = "error"
 
 
 def proper(key: str) -> str:
-    """A key by its full name: ``ranks`` is short for ``trace.ranks``."""
+    """A key by its full name: ``ranks`` is short for ``trace.ranks``. Whoever reads keys that others wrote compares this, and only this."""
     return ALIASES.get(key.strip(), key.strip())
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from retrompi.base import paths
+from retrompi.base import names, paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.spec.overrides import parse_sets
@@ -134,7 +134,8 @@ def load(path: str | Path) -> Study:
 
 def check_name(name: str) -> str:
     """The name, if commands can find a study by it; UsageError for one that would be read as a number or a file."""
-    if not name.strip() or not name.isprintable() or name.isdecimal() or "/" in name or name.lower().endswith((".toml", ".zip")):
+    names.check_name("a study", name)
+    if name.isdecimal() or "/" in name or name.lower().endswith((".toml", ".zip")):
         raise UsageError(f"a study's name is a word or a few, no number and no path, not '{name}'", code="bad-name")
     return name
 
@@ -144,6 +145,11 @@ def from_definition(data: Mapping[str, Any], file: Path | None = None, text: str
 
     Raises InputError with file and line, or UsageError without a ``file``, for malformed content.
     """
+    with toml_text.taken_apart("study", file):
+        return _from_definition(data, file, text)
+
+
+def _from_definition(data: Mapping[str, Any], file: Path | None, text: str) -> Study:
     shell = Study("", _NOWHERE, (), path=file, text=text)
     fail = shell.fail
     for key in data:
@@ -325,8 +331,8 @@ def check(study: Study, limit: int = LIMIT) -> None:
     """
     total = count(study)
     if total > limit:
-        raise study.fail(f"this study has {total} points, more than {limit}; --limit {total} allows them, a larger step or --sample lhs:N "
-                         "makes fewer", "vary", code="too-many")  # fmt: skip
+        raise study.fail(f"this study has {total} points, more than {limit}; --max-points {total} allows them, "
+                         "a larger step or --sample lhs:N makes fewer", "vary", code="too-many")  # fmt: skip
     if study.samples > MOST_DRAWN:
         raise study.fail(f"a Latin hypercube has at most {MOST_DRAWN} points, not {study.samples}", "samples", code="out-of-range")
     models = _values_of(study, "model") or [study.base.model]

@@ -11,7 +11,7 @@ Values are in base units: seconds, bytes, bytes per second.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
@@ -200,7 +200,7 @@ class Metric:
             raise UsageError(f"'{scenario.name}' starts no job: '{self.name}' is of scenarios with [start]", code="no-metric")
         if scenario.generator == "rinf1" and (self.name not in ("time", "outcome")):
             raise UsageError(
-                f"'{scenario.name}' times loops: it has time and outcome, not '{self.name}'; see 'retrompi rinf1'", code="no-metric"
+                f"'{scenario.name}' times loops: it has time and outcome, not '{self.name}'; see 'retrompi paper rinf1'", code="no-metric"
             )
         if needs == "section" and scenario.program.section is None:
             raise UsageError(f"'{scenario.name}' times no section; give one in its [trace], or take 'time'", code="no-metric")
@@ -213,6 +213,21 @@ class Metric:
             sizes = sizes_of(scenario)
             if self.size_B not in sizes:
                 raise UsageError(f"'{scenario.name}' has no '{self.name}': {_other_sizes(self.size_B, sizes)}", code="no-metric")
+
+    def shortened(self, scenario: Scenario) -> Scenario:
+        """``scenario`` without the sizes that come after those on which this number depends.
+
+        Sizes are simulated one after the other, so what comes later cannot change it: the number is the whole curve's, to the
+        picosecond. The sizes before it stay, since the state that they leave (connections, buffers, clocks) is part of it, and so
+        does the one after it: the other rank, already waiting for it, may hold the processor while the last exchange ends.
+        """
+        if scenario.generator not in ("pingpong", "pingping") or _KINDS[self.kind].needs == "base":
+            return scenario
+        sizes = sizes_of(scenario)
+        wanted = min(sizes) if self.kind == "latency" else self.size_B
+        if wanted not in sizes or sizes.index(wanted) + 2 >= len(sizes):
+            return scenario
+        return replace(scenario, args={**scenario.args, "sizes": tuple(sizes[: sizes.index(wanted) + 2])})
 
     def show(self, value: float | None) -> str:
         """A value with its unit, for tables; empty for None."""

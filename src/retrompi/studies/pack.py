@@ -23,9 +23,10 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
 from retrompi.studies.axes import split
+from retrompi.studies.case import proper
 from retrompi.studies.stored_study import Stored
 
-__all__ = ["FORMAT", "MANIFEST", "ROWS", "named", "pack", "reference_rows", "rewritten"]
+__all__ = ["FORMAT", "MANIFEST", "ROWS", "named", "pack", "reference_rows", "rewritten", "sha256_of"]
 
 FORMAT = 1
 MANIFEST = "retrompi-study.json"
@@ -55,7 +56,7 @@ class _Collected:
             raise UsageError(f"the trace {text} of this study is gone: there is nothing to pack", code="not-found")
         reference = paths.reference_dir() / "traces"
         if path.resolve().parent == reference.resolve():
-            self.traces[f"{OURS}{path.name}"] = {"sha256": _sha256(path)}
+            self.traces[f"{OURS}{path.name}"] = {"sha256": sha256_of(path)}
             return f"{OURS}{path.name}"
         for known, facts in self.traces.items():
             if facts.get("from") == str(path.resolve()):
@@ -64,7 +65,7 @@ class _Collected:
         inside = f"traces/{number}/{path.name}"
         members = _members(path)
         total = sum(f.stat().st_size for f in members.values())
-        facts = {"from": str(path.resolve()), "sha256": _sha256(path) if path.is_file() else ""}
+        facts = {"from": str(path.resolve()), "sha256": sha256_of(path) if path.is_file() else ""}
         if total > _LARGEST_TRACE:
             facts["left_out"] = "yes"
             self.notes.append(f"trace {path.name} ({total >> 20} MiB) goes by its hash alone; put it at {inside} after unpacking")
@@ -122,7 +123,8 @@ def _members(path: Path) -> dict[str, Path]:
     return found
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's content."""
     digest = hashlib.sha256()
     with path.open("rb") as handle:
         while piece := handle.read(1 << 20):
@@ -135,33 +137,62 @@ NAMED: Mapping[str, str] = {"model": "model", "platform": "platform", "trace.fil
 
 
 def rewritten(definition: Mapping[str, Any], changed: Mapping[str, Callable[[str], str]]) -> dict[str, Any]:
-    """The definition with every name of a model, platform or trace changed by its function (keys model, platform, trace)."""
+    """The definition with every name of a model, platform or trace changed by its function (keys model, platform, trace).
+
+    The keys of the tables are those that a study goes by (`case.proper`), so that no spelling of a key hides a name. UsageError when
+    the definition has not the types that `Study.definition` gives it.
+    """
     out: dict[str, Any] = json.loads(json.dumps(definition))
-    scenario = out["base"]
-    for key in ("model", "platform"):
-        if key in scenario:
-            scenario[key] = changed[key](scenario[key])
-    parts = [scenario, *(j for j in scenario.get("job", ()) if isinstance(j, dict))]
-    for part in parts[1:]:
-        if "model" in part:
-            part["model"] = changed["model"](part["model"])
-    for part in parts:
-        for holder, key in ((part, "trace"), (part.get("trace"), "file"), (part, "file")):
-            if isinstance(holder, dict) and isinstance(holder.get(key), str):
-                holder[key] = changed["trace"](holder[key])
-    for where in (out.get("vary", {}), *out.get("zip", ()), out.get("set", {})):
-        for key, kind in NAMED.items():
-            if key in where:
-                where[key] = _each(where[key], changed[kind])
+    scenario = _table(out.get("base"), "base")
+    for part in (scenario, *(_table(j, "job") for j in _list(scenario.get("job", []), "job"))):
+        for key in ("model", "platform"):
+            if key in part:
+                part[key] = changed[key](_text(part[key], key))
+        trace = _table(part.get("trace", {}), "trace")
+        if "file" in trace:
+            trace["file"] = changed["trace"](_text(trace["file"], "file"))
+    out["vary"] = _proper(out.get("vary", {}), "vary", changed, _each)
+    out["zip"] = [_proper(table, "zip", changed, _each) for table in _list(out.get("zip", []), "zip")]
+    out["set"] = _proper(out.get("set", {}), "set", changed, lambda given, change: change(_text(given, "set").strip()))
+    return out
+
+
+def _proper(table: Any, name: str, changed: Mapping[str, Callable[[str], str]], change: Callable[[Any, Callable[[str], str]], Any]) -> Any:
+    """A table of keys and values by the full names of its keys, with its names changed."""
+    out: dict[str, Any] = {}
+    for written, given in _table(table, name).items():
+        key = proper(written)
+        if key in out:
+            raise UsageError(f"'{written}' stands twice in '{name}'", code="duplicate-name")
+        out[key] = change(given, changed[NAMED[key]]) if key in NAMED else given
     return out
 
 
 def _each(given: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(given, str):
-        before = [text for text, _ in split(given)]
-        after = [change(t) for t in before]
-        return given if after == before else after[0] if len(after) == 1 else after
-    return [change(str(v)) for v in given]
+    """Every value of an axis changed; a text whose values stay as they are stays as it is."""
+    if isinstance(given, list):
+        return [change(_text(v, "an axis").strip()) for v in given]
+    before = [text for text, _ in split(_text(given, "an axis"))]
+    after = [change(t) for t in before]
+    return given if after == before else after
+
+
+def _table(given: Any, name: str) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise UsageError(f"'{name}' is not a table", code="bad-value")
+    return given
+
+
+def _list(given: Any, name: str) -> list[Any]:
+    if not isinstance(given, list):
+        raise UsageError(f"'{name}' is not a list of tables", code="bad-value")
+    return given
+
+
+def _text(given: Any, name: str) -> str:
+    if not isinstance(given, str):
+        raise UsageError(f"'{str(given)[:40]}' of '{name}' is not a text", code="bad-value")
+    return given
 
 
 def named(definition: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -204,7 +235,7 @@ def pack(found: Stored, target: Path) -> list[str]:
     change = {"model": collected.model, "platform": collected.platform, "trace": collected.trace}
     definition = {k: v for k, v in rewritten(found.definition, change).items() if k != "folder"}
     rows = json.dumps(reference_rows(found), indent=0, ensure_ascii=False).encode()
-    listed = {name: {"sha256": _sha256(file), "bytes": file.stat().st_size} for name, file in sorted(collected.files.items())}
+    listed = {name: {"sha256": sha256_of(file), "bytes": file.stat().st_size} for name, file in sorted(collected.files.items())}
     listed[ROWS] = {"sha256": hashlib.sha256(rows).hexdigest(), "bytes": len(rows)}
     manifest = {
         "format": FORMAT,

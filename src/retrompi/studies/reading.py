@@ -84,10 +84,22 @@ class Asker:
                 self._done = before + done
                 self.report(self._done, max(self.expected, before + total + 1), what)
 
-            made = [case.apply(self.scenario, dict(n)) for n in new]
+            made = [self._shortest(case.apply(self.scenario, dict(n))) for n in new]
             found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=told)
             self._known.update((n, self._read(r.run_id, r.outcome, r.reason, r.found)) for n, r in zip(new, found, strict=True))
         return [self._known[n] for n in names]
+
+    def _shortest(self, scenario: Scenario) -> Scenario:
+        """The scenario with only the sizes that the metric needs, unless the run of all of them is stored already."""
+        from retrompi.studies import case
+
+        short = self.metric.shortened(scenario)
+        if short is scenario or self.fresh:
+            return short
+        try:
+            return scenario if self.store.find_run(case.identity(scenario)) is not None else short
+        except RetrompiError:
+            return short  # it cannot be run: the caller of its run tells the reason
 
     def _read(self, run_id: int | None, outcome: str, reason: str, found: bool) -> Reading:
         value = None

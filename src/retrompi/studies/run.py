@@ -213,7 +213,7 @@ class _Run:
             for _, done in self.pending:
                 ids.append(None)
                 for kept in done.runs:
-                    ids[-1] = self.store.keep(kept, once=not self.fresh)
+                    ids[-1] = self.store.keep(kept, fresh=self.fresh)
             rows = list(self.rows)
             for run_id, (name, done) in zip(ids, self.pending, strict=True):
                 identity = done.runs[-1].spec.identity if done.runs else name
@@ -289,7 +289,7 @@ def runs_of(
                 run_id = None
                 with store.transaction():
                     for kept in done.runs:
-                        run_id = store.keep(kept, once=not fresh)
+                        run_id = store.keep(kept, fresh=fresh)
                 told[names[position]] = Asked(run_id, done.outcome, done.reason, False)
                 if report is not None:
                     report(count, len(missing), done.outcome)

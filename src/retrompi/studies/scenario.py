@@ -50,8 +50,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base import names, units
 from retrompi.base import toml as toml_text
-from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.units import LARGEST_SEED
 from retrompi.sim.fidelity import RUNGS
@@ -250,7 +250,11 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
 
     Raises InputError with file and line for malformed content.
     """
+    with toml_text.taken_apart("scenario", file):
+        return _from_data(data, file, text)
 
+
+def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     def fail(message: str, key: str, code: str | None = None) -> InputError:
         return InputError(message, file, line_of(text, key), code=code)
 
@@ -260,6 +264,10 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
     for key in _TEXTS:
         if not isinstance(data.get(key), str) or not data[key].strip():
             raise fail(f"'{key}' is missing or not a text", key, code="missing-key")
+    try:
+        names.check_name("a scenario", data["name"])
+    except UsageError as error:
+        raise fail(str(error), "name", code=error.code) from None
     claims = data.get("claims", [])
     if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
         raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims", code="bad-value")
@@ -396,6 +404,8 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
         for key, value in given.items():
             if key == "generator":
                 continue
+            if key == "sizes" and not isinstance(value, str):
+                raise fail("'sizes' is a text; example: \"0,1KiB..4MiB:x2\"", "sizes", code="bad-value")
             args[key] = tuple(units.parse_sizes(value)) if key == "sizes" else value
             if key == "size":
                 args[key] = int(units.parse(str(value), "B"))

@@ -2,7 +2,9 @@
 
 Nothing in the zip is trusted: names may not lead out of the target folder and links are rejected; sizes are counted while unpacking,
 whatever the zip declares; the definition may name files in the zip and those shipped with retrompi, and no other path of this machine.
-Python in it (a user's model) is written to disk and not imported unless the caller asks for it.
+What is checked is the study as it will run: the definition's keys get their full names (`retrompi.studies.case.proper`), its names
+become paths, it is written, and the study read back from that file may name nothing else. Python in the zip is written to disk under
+the mark of an untrusted folder (`retrompi.base.untrusted`), below which nothing is run and no trace names a file outside.
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from retrompi.base import paths
-from retrompi.base.errors import InputError, UsageError
+from retrompi.base import paths, untrusted
+from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.toml import quoted, value
-from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten
+from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten, sha256_of
 
 __all__ = ["Difference", "Package", "compare", "default_folder", "unpack"]
 
@@ -32,8 +35,14 @@ MOST_BYTES = 1 << 30
 MOST_TEXT = 256 << 20
 """Maximum size (bytes) of the manifest and of the rows, which are read into memory."""
 _FOLDERS = ("traces", "models", "platforms")
+_PYTHON = (".py", ".pyc", ".pyo", ".pyd", ".pyw", ".pyx", ".pth", ".so", ".dll", ".dylib")
+"""Endings of files that Python would run, or run from."""
 _PART = re.compile(r"[A-Za-z0-9_.+@=,()\[\] -]{1,200}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+"""A plain name of a model or a platform."""
 STUDY = "study.toml"
+_KEYS = ("name", "title", "question", "summary", "metric", "base", "vary", "zip", "set", "sampling", "samples", "seed")
+"""Keys of the definition in a zip: those of `Study.definition`, but for its folder."""
 _UNREADABLE = (
     zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, ValueError,
 )  # fmt: skip
@@ -42,12 +51,16 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Package:
-    """An unpacked study: its folder, its name, the file to run it by, the names of its models written in Python, and its rows."""
+    """An unpacked study: its folder, its name, the file to run it by, the names of its models written in Python, and its rows.
+
+    ``code`` maps every file that may be run to what for, by its path in the folder.
+    """
 
     folder: Path
     name: str
     study: Path
     models: tuple[str, ...]
+    code: Mapping[str, str]
     manifest: Mapping[str, Any]
     rows: Sequence[Mapping[str, Any]]
 
@@ -65,7 +78,7 @@ class Difference:
 def default_folder(zip_file: Path) -> Path:
     """The default target of `unpack`: a folder of the user's data, named by the zip's name and content."""
     try:
-        digest = hashlib.sha256(zip_file.read_bytes()).hexdigest()[:12]
+        digest = sha256_of(zip_file)[:12]
     except OSError as error:
         raise InputError(f"cannot read this zip: {error.strerror or error}", zip_file, code="unreadable-file") from None
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", zip_file.stem).strip(".-") or "study"
@@ -89,25 +102,97 @@ def unpack(zip_file: Path, folder: Path | None = None) -> Package:
             rows = _json(_content(opened, entries, ROWS, zip_file, MOST_TEXT, files[ROWS]["sha256"]), ROWS, zip_file)
             if not isinstance(rows, list) or not all(isinstance(r, dict) and isinstance(r.get("position"), int) for r in rows):
                 raise InputError(f"{ROWS} in it is no list of points", zip_file, code="bad-packed-study")
-            definition = _resolved(manifest, where, zip_file)
-            _empty(where, made_anew=folder is None, zip_file=zip_file)
-            left = MOST_BYTES
-            for name in sorted(set(files) - {ROWS}):
-                data = _content(opened, entries, name, zip_file, left, files[name]["sha256"])
-                left -= len(data)
-                target = where.joinpath(*PurePosixPath(name).parts)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(data)
+            definition, absent = _resolved(manifest, where, zip_file)
+            made = _empty(where, made_anew=folder is None, zip_file=zip_file)
+            study = where / STUDY
+            with _or_nothing(made):
+                untrusted.mark(where, zip_file.name)
+                left = MOST_BYTES
+                for name in sorted(set(files) - {ROWS}):
+                    data = _content(opened, entries, name, zip_file, left, files[name]["sha256"])
+                    left -= len(data)
+                    target = where.joinpath(*PurePosixPath(name).parts)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(data)
+                study.write_text(_toml(definition, manifest), encoding="utf-8")
+                with _stood_in_for(absent):
+                    _check_read_back(study, zip_file)
     except _UNREADABLE as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"is no zip that can be read: {str(error) or type(error).__name__}", zip_file, code="bad-packed-study") from None
     except OSError as error:
         raise InputError(f"cannot be unpacked: {error.strerror or error}", zip_file, code="unreadable-file") from None
-    study = where / STUDY
-    study.write_text(_toml(definition, manifest), encoding="utf-8")
     models = sorted({PurePosixPath(n).parts[1] for n in manifest["files"] if n.startswith("models/")})
-    return Package(where, str(manifest["name"]), study, tuple(models), manifest, rows)
+    return Package(where, str(manifest["name"]), study, tuple(models), _code(files), manifest, rows)
+
+
+def _code(files: Iterable[str]) -> dict[str, str]:
+    """The files that Python may run -> what for."""
+    found = {}
+    for name in sorted(files):
+        parts = PurePosixPath(name).parts
+        if parts[0] == "models" and (len(parts) == 2 or name.lower().endswith(_PYTHON)):
+            found[name] = f"the model {parts[1]}"
+        elif name.lower().endswith(_PYTHON):
+            found[name] = f"nothing that the study names; it lies beside its {parts[0]}"
+    return found
+
+
+@contextmanager
+def _stood_in_for(files: Iterable[Path]) -> Iterator[None]:
+    """While in the body, empty files at the places of traces that were too large for the zip."""
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    try:
+        yield
+    finally:
+        for file in files:
+            file.unlink()
+
+
+@contextmanager
+def _or_nothing(made: Sequence[Path]) -> Iterator[None]:
+    """When the body fails, the folders ``made`` for it, inner ones first, are removed with all that is in them."""
+    try:
+        yield
+    except BaseException:
+        for folder in made:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _check_read_back(file: Path, zip_file: Path) -> None:
+    """Raises InputError unless the study in ``file``, as it will be run, names nothing but what is beside it and what is retrompi's."""
+    from retrompi.studies import design
+
+    def wrong(what: str) -> InputError:
+        return InputError(f"its definition {what}", zip_file, code="bad-packed-study")
+
+    try:
+        study = design.load(file)
+    except RetrompiError as error:
+        raise wrong(f"is no study: {getattr(error, 'message', error)}") from None
+    root = file.parent.resolve()
+    ours = {"model": (paths.models_dir(), "/__init__.py"), "platform": (paths.platforms_dir(), ".toml")}
+    named: dict[str, list[str]] = {"model": [study.base.model, *(j.model for j in study.base.jobs)], "platform": [study.base.platform]}
+    traces = [t for t in (study.base.trace, *(j.trace for j in study.base.jobs)) if t is not None]
+    for key, values in [*((a.key, a.values) for a in study.axes), *((k, (v,)) for k, v in study.fixed.items())]:
+        if key in named:
+            named[key] += values
+        elif key == "trace.file":
+            traces += [file.parent / v for v in values]
+    for kind, texts in named.items():
+        folder, ending = ours[kind]
+        for text in texts:
+            base = text.rpartition("*")[0] or text if kind == "platform" else text.partition(":")[0]
+            if not (_NAME.fullmatch(base) and Path(f"{folder}/{base}{ending}").is_file()) and untrusted.outside(Path(base), root):
+                raise wrong(f"names the {kind} '{text[:80]}', which is neither in it nor retrompi's")
+    shipped = (paths.reference_dir() / "traces").resolve()
+    for trace in traces:
+        if untrusted.outside(trace, root) and trace.resolve().parent != shipped:
+            raise wrong(f"names the trace '{str(trace)[-80:]}', which is neither in it nor retrompi's")
 
 
 def _entries(opened: zipfile.ZipFile, zip_file: Path) -> dict[str, zipfile.ZipInfo]:
@@ -174,9 +259,10 @@ def _check_manifest(manifest: Any, zip_file: Path) -> None:
         raise wrong("has no scenario in its definition")
 
 
-def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> dict[str, Any]:
-    """The definition with its names replaced by their paths after unpacking."""
+def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tuple[dict[str, Any], set[Path]]:
+    """The definition with its names replaced by their paths after unpacking, and the traces of it that were left out of the zip."""
     files: Mapping[str, Any] = manifest["files"]
+    absent: set[Path] = set()
     root = folder.resolve()
 
     def refuse(text: str) -> InputError:
@@ -189,13 +275,16 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> dict
         return name
 
     def plain(text: str) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.:*+-]*", text) or text.endswith(".toml") or ".." in text:
+        if not _NAME.fullmatch(text) or ".." in text:
             raise refuse(text)
         return text
 
     def model(text: str) -> str:
         if not text.startswith(INSIDE):
-            return plain(text)
+            base, colon, variant = text.partition(":")
+            if not (paths.models_dir() / plain(base) / "__init__.py").is_file() or (colon and not plain(variant)):
+                raise refuse(text)
+            return text
         base, colon, variant = text.removeprefix(INSIDE).partition(":")
         name = inside(f"{INSIDE}{base}", "models")
         if f"{name}/__init__.py" not in files or name.count("/") != 1:
@@ -203,13 +292,18 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> dict
         return f"{root / name}{colon}{plain(variant) if colon else ''}"
 
     def platform(text: str) -> str:
-        if not text.startswith(INSIDE):
-            return plain(text)
         base, star, size = text.rpartition("*")
-        name = inside(base if star else text, "platforms")
-        if name not in files or (star and not size.isdecimal()):
+        base, size = (base, size) if star else (text, "")
+        if star and not re.fullmatch("[0-9]{1,8}", size):
             raise refuse(text)
-        return f"{root / name}{star}{size if star else ''}"
+        if not base.startswith(INSIDE):
+            if not (paths.platforms_dir() / f"{plain(base)}.toml").is_file():
+                raise refuse(text)
+            return text
+        name = inside(base, "platforms")
+        if name not in files or not name.endswith(".toml") or name.count("/") != 1:
+            raise refuse(text)
+        return f"{root / name}{star}{size}"
 
     def trace(text: str) -> str:
         known = manifest["traces"].get(text)
@@ -222,20 +316,31 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> dict
                     f"needs the trace {path.name[:80]} of retrompi, which is missing or another one here", zip_file, code="not-found"
                 )
             return str(path)
-        return str(root / inside(text, "traces"))
+        name = inside(text, "traces")
+        if not any(f == name or f.startswith(f"{name}/") for f in files):
+            if known.get("left_out") != "yes" or name.count("/") != 2:
+                raise refuse(text)
+            absent.add(root / name)
+        return str(root / name)
 
+    for key in manifest["definition"]:
+        if key not in _KEYS:
+            raise InputError(f"its definition has '{key[:80]}', which no packed study has", zip_file, code="bad-packed-study")
     try:
-        return rewritten(manifest["definition"], {"model": model, "platform": platform, "trace": trace})
-    except (TypeError, KeyError, AttributeError, UsageError) as error:
+        return rewritten(manifest["definition"], {"model": model, "platform": platform, "trace": trace}), absent
+    except UsageError as error:
         raise InputError(f"its definition is no study: {error}", zip_file, code="bad-packed-study") from None
 
 
-def _empty(folder: Path, *, made_anew: bool, zip_file: Path) -> None:
+def _empty(folder: Path, *, made_anew: bool, zip_file: Path) -> list[Path]:
+    """Makes ``folder`` empty; returns the folders that were made for it, the outermost last."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if not made_anew or not folder.is_dir():
             raise InputError(f"would be unpacked into {folder}, which is not empty; name a new folder", zip_file, code="exists-already")
         shutil.rmtree(folder)
+    made = [f for f in (folder, *folder.parents) if not f.exists()]
     folder.mkdir(parents=True, exist_ok=True)
+    return made or [folder]
 
 
 def _toml(definition: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:

@@ -5,7 +5,8 @@
         state.py    controls <-> query string
         room.py     resources shared by the pages: store, jobs
         limits.py   limits per studio and session
-        jobs.py     work in separate processes: progress, cancelling, fair scheduling between sessions
+        jobs.py     work in separate processes: progress, cancelling, limits
+        turns.py    which jobs begin, run and pause: fair between clients and sessions
         parts.py    page components: labelled controls, notices, job bars, tables
         guard.py    checks of requests, and headers of every response
         serve.py    the server

@@ -14,7 +14,7 @@ from typing import Any
 
 from retrompi.base.errors import RetrompiError
 
-__all__ = ["run", "taken_B"]
+__all__ = ["Simulating", "run", "taken_B"]
 
 _APART = 0.05
 """Least interval of progress reports in seconds; others are left out."""
@@ -36,8 +36,29 @@ def _limit(memory_B: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    """Runs one job and sends progress and result over ``line``."""
+class Simulating:
+    """A server of simulations (`retrompi.sim.worker.adopt`) that notes in ``now`` whether this process is within one: only there can it be
+    paused, since it holds no lock of a store."""
+
+    def __init__(self, server: Any, now: Any) -> None:
+        self._server, self._now = server, now
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._server, name)
+
+    def simulate(self, *args: Any, **options: Any) -> dict[str, Any]:
+        """As of the server."""
+        self._now.value = 1
+        try:
+            return dict(self._server.simulate(*args, **options))
+        finally:
+            self._now.value = 0
+
+
+def run(line: Connection, now: Any, limits: tuple[int, int], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Runs one job and sends progress and result over ``line``. ``now`` is a shared number, see `Simulating`; ``limits``: bytes of its
+    memory and of its result."""
+    memory_B, result_B = limits
     from retrompi.sim import worker
     from retrompi.sim.processes import end_with_parent
     from retrompi.studies.pool_worker import Forking
@@ -47,7 +68,7 @@ def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _limit(memory_B)
-    worker.adopt(Forking())
+    worker.adopt(Simulating(Forking(), now))
     last = 0.0
 
     def report(done: int, total: int, what: str = "") -> None:

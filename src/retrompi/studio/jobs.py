@@ -6,7 +6,7 @@
 
 A server process (multiprocessing's fork server) has all imports done; each job is a fork of it, available within milliseconds.
 ``function`` is a module-level function, its arguments can be pickled, its result is JSON (numbers, texts, lists, dicts with text keys):
-output of a process that read an untrusted file is never unpickled. Waiting jobs are scheduled round-robin by session.
+output of a process that read an untrusted file is never unpickled. Which jobs begin, run and pause: `retrompi.studio.turns`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,9 +26,11 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from retrompi.base.errors import EngineError, UsageError
+from retrompi.base.units import format_bytes
 from retrompi.sim.processes import how_ended, kill_group
-from retrompi.studio import child
+from retrompi.studio import child, control
 from retrompi.studio.limits import Limits
+from retrompi.studio.turns import FIRST_S, Share, Turns
 
 __all__ = ["JobState", "Jobs", "Report"]
 
@@ -37,6 +39,10 @@ Report = Callable[..., None]
 
 _ENDED = ("done", "failed", "cancelled")
 _PRELOAD = "retrompi.studio.warm"
+_TICK_S = 0.1
+"""Interval of decisions while jobs compete."""
+_MEMORY_S = 1.0
+"""Interval of looking at the memory of all jobs."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,15 @@ class JobState:
     result: Any = None
     error: str = ""
     ahead: int = 0
-    """For a waiting job: the number of jobs that run or wait before it, at most."""
+    """For a waiting job: the number of jobs that begin before it."""
+    running: int = 0
+    """For a waiting or paused job: the number of begun jobs, of all sessions."""
+    own: bool = False
+    """Whether it waits for jobs of its own session."""
+    paused: bool = False
+    """Whether it is a running job that has to wait for its next turn."""
     seconds: float = 0.0
-    """Since its start; for a finished job, its duration."""
+    """Its running time, without pauses."""
 
     @property
     def ended(self) -> bool:
@@ -71,15 +83,18 @@ class _Job:
     work: tuple[Any, ...]
     seconds: float
     memory_B: int
+    share: Share
     question: str = ""
     status: str = "queued"
     told: tuple[int, int, str] = (0, 0, "")
     result: Any = None
     error: str = ""
-    began: float = 0.0
     took: float = 0.0
     size_B: int = 0
     process: Any = None
+    now: Any = None
+    """Not 0 while its process is within a simulation, see `retrompi.studio.child.Simulating`."""
+    low: bool = False
     line: Connection | None = None
     parts: list[bytes] = field(default_factory=list)
     also: dict[str, str] = field(default_factory=dict)
@@ -106,8 +121,13 @@ class Jobs:
         self._context.set_forkserver_preload([_PRELOAD, *_started_by()])
         self._changed = threading.Condition()
         self._jobs: dict[str, _Job] = {}
-        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
-        self._running: dict[str, _Job] = {}
+        self._turns = Turns(self.limits.running, self.limits.long, self.limits.begun, self.limits.running_a_session)
+        self._open: dict[str, _Job] = {}
+        """Those that are not finished."""
+        self._order: dict[int, int] | None = None
+        """The positions of waiting jobs by number of arrival; None: to be determined."""
+        self._arrived = 0
+        self._looked = 0.0
         self._kept: OrderedDict[str, deque[str]] = OrderedDict()
         self._size_B = 0
         self._closed = False
@@ -127,30 +147,32 @@ class Jobs:
         seconds: float | None = None,
         memory_B: int | None = None,
         question: str = "",
+        client: str = "",
     ) -> str:
         """Submit a job and return its id. A running job of the same session in the same ``slot`` is cancelled, as this one replaces it.
 
-        ``seconds`` and ``memory_B`` may lower the limits; ``question`` is the key for `newest`. Raises UsageError when the session, or all
-        sessions together, have too many jobs.
+        ``seconds`` and ``memory_B`` may lower the limits; ``question`` is the key for `newest`; ``client`` is the address that the session
+        has. Raises UsageError when the session, or all sessions together, have too many jobs.
         """
         limits = self.limits
+        self._arrived += 1
         job = _Job(
             secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or limits.job_s, limits.job_s),
-            min(memory_B or limits.job_B, limits.job_B), question,
+            min(memory_B or limits.job_B, limits.job_B), Share(session, client, self._arrived), question,
         )  # fmt: skip
         with self._changed:
             if self._closed:
                 raise UsageError("this studio is ending", code="jobs-refused")
-            for other in list(self._jobs.values()):
-                if slot and other.session == session and _asks(other, slot) is not None and other.status not in _ENDED:
+            for other in list(self._open.values()):
+                if slot and other.session == session and _asks(other, slot) is not None:
                     self._end(other, "cancelled")
-            mine = [j for j in self._jobs.values() if j.session == session and j.status not in _ENDED]
-            if len(mine) >= limits.jobs_a_session:
-                raise UsageError(f"{len(mine)} of your jobs are waiting or running; cancel one, or wait", code="jobs-refused")
-            if len(self._running) + sum(len(q) for q in self._waiting.values()) >= limits.jobs:
+            mine = sum(j.session == session for j in self._open.values())
+            if mine >= limits.jobs_a_session:
+                raise UsageError(f"{mine} of your jobs are waiting or running; cancel one, or wait", code="jobs-refused")
+            if len(self._open) >= limits.jobs and not self._room_for(job):
                 raise UsageError(f"{limits.jobs} jobs are waiting or running; try again later", code="jobs-refused")
-            self._jobs[job.id] = job
-            self._waiting.setdefault(session, deque()).append(job)
+            self._jobs[job.id] = self._open[job.id] = job
+            self._order = None
             self._ring()
         return job.id
 
@@ -186,8 +208,8 @@ class Jobs:
         From then on it also belongs to ``slot``, identified there by ``question``: a reloaded page finds the job it started.
         """
         with self._changed:
-            for job in reversed(self._jobs.values()):
-                if job.session == session and job.slot.startswith(f"{page} ") and job.status not in _ENDED:
+            for job in reversed(self._open.values()):
+                if job.session == session and job.slot.startswith(f"{page} "):
                     job.also[slot] = question
                     return job.id
         return None
@@ -212,9 +234,8 @@ class Jobs:
             if self._closed:
                 return
             self._closed = True
-            for job in list(self._jobs.values()):
-                if job.status not in _ENDED:
-                    self._end(job, "cancelled")
+            for job in list(self._open.values()):
+                self._end(job, "cancelled")
             self._ring()
         self._thread.join(5)
 
@@ -229,28 +250,95 @@ class Jobs:
         return job
 
     def _state(self, job: _Job) -> JobState:
-        took = job.took if job.status in _ENDED else time.monotonic() - job.began if job.began else 0.0
-        ahead = len(self._running) + sum(len(q) for q in self._waiting.values()) - 1 if job.status == "queued" else 0
-        return JobState(job.id, job.title, job.status, *job.told, result=job.result, error=job.error, ahead=ahead, seconds=took)
+        share = job.share
+        took = job.took if job.status in _ENDED else share.used(time.monotonic())
+        begun = sum(j.share.alive for j in self._open.values())
+        own = job.status == "queued" and self._alive(job.session) >= self.limits.running_a_session
+        return JobState(job.id, job.title, job.status, *job.told, result=job.result, error=job.error, ahead=self._ahead(job),
+                        running=begun, own=own, paused=share.alive and share.paused, seconds=took)  # fmt: skip
+
+    def _alive(self, session: str) -> int:
+        return sum(j.share.alive and j.session == session for j in self._open.values())
+
+    def _ahead(self, job: _Job) -> int:
+        """The number of waiting jobs that begin before a waiting one."""
+        if job.status != "queued":
+            return 0
+        if self._order is None:
+            shares = [j.share for j in self._open.values()]
+            self._order = {s.number: i for i, s in enumerate(self._turns.queue(shares))}
+        return self._order.get(job.share.number, 0)
+
+    def _room_for(self, job: _Job) -> bool:
+        """Whether a waiting job of a client or a session with more jobs was given up for a new one, when there are too many in all."""
+        for what in ("client", "session"):
+            many = Counter(str(getattr(j.share, what)) for j in self._open.values())
+            greedy, most = many.most_common(1)[0]
+            waiting = [j for j in self._open.values() if getattr(j.share, what) == greedy and j.status == "queued"]
+            if waiting and most > many[getattr(job.share, what)] + 1:
+                self._end(waiting[-1], "failed", f"given up: {self.limits.jobs} jobs were waiting or running, and most of them were yours")
+                return True
+        return False
 
     def _ring(self) -> None:
         with suppress(OSError):
             self._bell.send_bytes(b"!")
 
-    def _next(self) -> _Job | None:
-        """The next job to start, round-robin by session; None if no process is free or no session may start another."""
-        if self._closed or len(self._running) >= self.limits.running:
-            return None
-        for session in self._waiting:
-            if sum(j.session == session for j in self._running.values()) < self.limits.running_a_session:
-                job = self._waiting[session].popleft()
-                self._waiting.move_to_end(session)  # its next job comes after those of all other sessions
-                if not self._waiting[session]:
-                    del self._waiting[session]
-                job.status, job.began = "running", time.monotonic()
-                self._running[job.id] = job
-                return job
-        return None
+    def _decide(self) -> list[_Job]:
+        """Pauses, resumes and displaces jobs; returns those to begin."""
+        if self._closed:
+            return []
+        now = time.monotonic()
+        of = {id(j.share): j for j in self._open.values()}
+        held = [j.share for j in self._open.values() if j.process is None or not j.now.value]
+        plan = self._turns.plan([j.share for j in self._open.values()], now, held)
+        for share in plan.displace:
+            self._displace(of[id(share)])
+        for share in plan.pause:
+            job = of[id(share)]
+            if control.pause(job.process.pid, lambda job=job: bool(job.now.value)):  # type: ignore[misc]
+                share.before_s, share.since, share.paused = share.used(now), now, True
+        for share in plan.resume:
+            control.resume(of[id(share)].process.pid)
+            share.since, share.paused = now, False
+        for job in self._open.values():
+            if not job.low and job.process is not None and job.share.long(now):
+                job.low = True
+                control.lower(job.process.pid)
+        if now - self._looked > _MEMORY_S:
+            self._looked = now
+            self._look_at_memory()
+        begin = [of[id(share)] for share in plan.begin]
+        for job in begin:
+            self._turns.began(job.share)
+            job.status = "running"
+            job.share.alive, job.share.since = True, now
+        if begin or plan.displace:
+            self._order = None
+        return begin
+
+    def _look_at_memory(self) -> None:
+        """Ends the largest job of the session with the most memory if all jobs together have too much."""
+        jobs = {j.process.pid: j for j in self._open.values() if j.process is not None and j.share.long(self._looked)}
+        held = control.private_B(jobs)
+        whole, most = sum(held.values()), self.limits.memory_B
+        if whole <= most:
+            return
+        by_session: dict[str, int] = {}
+        for pid, job in jobs.items():
+            by_session[job.session] = by_session.get(job.session, 0) + held[pid]
+        session = max(by_session, key=lambda s: by_session[s])
+        pid = max((p for p, j in jobs.items() if j.session == session), key=lambda p: held[p])
+        self._end(jobs[pid], "failed", f"ended because it held {format_bytes(held[pid])}, and all jobs of this studio together more than "
+                  f"the {format_bytes(most)} that they may")  # fmt: skip
+
+    def _displace(self, job: _Job) -> None:
+        """Ends a job's process; the job waits for a place to start again."""
+        self._kill(job)
+        job.status, job.told, job.low = "queued", (0, 0, ""), False
+        share = job.share
+        share.alive = share.paused = False
+        share.again, share.before_s = True, 0.0
 
     def _begin(self, job: _Job) -> None:
         """Starts a job's process. Called without the lock: the first job has to wait for the server process."""
@@ -261,7 +349,8 @@ class Jobs:
         try:
             ours, theirs = self._context.Pipe(duplex=False)
             with theirs:
-                work = (theirs, job.memory_B, self.limits.result_B, function, args)
+                job.now = self._context.RawValue("b", 0)
+                work = (theirs, job.now, (job.memory_B, self.limits.result_B), function, args)
                 process = self._context.Process(target=child.run, args=work, daemon=True)
                 process.start()
         except Exception as problem:  # including too many open files: this thread must survive
@@ -273,14 +362,8 @@ class Jobs:
             if error or job.status != "running":  # cancelled in the meantime
                 self._end(job, "failed" if error else job.status, error)
 
-    def _end(self, job: _Job, status: str, error: str = "") -> None:
-        """Ends an unfinished job and its process."""
-        if job.status == "queued":
-            queue = self._waiting.get(job.session)
-            if queue is not None and job in queue:
-                queue.remove(job)
-                if not queue:
-                    del self._waiting[job.session]
+    def _kill(self, job: _Job) -> None:
+        """Ends a job's process, if it has one."""
         if job.process is not None:
             kill_group(job.process.pid)
             job.process.kill()
@@ -291,9 +374,15 @@ class Jobs:
         if job.line is not None:
             job.line.close()
             job.line = None
-        self._running.pop(job.id, None)
+
+    def _end(self, job: _Job, status: str, error: str = "") -> None:
+        """Ends an unfinished job and its process."""
+        self._kill(job)
+        job.took = job.share.used(time.monotonic())
+        job.share.alive = False
         job.status, job.error = status, error
-        job.took = time.monotonic() - job.began if job.began else 0.0
+        if self._open.pop(job.id, None) is not None:
+            self._order = None
         self._forget(job)
         self._changed.notify_all()
 
@@ -320,21 +409,19 @@ class Jobs:
         self._size_B -= job.size_B if job is not None else 0
 
     def _manage(self) -> None:
-        """The thread that receives the processes' messages and ends those that take too long."""
+        """The thread that begins, pauses and resumes jobs, receives their messages and ends those that take too long."""
         while True:
-            while True:
-                with self._changed:
-                    job = self._next()
-                if job is None:
-                    break
+            with self._changed:
+                begin = self._decide()
+            for job in begin:
                 self._begin(job)
             with self._changed:
                 if self._closed:
                     return
-                lines = {j.line: j for j in self._running.values() if j.line is not None}
-                late = min((j.began + j.seconds for j in self._running.values()), default=time.monotonic() + 60)
+                lines = {j.line: j for j in self._open.values() if j.line is not None}
+                patience = self._patience()
             try:
-                ready = wait([self._ear, *lines], max(0.0, late - time.monotonic()))
+                ready = wait([self._ear, *lines], patience)
             except OSError:  # a connection that was closed in the meantime
                 continue
             with self._changed:
@@ -345,9 +432,20 @@ class Jobs:
                     speaker = lines.get(line)  # type: ignore[call-overload]
                     if speaker is not None and speaker.line is line:
                         self._hear(speaker)
-                for running in list(self._running.values()):
-                    if time.monotonic() > running.began + running.seconds:
+                now = time.monotonic()
+                for running in list(self._open.values()):
+                    if running.share.alive and running.share.used(now) > running.seconds:
                         self._end(running, "failed", f"ended after {running.seconds:g} s, the longest a job may take here")
+
+    def _patience(self) -> float:
+        """Seconds until the next decision, if nothing happens before."""
+        now = time.monotonic()
+        alive = [j for j in self._open.values() if j.share.alive]
+        if len(alive) < len(self._open) or sum(j.share.long(now) for j in alive) > self.limits.long:
+            return _TICK_S
+        left = [j.seconds - j.share.used(now) for j in alive]
+        left += [FIRST_S - j.share.used(now) for j in alive if not j.share.long(now)]
+        return max(min([*left, _MEMORY_S if alive else 60.0]), 0.0)
 
     def _hear(self, job: _Job) -> None:
         assert job.line is not None

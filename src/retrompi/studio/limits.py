@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 
 from retrompi.sim.processes import processors
 
 __all__ = ["Limits"]
+
+
+def _memory_B() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @dataclass(frozen=True)
@@ -34,5 +40,12 @@ class Limits:
     sessions: int = 500
     """Sessions with kept jobs; the least recently active ones are forgotten first."""
     running: int = field(default_factory=lambda: max(4, processors() + 2))
-    """Concurrent jobs. More than there are processors, so that a long job does not block a short one."""
+    """New jobs that run at once, in their first half second (see `retrompi.studio.turns`)."""
+    long: int = field(default_factory=lambda: max(2, processors()))
+    """Long jobs that run at once; the others of them are paused."""
+    begun: int = 24
+    """Jobs with a process, paused ones included."""
     running_a_session: int = 2
+    """Those of one session."""
+    memory_B: int = field(default_factory=lambda: _memory_B() // 2)
+    """Memory of all jobs together; beyond it the largest job of the session with most of it is ended."""

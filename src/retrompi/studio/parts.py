@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
-from flask import g
+from flask import g, request
 
 from retrompi.base.csv_safe import safe_cell
 from retrompi.base.errors import UsageError
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "group", "job_bar", "job_line", "menu", "notices",
-           "outputs", "overrides_field", "register_job", "session", "table", "text", "texts", "upload_row", "uploaded_line"]  # fmt: skip
+__all__ = ["GRAPH", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "group", "job_bar", "job_line",
+           "menu", "notices", "outputs", "overrides_field", "register_job", "session", "table", "text", "texts", "upload_row",
+           "uploaded_line"]  # fmt: skip
 
 GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 """The ``config`` of every dcc.Graph."""
@@ -32,6 +33,11 @@ PATIENCE_S = 0.5
 def session() -> str:
     """The session of the current request, which owns its jobs and uploads. Only within a callback or a request."""
     return str(g.session)
+
+
+def client() -> str:
+    """The address of the browser of the current request: its sessions share their turns."""
+    return request.remote_addr or ""
 
 
 def text(value: Any, most: int = 500) -> str:
@@ -164,7 +170,13 @@ def copyable(text: str, *, id: str) -> Component:
 def job_line(state: JobState) -> str:
     """A job's state in one line."""
     if state.status == "queued":
-        return f"{state.title}: waiting; {state.ahead} before it" if state.ahead else f"{state.title}: about to start"
+        if state.own:
+            return f"{state.title}: waits for your other jobs; cancel one of them"
+        if state.ahead or state.running:
+            return f"{state.title}: waiting, number {state.ahead + 1} in the queue; {state.running} jobs have begun"
+        return f"{state.title}: about to start"
+    if state.paused:
+        return f"{state.title}: paused after {state.seconds:.0f} s, continues in its turn; {state.running} jobs share the processors"
     if state.status == "running":
         part = f"{state.done} of {state.total}" if state.total else "running"
         return f"{state.title}: {part}{', ' + state.what if state.what else ''} ({state.seconds:.0f} s)"
@@ -238,7 +250,8 @@ def register_job(
             wanted = begin(*values[:asked])
             if wanted is not None:
                 title, function, args = wanted
-                job, patience = room.jobs.submit(session(), title, function, *args, slot=slot, question=question), PATIENCE_S
+                job = room.jobs.submit(session(), title, function, *args, slot=slot, question=question, client=client())
+                patience = PATIENCE_S
             elif resumes:
                 job = room.jobs.take_up(session(), page, slot, question)
             if job is None:
@@ -286,4 +299,3 @@ def enlarged(value: Any, letters_px: Any) -> Any:
 
 def _values(made: Any, many: int) -> list[Any]:
     return list(made) if many > 1 else [made]
-

@@ -48,6 +48,6 @@ def smpi_losses(trace: Trace) -> list[tuple[str, int, str, str]]:
     """Lines that ``write(..., smpi=True)`` leaves out or changes, as ``(file, line, action, reason)``, at most the first 1000.
 
     SMPI's replay (SimGrid 3.32 and 4.1) supports neither communicators nor non-blocking collectives, one-sided communication, probes or
-    persistent requests. ``trace.smpi_losses()`` also returns the total number of such lines.
+    persistent requests. ``trace.smpi_losses()`` also counts all such lines, by action and reason.
     """
     return trace.smpi_losses()[0]

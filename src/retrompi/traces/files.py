@@ -22,7 +22,10 @@ from typing import BinaryIO, Literal, cast
 import zstandard
 
 from retrompi._engine import Trace
+from retrompi.base import untrusted
+from retrompi.base.files import open_regular
 from retrompi.base.paths import stamp
+from retrompi.base.unpack import GZIP, HEAD, ZSTD, Budget, Damaged, is_skippable, pieces
 
 from .errors import TraceError
 
@@ -30,29 +33,40 @@ __all__ = ["folders", "parse", "read", "read_alone", "read_folders", "read_once"
 
 UndefinedSource = Literal["refuse", "any", "null"]
 
-# Limit against decompression bombs; the largest trace in use is 83 MB.
-MAX_UNPACKED = 8 << 30
-_CHUNK = 1 << 20
-_HEAD = 512  # bytes that identify the type of a file
+# Limit against decompression bombs, for all files of a trace together; the largest trace in use is 83 MB.
+MAX_UNPACKED = 2 << 30
 _LONGEST_NAME = 1 << 20
 _IN_MEMORY = 32 << 20  # larger archives are unpacked to disk
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+# A blank line is passed over without an object for it: a file may hold a thousand million of them.
+_CONTENT = re.compile(rb"^[ \t\r\f\v]*+([^\s#][^\n]*)", re.M)
 
 
 class _File:
     """The content of a file, unpacked in chunks on each iteration, and its name in messages."""
 
-    def __init__(self, opened: Callable[[], BinaryIO], name: str, most: int | None = None) -> None:
+    def __init__(self, opened: Callable[[], BinaryIO], name: str, budget: Budget, *, bounded: bool = False) -> None:
         self.opened = opened
         self.name = name
-        self.most = most
-        """Maximum size in bytes, plain or unpacked; None: `MAX_UNPACKED`, for compressed files only."""
+        self.budget = budget
+        """Maximum size of all files of the trace, unpacked."""
+        self.bounded = bounded
+        """Whether it holds for a plain file as well, which somebody else made and whose size need not be that on disk."""
 
     def __iter__(self) -> Iterator[bytes]:
+        extent = 0
         try:
             with self.opened() as raw:
-                yield from _unpacked(raw, self.name) if self.most is None else _at_most(raw, self.name, self.most)
+                counts = self.bounded or _is_packed(raw.read(HEAD))
+                raw.seek(0)
+                for piece in pieces(raw):
+                    extent += len(piece)
+                    if counts:
+                        self.budget.use(self.name, extent)
+                    yield piece
+        except Damaged as e:
+            raise TraceError(str(e), self.name, code="damaged-file") from None
         except (OSError, ValueError) as e:
             raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", self.name, code="unreadable-file") from e
 
@@ -65,17 +79,23 @@ class _File:
                 break
         return found[:size]
 
-    def lines(self) -> Iterator[bytes]:
-        """The lines without line ends."""
-        rest = b""
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """The number and text of the lines that are neither blank nor a comment, without blanks around them."""
+        rest, number = b"", 1
         for piece in self:
-            *whole, rest = (rest + piece).split(b"\n")
-            yield from whole
+            text = rest + piece
+            whole = text.rfind(b"\n") + 1
+            at = 0
+            for found in _CONTENT.finditer(text, 0, whole):
+                number += text.count(b"\n", at, found.start())
+                at = found.start()
+                yield number, found[0].rstrip()
+            number += text.count(b"\n", at, whole)
+            rest = text[whole:]
             if len(rest) > _LONGEST_NAME:  # too long for a file name or the start of an action
-                yield rest
-                return
-        if rest:
-            yield rest
+                break
+        if (rest := rest.strip()) and not rest.startswith(b"#"):
+            yield number, rest
 
 
 def read(
@@ -98,21 +118,22 @@ def read(
     if np is not None and np < 1:
         raise TraceError(f"the number of ranks must be at least 1, not {np}", str(path), code="out-of-range")
     found = Path(path)
+    budget = Budget(MAX_UNPACKED)
     inside: str | None = None
     if ":" in str(path) and not _is(found, Path.exists):
         archive, _, folder = str(path).rpartition(":")
         if _is(Path(archive), Path.is_file):
             found, inside = Path(archive), folder
     if _is(found, Path.is_dir):
-        sources = _from_folder(_Disk(found), np)
+        sources = _from_folder(_Disk(found, budget), np)
     else:
-        file = _load(found)
+        file = _load(found, budget)
         if _is_tar(file):
             sources = _from_archive(_Archive(file), inside, np)
         elif inside is not None:
             raise TraceError(f"is not a tar archive, so there is no folder {inside!r} in it", file.name, code="not-found")
         else:
-            sources = _from_file(file, _Disk(found.parent), np)
+            sources = _from_file(file, _Disk(found.parent, budget), np)
     return Trace.parse(sources, ranks=np or 0, undefined_source=undefined_source, partial=partial)
 
 
@@ -122,9 +143,10 @@ def read_alone(path: Path, name: str, *, most: int) -> Trace:
     A trace of all ranks or an archive (tar or zip) of files of ranks, plain, gzip or zstd; at most ``most`` bytes unpacked. Raises
     TraceError.
     """
-    file = _File(lambda: path.open("rb"), name, most)
+    budget = Budget(most)
+    file = _File(lambda: open_regular(path), name, budget, bounded=True)
     if file.head(4).startswith(b"PK\x03\x04"):
-        return Trace.parse(_from_folder(_Zipped(path, name, most), None), ranks=0, undefined_source="refuse", partial=False)
+        return Trace.parse(_from_folder(_Zipped(path, name, budget), None), ranks=0, undefined_source="refuse", partial=False)
     sources = _from_archive(_Archive(file), None, None) if _is_tar(file) else _from_file(file, _Nowhere(), None)
     return Trace.parse(sources, ranks=0, undefined_source="refuse", partial=False)
 
@@ -204,7 +226,8 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
         target.mkdir(parents=True, exist_ok=True)
         names = [f"rank-{r}.txt" for r in range(trace.ranks)]
         for r, name in enumerate(names):
-            (target / name).write_text(text(r), encoding="utf-8")
+            # A file without a line is taken for a lost one; a rank that does nothing gets a line that is read and ignored.
+            (target / name).write_text(text(r) or f"{r} comm_size {trace.ranks}\n", encoding="utf-8")
         # With one rank, the single line denotes a file shared by all ranks, which is equivalent.
         (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     except OSError as e:
@@ -230,9 +253,9 @@ class _Nowhere:
 class _Zipped:
     """The files of a zip archive, read from it without extraction."""
 
-    def __init__(self, path: Path, name: str, most: int) -> None:
+    def __init__(self, path: Path, name: str, budget: Budget) -> None:
         self.name = name
-        self.most = most
+        self.budget = budget
         try:
             self.zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
@@ -240,8 +263,8 @@ class _Zipped:
         self.files = {str(PurePosixPath(m.filename)): m for m in self.zip.infolist() if not m.is_dir()}
         if any(m.flag_bits & 1 for m in self.files.values()):
             raise TraceError("the zip archive is encrypted", name, code="damaged-file")
-        if sum(m.file_size for m in self.files.values()) > most:
-            raise TraceError(f"holds more than {most >> 20} MiB unpacked", name, code="damaged-file")
+        if sum(m.file_size for m in self.files.values()) > budget.most:
+            raise TraceError(f"unpacks to more than {budget.most >> 20} MiB", name, code="damaged-file")
         inside = _trace_folders(self.files)
         if len(inside) != 1:
             what = f"{len(inside)} traces; one is read" if inside else "no index.txt and no rank-0.txt"
@@ -256,7 +279,7 @@ class _Zipped:
 
     def load(self, name: str) -> _File | None:
         path = _join(self.folder, name)
-        return _File(lambda: self._opened(path), f"{self.name}:{path}", self.most) if path in self.files else None
+        return _File(lambda: self._opened(path), f"{self.name}:{path}", self.budget, bounded=True) if path in self.files else None
 
     def names(self) -> list[str]:
         prefix = "" if self.folder == "." else self.folder + "/"
@@ -267,17 +290,20 @@ class _Zipped:
 
 
 class _Disk:
-    """Files beside an index, or (SMPI's own rule) below the current directory."""
+    """Files beside an index, or (SMPI's own rule) below the current directory; of an untrusted folder, only those inside it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, budget: Budget) -> None:
         self.folder = folder
+        self.budget = budget
+        self.root = untrusted.root_of(folder)
 
     def find(self, name: str) -> Path | None:
-        return next((p for p in (self.folder / name, Path(name)) if _is(p, Path.is_file)), None)
+        places = (p for p in (self.folder / name, Path(name)) if _is(p, Path.is_file))
+        return next((p for p in places if not untrusted.outside(p, self.root)), None)
 
     def load(self, name: str) -> _File | None:
         path = self.find(name)
-        return None if path is None else _load(path)
+        return None if path is None else _load(path, self.budget)
 
     def names(self) -> list[str]:
         return sorted(p.name for p in self.folder.iterdir() if p.is_file())
@@ -331,13 +357,12 @@ def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
 
 def _from_index(index: _File, place: Place, np: int | None) -> list[Source]:
     files: list[_File] = []
-    for number, raw in enumerate(index.lines(), 1):
-        name = raw.strip().decode("utf-8", "replace")
-        if not name or name.startswith("#"):
-            continue
+    for number, raw in index.lines():
+        name = raw.decode("utf-8", "replace")
         file = place.load(name)
         if file is None:
-            raise TraceError(f"names {_shown(name)}, which does not exist", index.name, number, code="not-found")
+            why = "is not in this unpacked study" if isinstance(place, _Disk) and place.root is not None else "does not exist"
+            raise TraceError(f"names {_shown(name)}, which {why}", index.name, number, code="not-found")
         files.append(file)
     if len(files) == 1:
         return [(files[0], files[0].name, -1)]
@@ -412,99 +437,32 @@ def _join(folder: str, name: str) -> str:
 # --- unpacking -------------------------------------------------------------------------------------------------------------
 
 
-def _load(path: Path) -> _File:
+def _load(path: Path, budget: Budget) -> _File:
     name = str(path)
     try:
-        with path.open("rb") as raw:
-            head = raw.read(_HEAD)
+        with open_regular(path) as raw:
+            head = raw.read(HEAD)
     except FileNotFoundError:
         raise TraceError("no such trace file", name, code="not-found") from None
     except (OSError, ValueError) as e:
         raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", name, code="unreadable-file") from e
-    for suffix, magic, what in ((".zst", _ZSTD, "zstd"), (".gz", _GZIP, "gzip"), (".tgz", _GZIP, "gzip")):
-        if path.name.endswith(suffix) and not head.startswith(magic) and not (magic == _ZSTD and _is_skippable(head)):
+    for suffix, magic, what in ((".zst", ZSTD, "zstd"), (".gz", GZIP, "gzip"), (".tgz", GZIP, "gzip")):
+        if path.name.endswith(suffix) and not head.startswith(magic) and not (magic == ZSTD and is_skippable(head)):
             raise TraceError(f"is not {what} data although it is called {suffix}: corrupt, or misnamed", name, code="damaged-file")
-    return _File(lambda: path.open("rb"), name)
+    return _File(lambda: open_regular(path), name, budget)
 
 
-def _at_most(raw: BinaryIO, name: str, most: int) -> Iterator[bytes]:
-    total = 0
-    for piece in _unpacked(raw, name):
-        total += len(piece)
-        if total > most:
-            raise TraceError(f"holds more than {most >> 20} MiB unpacked", name, code="damaged-file")
-        yield piece
-
-
-def _is_skippable(data: bytes) -> bool:
-    """A zstd stream may begin with a frame of user data (RFC 8878, 3.1.2)."""
-    return len(data) >= 4 and data[1:4] == b"\x2a\x4d\x18" and data[0] & 0xF0 == 0x50
-
-
-def _unpacked(raw: BinaryIO, name: str) -> Iterator[bytes]:
-    """The content of a file in chunks, decompressed if necessary."""
-    head = raw.read(_HEAD)
-    raw.seek(0)
-    if head.startswith(_GZIP):
-        pieces = _gunzipped(raw, name)
-    elif head.startswith(_ZSTD) or _is_skippable(head):
-        pieces = _unzstd(raw, name)
-    else:
-        while piece := raw.read(_CHUNK):
-            yield piece
-        return
-    total = 0
-    for piece in pieces:
-        total += len(piece)
-        if total > MAX_UNPACKED:
-            raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 20} MiB", name, code="damaged-file")
-        yield piece
-
-
-def _gunzipped(raw: BinaryIO, name: str) -> Iterator[bytes]:
-    try:
-        with gzip.GzipFile(fileobj=raw) as stream:
-            while piece := stream.read(_CHUNK):
-                yield piece
-    except EOFError:
-        raise TraceError("the gzip data end early: the file is truncated", name, code="damaged-file") from None
-    except (gzip.BadGzipFile, zlib.error, OSError) as e:
-        raise TraceError(f"corrupt gzip data: {e}", name, code="damaged-file") from None
-
-
-def _unzstd(raw: BinaryIO, name: str) -> Iterator[bytes]:
-    # One decompressor per frame: a stream reader would treat a truncated frame as the end of the file.
-    early = TraceError("the zstd data end early: the file is truncated", name, code="damaged-file")
-    rest = b""
-    try:
-        while rest or (rest := raw.read(_CHUNK // 16)):
-            if len(rest) < 8:
-                rest += raw.read(8 - len(rest))
-            if _is_skippable(rest[:4]):
-                skip = 8 + int.from_bytes(rest[4:8], "little") - len(rest)
-                if len(rest) < 8 or (skip > 0 and len(raw.read(skip)) < skip):
-                    raise early
-                rest = rest[skip:] if skip < 0 else b""
-                continue
-            frame = zstandard.ZstdDecompressor().decompressobj()
-            while not frame.eof:
-                if not rest and not (rest := raw.read(_CHUNK // 16)):
-                    raise early
-                if piece := frame.decompress(rest):
-                    yield piece
-                rest = b""
-            rest = frame.unused_data
-    except zstandard.ZstdError as e:
-        raise TraceError(f"corrupt zstd data: {e}", name, code="damaged-file") from None
+def _is_packed(head: bytes) -> bool:
+    return head.startswith((GZIP, ZSTD)) or is_skippable(head)
 
 
 def _is_tar(file: _File) -> bool:
-    head = file.head(_HEAD)
-    return len(head) >= _HEAD and head[257:262] == b"ustar"
+    head = file.head(HEAD)
+    return len(head) >= HEAD and head[257:262] == b"ustar"
 
 
 def _archive(path: Path) -> _Archive:
-    file = _load(path)
+    file = _load(path, Budget(MAX_UNPACKED))
     if not _is_tar(file):
         raise TraceError("is not a tar archive", file.name)
     return _Archive(file)
@@ -519,7 +477,7 @@ class _Archive:
 
     def __init__(self, file: _File) -> None:
         self.name = file.name
-        self.most = file.most
+        self.budget = file.budget
         self.names: dict[str, tarfile.TarInfo] = {}
         room = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  it stays open as long as the archive is used
         try:
@@ -536,7 +494,9 @@ class _Archive:
             for member in self.tar:
                 if not member.isfile():
                     continue
-                if member.offset_data + member.size > size and not member.issparse():
+                if member.issparse():
+                    raise TraceError(f"{_shown(member.name)} is a sparse file; a trace has none", file.name, code="damaged-file")
+                if member.offset_data + member.size > size:
                     raise TraceError(f"the archive ends inside {_shown(member.name)}: it is truncated", file.name, code="damaged-file")
                 self.names[str(PurePosixPath(member.name))] = member
         except (tarfile.TarError, ValueError, OverflowError, OSError, EOFError) as e:
@@ -544,7 +504,7 @@ class _Archive:
 
     def file(self, path: str) -> _File:
         """A member by its path."""
-        return _File(lambda: self._opened(path), f"{self.name}:{path}", self.most)
+        return _File(lambda: self._opened(path), f"{self.name}:{path}", self.budget)
 
     def _opened(self, path: str) -> BinaryIO:
         try:
@@ -559,11 +519,7 @@ class _Archive:
 
 def _first_line(file: _File) -> tuple[int, list[bytes]] | None:
     """Number and words of the first line that is neither empty nor a comment."""
-    for number, raw in enumerate(file.lines(), 1):
-        words = raw.split()
-        if words and not words[0].startswith(b"#"):
-            return number, words
-    return None
+    return next(((number, text.split()) for number, text in file.lines()), None)
 
 
 def _is(path: Path, test: Callable[[Path], bool]) -> bool:

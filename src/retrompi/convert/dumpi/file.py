@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retrompi.base.files import read_bytes
 from retrompi.convert.dumpi.layout import layouts
 from retrompi.traces.errors import TraceError
 
@@ -58,7 +59,7 @@ class DumpiFile:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         try:
-            self.data = path.read_bytes()
+            self.data = read_bytes(path)
         except OSError as e:
             raise TraceError(f"cannot be read: {e.strerror or e}", self.name, code="unreadable-file") from e
         if not self.data.startswith(MAGIC):
@@ -274,7 +275,7 @@ def is_meta(data: bytes) -> bool:
 def read_meta(path: Path) -> list[Path]:
     """The ``.bin`` files of a meta file in rank order. Raises ``TraceError`` when one is missing."""
     try:
-        text = path.read_bytes().decode("utf-8", "replace")
+        text = read_bytes(path).decode("utf-8", "replace")
     except OSError as e:
         raise TraceError(f"cannot be read: {e.strerror or e}", str(path), code="unreadable-file") from e
     values: dict[str, str] = {}
@@ -291,10 +292,17 @@ def read_meta(path: Path) -> list[Path]:
         raise TraceError(f"numprocs={ranks} is not a valid number of ranks", str(path), code="bad-syntax")
     # A prefix in another folder is where the files were written, not where they are now.
     prefix = Path(prefix).name
-    found = [path.parent / f"{prefix}-{rank:04d}.bin" for rank in range(ranks)]
-    for rank, file in enumerate(found):
-        if not file.is_file():
+    found: list[Path] = []
+    for rank in range(ranks):
+        file = path.parent / f"{prefix}-{rank:04d}.bin"
+        try:
+            there = file.is_file()
+        except (OSError, ValueError) as e:  # a name that is too long, or holds NUL
+            why = getattr(e, "strerror", None) or str(e)
+            raise TraceError(f"fileprefix={prefix[:40]!r}… names no file: {why}", str(path), code="not-found") from None
+        if not there:
             raise TraceError(f"{file.name} is missing, the file of rank {rank} of {ranks}", str(path), code="not-found")
+        found.append(file)
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from retrompi.base.files import open_regular
 from retrompi.convert import comms
 from retrompi.convert.comms import Comm, Join
 from retrompi.convert.dumpi.calls import COLLECTIVES, SENDS, Bytes
@@ -58,8 +59,11 @@ def read_dumpi(
     ``rate`` in flop/s converts the time between calls into computation; ``clock`` is the CPU's or the wall clock (default: the CPU's if
     recorded); bursts shorter than ``shortest`` seconds are dropped. Losses are added to ``losses``. Raises ``TraceError``.
     """
-    with path.open("rb") as handle:
-        first = handle.read(4096)
+    try:
+        with open_regular(path) as handle:
+            first = handle.read(4096)
+    except OSError as e:
+        raise TraceError(f"cannot be read: {e.strerror or e}", str(path), code="unreadable-file") from e
     names = read_meta(path) if is_meta(first) else bin_files(path)
     world = Comm(0, tuple(range(len(names))))
     ranks = [_Rank(r, name, world, losses, rate, clock, shortest) for r, name in enumerate(names)]

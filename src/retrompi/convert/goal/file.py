@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from retrompi.base.files import read_bytes
 from retrompi.traces.errors import TraceError
 
-__all__ = ["ANY", "Op", "is_goal", "parse_goal"]
+__all__ = ["ANY", "Op", "is_goal", "operations_of", "parse_goal"]
 
 ANY = -1
 MAX_RANKS = 1 << 22
@@ -29,6 +30,11 @@ class Op:
     cpu: int = 0
     after: list[int] = field(default_factory=list)
     after_start: list[int] = field(default_factory=list)
+
+
+def operations_of(ns: int, rate: float) -> float:
+    """A calculation of ``ns`` nanoseconds in operations, at ``rate`` flop/s."""
+    return ns * rate / 1e9
 
 
 def is_goal(data: bytes) -> bool:
@@ -91,7 +97,7 @@ class _Tokens:
 def parse_goal(path: Path) -> list[list[Op]]:
     """The operations of all ranks. Raises ``TraceError`` with the line of the error."""
     try:
-        text = path.read_bytes().decode("utf-8", "replace")
+        text = read_bytes(path).decode("utf-8", "replace")
     except OSError as e:
         raise TraceError(f"cannot be read: {e.strerror or e}", str(path), code="unreadable-file") from e
     t = _Tokens(text, str(path))

@@ -12,7 +12,7 @@ import heapq
 from collections import deque
 from pathlib import Path
 
-from retrompi.convert.goal.file import ANY, Op, parse_goal
+from retrompi.convert.goal.file import ANY, Op, operations_of, parse_goal
 from retrompi.convert.losses import Losses
 from retrompi.convert.script import ANY_SOURCE, ANY_TAG, BYTE, Requests, Script
 from retrompi.traces.errors import TraceError
@@ -174,7 +174,8 @@ def _linear(
         if skip:
             skip = False
         elif what == "calc":
-            out.compute(op.size * 1e-9)
+            if op.size * 1e-9 >= shortest:
+                out.operations(operations_of(op.size, rate))
         elif what == "post":
             peer, tag = (ANY_SOURCE if op.peer == ANY else op.peer), (ANY_TAG if op.tag == ANY else op.tag)
             skip = at + 1 < len(steps) and steps[at + 1] == ("wait", number)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from retrompi._engine import Trace
 from retrompi.convert.goal.collectives import expand
-from retrompi.convert.losses import Losses
+from retrompi.convert.goal.file import operations_of
+from retrompi.convert.losses import Effect, Losses
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, rank_lines, split
 from retrompi.traces.matching import ANY_SOURCE, ANY_TAG, End, Job, Request, Tracker
@@ -16,7 +17,9 @@ from retrompi.traces.matching import ANY_SOURCE, ANY_TAG, End, Job, Request, Tra
 __all__ = ["goal_text", "write_goal"]
 
 COLLECTIVE_TAGS = 1 << 30
-"""First tag of collectives' messages, one tag per collective of the communicator; a trace's own tags above it are refused."""
+"""First tag of collectives' messages, or the one above the tags of the trace: one a collective of the communicator."""
+LAST_TAG = (1 << 31) - 1
+AT_ONCE = "posted and waited for at once: becomes one blocking call"
 MODES = {"Ssend", "ssend", "ISsend", "issend", "bsend", "ibsend", "rsend", "irsend", "ssendInit", "bsendInit", "rsendInit"}
 
 
@@ -40,21 +43,21 @@ def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:
 
 
 class _Tags:
-    """GOAL has no communicators: where a trace sends on several, every (communicator, tag) pair is mapped to a distinct tag."""
+    """GOAL has no communicators: every pair of a communicator other than MPI_COMM_WORLD and a tag becomes a tag of its own."""
 
     def __init__(self, job: Job) -> None:
         ends = [e for t in job.trackers for e in (*t.sends, *t.recvs)]
         self.plain = all(e.comm == 0 for e in ends)
-        self.numbers: dict[tuple[int, int], int] = {}
-        if not self.plain:
-            for comm, tag in sorted({(e.comm, e.tag) for e in ends if e.tag >= 0}):
-                self.numbers[comm, tag] = len(self.numbers)
+        free = 1 + max((e.tag for e in ends if e.comm == 0), default=-1)
+        others = sorted({(e.comm, e.tag) for e in ends if e.comm != 0 and e.tag >= 0})
+        self.numbers = {pair: free + number for number, pair in enumerate(others)}
+        self.collectives = max(COLLECTIVE_TAGS, free + len(others))
 
     def of(self, comm: int, tag: int) -> int | None:
         """The tag in the schedule; None where it is not determined (any tag of one communicator among several)."""
         if tag == ANY_TAG:
             return -1 if self.plain else None
-        return tag if self.plain else self.numbers[comm, tag]
+        return tag if comm == 0 else self.numbers[comm, tag]
 
 
 class _Writer:
@@ -71,6 +74,7 @@ class _Writer:
         self.numbers = numbers
         self.tags = tags
         self.losses = losses
+        self.rate = rate
         self.ns = 1e9 / rate
         self.out: list[str] = []
         self.count = 0
@@ -81,11 +85,38 @@ class _Writer:
         # By line: its index among all collective calls of its communicator, as `Job` counts them.
         self.turns = {members[rank]: turn for (_, turn), members in job.collectives.items() if rank in members}
         self.at = 0
+        self.action = ""
+        self.posts: dict[int, tuple[str, int]] = {}  # open operations: the call that posted it, and its line
+        self.waits: dict[int, tuple[str, int]] = {}  # those waited for before the next operation: by which call
+        self.waited: list[int] = []
+        self.receives = dict[int, list[End]]()
+        for end in job.trackers[rank].recvs:
+            self.receives.setdefault(end.post, []).append(end)
+        self.seen: set[int] = set()  # lines of which a loss is told
 
-    def place(self) -> str:
-        return f"{self.trace.files[self.rank]}:{self.numbers[self.at]}"
+    def place(self, at: int | None = None) -> str:
+        return f"{self.trace.files[self.rank]}:{self.numbers[self.at if at is None else at]}"
+
+    def lose(self, what: str, effect: Effect = "approximated", call: tuple[str, int] | None = None) -> None:
+        """Count a loss of the current line, or of ``call``: at most one a line, the first that is told."""
+        action, at = call or (self.action, self.at)
+        if at not in self.seen:
+            self.seen.add(at)
+            self.losses.add(action, what, self.place(at), effect)
+
+    def merged(self, left: Sequence[int]) -> None:
+        """What the reader takes for one blocking call: an operation that is waited for before any other begins."""
+        if left and left[0] == self.posted and self.posted in self.posts:
+            self.lose(AT_ONCE, call=self.posts[self.posted])
+            if self.posted in self.waits:
+                self.lose(AT_ONCE, call=self.waits[self.posted])
+        for op in left:
+            self.posts.pop(op, None)
+            self.waits.pop(op, None)
 
     def op(self, text: str, *, blocking: bool = True) -> int:
+        self.merged(self.waited)
+        self.waited = []
         self.count += 1
         me = self.count
         self.out.append(f"l{me}: {text}\n")
@@ -105,6 +136,10 @@ class _Writer:
     def wait(self, ops: Sequence[int]) -> None:
         """The next operation requires ``ops`` as well."""
         self.before = list(dict.fromkeys([*self.before, *ops]))
+        for op in ops:
+            if op in self.posts:
+                self.waited.append(op)
+                self.waits[op] = self.action, self.at
 
     def lines(self) -> list[str]:
         tracker = Tracker(self.rank)
@@ -113,43 +148,69 @@ class _Writer:
             target = tracker.target(line) if line.split(None, 2)[1:2] in (["wait"], ["test"]) else None
             done = tracker.line(at, line)
             self.line(line, tracker, done, target)
+        # The reader completes what is open at the end, what was posted last first.
+        left = list(dict.fromkeys([*self.waited, *self.posts]))
+        if self.posted in self.posts:
+            left = [self.posted, *(op for op in left if op != self.posted)]
+        for op in left:
+            if op not in self.waits:
+                self.lose("never completed: waited for at the end", call=self.posts[op])
+        self.merged(left)
         return self.out
 
     def line(self, line: str, tracker: Tracker, done: list[Request], target: Request | None) -> None:
         action, a, attributes = split(line)
-        if action in ("#", "init", "finalize", "requestFree") or action in PERSISTENT:
-            if action in MODES:
-                self.losses.add(action, "GOAL has one mode of sending", self.place(), "approximated")
+        self.action = action
+        if action == "#":
+            self.action = "mark"
+            self.lose("GOAL has no marks", "lost")
+        elif action in ("init", "finalize"):
+            pass
+        elif action == "requestFree" or action in PERSISTENT:
+            self.lose("GOAL has no persistent requests: each start becomes a message", "lost")
         elif action == "compute":
-            self.op(f"calc {round(float(a[0]) * self.ns)}")
+            self.compute(float(a[0]))
         elif action == "sleep":
             self.op(f"calc {round(float(a[0]) * 1e9)}")
-            self.losses.add(action, "becomes a calculation", self.place(), "approximated")
+            self.lose("becomes a calculation")
         elif action in SENDS or action in RECVS or action == "sendRecv" or action in ("start", "startall"):
             self.messages(action, tracker)
         elif action in ("wait", "test") or action in FAMILIES:
-            self.completion(action, attributes, done, target)
+            self.completion(action, done, target)
         elif action in COLLECTIVES:
             self.collective(action, a, attributes)
         elif action in ("probe", "iprobe"):
-            self.losses.add(action, "GOAL has no probe", self.place())
+            self.lose("GOAL has no probe", "lost")
         elif action in ONE_SIDED or action.startswith(("Win_", "win_")):
-            self.losses.add(action, "GOAL has no one-sided communication", self.place())
+            self.lose("GOAL has no one-sided communication", "lost")
         elif action.startswith(("comm_", "cart_", "graph_", "intercomm_")):
-            self.losses.add(action, "making a communicator is not in the schedule", self.place(), "approximated")
+            self.lose("making and freeing communicators is not in a schedule", "lost")
         else:
-            self.losses.add(action, "has no counterpart in GOAL", self.place())
+            self.lose("has no counterpart in GOAL", "lost")
+
+    def compute(self, operations: float) -> None:
+        ns = round(operations * self.ns)
+        if ns:
+            self.op(f"calc {ns}")
+        if operations_of(ns, self.rate) != operations:
+            self.lose("rounded to a whole number of nanoseconds")
 
     def messages(self, action: str, tracker: Tracker) -> None:
         ends = [(kind, e) for kind, some in (("send", tracker.sends), ("recv", tracker.recvs)) for e in _last(some, self.at)]
         blocking = action in ("send", "recv", "Ssend", "ssend", "bsend", "rsend")
-        if action in MODES:
-            self.losses.add(action, "GOAL has one mode of sending", self.place(), "approximated")
+        if action in ("sendRecv", "start", "startall"):
+            self.lose("becomes messages that are posted and waited for")
+        elif action in MODES:
+            self.lose("GOAL has one mode of sending")
         ops = []
         for kind, e in ends:
             text = self.message(kind, e)
             if text is not None:
                 ops.append(self.op(text, blocking=blocking))
+        if not ops:
+            self.lose("GOAL has no MPI_PROC_NULL", "lost")
+        if not blocking:
+            self.posts |= dict.fromkeys(ops, (action, self.at))
         if action == "sendRecv":
             self.wait(ops)
         elif not blocking:
@@ -159,27 +220,28 @@ class _Writer:
         if e.peer < 0 and e.peer != ANY_SOURCE:
             return None  # MPI_PROC_NULL
         tag = self.tags.of(e.comm, e.tag)
-        if tag is None:
-            self.losses.add("recv", "any tag of one communicator among several: taken as any at all", self.place(), "approximated")
-            tag = -1
-        if tag >= COLLECTIVE_TAGS:
-            raise TraceError(f"tag {tag} is needed for collectives; GOAL out takes tags below {COLLECTIVE_TAGS}",
-                             self.trace.files[self.rank], self.numbers[self.at])  # fmt: skip
+        if e.comm != 0:
+            self.lose("its communicator becomes part of the tag" if tag is not None else "any tag of one communicator: taken as any at all")
+        elif tag is None:
+            self.lose("any tag of one communicator among several: taken as any at all")
+        tag = -1 if tag is None else tag
         size = e.bytes
         if kind == "recv" and e.match is None:
             # The tracker of this pass has no matches; the job's has.
-            found = next((o for o in _last(self.job.trackers[self.rank].recvs, self.at) if o.peer == e.peer and o.tag == e.tag), None)
+            found = next((o for o in self.receives.get(self.at, ()) if o.peer == e.peer and o.tag == e.tag), None)
             size = found.match.bytes if found is not None and found.match is not None else max(size, 0)
+            if size != e.bytes:
+                self.lose("the length of its buffer is lost: that of the message is taken")
         peer = -1 if e.peer == ANY_SOURCE else e.peer
         return f"{kind} {size}b {'to' if kind == 'send' else 'from'} {peer} tag {tag}"
 
-    def completion(self, action: str, attributes: dict[str, str], done: list[Request], target: Request | None) -> None:
-        if not done:
-            if action.startswith(("test", "waitAny", "waitany", "waitsome")) and (action != "test" or target is not None):
-                what = "that completed nothing, or does not say what: left out"
-                self.losses.add(action, what, self.place(), "approximated")
-            return
-        self.wait([op for r in done for op in self.of_request.pop(r.post, [])])
+    def completion(self, action: str, done: list[Request], target: Request | None) -> None:
+        ops = [op for r in done for op in self.of_request.pop(r.post, [])]
+        if not ops:
+            self.lose("completes nothing that is in a schedule" if done or target is None else "that completed nothing", "lost")
+        elif action != "wait":
+            self.lose("becomes a wait for each request")
+        self.wait(ops)
 
     def collective(self, action: str, a: list[str], attributes: dict[str, str]) -> None:
         comm = int(attributes.get("comm", 0))
@@ -191,7 +253,7 @@ class _Writer:
             or action.removeprefix("i").startswith("neighbor")
             or (comm and self.trace.communicator(comm).get("remote"))
         ):
-            self.losses.add(action, "is not expanded into messages", self.place())
+            self.lose("is not expanded into messages", "lost")
             return
 
         def counts(r: int) -> list[int]:
@@ -205,10 +267,13 @@ class _Writer:
         except (IndexError, ValueError):
             steps = None
         if steps is None:
-            self.losses.add(action, "is not expanded into messages", self.place())
+            self.lose("is not expanded into messages", "lost")
             return
-        self.losses.add(action, "becomes messages: trees, rings and chains", self.place(), "approximated")
-        tag = COLLECTIVE_TAGS + comm * 65536 + turn % 65536
+        self.lose("becomes messages: trees, rings and chains")
+        tag = self.tags.collectives + comm * 65536 + turn % 65536
+        if tag > LAST_TAG:
+            raise TraceError(f"the messages of {action} would need tag {tag}; the largest is {LAST_TAG}", self.trace.files[self.rank],
+                             self.numbers[self.at])  # fmt: skip
         for step in steps:
             ops = []
             for kind, peer, size in step:

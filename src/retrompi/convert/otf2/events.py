@@ -7,8 +7,11 @@ a second.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
+import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.errors import UsageError
+from retrompi.convert.otf2 import program
 from retrompi.traces.errors import TraceError
 
 __all__ = ["Archive", "Collective", "Communicator", "MpiCall", "is_anchor", "read_archive"]
@@ -63,7 +67,8 @@ class MpiCall:
 @dataclass
 class Archive:
     """The MPI calls by rank, communicators and windows (their communicator) by number, the rank of every MPI location, the count of
-    records outside every rank, and how many of the records declared by the definitions were not read."""
+    records outside every rank, and how many of the records declared by the definitions were not read. ``program``: the lines of every
+    rank, of an archive that retrompi wrote; its calls are then not read."""
 
     calls: list[list[MpiCall]]
     comms: dict[int, Communicator]
@@ -72,6 +77,7 @@ class Archive:
     rank_of: dict[int, int]
     strays: dict[str, int] = field(default_factory=dict)
     missing: int = 0
+    program: list[str] | None = None
 
 
 def is_anchor(path: Path, data: bytes) -> bool:
@@ -89,7 +95,7 @@ def read_archive(path: Path, progress: Callable[[int, int], None] | None = None)
         raise UsageError(MISSING, code="missing-tool") from None
     if not path.is_file():
         raise TraceError("no such OTF2 anchor file", str(path), code="not-found")
-    # The library prints its errors over several lines; we report one line.
+    # The library prints its errors over several lines, tracebacks of its callbacks among them; we report one line.
     with _muted() as said:
         try:
             with reading.open(str(path)) as trace:
@@ -97,23 +103,39 @@ def read_archive(path: Path, progress: Callable[[int, int], None] | None = None)
         except TraceError:
             raise
         except Exception as e:  # the library raises its own errors, and Python's for inconsistent content
-            why = " ".join((said() or str(e) or type(e).__name__).split())
-            raise TraceError(f"the otf2 library cannot read it: {why[:200]}", str(path), code="unreadable-file") from None
+            why = _reason(said(), e)
+    raise TraceError(f"the otf2 library cannot read it: {why}", str(path), code="unreadable-file")
+
+
+def _reason(said: str, error: Exception) -> str:
+    """What is wrong, in a line: the library's own words, without its file names and the tracebacks of its callbacks."""
+    lines = [line.strip() for line in said.partition("Traceback (most recent call last)")[0].splitlines() if line.strip()]
+    told = next((line for line in lines if "error" in line.lower()), "")
+    # [OTF2] src/File.c:123: error: Memory fault: Cannot read chunk.
+    words = told.partition("rror: ")[2] or str(error) or type(error).__name__
+    if "unhandled python exception" in words:
+        last = [line.strip() for line in said.splitlines() if re.match(r"\w*(Error|Exception)\b", line)]
+        words = "its definitions or events contradict each other" + (f" ({last[0]})" if last else "")
+    return " ".join("".join(c if c.isprintable() else " " for c in words).split())[:200]
 
 
 @contextlib.contextmanager
 def _muted() -> Iterator[Callable[[], str]]:
     with tempfile.TemporaryFile() as sink:
-        kept = os.dup(2)
+        kept, hook = os.dup(2), sys.unraisablehook
         try:
             os.dup2(sink.fileno(), 2)
 
             def said() -> str:
                 sink.seek(0)
-                return sink.read(4000).decode("utf-8", "replace")
+                return sink.read(20_000).decode("utf-8", "replace")
 
             yield said
         finally:
+            # A reader that could not be opened or closed complains once more when it is deleted.
+            sys.unraisablehook = lambda _: None
+            gc.collect()
+            sys.unraisablehook = hook
             os.dup2(kept, 2)
             os.close(kept)
 
@@ -126,6 +148,10 @@ def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None
     world = next((ref for ref, c in sorted(comms.items()) if c.group == everybody and c.remote is None and not c.self_only), None)
     windows = {w._ref: w.comm._ref for w in definitions.rma_wins}
     archive = Archive([[] for _ in rank_of], comms, world, windows, rank_of)
+    of_rank = {rank: location for location in definitions.locations if (rank := rank_of.get(location._ref)) is not None}
+    archive.program = program.kept([of_rank[rank] for rank in range(len(rank_of))], str(path))
+    if archive.program is not None:
+        return archive
     tick = 1 / trace.timer_resolution
     kinds = _kinds(otf2)
     ops = {value.value: name for name, value in vars(otf2.CollectiveOp).items() if name.isupper()}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 from retrompi.convert.losses import Losses
 from retrompi.convert.otf2.collectives import PER_PEER, Instance, action
-from retrompi.convert.otf2.events import NOBODY, Archive, Collective, Communicator, MpiCall, read_archive
+from retrompi.convert.otf2.events import NOBODY, Archive, Collective, Communicator, MpiCall
 from retrompi.convert.script import BYTE, Requests, Script, group_text
 from retrompi.traces.errors import TraceError
 
@@ -26,6 +25,15 @@ SILENT = {
     "MPI_Comm_spawn": "process management is not replayed", "MPI_Comm_connect": "process management is not replayed",
     "MPI_Comm_accept": "process management is not replayed",
 }  # fmt: skip
+RECEIVES = ("", "MPI_Recv", "MPI_Mrecv", "MPI_Sendrecv", "MPI_Sendrecv_replace")
+"""Regions in which a received message belongs to the call itself; ``""``: the archive has no regions."""
+MESSAGES = {*SENDS, *RECEIVES, "MPI_Irecv", "MPI_Imrecv", "MPI_Start", "MPI_Startall"} - {""}
+_DATA = (
+    "Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw",
+    "Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan", "Neighbor_allgather", "Neighbor_allgatherv",
+    "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw",
+)  # fmt: skip
+DATA = {f"MPI_{name}" for name in _DATA} | {f"MPI_I{name.lower()}" for name in _DATA}
 ATOMICS = {"MPI_Get_accumulate": "Get_accumulate", "MPI_Fetch_and_op": "Fetch_and_op", "MPI_Compare_and_swap": "Compare_and_swap"}
 GROUP_CALLS = {"MPI_Win_post": "Win_post", "MPI_Win_start": "Win_start", "MPI_Win_complete": "Win_complete", "MPI_Win_wait": "Win_wait"}
 ROOTED = ("BCAST", "GATHER", "GATHERV", "SCATTER", "SCATTERV", "REDUCE")
@@ -33,21 +41,14 @@ HANDLES = ("CREATE_HANDLE", "CREATE_HANDLE_AND_ALLOCATE")
 
 
 def read_otf2(
-    path: Path,
-    losses: Losses,
-    *,
-    rate: float = 1e9,
-    shortest: float = 0.0,
-    approximate: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    archive: Archive, path: Path, losses: Losses, *, rate: float = 1e9, shortest: float = 0.0, approximate: bool = False
 ) -> list[str]:
-    """The texts of a trace, one per rank, of the archive whose anchor file is ``path``.
+    """The texts of a trace, one per rank, made of the events of the archive whose anchor file is ``path``.
 
     ``rate`` in flop/s converts the time between MPI calls into computation; bursts shorter than ``shortest`` seconds are dropped.
     ``approximate`` writes MPI_Alltoallv and Alltoallw, for which OTF2 has no per-peer counts, with a table in proportion to what the ranks
-    sent and received; without it they are left out on all ranks and reported. Raises ``TraceError`` and ``UsageError`` (library missing).
+    sent and received; without it they are left out on all ranks and reported. Raises ``TraceError``.
     """
-    archive = read_archive(path, progress)
     for kind, count in archive.strays.items():
         losses.add(kind, "of a thread that is no rank of MPI", path.name, count=count)
     if archive.missing:
@@ -274,6 +275,9 @@ class _Rank:
         name = SENDS.get(call.name, "send") if kind == "send" else "recv"
         if kind == "send" and name.lower().startswith("i"):
             name = "send"
+            self.lost(call, "no record of its request: written as a blocking send", "approximated")
+        elif kind == "recv" and call.name not in RECEIVES:
+            self.lost(call, "receives a message that no record posts: written as a blocking receive", "approximated")
         self.out.add(name, self.world(ref, peer), tag, size, BYTE, comm=self.attr(ref))
 
     def sendrecv(self, call: MpiCall) -> None:
@@ -418,5 +422,9 @@ class _Rank:
             self.lost(call, SILENT[call.name])
         elif call.name.startswith("MPI_File_"):
             self.lost(call, "MPI-IO is not replayed")
+        elif call.name in MESSAGES:
+            self.lost(call, "no record of a message: left out as one with MPI_PROC_NULL", "approximated")
+        elif call.name in DATA:
+            self.lost(call, "no record of the collective: left out")
         else:
             self.losses.no_use(call.name or "MPI")

@@ -2,7 +2,8 @@
 
 Every rank, proxy and daemon is a location in its own location group; hosts are nodes of the system tree. Calls of ranks and the states
 inside them are regions; messages of the program are MpiSend and MpiRecv, collectives MpiCollectiveBegin and -End with their
-communicator. The clock ticks in picoseconds.
+communicator. The clock ticks in picoseconds. The program that was replayed is kept in properties of the ranks' locations
+(`retrompi.convert.otf2.program`), so that the archive is also a trace that loses nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.errors import UsageError
+from retrompi.convert.otf2 import program
 from retrompi.sim.timeline import Timeline
 
 __all__ = ["LOSS", "MISSING", "available", "write"]
@@ -20,7 +22,7 @@ LOSS = (
     "messages' hops through proxies and daemons",
     "messages that the library sent for its collectives",
     "which states stand for several shorter ones",
-    "what a wait waited for beyond the state's name, and the requests of non-blocking calls",
+    "what a wait waited for beyond the state's name, and the requests of non-blocking calls as events",
     "the traffic between ranks and the sums by state, which count the whole run",
 )
 _COLLECTIVES = {
@@ -29,6 +31,11 @@ _COLLECTIVES = {
     "gatherv": "GATHERV", "allgather": "ALLGATHER", "allgatherv": "ALLGATHERV", "scatter": "SCATTER", "scatterv": "SCATTERV",
     "reducescatterblock": "REDUCE_SCATTER_BLOCK",
 }  # fmt: skip
+_MPI_NAMES = {
+    "reducescatter": "Reduce_scatter", "reducescatterblock": "Reduce_scatter_block", "requestfree": "Request_free",
+    "sendinit": "Send_init", "ssendinit": "Ssend_init", "bsendinit": "Bsend_init", "rsendinit": "Rsend_init", "recvinit": "Recv_init",
+}  # fmt: skip
+"""Actions whose MPI name has more underscores than the action."""
 _ROOTED = ("BCAST", "REDUCE", "GATHER", "GATHERV", "SCATTER", "SCATTERV")
 _NO_ROOT = 2**32 - 1
 
@@ -65,6 +72,10 @@ def write(timeline: Timeline, folder: Path) -> list[str]:
             group = make.location_group(p.name, location_group_type=enums.LocationGroupType.PROCESS, system_tree_parent=nodes[p.host])
             locations.append(make.location(p.name, group=group))
         place = t.process_of()
+        if t.program is not None:
+            program.keep(make, [locations[i] for i in place], t.program)
+        else:
+            loss.append("the program: of a timeline in the store only the events are left; replay --timeline keeps it")
         states = [make.region(s, region_role=enums.RegionRole.CODE, paradigm=enums.Paradigm.SAMPLING) for s in t.states]
         ops = {i: make.region(_mpi_name(t.ops[i]), source_file="trace", **_role(enums, t.ops[i])) for i in sorted(set(t.calls.op))}
         comms = _communicators(make, enums, t, [locations[i] for i in place])
@@ -89,6 +100,9 @@ def _role(enums: Any, op: str) -> dict[str, Any]:
 
 
 def _mpi_name(op: str) -> str:
+    name = _MPI_NAMES.get(op.lower().removeprefix("i"))
+    if name is not None:
+        return f"MPI_I{name.lower()}" if op[0] == "i" else f"MPI_{name}"
     return op if op in ("compute", "sleep", "kernel") else "MPI_" + op[0].upper() + op[1:].lower()
 
 

@@ -417,21 +417,22 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
       .def(
           "to_smpi",
           [](const Trace &t, size_t rank, bool shared) {
-            std::vector<retrompi::Remark> lost;
-            size_t total = 0;
-            return t.to_smpi(checked_rank(t, rank), shared, lost, total);
+            Trace::SmpiLosses lost;
+            return t.to_smpi(checked_rank(t, rank), shared, lost);
           },
           py::arg("rank"), py::arg("shared") = false,
           "The rank's lines in words that SMPI's replay reads; ``smpi_losses`` tells what that leaves out.")
       .def(
           "smpi_losses",
           [](const Trace &t) {
-            std::vector<retrompi::Remark> lost;
-            size_t total = 0;
-            for (size_t r = 0; r < t.ranks.size(); ++r) t.to_smpi(r, false, lost, total);
-            return std::pair{rows(t, lost), total};
+            Trace::SmpiLosses lost;
+            for (size_t r = 0; r < t.ranks.size(); ++r) t.to_smpi(r, false, lost);
+            std::vector<std::tuple<std::string, std::string, bool, size_t>> counts;
+            for (const auto &[kind, n] : lost.counts) counts.emplace_back(kind.action, kind.reason, kind.omitted, n);
+            return std::pair{rows(t, lost.first), counts};
           },
-          "What ``to_smpi`` leaves out or changes: ([(file, line, action, reason), ...] at most 1000, how many in all).")
+          "What ``to_smpi`` leaves out or changes: ([(file, line, action, reason), ...] at most 1000, [(action, reason, omitted, count), ...] of "
+          "all).")
       .def("rank_actions", &rank_actions, py::arg("rank"), py::arg("first") = 0, py::arg("count") = py::none(), py::arg("extension") = false,
            "Actions as (line, action, peer, tag, peer2, bytes, bytes2, amount); the fields are described in engine/trace/flat_action.hpp. With "
            "``extension`` a "

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -62,9 +63,19 @@ struct Trace {
   int64_t bytes_sent() const;  // payload of the sends of all ranks, point-to-point; persistent ones are not counted
   void write_ti(size_t rank, bool shared, const std::function<void(std::string_view)>& sink) const;  // the same text, a piece at a time
   std::string to_ti(size_t rank, bool shared = false) const;  // the rank's lines, sizes in bytes (type code 6); reading them gives an equal trace
-  // The rank's lines as SMPI's replay reads them. Omissions and changes are added to `lost`, the first REMARK_LIMIT.
-  std::string to_smpi(size_t rank, bool shared, std::vector<Remark>& lost, size_t& lost_total) const;
-  std::string where(size_t rank, const Action& a) const;  // "file:line"
+  // What to_smpi cannot keep: at most one loss a line, all counted, the first REMARK_LIMIT with their places.
+  struct SmpiLosses {
+    struct Kind {
+      std::string action, reason;
+      bool omitted;  // the line is left out; else it is written in a different form
+      auto operator<=>(const Kind&) const = default;
+    };
+    std::vector<Remark> first;
+    std::map<Kind, size_t> counts;
+    size_t total = 0;
+  };
+  std::string to_smpi(size_t rank, bool shared, SmpiLosses& lost) const;  // the rank's lines as SMPI's replay reads them
+  std::string where(size_t rank, const Action& a) const;                  // "file:line"
   // A copy with marks before the first action at or after a line of a rank (line 0: at the start, past the end: at the end).
   struct MarkAt {
     size_t rank;

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.base.files import read_bytes
 from retrompi.measure.curves import imb, netpipe, osu, others, table
 from retrompi.measure.curves.series import MEANINGS, Line, Measured, Point, Provenance, lines_of
 from retrompi.measure.curves.table import Said
@@ -63,7 +64,7 @@ def read_all(
             raise InputError("is a folder; give a file with a benchmark's output", file, code="unreadable-file")
         if file.stat().st_size > _MOST_BYTES:
             raise InputError(f"is larger than {_MOST_BYTES >> 20} MiB: no output of a benchmark", file, code="no-results")
-        data = file.read_bytes()
+        data = read_bytes(file)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file, code="unreadable-file") from None
     try:

@@ -64,7 +64,7 @@ def save(store: Store, spec: RunSpec, execution: Execution, more: Mapping[str, A
         **facts(execution), "outcome": execution.outcome, "detail": execution.detail, "wall_s": execution.wall_s, "time_s": time_s,
         "ranks": execution.ranks, **(more or {}),
     }  # fmt: skip
-    return replace(execution, run_id=store.add_run(spec, result, points=points(execution)))
+    return replace(execution, run_id=store.add_run(spec, result, points=points(execution), fresh=True))
 
 
 def load(store: Store, run_id: int) -> Execution:

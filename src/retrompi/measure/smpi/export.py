@@ -292,5 +292,5 @@ def export(question: Question | Resolved, ranks: int, store: Any = None) -> Expo
     puts: dict[str, list[tuple[int, int, int]]] = {}
     if lowered["bcast"]["algorithm"] == "put_tree" or any(c[1] == "put_tree" for c in lowered["collectives"]):
         puts = _puts(asked, DEFAULT_SIZES)
-    cautions = asked.model().cautions(asked.values, asked.room, asked.placement)
+    cautions = asked.cautions()
     return Export(q.model, q.platform, q.where, ranks, q.seed, lowered, puts, tuple(notes), tuple(cautions))

@@ -50,10 +50,10 @@ class Link:
         if delay is not None:
             found = replace(found, delay=units.parse(delay, "s"))
         if found.rate < 1e4:
-            raise UsageError(f"--rate {rate}: a link carries 10 kB/s at least; example: --rate '100 Mbps'", code="out-of-range")
+            raise UsageError(f"--link-rate {rate}: a link carries 10 kB/s at least; example: --link-rate '100 Mbps'", code="out-of-range")
         if not 0 <= found.delay <= _MOST_DELAY:
             raise UsageError(
-                f"--delay {delay}: a delay lies between 0 s and {_MOST_DELAY:g} s; example: --delay '50 us'", code="out-of-range"
+                f"--link-delay {delay}: a delay lies between 0 s and {_MOST_DELAY:g} s; example: --link-delay '50 us'", code="out-of-range"
             )
         return found
 

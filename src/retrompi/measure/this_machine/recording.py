@@ -11,11 +11,15 @@ from typing import Any
 import zstandard
 
 from retrompi.base.errors import InputError
+from retrompi.base.files import open_regular
+from retrompi.base.unpack import whole
 from retrompi.measure.this_machine.bench import Row
 
 __all__ = ["Recording", "load", "save"]
 
 _FORMAT = 1
+_LARGEST = 1 << 28
+"""Bytes of a recording, unpacked."""
 
 
 @dataclass
@@ -52,9 +56,8 @@ def save(recording: Recording, file: Path) -> None:
 def load(file: Path) -> Recording:
     """Reads a file written by `save`. Raises InputError for any other file."""
     try:
-        text = file.read_bytes()
-        if file.suffix == ".zst":
-            text = zstandard.ZstdDecompressor().decompress(text, max_output_size=1 << 28)
+        with open_regular(file) as raw:
+            text = whole(raw, _LARGEST)
         data: Mapping[str, Any] = json.loads(text)
         if data["retrompi-machine"] != _FORMAT:
             raise InputError(
@@ -64,5 +67,5 @@ def load(file: Path) -> Recording:
         return Recording(dict(data["facts"]), rows)
     except OSError as error:
         raise InputError(f"cannot read this measurement: {error.strerror}", file, code="unreadable-file") from None
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, zstandard.ZstdError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(f"no measurement of 'retrompi calibrate this-machine' ({error})", file) from None

@@ -13,10 +13,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS, format_time
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
 
 __all__ = ["LIMIT", "PS", "STORED", "Calls", "Messages", "Process", "Request", "Timeline", "Traffic", "call_name"]
 
@@ -157,6 +160,8 @@ class Timeline:
     until_s: float | None = None
     about: dict[str, Any] = field(default_factory=dict)
     """The run: model, platform, mode, trace, outcome, as far as known."""
+    program: Trace | None = None
+    """The trace that was replayed, for formats that can hold it; not stored."""
 
     @property
     def ranks(self) -> int:
@@ -210,7 +215,7 @@ class Timeline:
 
     def row(self) -> dict[str, Any]:
         """As plain JSON values; `from_row` reads them back."""
-        out = {k: v for k, v in vars(self).items() if k not in ("processes", "calls", "messages", "traffic")}
+        out = {k: v for k, v in vars(self).items() if k not in ("processes", "calls", "messages", "traffic", "program")}
         out["comms"] = [list(c) for c in self.comms]
         out["processes"] = [{k: list(v) if isinstance(v, array) else v for k, v in vars(p).items()} for p in self.processes]
         out["calls"] = {k: list(v) for k, v in vars(self.calls).items()}

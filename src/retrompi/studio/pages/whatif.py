@@ -249,7 +249,8 @@ def register(app: Dash, room: Room) -> None:
     def keep(_clicks: int | None, question: Any) -> str:
         if not question:
             return ""
-        job = room.jobs.submit(parts.session(), "keeping a run", runs.keep, room.places, *_asked(question))
+        job = room.jobs.submit(parts.session(), "keeping a run", runs.keep, room.places, *_asked(question),
+                               client=parts.client())  # fmt: skip
         state = room.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
         if state.status != "done":
             return state.error or "it is being simulated for the store; 'retrompi runs list' will show it"

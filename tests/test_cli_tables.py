@@ -1,0 +1,161 @@
+"""What commands print fits the terminal, and a pipe; nothing of it is lost in JSON and CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from retrompi.cli import output
+from retrompi.cli.output import PIPE_WIDTH, Column, print_table
+from retrompi.manual.commands import commands
+
+ROOT = Path(__file__).resolve().parent.parent
+TRACE = str(ROOT / "examples" / "traces" / "jacobi-4.tar.zst")
+FEW = ("--set", "trace.sizes=1KiB", "--set", "trace.reps=2", "-j", "1")
+
+PRINTED = {
+    "pingpong": ("-m", "wmpi", "--sizes", "1,64KiB", "--reps", "2"),
+    "replay": (TRACE, "-m", "wmpi", "-p", "nt-cluster"),
+    "timeline": ("{run}",),
+    "trace info": (TRACE,),
+    "compare": ("ring", "--models", "wmpi,hpvm", "-p", "nt-cluster", "-n", "2", "-j", "1", "--", "size=1KiB", "reps=2"),
+    "tornado": ("bf-wmpi-shared", "--vary", "wmpi.packet=64KiB..256KiB", *FEW),
+    "break-even": ("bf-wmpi-shared", "--along", "platform.host.quantum=10ms..20ms", "--b", "model=hpvm", "--scan", "2", *FEW),
+    "tolerance": ("bf-wmpi-distributed", "--add", "platform.link.latency", *FEW),
+    "diff": ("{run}", "{other}"),
+    "runs diff": ("{run}", "{other}"),
+    "sweep": ("bf-wmpi-shared", "--vary", "wmpi.packet=64KiB,128KiB", "--name", "packets", *FEW),
+    "study list": (),
+    "study show": ("{study}",),
+    "explain": ("-m", "wmpi", "--mode", "distributed", "--size", "1KiB"),
+    "fidelity": ("-m", "wmpi", "--sizes", "1KiB", "--reps", "2"),
+    "startup": ("-m", "wmpi", "-p", "nt-cluster", "--starts", "2"),
+    "validate": ("--paper", "krishna-2010", "-j", "1", "--all"),
+    "models list": (),
+    "models show": ("wmpi",),
+    "platforms list": (),
+    "platforms show": ("myrinet-clos",),
+    "scenarios list": (),
+    "scenarios show": ("bf-wmpi-shared",),
+    "claims list": (),
+    "claims show": ("BF-SM-12a",),
+    "measured import": (str(ROOT / "tests" / "data" / "measured" / "netpipe37-np.out"), "--label", "netpipe"),
+    "measured list": (),
+    "measured show": (str(ROOT / "tests" / "data" / "measured" / "netpipe37-np.out"),),
+    "fit": (str(ROOT / "tests" / "data" / "measured" / "netpipe37-np.out"), "--name", "made", "-o", "{folder}/{width}"),
+    "lab list": (),
+    "lab show": ("1",),
+    "runs list": (),
+    "runs show": ("{run}",),
+    "paper rinf1": ("--kernels", "dyads"),
+    "paper replicate": ("--machines", "7"),
+}
+"""Command -> arguments with which it prints its tables."""
+
+ELSEWHERE = {
+    "reproduce": "the tables of validate",
+    "run": "an MPI library", "smpi export": "a file for SimGrid, not a table", "smpi plugin": "SimGrid", "trace record": "an MPI library",
+    "trace convert": "a table of losses on stderr", "trace cut": "one row", "trace merge": "one row", "trace scale": "one row",
+    "study run": "as sweep", "study export": "a file", "study figure": "a file", "study pack": "a file", "study unpack": "one row",
+    "study delete": "one line", "calibrate": "minutes", "scenarios run": "the tables of replay, pingpong and startup", "share": "seconds",
+    "lab check": "needs a started lab", "lab hint": "a text", "lab start": "one row", "lab report": "a page",
+    "lab collect": "needs handed-in labs",
+    "paper nas": "half a minute",
+}  # fmt: skip
+"""Commands with --json that are not run here, and why; all of them print by the same writer."""
+
+
+def test_every_command_that_prints_is_known() -> None:
+    having = {w for w, c in commands().items() if any("--json" in p.opts for p in c.params if isinstance(p, click.Option))}
+    assert having == {*PRINTED, *ELSEWHERE}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A store with two runs, one of which has a timeline of some size, and a study."""
+    from retrompi.cli.main import run
+
+    folder = tmp_path_factory.mktemp("tables")
+    store = str(folder / "runs.db")
+    assert run(["--store", store, "replay", TRACE, "-m", "wmpi", "-p", "nt-cluster", "--timeline", str(folder / "t.json")]) == 0
+    assert run(["--store", store, "replay", TRACE, "-m", "hpvm", "-p", "nt-cluster"]) == 0
+    assert run(["--store", store, "sweep", "bf-wmpi-shared", "--vary", "wmpi.packet=64KiB,128KiB", "--name", "packets", *FEW]) == 0
+    return {"store": store, "run": "1", "other": "2", "study": "packets", "folder": str(folder)}
+
+
+@pytest.mark.parametrize("columns", [80, None])
+@pytest.mark.parametrize("words", list(PRINTED))
+def test_what_is_printed_fits(
+    words: str, columns: int | None, kept: dict[str, str], retrompi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if columns:
+        monkeypatch.setenv("COLUMNS", str(columns))
+    given = [a.format(**kept, width=columns or "pipe") if "{" in a else a for a in PRINTED[words]]
+    told = retrompi("--store", kept["store"], *words.split(), *given)
+    assert told.code in (0, 1), told.err
+    lines = told.out.splitlines()
+    assert lines
+    too_long = [line for line in lines if len(line) > (columns or PIPE_WIDTH) and " " in line.strip()]
+    assert too_long == []
+
+
+def test_a_run_with_a_timeline_is_shown_in_lines_that_can_be_read(kept: dict[str, str], retrompi: Callable[..., Any]) -> None:
+    shown = retrompi("--store", kept["store"], "runs", "show", "1").out
+    assert max(map(len, shown.splitlines())) <= PIPE_WIDTH
+    assert "retrompi timeline 1" in shown
+    assert len(json.loads(retrompi("--store", kept["store"], "runs", "show", "1", "--json").out)[0]["fact.timeline"]) > 1000
+
+
+def test_equal_hosts_are_told_once(retrompi: Callable[..., Any]) -> None:
+    shown = retrompi("platforms", "show", "myrinet-clos").out
+    assert "hosts n1 to n16 (16" in shown
+    assert "n2." not in shown
+    assert len(json.loads(retrompi("platforms", "show", "myrinet-clos", "--json").out)["hosts"]) == 16
+
+
+TEXT = "a sentence of several words that says why"
+COLUMNS = (Column("id", "id"), Column("n", "number of all", right=True), Column("why", "why"), Column("where", "where"))
+
+
+def _printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, *, cut: bool = False) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    rows = [{"id": "first", "n": 12345, "why": TEXT, "where": TEXT}, {"id": "second", "n": 6, "why": "short", "where": ""}]
+    print_table(rows, COLUMNS, cut=cut)
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_a_table_loses_no_word(columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = _printed(capsys, monkeypatch, columns)
+    assert max(map(len, lines)) <= columns
+    words = " ".join(lines).split()
+    assert all(words.count(word) >= 2 for word in set(TEXT.split()))
+    assert "12345" in words
+
+
+def test_a_list_has_a_line_for_each_row(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = _printed(capsys, monkeypatch, 60, cut=True)
+    assert [line.split()[0] for line in lines[-2:]] == ["first", "second"]
+    assert "…" in lines[-2]
+    assert "12345" in lines[-2]
+
+
+def test_numbers_too_many_for_a_line_are_printed_in_parts(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    columns = [Column("model", "model"), *(Column(str(i), f"{i} KiB", right=True) for i in range(20))]
+    print_table([{"model": "wmpi", **{str(i): 10000 + i for i in range(20)}}], columns)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 60
+    assert all(str(10000 + i) in out for i in range(20))
+    assert out.count("wmpi") == len([part for part in out.split("\n\n") if part])
+
+
+def test_the_width_is_the_terminals_or_that_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert output.width() == PIPE_WIDTH
+    monkeypatch.setenv("COLUMNS", "132")
+    assert output.width() == 132
