@@ -587,7 +587,9 @@ def test_options_that_a_backend_does_not_read_are_refused(retrompi: Callable[...
         (("-b", "smpi", "-m", "wmpi", "--mpi", "mpich", "a.c"), "--mpi does not apply to --backend smpi"),
         (("-b", "native", "--set", "wmpi.pool=1MiB", "a.c"), "--set does not apply to --backend native"),
         (("-b", "model", "a.c"), "a model is needed"),
-        (("-b", "native", "--timeout", "0s", "a.c"), "--timeout"),
+        (("-b", "native", "--wall-limit", "0s", "a.c"), "--wall-limit"),
+        (("-b", "native", "--time-limit", "1s", "a.c"), "--time-limit does not apply to --backend native"),
+        (("-b", "smpi", "-m", "wmpi", "--event-limit", "9", "a.c"), "--event-limit does not apply to --backend smpi"),
         (("-b", "real", "a.c"), "'real' is not one of"),
         (("-m", "wmpi", "--repetitions", "3", "a.c"), "--repetitions does not apply to --backend model"),  # inferred from --model
         (("--set", "wmpi.pool=1MiB", "a.c"), "--set does not apply to --backend native"),

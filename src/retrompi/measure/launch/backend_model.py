@@ -155,7 +155,7 @@ def execute(store: Store, request: Request) -> Execution:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.notes += _outside(request, model, platform, read)
     asked = Question(
-        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.timeout_s,
+        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.limit_s,
         bounds=request.bounds,
     )
     return _replayed(store, request, done, asked)

@@ -55,9 +55,19 @@ void Clock::at(Ps t, std::function<void()> what) {
   }
 }
 
+void Clock::stop_after(Ps t, std::function<void()> what) {
+  limit_ = t;
+  over_ = std::move(what);
+}
+
+void Clock::advance(Ps t) {
+  if (t > limit_) over_();
+  last_ = std::max(last_, t);
+}
+
 void Clock::due(Ps t) {
   if (busy_ || t != armed_) return;  // superseded by an earlier event
-  last_ = std::max(last_, t);
+  advance(t);
   busy_ = true;
   run();
 }
@@ -84,7 +94,7 @@ void Clock::in_any_case(Ps t) {
   t = std::max(t, last_ + 1);
   Timer::set(to_s(t), [this, t, opening = opening_] {
     if (!busy_ || opening != opening_) return;
-    last_ = std::max(last_, t);
+    advance(t);
     run();
   });
 }

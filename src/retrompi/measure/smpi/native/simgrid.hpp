@@ -17,7 +17,8 @@ class Clock {
  public:
   [[nodiscard]] Ps now();
   void at(Ps t, std::function<void()> what);
-  void go_on();  // called by an actor that is about to stop
+  void go_on();                                       // called by an actor that is about to stop
+  void stop_after(Ps t, std::function<void()> what);  // instead of the first event later than t
 
  private:
   struct Event {
@@ -31,7 +32,9 @@ class Clock {
   void in_any_case(Ps t);
   EventHeap<Event> coming_;
   uint64_t order_ = 0;
-  Ps last_ = 0, armed_ = kNever;
+  void advance(Ps t);
+  Ps last_ = 0, armed_ = kNever, limit_ = kNever;
+  std::function<void()> over_;
   bool busy_ = false, woken_ = false;
   uint64_t opening_ = 0;
 };
