@@ -12,7 +12,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option
-from retrompi.cli.options import Effort, RunOutput, Workers, complete_scenario, progress, warn
+from retrompi.cli.options import Effort, RunOutput, Workers, complete_scenario, note_outside, progress
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
@@ -124,7 +124,7 @@ def count_line(counts: tuple[int, int]) -> str:
 
 
 def outside_lines(scenarios: Sequence[Scenario]) -> list[str]:
-    """One warning on stderr for each model that is used outside of its calibrated range; the lines, for JSON."""
+    """`note_outside` for the models of all scenarios; the lines, for JSON."""
     from retrompi.spec.outside_range import outside, outside_of_trace
     from retrompi.studies import metrics
     from retrompi.studies.keys import ranks_of
@@ -139,4 +139,5 @@ def outside_lines(scenarios: Sequence[Scenario]) -> list[str]:
             lines = outside(s.model, s.platform, sizes=sizes, ranks=ranks_of(s), sets=s.sets)
         told.setdefault(s.model, [])
         told[s.model] += [line for line in lines if line not in told[s.model]]
-    return [f"{model}: {line}" for model, lines in told.items() for line in warn(lines, model)]
+    note_outside(told)
+    return [f"{model}: {line}" for model, lines in told.items() for line in lines]

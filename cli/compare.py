@@ -14,7 +14,7 @@ from retrompi.cli.compare_options import CompareOptions
 from retrompi.cli.compare_runtimes import run_runtimes
 from retrompi.cli.compare_suite import run_suite
 from retrompi.cli.options import RunOutput, progress
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.measure.compare import Comparison, Verdict
@@ -91,8 +91,13 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     if given.out is not None:
         from retrompi.render import compare_page
 
-        compare_page.write(given.out, found, verdict, compare.hashes_of(kept, found))
-        click.echo(f"page: {given.out}", err=not output.text)
+        made = [given.out]
+        if given.out.suffix.lower() == ".html":
+            compare_page.write(given.out, found, verdict, compare.hashes_of(kept, found))
+        else:
+            rows = [r.row(found.pairs) for r in (*found.sections, found.whole)]
+            made = write_drawn(given.out, lambda: compare_page.figures(found), rows, as_object(found, verdict))
+        click.echo(f"written: {', '.join(map(str, made))}", err=not output.text)
     ids = ",".join(str(e.run_id) for e in found.executions.values())
     note(f"runs {ids}; the page again: retrompi compare --runs {ids} -o PAGE.html")
     if not found.completed or (verdict is not None and not verdict.passed):

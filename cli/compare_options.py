@@ -55,6 +55,6 @@ class CompareOptions(Overrides, Drawn, Workers):
     suite: bool = option("Compare the collectives and the example programs in one table of held-out results.")
     only: tuple[str, ...] = option("With --suite: only this program or group (repeatable).", metavar="NAME")
     within: str | None = option("Exit code 1 if errors exceed this bound: 10% (median) or median=5%,p95=15%.", metavar="BOUND")
-    out: Path | None = output_option("a page with the figures (.html).")
+    out: Path | None = output_option("the comparison, as a page, figures or numbers", "html", "svg", "png", "csv", "json")
     fidelity: Literal["mechanism", "curve", "loggp"] | None = option(
         "Level of detail: of the model (default: curve if SMPI is compared, since it runs the sampled curve; else mechanism).")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, print_csv, print_json, print_table, say
+from retrompi.cli.output import Column, print_csv, print_json, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
@@ -49,6 +50,8 @@ def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, fl
     from retrompi.measure import compare
     from retrompi.measure.compare import suite
 
+    if given.out is not None and given.out.suffix.lower() in (".svg", ".png"):
+        raise UsageError(f"-o {given.out}: a suite is written as .html, .csv or .json", code="unknown-format")
     wanted = suite.cases(given.only)
     compare.chosen(given.backends or compare.BACKENDS, given.model)
     kept = output.open()
@@ -71,8 +74,11 @@ def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, fl
     if given.out is not None:
         from retrompi.render import suite_page
 
-        suite_page.write(given.out, done, bounds)
-        click.echo(f"page: {given.out}", err=not output.text)
+        if given.out.suffix.lower() == ".html":
+            suite_page.write(given.out, done, bounds)
+        else:
+            write_drawn(given.out, dict, rows, {"programs": rows, "groups": groups})
+        click.echo(f"written: {given.out}", err=not output.text)
     if not _good(done):
         ctx.exit(1)
 

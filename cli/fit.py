@@ -81,7 +81,7 @@ class FitOptions:
         "Platform: the one that the model belongs to (default: one is created).",
         "-p", "--platform", shell_complete=complete_platform, metavar="NAME|FILE")
     out: Path | None = output_option(
-        "the folder in which the model's folder is made (default: your own models).", folder=True, metavar="FOLDER")
+        "the folder in which the model's folder is made (default: your own models)", folder=True, metavar="FOLDER")
 
 
 @click.command()

@@ -11,8 +11,9 @@ from click.shell_completion import CompletionItem
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.cli.bundle import Option, debug_option, option, options
-from retrompi.cli.options import StoreOutput, Workers, output_option, progress
+from retrompi.cli.options import StoreOutput, Workers, ends_in, output_option, progress
 from retrompi.cli.output import Column, Output, colored, print_csv, print_json, print_table, say
+from retrompi.cli.terminal import painted
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
@@ -182,7 +183,7 @@ def _print(grading: Grading, where: Path) -> None:
         sign, paint = SIGN[r.status]
         place = f" (answers.toml:{r.line})" if r.line and r.status in ("wrong", "unreadable") else ""
         says = r.compared or r.says or ("sealed" if r.status == "sealed" else "right")
-        line = f"{click.style(sign, fg=paint) if color else sign} {r.task.ljust(width)}  {r.points:>4g} of {r.of:<4g} {says}{place}"
+        line = f"{painted(sign, fg=paint) if color else sign} {r.task.ljust(width)}  {r.points:>4g} of {r.of:<4g} {says}{place}"
         click.echo(line, color=color)
     for flag in grading.flags:
         say(f"! {flag}")
@@ -195,7 +196,7 @@ def _print(grading: Grading, where: Path) -> None:
 @command.command("report")
 @folder_argument
 @click.option("-o", "--output", "out", cls=Option, aliases=("--out",), type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Where to write: the page, .html (default: report.html in the lab's folder).")
+              callback=ends_in("html"), help="Where to write: the page, .html (default: report.html in the lab's folder).")
 @options(output=StoreOutput)
 def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> None:
     """Write the report page of a started lab.
@@ -275,7 +276,7 @@ def _cost(task: Task, taken: int, cost: float) -> str:
 class CollectLabsOptions(Workers):
     """Options of ``retrompi lab collect_labs``."""
 
-    out: Path | None = output_option("a page with the students' texts as well (.html).")
+    out: Path | None = output_option("a page with the students' texts as well", "html")
     run_programs: bool = option("Compile and run the students' programs (lab 09); they are untrusted code.")
 
 
@@ -295,7 +296,6 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
     """
     import tempfile
 
-    from retrompi.base.csv_safe import safe_cell
     from retrompi.labs import collect, submissions
     from retrompi.render.html import save
     from retrompi.studies.worker_pool import processors
@@ -314,8 +314,7 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
         alike = [{"one": graded[p.one].source, "other": graded[p.other].source, "why": list(p.why)} for p in pairs]
         print_json({"submissions": [{**r, "grading": g.row} for r, g in zip(table, graded, strict=True)], "alike": alike})
     elif output.as_csv:
-        safe = [{k: safe_cell(v) if isinstance(v, str) else v for k, v in r.items()} for r in table]
-        print_csv(safe, (*GRADES, *tasks))
+        print_csv(table, (*GRADES, *tasks))
     else:
         columns = [Column(k, k, _cut if k in ("student", "source") else None) for k in GRADES]
         print_table(table, columns, empty="nothing was handed in")

@@ -15,6 +15,7 @@ from typing import NoReturn
 import click
 
 from retrompi.base.errors import RetrompiError, nearest
+from retrompi.cli.terminal import no_raw_control_characters, painted
 
 # section -> name -> one line of help, so that `retrompi --help` loads no command (a test compares it with the command's own)
 SECTIONS = {
@@ -122,7 +123,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def _say(text: str) -> None:
     color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     one_line = " ".join(text.split())
-    click.echo(f"{click.style('error', fg='red', bold=True) if color else 'error'}: {one_line}", err=True, color=color)
+    click.echo(f"{painted('error', fg='red', bold=True) if color else 'error'}: {one_line}", err=True, color=color)
 
 
 def run(args: list[str] | None = None, on_error: Callable[[Exception], object] = lambda error: None) -> int:
@@ -130,6 +131,11 @@ def run(args: list[str] | None = None, on_error: Callable[[Exception], object] =
 
     ``on_error`` is called with the error itself, whose ``code`` its line does not show.
     """
+    with no_raw_control_characters():
+        return _run(args, on_error)
+
+
+def _run(args: list[str] | None, on_error: Callable[[Exception], object]) -> int:
     state: dict[str, object] = {"debug": False}
     try:
         result = cli.main(args, prog_name="retrompi", standalone_mode=False, obj=state)

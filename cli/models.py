@@ -163,9 +163,9 @@ def _print_fit(card: dict[str, Any]) -> None:
 def _print_range(card: dict[str, Any]) -> None:
     told = card["calibrated"]
     if told is None:
-        say("\ncalibrated range: none specified; every use prints a warning")
+        say("\ncalibrated range: none specified; every use is noted")
         return
-    say(f"\ncalibrated range: {told['text']} ({told['source']}); use outside this range prints a warning")
+    say(f"\ncalibrated range: {told['text']} ({told['source']}); a use outside it is noted")
     for c in told["rows"]:
         say(f"  {c['id']}  {c['text']}\n      in: {c['where']}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import LARGEST_SEED, parse
 from retrompi.cli.bundle import option
 from retrompi.cli.output import Output
+from retrompi.cli.terminal import escaped, raw
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
@@ -46,8 +47,10 @@ __all__ = [
     "complete_model",
     "complete_platform",
     "complete_scenario",
+    "ends_in",
     "mode_option",
     "new_path",
+    "note_outside",
     "output_option",
     "progress",
     "ranks_option",
@@ -111,10 +114,46 @@ def sizes_option(text: str, **about: Any) -> Any:
     return option(f"Message sizes{text}", "--sizes", metavar="LIST", aliases=("--size",), **about)
 
 
-def output_option(text: str, *, folder: bool = False, metavar: str = "FILE", **about: Any) -> Any:
-    """The field ``out``: a file, or a ``folder``."""
+FORMATS = ("html", "htm", "svg", "png", "pdf", "csv", "json", "parquet", "zip", "xml", "txt")
+"""Endings of files by which a reader would know the format: what is none of these is not written under such a name."""
+
+
+def ends_in(*endings: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """The callback of an output option: UsageError unless the name ends in one of ``endings``.
+
+    Without ``endings`` a folder or a format of our own is written, so the name must not promise another format. PNG and SVG are
+    refused here too where no browser can draw them, before anything is simulated.
+    """
+
+    def check(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        if value is None:
+            return None
+        given = Path(value).suffix.removeprefix(".").lower()
+        if endings and given not in endings:
+            raise UsageError(f"-o {value}: this is written as {_listed(endings)}", code="unknown-format")
+        if not endings and given in FORMATS:
+            raise UsageError(f"-o {value}: no .{given} file is written here; give a name without that ending", code="unknown-format")
+        if given in ("svg", "png"):
+            from retrompi.render.export import MISSING, browser
+
+            if browser() is None:
+                raise UsageError(f"-o {value}: {MISSING}", code="no-image")
+        return value
+
+    return check
+
+
+def _listed(endings: Sequence[str]) -> str:
+    named = [f".{e}" for e in endings if e != "htm"]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
+
+
+def output_option(text: str, *endings: str, folder: bool = False, metavar: str = "FILE", **about: Any) -> Any:
+    """The field ``out``: a file that ends in one of ``endings``, or a ``folder``."""
     kind = click.Path(path_type=Path, dir_okay=folder, file_okay=not folder)
-    return option(f"Where to write: {text}", "-o", "--output", aliases=("--out",), metavar=metavar, **{"type": kind, **about})
+    told = f"{text} ({_listed(endings)})" if endings else text
+    return option(f"Where to write: {told}.", "-o", "--output", aliases=("--out",), metavar=metavar, callback=ends_in(*endings),
+                  **{"type": kind, **about})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -317,10 +356,27 @@ def some_time(name: str, text: str) -> float:
 
 
 def warn(lines: Sequence[str], model: str) -> list[str]:
-    """One line on stderr for what lies outside the model's calibrated range; returns the lines, for JSON."""
-    if lines:
-        click.echo(f"warning: outside the calibrated range of {model}: {'; '.join(lines)}", err=True)
+    """`note_outside` for one model; returns the lines, for JSON."""
+    note_outside({model: lines})
     return list(lines)
+
+
+def note_outside(told: Mapping[str, Sequence[str]]) -> None:
+    """One short note on stderr on the models that are used outside their calibrated range (lines of `outside`), however many.
+
+    Nearly every what-if is outside, so this is a note and not a warning: warnings are few and about this run. What the user has just
+    overridden is not told to him again; JSON has every line.
+    """
+    short = {model: [line.partition(" (")[0] for line in lines if not line.endswith("(a what-if)")] for model, lines in told.items()}
+    found = [f"{model} ({', '.join(dict.fromkeys(lines))})" for model, lines in short.items() if lines]
+    if found:
+        more = f", and {len(found) - MOST_OUTSIDE} more models" if len(found) > MOST_OUTSIDE else ""
+        what = next(iter(m for m, lines in short.items() if lines)) if len(found) == 1 else "MODEL"
+        named = ", ".join(found[:MOST_OUTSIDE])
+        click.echo(f"note: outside the calibrated range: {named}{more}; see 'retrompi models show {what}'", err=True)
+
+
+MOST_OUTSIDE = 3
 
 
 def _silent(done: int, total: int, what: str = "") -> None:
@@ -343,7 +399,8 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
     state: dict[str, Any] = {"at": 0, "told": "the longest runs come first", "jobs": 0}
     began = time.monotonic()
     bar: Any = click.progressbar(
-        length=1000, label=label, file=sys.stderr, item_show_func=lambda item: state["told"], show_pos=False, show_eta=False, width=24
+        length=1000, label=escaped(label), file=raw(sys.stderr), item_show_func=lambda item: state["told"], show_pos=False, show_eta=False,
+        width=24,
     )
     with bar:
 
@@ -355,7 +412,7 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
             rate = f"{speed:.1f} jobs/s" if speed >= 1 else f"{60 * speed:.0f} jobs/min"
             left = f"{_left(spent * (total - done) / done)} left" if 0 < done < total else f"{_left(spent)}"
             room = max(shutil.get_terminal_size().columns - len(label) - 36, 10)
-            state["told"] = f"{rate}  {left}  {what}"[:room]
+            state["told"] = escaped(f"{rate}  {left}  {what}")[:room]
             bar.update(at - state["at"])
             state["at"] = at
 

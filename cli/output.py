@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
@@ -11,13 +10,16 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 import click
 
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option
+from retrompi.cli.terminal import escaped, painted
 
 __all__ = [
     "Column",
@@ -32,6 +34,7 @@ __all__ = [
     "say",
     "time_column",
     "width",
+    "write_drawn",
 ]
 
 
@@ -96,19 +99,44 @@ def _finite(value: Any) -> Any:
 
 def print_json(value: Any) -> None:
     """``value`` as JSON, indented."""
-    click.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json_text(value))
 
 
-def print_csv(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
-    """``rows`` as CSV with a header of ``keys``; floats are written in full."""
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(keys)
-    for row in rows:
-        out.writerow(["" if row.get(k) is None else _cell(row.get(k)) for k in keys])
+def json_text(value: Any) -> str:
+    """``value`` as JSON text, indented; what is not finite is null."""
+    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+def write_drawn(path: Path, figures: Callable[[], Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], value: Any) -> list[Path]:
+    """Write what ``-o PATH`` asks for, by its ending: ``figures`` as SVG or PNG, ``rows`` as CSV, ``value`` as JSON; returns the files.
+
+    The first figure has the name given, further ones their own name after it. Raises UsageError when a file cannot be written.
+    """
+    ending = path.suffix.removeprefix(".").lower()
+    try:
+        if ending in ("svg", "png"):
+            from retrompi.render.export import images
+
+            drawn = figures()
+            names = {path.stem if i == 0 else f"{path.stem}-{name}": figure for i, (name, figure) in enumerate(drawn.items())}
+            made, missing = images(names, path.parent, (ending,))
+            if missing:
+                raise UsageError(missing, code="no-image")
+            return made
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as to:
+            if ending == "csv":
+                print_csv(rows, list(rows[0]) if rows else [], to)
+            else:
+                to.write(json_text(value) + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", code="unwritable-file") from error
+    return [path]
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], to: TextIO | None = None) -> None:
+    """``rows`` as CSV with a header of ``keys``, on stdout or ``to`` a file; floats are written in full."""
+    write_rows(to or sys.stdout, keys, rows)
 
 
 PIPE_WIDTH = 100
@@ -146,7 +174,8 @@ def print_table(
     if not rows:
         say(empty, err=err)
         return
-    texts = [[" ".join((c.show or as_text)(row.get(c.key)).split()) for c in columns] for row in rows]
+    # Escaped before widths are measured: what is escaped when it is printed is longer.
+    texts = [[escaped(" ".join((c.show or as_text)(row.get(c.key)).split())) for c in columns] for row in rows]
     for n, (part, widths) in enumerate(_parts(columns, texts, width())):
         if n:
             click.echo(err=err)
@@ -210,7 +239,7 @@ def _print_part(columns: Sequence[Column], texts: Sequence[Sequence[str]], how: 
                 text = part[n] if n < len(part) else ""
                 padded = text.rjust(room) if column.right else text.ljust(room)
                 if color:
-                    padded = click.style(padded, bold=True) if head else _painted(padded, cell)
+                    padded = painted(padded, bold=True) if head else _painted(padded, cell)
                 out.append(padded)
             click.echo("  ".join(out).rstrip(), color=color, err=err)
 
@@ -226,7 +255,7 @@ def _wrapped(cell: str, room: int, cut: bool) -> list[str]:
 
 
 def _painted(padded: str, cell: str) -> str:
-    return click.style(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
+    return painted(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
 
 
 @dataclass(frozen=True)
@@ -267,7 +296,7 @@ class Output:
 def note(text: str) -> None:
     """Print a remark on stderr if it is a terminal; pipes and logs get none."""
     if sys.stderr.isatty():
-        click.echo(click.style(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
+        click.echo(painted(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
 
 
 def note_run(run_id: int | None, found: bool) -> None:

@@ -12,7 +12,7 @@ import click
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_option, output_option, sizes_option, warn
-from retrompi.cli.output import Column, Output, note, note_run, print_table, say
+from retrompi.cli.output import Column, Output, note, note_run, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
@@ -45,7 +45,7 @@ class PingpongOptions(Overlaid, Network, Asked):
     mode: str = mode_option("shared")
     sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")
     reps: int | None = option("Repetitions at each size (default: as in the papers).", type=click.IntRange(1))
-    out: Path | None = output_option("a page with the curve (.html).")
+    out: Path | None = output_option("the curve, as a page, a figure or numbers", "html", "svg", "png", "csv", "json")
 
 
 @click.command()
@@ -89,8 +89,14 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
         from retrompi.render import curve_page
 
         drawn = curve_page.Simulated(given.model, given.platform, given.mode, tuple(found.rows), found.run_id)
-        curve_page.write(given.out, drawn, overlaid)
-        click.echo(f"page: {given.out}", err=True)
+        made = [given.out]
+        if given.out.suffix.lower() == ".html":
+            curve_page.write(given.out, drawn, overlaid)
+        else:
+            points = [{c.key: row.get(c.key) for c in COLUMNS} for row in found.rows]
+            about = {"model": given.model, "platform": given.platform, "mode": given.mode, "run_id": found.run_id}
+            made = write_drawn(given.out, lambda: curve_page.figures(drawn, overlaid), points, {**about, "points": points})
+        click.echo(f"written: {', '.join(map(str, made))}", err=True)
     note_run(found.run_id, found.found)
 
 

@@ -12,7 +12,7 @@ import click
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, output_option, warn
+from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, note_outside, output_option
 from retrompi.cli.output import Column, note, print_table, say
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SUMMARY = (
 class ReproduceOptions(Fidelity, Overlaid, Workers):
     """Options of ``retrompi reproduce``."""
 
-    out: Path = output_option("the folder of the report.", folder=True, metavar="FOLDER", default=Path("report"))
+    out: Path = output_option("the folder of the report", folder=True, metavar="FOLDER", default=Path("report"))
     images: tuple[str, ...] = option("Also write every figure in this format (repeatable).", "--image", type=click.Choice(["png", "svg"]))
 
 
@@ -67,8 +67,7 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
     found = studies(None if paper == ALL else paper, output, given.jobs, given.fidelity)
     spent = time.perf_counter() - began
     found = render.with_measured(found, overlaid)
-    for model, lines in {m: told for s in found for m, told in outside_of_points(s.points).items()}.items():
-        warn(lines, model)
+    note_outside({m: told for s in found for m, told in outside_of_points(s.points).items()})
     written: render.Written | render.Atlas
     if paper != ALL:
         written = render.write(found[0], given.out, images=given.images)

@@ -131,7 +131,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     if done.errors.strip():
         click.echo(done.errors.rstrip("\n"), err=True)
     for text in done.notes:
-        click.echo(f"{'warning' if text.startswith(('this machine', 'oversubscribed', 'outside')) else 'note'}: {text}", err=True)
+        click.echo(f"{'warning' if text.startswith(('this machine', 'oversubscribed')) else 'note'}: {text}", err=True)
     if not done.completed:
         for line in _why(store_, done):
             click.echo(line, err=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +11,7 @@ from retrompi.cli import diff
 from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import StoreOutput, complete_model, complete_platform
 from retrompi.cli.output import Column, print_table, say, time_column
+from retrompi.cli.runs_kept import PARTS, delete, export, flat, ids_of, overrides_text, tag
 
 LIST = (
     Column("id", "id", right=True),
@@ -24,6 +23,7 @@ LIST = (
     Column("mode", "mode"),
     Column("outcome", "outcome"),
     time_column("time_s", "time"),
+    Column("tags", "tags"),
     Column("overrides", "overrides"),
 )
 LIST_KEYS = (
@@ -34,6 +34,7 @@ LIST_KEYS = (
     "platform",
     "mode",
     "overrides",
+    "tags",
     "seed",
     "fidelity",
     "scenario",
@@ -55,20 +56,6 @@ LIST_KEYS = (
 KINDS = ("pingpong", "replay", "explain", "startup", "sample", "benchmark", "native", "smpi", "program", "measured")
 LONGEST = 600
 """Characters of a fact that a table shows."""
-PARTS = ("run", "points", "ranks", "anatomy")
-
-
-def _overrides(row: Mapping[str, Any]) -> str:
-    return " ".join(f"{k}={v}" for k, v in row["overrides"].items())
-
-
-def flat(run: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's row without nesting: ``parameter.<name>`` for parameters, ``fact.<name>`` (JSON) for facts."""
-    out = {k: v for k, v in run.items() if k not in ("parameters", "overrides", "facts")}
-    out["overrides"] = _overrides(run)
-    out |= {f"parameter.{k}": v for k, v in run["parameters"].items()}
-    out |= {f"fact.{k}": json.dumps(v) if isinstance(v, list | dict) else v for k, v in run["facts"].items()}
-    return out
 
 
 def _short(key: str, value: Any, run_id: int) -> Any:
@@ -90,6 +77,7 @@ def command() -> None:
       retrompi runs list --model wmpi
       retrompi runs show 12
       retrompi runs diff 12 13
+      retrompi runs tag 12,13 slow-wire
     """
 
 
@@ -102,6 +90,7 @@ class ListRunsOptions:
     mode: str | None = option("Placement of the ranks: only runs with it.", metavar="MODE")
     kind: str | None = option("Only runs of this kind.", type=click.Choice(KINDS))
     outcome: str | None = option("Only runs with this outcome.")
+    tag: str | None = option("Only runs with this tag.", metavar="TAG")
     last: int = option("Number of runs listed, the newest.", type=click.IntRange(1), metavar="N", default=30)
 
 
@@ -115,10 +104,15 @@ def list_runs(given: ListRunsOptions, output: StoreOutput) -> None:
       retrompi runs list --model wmpi --last 10
       retrompi runs list --kind replay --csv
     """
-    found = output.open(write=False).runs(
-        model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome, limit=given.last
-    )
-    rows = [{**row, "overrides": _overrides(row)} for row in found]
+    store = output.open(write=False)
+    mine = None if given.tag is None else set(ids_of(store, given.tag))
+    found = store.runs(
+        model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome,
+        limit=given.last if mine is None else None,
+    )  # fmt: skip
+    found = [row for row in found if mine is None or row["id"] in mine][-given.last :]
+    tags = store.tags()
+    rows = [{**row, "overrides": overrides_text(row), "tags": " ".join(tags.get(row["id"], []))} for row in found]
     output.emit(rows, LIST, keys=LIST_KEYS, empty="no runs stored", cut=True)
 
 
@@ -135,7 +129,7 @@ def show_run(run_id: int, part: str | None, output: StoreOutput) -> None:
       retrompi runs show 12 --part points --csv
     """
     store_ = output.open(write=False)
-    run = flat(store_.run(run_id))
+    run = {**flat(store_.run(run_id)), "tags": " ".join(store_.tags().get(run_id, []))}
     tables = {"points": store_.points, "ranks": store_.ranks, "anatomy": store_.anatomy}
     if not output.text:
         rows = [run] if part in (None, "run") else tables[part](run_id)
@@ -155,3 +149,5 @@ def show_run(run_id: int, part: str | None, output: StoreOutput) -> None:
 
 
 command.add_command(diff.command, "diff")
+for _one in (tag, export, delete):
+    command.add_command(_one)

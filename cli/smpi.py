@@ -33,7 +33,7 @@ class ExportOptions(Seeded, OfModel):
     """Options of ``retrompi smpi export_command``."""
 
     ranks: int = ranks_option(default=2)
-    out: Path | None = output_option("a file, with --plain a folder (default: print it).", folder=True, type=click.Path(path_type=Path))
+    out: Path | None = output_option("a file, with --plain a folder (default: print it)", folder=True, type=click.Path(path_type=Path))
     plain: bool = option("Export for SMPI without the plug-in: platform, host file, settings, and a list of what is lost.")
     pairs: Literal["same", "remote"] | None = option("With --plain: which pairs of ranks the platform describes (default: remote).")
 

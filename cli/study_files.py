@@ -13,7 +13,7 @@ import click
 from retrompi.base import untrusted
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, option, options
-from retrompi.cli.options import RunOutput, StoreOutput, progress
+from retrompi.cli.options import RunOutput, StoreOutput, ends_in, progress
 from retrompi.cli.output import Column, Output, note
 from retrompi.cli.sweep import Running
 
@@ -79,7 +79,8 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), required=True, metavar="FILE", help="Where to write: a .zip file.")
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), required=True, metavar="FILE",
+              callback=ends_in("zip"), help="Where to write: a .zip file.")
 @options(output=StoreOutput)
 def pack(study: str, file: str, output: StoreOutput) -> None:
     """Pack a study into one zip, so that it can be run elsewhere.
@@ -94,8 +95,6 @@ def pack(study: str, file: str, output: StoreOutput) -> None:
     from retrompi.studies import pack as packing
     from retrompi.studies import stored_study
 
-    if not file.lower().endswith(".zip"):
-        raise UsageError(f"-o {file}: the name of a packed study must end in .zip", code="unknown-format")
     for line in packing.pack(stored_study.read(output.open(write=False), study), Path(file)):
         click.echo(f"note: {line}", err=True)
     written([Path(file)], output)

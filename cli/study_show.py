@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +10,14 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, option, options
-from retrompi.cli.options import StoreOutput, warn
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say
+from retrompi.cli.options import StoreOutput, ends_in, note_outside
+from retrompi.cli.output import note, print_csv, print_json, say
+from retrompi.cli.study_tables import print_tables
 
 if TYPE_CHECKING:
-    from retrompi.studies.table import Table
     from retrompi.studies.view import View
 
-__all__ = ["figure", "print_tables", "show"]
+__all__ = ["figure", "show"]
 
 _MOST_FAILURES = 8
 
@@ -34,38 +33,11 @@ class Axes:
     panel: tuple[str, ...] = option("Axis with a figure (and a table) for each of its values (repeatable).", metavar="AXIS")
 
 
-def _table(t: Table) -> None:
-    from retrompi.studies.table import WIDTH
-
-    titles = list(t.heads)
-    widths = [max(len(h), *(len(left[i]) for left, _ in t.rows)) for i, h in enumerate(titles)] if t.rows else []
-    numbers = [max(len(c), *(len(right[i]) for _, right in t.rows)) for i, c in enumerate(t.columns)] if t.rows else []
-    if sum(widths) + sum(numbers) + 2 * (len(widths) + len(numbers)) > WIDTH:
-        titles = [h.rpartition(".")[2] if len({x.rpartition(".")[2] for x in t.heads}) == len(t.heads) else h for h in t.heads]
-    told = ", ".join(x for x in (t.title, f"{t.across} across" if t.across else "") if x)
-    if told:
-        say(f"\n{told}")
-    names = [Column(str(i), title) for i, title in enumerate(titles)]
-    columns = [*names, *(Column(str(len(names) + i), title, right=True) for i, title in enumerate(t.columns))]
-    print_table([{str(i): x for i, x in enumerate((*left, *right))} for left, right in t.rows], columns)
-
-
 def _told(v: View, study: dict[str, Any]) -> None:
     """Prints the head of the terminal output, and the points without a result."""
     title = v.definition.get("title")
     say(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
     say(f"{v.metric.name}: {v.metric.label}")
-
-
-def print_tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> None:
-    """The tables of a study's values, and the axes without effect on them."""
-    from retrompi.studies.table import tables
-    from retrompi.studies.view import without_effect
-
-    for t in tables(v, panel, x):
-        _table(t)
-    if idle := without_effect(v):
-        say(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
 
 
 def _failed(v: View) -> None:
@@ -84,7 +56,7 @@ def _failed(v: View) -> None:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), metavar="FILE",
+@click.option("-o", "--output", "file", cls=Option, aliases=("--out",), metavar="FILE", callback=ends_in("html"),
               help="Where to write: a page with figures, tables, definition and provenance (.html).")
 @options(axes=Axes, output=StoreOutput)
 def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
@@ -100,9 +72,6 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
 
-    if file is not None and Path(file).suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"-o {file}: a page ends in .html; 'retrompi study export' writes numbers, "
-                         "'retrompi study figure' one figure", code="unknown-format")
     found = stored_study.read(output.open(write=False), study)
     v = found.view(axes.metric)
     for k in (*axes.by, *axes.panel, *([axes.x] if axes.x not in (None, "size") else [])):
@@ -124,13 +93,13 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         _told(v, dict(found.study))
         print_tables(v, axes.panel, axes.x if axes.x != "size" else None)
         _failed(v)
-    for model, lines in told.warnings.items():
-        warn(lines, model)
+    note_outside(told.warnings)
 
 
 @click.command()
 @click.argument("study", metavar="STUDY")
 @click.option("-o", "--output", "file", cls=Option, aliases=("--out",), required=True, metavar="FILE",
+              callback=ends_in("html", "svg", "png"),
               help="Where to write: .html, .png or .svg; each panel is one image.")
 @click.option("--chart", "kind", metavar="KIND",
               help="Kind of figure: curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
@@ -151,8 +120,6 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
 
     target = Path(file)
     ending = target.suffix.removeprefix(".").lower()
-    if ending not in ("html", "png", "svg"):
-        raise UsageError(f"-o {file}: a figure ends in .html, .png or .svg", code="unknown-format")
     found = stored_study.read(output.open(write=False), study)
     v = found.view(axes.metric)
     plans = [plan_of(kind, v, axes.x, axes.by, axes.panel)] if kind else choose(v, axes.x, axes.by, axes.panel)[:1]

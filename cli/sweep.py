@@ -138,7 +138,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     for line in told.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if told.outside:
-        click.echo(f"warning: {told.outside}", err=True)
+        click.echo(f"note: {told.outside}", err=True)
     if told.errors:
         ctx.exit(1)
     return told
@@ -146,7 +146,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
 
 def _tell_results(store: Store, told: StudyRun) -> None:
     """The tables of `retrompi study show`, unless they are too long to be read, the study's name, and what can be done next."""
-    from retrompi.cli.study_show import print_tables
+    from retrompi.cli.study_tables import print_tables
     from retrompi.studies import stored_study
 
     found = stored_study.read(store, str(told.study_id)).view(None)
@@ -193,4 +193,4 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
     for line in p.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if p.outside.points:
-        click.echo(f"warning: {p.outside.line(p.points)}", err=True)
+        click.echo(f"note: {p.outside.line(p.points)}", err=True)

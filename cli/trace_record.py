@@ -29,7 +29,7 @@ MOST_ROWS = 32
 class RecordOptions:
     """Options of ``retrompi trace_record record``."""
 
-    out: Path | None = output_option("a folder or NAME.tar.zst (default: PROGRAM-trace).", type=click.Path(path_type=Path))
+    out: Path | None = output_option("a folder or NAME.tar.zst (default: PROGRAM-trace)", type=click.Path(path_type=Path))
     use_smpi: bool = option("Run the program (source file, or binary of smpicc) on SimGrid's SMPI.", "--smpi")
     ranks: int | None = ranks_option(", with --smpi")
     mpicc: str | None = option("C compiler of the MPI in use (default: the one beside mpiexec).", metavar="COMPILER")

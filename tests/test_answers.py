@@ -445,7 +445,7 @@ def test_runtimes_on_a_generator_and_on_a_trace(retrompi: Run, tmp_path: Path, s
     rows = _rows(told)
     assert {(r["model"], r["platform"]) for r in rows} == {(m, p) for m in ("hpvm", "mpibip") for p in ("nt-pair", "nt-cluster")}
     assert all(r["computing"] > 0 for r in rows)
-    assert "outside the calibrated range of mpibip" in told.err
+    assert "outside the calibrated range: hpvm (platform nt-cluster), mpibip (" in told.err
     table = retrompi("compare", str(trace), "--models", "hpvm,mpibip", "--platforms", "nt-pair,nt-cluster", "--jobs", "1").out
     assert "platform" in table
     assert max(map(len, table.splitlines())) <= 80

@@ -23,6 +23,7 @@ from refusals import agrees
 
 from retrompi.base.errors import EngineError
 from retrompi.cli.main import COMMANDS, cli
+from retrompi.manual.commands import commands
 from retrompi.spec import registry
 
 Run = Callable[..., Outcome]
@@ -378,19 +379,19 @@ def test_runs(retrompi: Run, engine: Watched, tmp_path: Path) -> None:
     retrompi("explain", "wmpi", "--size", "0")
     retrompi("replay", _trace(tmp_path), "--model", "wmpi")
     rows = json.loads(retrompi("runs", "list", "--json").out)
-    assert [r["kind"] for r in rows] == ["pingpong"] * 3 + ["explain", "replay"]
+    assert [r["kind"] for r in rows] == ["pingpong"] * 2 + ["explain", "replay"]  # --fresh takes the place of the first
     assert rows[1]["overrides"] == "platform.host.cores=2"
-    assert [r["id"] for r in json.loads(retrompi("runs", "list", "--kind", "explain", "--json").out)] == [4]
+    assert [r["id"] for r in json.loads(retrompi("runs", "list", "--kind", "explain", "--json").out)] == [3]
     assert len(retrompi("runs", "list", "--last", "2").out.splitlines()) == 3
     shown = json.loads(retrompi("runs", "show", "2", "--json").out)
     assert len(shown) == 1
     assert all(not isinstance(v, dict | list) for v in shown[0].values())
     assert any(k.startswith("parameter.") for k in shown[0])
     assert [p["size_B"] for p in json.loads(retrompi("runs", "show", "2", "--part", "points", "--json").out)] == [0, 1024]
-    assert "anatomy" in retrompi("runs", "show", "4").out
-    assert "ranks" in retrompi("runs", "show", "5").out
-    assert retrompi("runs", "show", "5", "--part", "points").out.strip() == "points\nno points stored"
-    same = retrompi("runs", "diff", "1", "3")
+    assert "anatomy" in retrompi("runs", "show", "3").out
+    assert "ranks" in retrompi("runs", "show", "4").out
+    assert retrompi("runs", "show", "4", "--part", "points").out.strip() == "points\nno points stored"
+    same = retrompi("runs", "diff", "1", "1")
     assert (same.code, same.out) == (0, "no difference\n")
     differs = retrompi("runs", "diff", "1", "2", "--json")
     rows = json.loads(differs.out)
@@ -578,3 +579,93 @@ def test_completion_knows_commands_and_names(words: list[str], expected: list[st
     )
     found: list[Any] = [line.partition(",")[2] for line in done.stdout.splitlines()]
     assert found == expected
+
+
+# -- what -o writes -------------------------------------------------------------------------------------------------------------
+
+
+WRITTEN = {
+    "html": lambda data: data.startswith(b"<!doctype html>"),
+    "svg": lambda data: b"<svg" in data[:200],
+    "png": lambda data: data.startswith(b"\x89PNG"),
+    "csv": lambda data: data.startswith(b"size_B,"),
+    "json": lambda data: len(json.loads(data)["points"]) == 2,
+}
+
+
+@pytest.mark.parametrize("ending", list(WRITTEN))
+def test_a_file_is_what_its_ending_says(retrompi: Run, tmp_path: Path, ending: str) -> None:
+    from retrompi.render.export import browser
+
+    if ending in ("svg", "png") and browser() is None:
+        pytest.skip("no browser to draw an image")
+    file = tmp_path / f"curve.{ending}"
+    told = retrompi("pingpong", "-m", "wmpi", "--sizes", "1,1024", "--reps", "2", "-o", str(file))
+    assert (told.code, str(file) in told.err) == (0, True)
+    assert WRITTEN[ending](file.read_bytes())
+
+
+def test_an_image_is_refused_before_anything_runs_where_no_browser_is(
+    retrompi: Run, engine: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RETROMPI_BROWSER", "/no/such/browser")
+    agrees(retrompi("pingpong", "-m", "wmpi", "-o", "x.svg"), "no-image | x.svg | Chromium")
+    assert engine.calls == []
+
+
+def _with_output() -> list[str]:
+    return [words for words, c in commands().items() if any("--output" in p.opts for p in c.params)]
+
+
+@pytest.mark.parametrize("words", _with_output())
+def test_an_ending_that_a_command_does_not_write_is_refused(words: str, retrompi: Run, engine: Watched, here: None) -> None:
+    needed = {"pingpong": ["-m", "wmpi"], "smpi export": ["-m", "wmpi"], "lab report": [], "compare": [], "trace record": []}
+    told = retrompi(*words.split(), *needed.get(words, ["x"]), "-o", "made.pdf")
+    agrees(told, "unknown-format | made.pdf")
+    assert told.code == 2
+    assert not Path("made.pdf").exists()
+    assert engine.calls == []
+
+
+# -- stored runs put in order ---------------------------------------------------------------------------------------------------
+
+
+def test_runs_are_tagged_exported_and_deleted(retrompi: Run, tmp_path: Path) -> None:
+    for seed in ("1", "2", "3"):
+        retrompi("pingpong", "-m", "wmpi", "--sizes", "1,1024", "--reps", "2", "--seed", seed)
+    assert "2 of 2 runs now have the tag slow" in retrompi("runs", "tag", "1..2", "slow").out
+    assert [r["tags"] for r in json.loads(retrompi("runs", "list", "--json").out)] == ["slow", "slow", ""]
+    assert [r["id"] for r in json.loads(retrompi("runs", "list", "--tag", "slow", "--json").out)] == [1, 2]
+    assert json.loads(retrompi("runs", "show", "1", "--json").out)[0]["tags"] == "slow"
+
+    whole = json.loads(retrompi("runs", "export", "slow", "--json").out)
+    assert [(len(r["points"]), r["tags"]) for r in whole] == [(2, ["slow"])] * 2
+    rows = list(csv.DictReader(io.StringIO(retrompi("runs", "export", "1,3", "--part", "points", "--csv").out)))
+    assert [(r["run_id"], r["size_B"]) for r in rows] == [("1", "1"), ("1", "1024"), ("3", "1"), ("3", "1024")]
+    for name in ("runs.csv", "runs.json"):
+        assert retrompi("runs", "export", "1..3", "-o", str(tmp_path / name)).code == 0
+    assert len(list(csv.DictReader((tmp_path / "runs.csv").open()))) == len(json.loads((tmp_path / "runs.json").read_text())) == 3
+
+    assert retrompi("runs", "tag", "2", "slow", "--remove").code == 0
+    assert retrompi("runs", "delete", "slow").out == "1 run deleted\n"
+    assert [r["id"] for r in json.loads(retrompi("runs", "list", "--json").out)] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("tag", "1", "2x"), "bad-name | '2x'"),
+        (("tag", "99", "slow"), "unknown-run | 99"),
+        (("delete", "1,x"), "bad-syntax | '1,x' | 12..20"),
+        (("delete", "2..1"), "bad-range | '2..1'"),
+        (("delete", "slwo"), "unknown-run | 'slwo' | 'slow'"),
+        (("export", "1"), "missing-option | -o FILE"),
+        (("export", "1", "-o", "x.html"), "unknown-format | x.html | .csv"),
+    ],
+)
+def test_runs_that_are_not_there_are_one_line(retrompi: Run, arguments: tuple[str, ...], says: str) -> None:
+    retrompi("pingpong", "-m", "wmpi", "--sizes", "1", "--reps", "1")
+    retrompi("runs", "tag", "1", "slow")
+    told = retrompi("runs", *arguments)
+    agrees(told, says)
+    assert told.code == 2

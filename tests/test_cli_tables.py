@@ -64,6 +64,7 @@ ELSEWHERE = {
     "study run": "as sweep", "study export": "a file", "study figure": "a file", "study pack": "a file", "study unpack": "one row",
     "study delete": "one line", "calibrate": "minutes", "scenarios run": "the tables of replay, pingpong and startup", "share": "seconds",
     "lab check": "needs a started lab", "lab hint": "a text", "lab start": "one row", "lab report": "a page",
+    "runs tag": "one line", "runs export": "files for programs", "runs delete": "one line",
     "lab collect": "needs handed-in labs",
     "paper nas": "half a minute",
 }  # fmt: skip

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +122,7 @@ def test_two_worker_processes_give_the_rows_of_the_pool(
 
 def test_a_cluster_of_our_own(tmp_path: Path, undisturbed: list[dict[str, Any]]) -> None:
     """It listens to this machine only, says nothing, and leaves nothing."""
+    pytest.importorskip("cryptography", reason="cryptography not installed")
     location = tmp_path / "runs.db"
     (tmp_path / "scratch").mkdir()
     with Sweep(location, "--executor", "dask", "--jobs", "2", TMPDIR=str(tmp_path / "scratch")) as running:
@@ -132,6 +136,60 @@ def test_a_cluster_of_our_own(tmp_path: Path, undisturbed: list[dict[str, Any]])
     ended(left)
     assert not list((tmp_path / "scratch").iterdir())
     assert check_store(open_store(location), small()) == undisturbed
+
+
+def test_a_cluster_of_our_own_answers_nobody_without_its_key() -> None:
+    """Neither its scheduler nor its workers: in the clear, with TLS and no key, with a key of another, by HTTP."""
+    pytest.importorskip("cryptography", reason="cryptography not installed")
+    from distributed import Client
+    from distributed.comm import connect
+    from distributed.security import Security
+
+
+    ran: list[str] = []
+    with DaskExecutor(1) as executor:
+        addresses = [executor._client.scheduler.address, *executor._client.scheduler_info()["workers"]]
+        addresses += [w["nanny"] for w in executor._client.scheduler_info()["workers"].values()]
+        assert len(addresses) == 3
+        assert all(a.startswith("tls://127.0.0.1:") for a in addresses)
+
+        async def knock(address: str, security: Security) -> None:
+            comm = await connect(address, timeout=2, **security.get_connection_args("client"))
+            try:  # a server of another kind of connection may only close it
+                await comm.write({"op": "identity", "reply": True})
+                await asyncio.wait_for(comm.read(), 2)
+                ran.append(address)
+            finally:
+                comm.abort()
+
+        for address in addresses:
+            for shown, security in ((address.replace("tls", "tcp"), Security()), (address, Security.temporary())):
+                with pytest.raises((OSError, TypeError, RuntimeError, ValueError)):
+                    asyncio.run(knock(shown, security))
+            with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), 5) as line:
+                line.sendall(b"GET /info/main/workers.html HTTP/1.0\r\n\r\n")
+                with suppress(OSError):
+                    assert b"200 OK" not in line.recv(4096)
+            with pytest.raises(OSError):  # noqa: PT011  an SSLError or a reset
+                _read_without_a_key(int(address.rpartition(":")[2]))
+        assert ran == []
+        with Client(addresses[0], timeout=10, set_as_default=False, security=executor._client.security) as ours:
+            assert ours.submit(sum, [1, 2]).result(30) == 3
+        keys = executor._client.security.tls_client_key
+        files = [Path(f"/proc/{pid}/{name}") for pid in descendants(os.getpid()) for name in ("cmdline", "environ")]
+        commands = [file.read_bytes() for file in files]
+        assert keys
+        assert not any(keys.split()[6].encode() in text for text in commands)
+
+
+def _read_without_a_key(port: int) -> None:
+    anybody = ssl.create_default_context()
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", port), 5) as line:
+        line.settimeout(2)
+        with anybody.wrap_socket(line) as through:  # in TLS 1.3 a refused client learns of it at its first reading
+            if not through.recv(1):
+                raise ConnectionResetError
 
 
 def _listens(pid: int) -> set[str]:

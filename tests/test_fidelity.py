@@ -279,7 +279,8 @@ def test_outside_the_calibrated_range_one_line_says_so(retrompi: Callable[..., A
     beyond = retrompi("pingpong", "--model", "wmpi", "--platform", "nt-cluster", "--sizes", "8MiB", "--set", "wmpi.library=60us", *common)
     assert beyond.code == 0
     assert beyond.err.count("\n") == 1
-    assert beyond.err.startswith("warning: outside the calibrated range of wmpi: ")
+    where = "wmpi (platform nt-cluster, messages of 8 MiB)"
+    assert beyond.err == f"note: outside the calibrated range: {where}; see 'retrompi models show wmpi'\n"
     warnings = json.loads(beyond.out)[0]["warnings"]
     assert [w.split()[0] for w in warnings] == ["platform", "messages", "wmpi.library"]
     assert "warnings" not in retrompi("pingpong", "--model", "wmpi", "--sizes", "1KiB", *common[:-1], "--csv").out

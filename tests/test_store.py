@@ -152,6 +152,40 @@ def test_verdicts_newest_of_each_claim(store: Store) -> None:
     store.add_verdicts("baker-fox", [])
 
 
+def test_tags_find_runs_and_deleting_takes_all_of_a_run(store: Store) -> None:
+    one, two, three = (store.add_run(replace(SPEC, seed=seed), RESULT, points=POINTS, size_B=1024) for seed in (1, 2, 3))
+    assert store.tag_runs([one, two], "slow") == 2
+    assert store.tag_runs([two, three], "slow") == 1  # one of them had it
+    assert store.tag_runs([three], "other-word.1") == 1
+    assert store.tags() == {one: ["slow"], two: ["slow"], three: ["other-word.1", "slow"]}
+    assert store.tag_runs([three], "slow", remove=True) == 1
+    assert store.tagged("slow") == [one, two]
+    assert store.delete_runs(store.tagged("slow")) == 2
+    assert [row["id"] for row in store.runs()] == [three]
+    assert store.points(one) == store.ranks(one) == store.anatomy(one) == []
+    assert len(store.points(three)) == len(POINTS)
+    assert store.tags() == {three: ["other-word.1"]}
+    with refused(UsageError, "unknown-run | 'slow'"):
+        store.tagged("slow")
+    with refused(UsageError, f"unknown-run | {one}"):
+        store.delete_runs([three, one])
+    assert store.runs()  # all or none
+    for wrong in ("", "12", "a b", "-x", "x" * 81, "x\n"):
+        with refused(UsageError, "bad-name"):
+            store.tag_runs([three], wrong)
+
+
+def test_a_run_of_a_study_is_not_deleted(store: Store) -> None:
+    run_id = store.add_run(SPEC, RESULT)
+    study = store.add_study("mine", "h" * 64, {})
+    point = {"position": 0, "axes": {}, "identity": SPEC.identity, "run_id": run_id, "outcome": "completed", "reason": "", "wall_s": 0.1}
+    store.put_study_points(study, [point])
+    with refused(UsageError, f"in-use | {run_id} | 'mine' | retrompi study delete"):
+        store.delete_runs([run_id])
+    store.delete_study(study)
+    assert store.delete_runs([run_id]) == 1
+
+
 def test_the_migrations_make_the_schema(store: Store) -> None:
     with store._engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "compare_type": True})

@@ -12,6 +12,7 @@ import pytest
 import studio_work
 from studio_room import ended, soon
 
+from retrompi.spec.bounds import Bounds
 from retrompi.studio.jobs import Jobs
 from retrompi.studio.limits import Limits
 from retrompi.studio.runs import what_if
@@ -185,3 +186,43 @@ def test_too_many_jobs_are_those_of_the_session_with_most(tmp_path: Path) -> Non
         assert ended(few, other, "other").result == 1
     finally:
         few.close()
+
+
+@pytest.mark.parametrize(("bounds", "told"), [
+    (Bounds(events=20_000), "the bound of 20000 events is reached"),
+    (Bounds(wall_s=0.2), "the bound of 0.2 s of wall time is reached"),
+    (Bounds(memory_B=1 << 20), "the bound of 1 MiB of memory is reached"),
+])  # fmt: skip
+def test_every_simulation_of_a_job_has_the_studios_bounds(tmp_path: Path, bounds: Bounds, told: str) -> None:
+    """A replay and a curve that reach one are results with the outcome and what was computed so far."""
+    trace = tmp_path / "endless"
+    trace.write_text(studio_work.ENDLESS)
+    places = (str(tmp_path / "theirs.db"), str(tmp_path / "ours.db"))
+    bounded = Jobs(Limits(bounds=bounds))
+    try:
+        found = ended(bounded, bounded.submit("a", "endless", studio_work.endless, str(trace)))
+        assert (found.status, found.result["outcome"]) == ("done", "limit")
+        assert told in found.result["told"][0]
+        if bounds.memory_B:
+            return  # a PingPong takes none
+        sizes = [1024, 1 << 40]
+        found = ended(bounded, bounded.submit("a", "curve", what_if, places, "wmpi", "nt-pair", "shared", [], sizes))
+        assert (found.status, found.result["base"]["outcome"]) == ("done", "limit")
+        assert told in found.result["base"]["detail"]
+    finally:
+        bounded.close()
+
+
+def test_pauses_are_not_charged(tmp_path: Path) -> None:
+    """Of two endless replays one is paused at a time; each has its three seconds, however long it paused."""
+    trace = tmp_path / "endless"
+    trace.write_text(studio_work.ENDLESS)
+    bounded = Jobs(Limits(running=2, long=1, bounds=Bounds(wall_s=3.0)))
+    try:
+        both = [bounded.submit("a", "endless", studio_work.endless, str(trace)) for _ in range(2)]
+        found = [ended(bounded, j) for j in both]
+        assert [f.result["outcome"] for f in found] == ["limit", "limit"]
+        assert all("the bound of 3 s of wall time is reached;" in f.result["told"][0] for f in found)
+        assert all(f.seconds > 2.9 for f in found), "running time, without pauses"
+    finally:
+        bounded.close()

@@ -103,7 +103,7 @@ def test_what_is_outside_the_calibrated_range_is_one_warning(retrompi: Callable[
     told = retrompi("sweep", "bf-wmpi-shared", "--vary", "hosts=2..5", "--set", "trace.sizes=1KiB", "--set", "trace.reps=1", "-j", "1")
     assert told.code == 0
     assert told.err.count("\n") == 1
-    assert told.err.startswith("warning: 4 of 4 points lie outside the calibrated range: wmpi: platform nt-pair*")
+    assert told.err.startswith("note: 4 of 4 points lie outside the calibrated range: wmpi: platform nt-pair*")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from retrompi.base.csv_safe import write_rows
 from retrompi.sim.timeline import PS, Timeline, call_name
 
 __all__ = ["COLUMNS", "LOSS_CSV", "records", "write_csv", "write_json"]
@@ -53,12 +53,12 @@ def _comm(t: Timeline, place: int) -> int:
     return t.comms[place][0] if place < len(t.comms) else 0
 
 
+def _ends(row: Mapping[str, Any]) -> dict[str, float]:
+    return {f"{k}_s": row[f"{k}_ps"] * PS for k in ("begin", "end") if row[f"{k}_ps"] is not None}
+
+
 def write_csv(timeline: Timeline, path: Path) -> list[str]:
     """Write one table of all records; returns what the format cannot express."""
     with path.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n", restval="")
-        writer.writeheader()
-        for row in records(timeline):
-            ends = {f"{k}_s": row[f"{k}_ps"] * PS for k in ("begin", "end") if row[f"{k}_ps"] is not None}
-            writer.writerow({k: "" if v is None else v for k, v in {**row, **ends}.items()})
+        write_rows(handle, COLUMNS, ({**row, **_ends(row)} for row in records(timeline)))
     return [*LOSS_CSV, *timeline.notes()]

@@ -74,8 +74,8 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
     out += ["## Fit", *_fit(card, known)]
     out.append("## Calibrated range")
     told = card["calibrated"]
-    out.append("None is stated: every use prints a warning." if told is None else
-               f"{escape(told['text'])} ({cite(told['source'], known, _ROOT)}). A use outside of it prints a warning.")  # fmt: skip
+    out.append("None is stated: every use is noted." if told is None else
+               f"{escape(told['text'])} ({cite(told['source'], known, _ROOT)}). A use outside of it is noted.")  # fmt: skip
     out.append("## Statements that judge it")
     judged = [
         [cite(j["id"], known, _ROOT), escape(j["use"]), escape(j["says"]), escape(j["where"]), escape(j["how"])] for j in card["judged"]

@@ -6,7 +6,6 @@ plotly.js draws the exported picture just as it does the page's. One browser sta
 from __future__ import annotations
 
 import base64
-import csv
 import json
 import os
 import re
@@ -22,6 +21,7 @@ from urllib.parse import unquote_to_bytes
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 
 __all__ = ["FORMATS", "browser", "images", "screenshot", "write_csv"]
@@ -45,9 +45,7 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     names = list(dict.fromkeys(k for row in table for k in row))
     with path.open("w", newline="", encoding="utf-8") as handle:
         if names:
-            writer = csv.DictWriter(handle, names, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(table)
+            write_rows(handle, names, table)
     return path
 
 

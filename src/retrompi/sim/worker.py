@@ -247,18 +247,20 @@ def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: i
 
 def told_before(answer: int, asker: int | None, seconds: float | None) -> bool | None:
     """Wait until the descriptor ``answer`` is readable; False if the other end of ``asker`` is closed first: the client is gone; None
-    after ``seconds``."""
+    after ``seconds``, without time in which this process was stopped."""
     both = select.poll()
     both.register(answer, select.POLLIN)
     if asker is not None:
         both.register(asker, 0)  # only hang-up
-    until = None if seconds is None else time.monotonic() + seconds
+    left = seconds
     ready: list[tuple[int, int]] = []
     while not ready:
-        left = None if until is None else max(until - time.monotonic(), 0.0)
-        ready = both.poll(None if left is None else min(left, 1e6) * 1e3)
-        if not ready and left == 0.0:
+        if left is not None and left <= 0:
             return None
+        began = time.monotonic()
+        ready = both.poll(None if left is None else min(left, 1.0) * 1e3)
+        if left is not None:
+            left -= min(time.monotonic() - began, 2.0)
     return any(descriptor == answer for descriptor, _ in ready)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -27,6 +28,7 @@ from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, numbered, plain
 from retrompi.store.schema import MEASURED, REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
 from retrompi.store.studies import Studies, this_process, time_text
+from retrompi.store.tags import Tags
 from retrompi.store.texts import fitted
 
 __all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
@@ -61,9 +63,9 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
     if "://" in text:
         url = _url(text)
         if url.get_backend_name() != "sqlite":
-            return Store(_server_engine(url), url.render_as_string(hide_password=True))
+            return Store(_server_engine(url), without_password(url.render_as_string(hide_password=True)))
         if not url.database or url.database == ":memory:":
-            raise StoreError(f"the store {text} has no file; give sqlite:///PATH or a plain path", code="bad-store")
+            raise StoreError(f"the store {without_password(text)} has no file; give sqlite:///PATH or a plain path", code="bad-store")
         text = url.database
     path = Path(text).expanduser()
     if not write and chosen is not None and not path.exists():
@@ -86,9 +88,24 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
 
 def _url(text: str) -> URL:
     try:
-        return make_url(text)
+        url = make_url(text)
+        if any("@" in part for part in (url.host or "", url.database or "", url.username or "")):
+            raise StoreError(f"the store {without_password(text)}: an @, a : or a / of a user or a password is written %40, %3A or %2F",
+                             code="bad-store")  # fmt: skip
+        return url
     except (ArgumentError, ValueError):
-        raise StoreError(f"the store {text} is neither a path nor a database URL", code="bad-store") from None
+        raise StoreError(f"the store {without_password(text)} is neither a path nor a database URL", code="bad-store") from None
+
+
+def without_password(text: str) -> str:
+    """A store's URL, well formed or not, without what may be a password: between the user and the last ``@``, and in its query."""
+    head, slashes, rest = text.partition("://")
+    if not slashes:
+        return text
+    who, at, where = rest.rpartition("@")
+    user, colon, _ = who.partition(":")
+    where = re.sub(r"(?i)([?&;][^=&;]*(?:pass|secret|token|key)[^=&;]*=)[^&;]*", r"\1***", where)
+    return f"{head}{slashes}{user}{colon and ':***'}{at}{where}"
 
 
 def _writable(path: Path) -> bool:
@@ -164,7 +181,7 @@ def _server_engine(url: URL) -> Engine:
         raise StoreError(f"a store at '{url.drivername}' needs the package {error.name}: pip install it", code="missing-tool") from None
 
 
-class Store(Studies):
+class Store(Studies, Tags):
     """An open store. Every method is one transaction; rows come back as dicts, oldest first."""
 
     def __init__(self, engine: Engine, label: str, *, read_only: bool = False) -> None:
@@ -226,6 +243,7 @@ class Store(Studies):
         said = str(getattr(error, "orig", None) or error).splitlines()[0].strip()
         if "locked" in said or "busy" in said:
             return f"the store {self.label} is locked by another process (waited {BUSY_SECONDS:g} s); try again"
+        said = without_password(said)
         if "not a database" in said or "malformed" in said:
             return f"{self.label} is not a retrompi store ({said}); choose another with --store"
         if "readonly" in said or "read-only" in said:

@@ -8,10 +8,11 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Boolean, DateTime, Double, ForeignKey, Index, Integer, MetaData, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-__all__ = ["MEASURED", "REVISION", "SIMULATED", "VERSION_TABLE", "Anatomy", "Base", "Point", "RankTime", "Run", "Study", "StudyPoint",
+__all__ = ["MEASURED", "REVISION", "SIMULATED", "VERSION_TABLE", "Anatomy", "Base", "Point", "RankTime", "Run", "RunTag", "Study",
+           "StudyPoint",
            "Verdict", "VerdictBatch"]  # fmt: skip
 
-REVISION = "0003"
+REVISION = "0004"
 """The migration this code works with."""
 
 MEASURED = ("native", "smpi")
@@ -80,6 +81,15 @@ class Run(Base):
 
 def _of_run() -> Mapped[int]:
     return mapped_column(_Id, ForeignKey("runs.id", ondelete="CASCADE"), index=True)
+
+
+class RunTag(Base):
+    """A word that the user gave a run."""
+
+    __tablename__ = "run_tags"
+
+    run_id: Mapped[int] = mapped_column(_Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+    tag: Mapped[str] = mapped_column(String(80), primary_key=True, index=True)
 
 
 class Point(Base):

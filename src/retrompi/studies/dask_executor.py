@@ -33,6 +33,7 @@ from retrompi.studies.worker_pool import processors
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+    from distributed.security import Security
 
 __all__ = ["ATTEMPTS", "DaskExecutor"]
 
@@ -158,12 +159,12 @@ class DaskExecutor:
     def _connected(self) -> Iterator[Client]:
         from distributed import Client
 
-        address = self._address
+        address, security = self._address, None  # None: by Dask's own settings
         if address is None:
-            address = self._open.enter_context(_own_cluster(self._workers))
+            address, security = self._open.enter_context(_own_cluster(self._workers))
         try:
-            asyncio.run(asyncio.wait_for(_greet(address), CONNECT_SECONDS))
-            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            asyncio.run(asyncio.wait_for(_greet(address, security), CONNECT_SECONDS))
+            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
         except Exception as error:  # the listener may be anything
             why = f" ({error})" if isinstance(error, ValueError) else ""
             raise UsageError(
@@ -382,12 +383,13 @@ class _Flow:
 # -- connecting -----------------------------------------------------------------------------------------------------------
 
 
-async def _greet(address: str) -> None:
+async def _greet(address: str, security: Security | None) -> None:
     """Handshake with a scheduler; a Client would wait forever for a listener that never answers."""
     from distributed.comm import connect, resolve_address
     from distributed.security import Security
 
-    comm = await connect(resolve_address(address), timeout=CONNECT_SECONDS, **Security().get_connection_args("client"))
+    how = (security or Security()).get_connection_args("client")
+    comm = await connect(resolve_address(address), timeout=CONNECT_SECONDS, **how)
     await comm.close()
 
 
@@ -405,20 +407,33 @@ def _quiet() -> None:
 
 
 @contextmanager
-def _own_cluster(workers: int) -> Iterator[str]:
-    """The address of a cluster of local processes, reachable from this machine only, that leaves no files."""
+def _own_cluster(workers: int) -> Iterator[tuple[str, Security]]:
+    """The address of a cluster of local processes that leaves no files, and the keys to it.
+
+    Whoever can talk to a scheduler runs code as its owner, and on loopback every account of the machine could. Each side therefore
+    shows a certificate by a key pair made for this cluster, which only its processes have, in memory.
+    """
     import dask
     from distributed import LocalCluster
+    from distributed.security import Security
 
+    try:
+        security = Security.temporary()
+    except ImportError:
+        raise UsageError(
+            "a Dask cluster of its own needs the package cryptography: pip install 'retrompi[cluster]'", code="missing-tool"
+        ) from None
+    closed = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}  # its web pages would not ask for a key
     inside = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "allowed_failures": 0}  # losses are counted here
     with tempfile.TemporaryDirectory(prefix="retrompi-dask-", ignore_cleanup_errors=True) as scratch:
-        with _without_interrupts(), dask.config.set({"temporary-directory": scratch}):
+        with _without_interrupts(), dask.config.set({"temporary-directory": scratch, **closed}):
             cluster = LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", protocol="tcp://", memory_limit=0,
+                n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", protocol="tls://", memory_limit=0,
                 dashboard_address=None, scheduler_kwargs=inside, silence_logs=logging.CRITICAL, local_directory=scratch,
+                security=security,
             )  # fmt: skip
         try:
-            yield str(cluster.scheduler_address)
+            yield str(cluster.scheduler_address), security
         finally:
             cluster.close(timeout=5)
 

@@ -5,13 +5,13 @@ CSV cannot hold the definition, which is written to FILE.meta.json; the other tw
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.results import axes_of
@@ -160,10 +160,7 @@ def write(found: Stored, target: Path, kind: str | None = None, points: bool = F
 
 def _csv(rows: Sequence[Row], known: Mapping[str, Any]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(known), lineterminator="\n")
-    writer.writeheader()
-    # repr keeps every digit of a float, and None is an empty field.
-    writer.writerows({k: "" if v is None else repr(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    write_rows(out, list(known), rows)
     return out.getvalue()
 
 

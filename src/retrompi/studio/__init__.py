@@ -9,7 +9,8 @@
         turns.py    which jobs begin, run and pause: fair between clients and sessions
         parts.py    page components: labelled controls, notices, job bars, tables
         guard.py    checks of requests, and headers of every response
-        serve.py    the server
+        inputs.py   checks of the values that callbacks take
+        serve.py    the server; connections.py: limits on its connections
 
     Nothing is imported here before it is used: importing Dash takes noticeable time.
 """

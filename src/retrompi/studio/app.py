@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
+from functools import wraps
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_u
 from flask import request
 
 from retrompi.base.errors import RetrompiError
-from retrompi.studio import guard, parts
+from retrompi.studio import guard, inputs, parts
 from retrompi.studio.page import Page, modules, pages
 from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
@@ -61,7 +62,24 @@ KEYS = (
 
 
 class _Studio(Dash):
-    """Dash with an index page that does not reveal the Python version, and that preloads the scripts needed by figures."""
+    """Dash with an index page that does not reveal the Python version, and that preloads the scripts needed by figures; its callbacks are
+    called only with values that their inputs are declared to have (`retrompi.studio.inputs`)."""
+
+    def callback(self, *args: Any, **options: Any) -> Any:
+        register = super().callback(*args, **options)
+        checks = inputs.declared((a.component_id, a.component_property) for a in args if isinstance(a, (Input, State)))
+
+        def checked(function: Any) -> Any:
+            @wraps(function)
+            def call(*values: Any) -> Any:
+                for check, value in zip(checks, values, strict=True):
+                    check(value)
+                return function(*values)
+
+            register(call)
+            return function
+
+        return checked
 
     def interpolate_index(self, **kwargs: Any) -> str:
         kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])

@@ -208,5 +208,5 @@ def stands_for(card: Mapping[str, Any]) -> list[Part]:
     if told is None:
         out.append(html.P("No calibrated range is specified; every use is outside one.", className="soft"))
     else:
-        out.append(html.P(f"Calibrated for {told['text']} ({told['source']}); use outside this range prints a warning."))
+        out.append(html.P(f"Calibrated for {told['text']} ({told['source']}); a use outside it is noted."))
     return out

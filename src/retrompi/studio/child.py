@@ -7,14 +7,16 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from retrompi.base.errors import RetrompiError
+from retrompi.spec.bounds import Bounds
 
-__all__ = ["Simulating", "run", "taken_B"]
+__all__ = ["Allowed", "Simulating", "run", "taken_B"]
 
 _APART = 0.05
 """Least interval of progress reports in seconds; others are left out."""
@@ -36,29 +38,39 @@ def _limit(memory_B: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-class Simulating:
-    """A server of simulations (`retrompi.sim.worker.adopt`) that notes in ``now`` whether this process is within one: only there can it be
-    paused, since it holds no lock of a store."""
+@dataclass(frozen=True)
+class Allowed:
+    """What a job may take: bytes of memory and of its result, and the bounds of each of its simulations."""
 
-    def __init__(self, server: Any, now: Any) -> None:
-        self._server, self._now = server, now
+    memory_B: int
+    result_B: int
+    bounds: Bounds
+
+
+class Simulating:
+    """A server of simulations (`retrompi.sim.worker.adopt`), all of them within ``bounds``, the engine's settings.
+
+    It notes in ``now`` whether this process is within a simulation: only there can it be paused, since it holds no lock of a store.
+    """
+
+    def __init__(self, server: Any, now: Any, bounds: Mapping[str, float]) -> None:
+        self._server, self._now, self._bounds = server, now, bounds
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._server, name)
 
-    def simulate(self, *args: Any, **options: Any) -> dict[str, Any]:
+    def simulate(self, config: Mapping[str, Any], *args: Any, **options: Any) -> dict[str, Any]:
         """As of the server."""
+        tighter = {k: min(v for v in (bound, config.get(k)) if v) for k, bound in self._bounds.items() if bound}
         self._now.value = 1
         try:
-            return dict(self._server.simulate(*args, **options))
+            return dict(self._server.simulate({**config, **tighter}, *args, **options))
         finally:
             self._now.value = 0
 
 
-def run(line: Connection, now: Any, limits: tuple[int, int], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    """Runs one job and sends progress and result over ``line``. ``now`` is a shared number, see `Simulating`; ``limits``: bytes of its
-    memory and of its result."""
-    memory_B, result_B = limits
+def run(line: Connection, now: Any, allowed: Allowed, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Runs one job and sends progress and result over ``line``. ``now`` is a shared number, see `Simulating`."""
     from retrompi.sim import worker
     from retrompi.sim.processes import end_with_parent
     from retrompi.studies.pool_worker import Forking
@@ -67,8 +79,8 @@ def run(line: Connection, now: Any, limits: tuple[int, int], function: Callable[
     os.setpgid(0, 0)  # its child processes are ended with it; Ctrl-C at the terminal goes to the studio
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _limit(memory_B)
-    worker.adopt(Simulating(Forking(), now))
+    _limit(allowed.memory_B)
+    worker.adopt(Simulating(Forking(), now, allowed.bounds.rows()))
     last = 0.0
 
     def report(done: int, total: int, what: str = "") -> None:
@@ -80,12 +92,12 @@ def run(line: Connection, now: Any, limits: tuple[int, int], function: Callable[
 
     try:
         said = json.dumps({"kind": "done", "result": function(report, *args)}, allow_nan=False).encode()
-        if len(said) > result_B:
+        if len(said) > allowed.result_B:
             said = _failed(f"what came out is {len(said) >> 20} MiB, more than the studio shows")
     except RetrompiError as error:
         said = _failed(" ".join(str(error).split()))
     except MemoryError:
-        said = _failed(f"needs more than {memory_B >> 20} MiB of memory, the most a job may take here")
+        said = _failed(f"needs more than {allowed.memory_B >> 20} MiB of memory, the most a job may take here")
     except Exception as error:
         import traceback
 

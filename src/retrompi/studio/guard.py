@@ -11,7 +11,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -273,11 +273,31 @@ def _bad_callback(app: Dash) -> Response | None:
         if not all(_wanted(*pair) for pair in zip(given, declared[key], strict=True)):
             return _said(400, f"this callback has other {key}")
     changed = body.get("changedPropIds", [])
-    if not isinstance(changed, list) or not all(isinstance(c, str) for c in changed):
-        return _said(400, "changedPropIds is a list of texts")
+    if not isinstance(changed, list) or not all(isinstance(c, str) and _is_input(c, declared["inputs"]) for c in changed):
+        return _said(400, "changedPropIds is a list of this callback's inputs")
     if not _named_outputs(body["output"], body.get("outputs")):
         return _said(400, "this callback has other outputs")
     return None
+
+
+def _is_input(changed: str, inputs: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the text names one of the inputs (``id.property``), or a component that the pattern of one stands for."""
+    component, _, name = changed.rpartition(".")
+    return any(name == i["property"] and _same(component, i["id"]) for i in inputs)
+
+
+def _same(given: Any, declared: str) -> bool:
+    """Whether an id, as an object or as written, is the declared one, or one that its pattern stands for."""
+    if not declared.startswith("{"):
+        return bool(given == declared)
+    try:
+        found = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        return False
+    pattern = json.loads(declared)
+    if not isinstance(found, dict) or set(found) != set(pattern):
+        return False
+    return all(isinstance(v, str) and (isinstance(pattern[k], list) or v == pattern[k]) for k, v in found.items())
 
 
 def _named_outputs(output: str, given: Any) -> bool:
@@ -292,8 +312,12 @@ def _named_outputs(output: str, given: Any) -> bool:
 def _wanted(given: Any, declared: Mapping[str, Any]) -> bool:
     """Whether an input is the declared one, or a list matching its pattern."""
     if isinstance(given, list):
-        return str(declared["id"]).startswith("{") and all(isinstance(one, dict) and "id" in one and "property" in one for one in given)
-    return isinstance(given, dict) and given.get("property") == declared["property"] and "id" in given
+        return str(declared["id"]).startswith("{") and all(isinstance(one, dict) and _is(one, declared) for one in given)
+    return isinstance(given, dict) and not str(declared["id"]).startswith("{") and _is(given, declared)
+
+
+def _is(given: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
+    return given.get("property") == declared["property"] and _same(given.get("id"), str(declared["id"]))
 
 
 def _headers(app: Dash) -> dict[str, str]:

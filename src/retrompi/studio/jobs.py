@@ -350,7 +350,8 @@ class Jobs:
             ours, theirs = self._context.Pipe(duplex=False)
             with theirs:
                 job.now = self._context.RawValue("b", 0)
-                work = (theirs, job.now, (job.memory_B, self.limits.result_B), function, args)
+                allowed = child.Allowed(job.memory_B, self.limits.result_B, self.limits.bounds)
+                work = (theirs, job.now, allowed, function, args)
                 process = self._context.Process(target=child.run, args=work, daemon=True)
                 process.start()
         except Exception as problem:  # including too many open files: this thread must survive

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 
 from retrompi.sim.processes import processors
+from retrompi.spec.bounds import Bounds
 
 __all__ = ["Limits"]
 
@@ -27,6 +28,8 @@ class Limits:
     """Duration after which a job is ended."""
     job_B: int = 2 << 30
     """Memory of a job."""
+    bounds: Bounds = field(default_factory=lambda: Bounds(events=3_000_000_000, wall_s=480.0, memory_B=1 << 30))
+    """Of each simulation: it ends with outcome ``limit`` and what it has computed before the job itself is ended."""
     result_B: int = 32 << 20
     """Size of a job's result, as JSON."""
     jobs_a_session: int = 16

@@ -9,7 +9,7 @@ from typing import Any
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.sim import simulate
-from retrompi.sim.resolved import place
+from retrompi.sim.resolved import Resolved, place
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
@@ -55,9 +55,11 @@ def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
     sets, size = sets_of(one["set"]), size_of(one["size"])
     title = f"{registry.model(one['model']).title} on {one['platform']}, {one['mode']}, {format_bytes(size)}{', what if' if sets else ''}"
     beyond = outside(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
+    asked = Resolved.of(Question(one["model"], one["platform"], Message(size), one["mode"], sets))
     shown: dict[str, Any] = {"title": title, "parameters": parameters(one, sets), "outside": beyond}
+    shown["cautions"] = simulate.of_message(asked).cautions()
     try:
-        told = simulate.message_path(Question(one["model"], one["platform"], Message(size), one["mode"], sets))
+        told = simulate.message_path(asked)
     except simulate.SimulationEnded as ended:
         return {**shown, "ended": str(ended)}
     chain = told.directions[direction].chain

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from retrompi.studio.inputs import Check
 from retrompi.studio.state import Control
 
 __all__ = ["Page", "modules", "pages"]
@@ -18,6 +19,8 @@ __all__ = ["Page", "modules", "pages"]
 class Page:
     """A page: its address, its name and position in the navigation, one line of help, and the controls kept in its address.
 
+    ``inputs`` are checks of the other values that its callbacks take, by ``id.property`` (see `retrompi.studio.inputs`).
+
     Its module also has ``layout(query: Query, room: Room) -> Component`` and ``register(app: Dash, room: Room) -> None``.
     """
 
@@ -26,6 +29,7 @@ class Page:
     order: int
     help: str
     controls: Sequence[Control] = field(default=())
+    inputs: Mapping[str, Check] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
 from flask import g, request
 
-from retrompi.base.csv_safe import safe_cell
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
 from retrompi.studio.jobs import JobState
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "group", "job_bar", "job_line",
+__all__ = ["GRAPH", "cautions", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "group", "job_bar", "job_line",
            "menu", "notices", "outputs", "overrides_field", "register_job", "session", "table", "text", "texts", "upload_row",
            "uploaded_line"]  # fmt: skip
 
@@ -61,6 +61,16 @@ def texts(value: Any, most: int = 100) -> list[str]:
 def notices(lines: Sequence[str]) -> Component:
     """Lines that describe problems, visible and announced by screen readers; nothing for an empty list."""
     return html.Div([html.P(line, className="notice") for line in lines if line], role="status")
+
+
+def cautions(told: Iterable[tuple[str, Sequence[str]]]) -> Component:
+    """Cautions of runs, (name, sentences) each: a sentence is shown once, with the names of its runs if there are several runs."""
+    some = list(told)
+    names: dict[str, list[str]] = {}
+    for name, lines in some:
+        for line in lines:
+            names.setdefault(line, []).append(name)
+    return notices([f"{', '.join(whose)}: {line}" if len(some) > 1 else line for line, whose in names.items()])
 
 
 def field(label: str, control: Component, help: str = "", *, wide: bool = False) -> Component:
@@ -114,14 +124,10 @@ def group(label: str, control: Component, help: str = "") -> Component:
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """Rows as CSV. Texts that a spreadsheet would interpret as formulas are neutralised."""
-    import csv
     import io
 
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([safe_cell(v) if isinstance(v := row.get(c), str) else v for c in columns])
+    write_rows(out, columns, rows)
     return out.getvalue()
 
 

@@ -17,9 +17,13 @@ from retrompi.studio.programs import load
 
 __all__ = ["perform", "sums"]
 
+LIMIT_S = 1e6
+"""Simulated seconds after which a replay ends, eleven days: no program of the studio's size computes longer."""
 DRAWN = 3_000
 """The most states and calls drawn, each: fewer than on a separate page, for phones."""
 ARROWS = 800
+ROWS = 512
+"""The most rows of a table, one a rank or process."""
 
 
 def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dict[str, Any]:
@@ -31,9 +35,10 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     sets = sets_of(asked["set"])
-    question = Question(asked["model"], asked["platform"], Replay(trace, name), asked["mode"], sets)
+    question = Question(asked["model"], asked["platform"], Replay(trace, name), asked["mode"], sets, limit_s=LIMIT_S)
     result = simulate.run(question, Observe(timeline=Request(limit=20_000)))
     report(2, 3, "drawing")
+    cycle = result.diagnosis.get("cycle", ())
     out: dict[str, Any] = {
         "name": name,
         "outcome": result.outcome,
@@ -49,11 +54,12 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
         "wall_s": result.wall_s,
         "cautions": result.cautions,
         "outside": outside_of_trace(asked["model"], asked["platform"], trace, sets=sets),
-        "per_rank": result.per_rank,
-        "waits": result.waits,
+        "per_rank": result.per_rank[:ROWS],
+        "waits": result.waits[:ROWS],
+        "waiting": len(result.waits),
         "collectives": [c for c in result.collectives if c["calls"]],
         "told": [] if result.outcome == "completed" else lines(result.outcome, result.detail, [], result.diagnosis),
-        "cycle": [{k: row.get(k) for k in ("process", "file", "line", "action", "waits_for")} for row in result.diagnosis.get("cycle", ())],
+        "cycle": [{k: row.get(k) for k in ("process", "file", "line", "action", "waits_for")} for row in cycle[:ROWS]],
         "closed": bool(result.diagnosis.get("closed")),
     }
     if result.timeline is not None:
@@ -71,12 +77,12 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
 
 def sums(t: Any) -> list[dict[str, Any]]:
-    """For each process: its share of the run in each kind of state."""
+    """For the first `ROWS` processes: their shares of the run in each kind of state."""
     from retrompi.render.timeline_page import order
     from retrompi.sim.timeline.kinds import KINDS
 
     rows = []
-    for i in order(t):
+    for i in order(t)[:ROWS]:
         p = t.processes[i]
         whole = sum(p.totals.values()) or 1
         shares = {name: sum(p.totals.get(s, 0) for s in states) / whole for name, _, _, states in KINDS}

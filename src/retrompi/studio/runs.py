@@ -71,7 +71,8 @@ def curve_of(
     stores: Stores, model: str, platform: str, mode: str, sizes: Sequence[int] | None = None, sets: Sequence[str] = ()
 ) -> dict[str, Any]:
     """One PingPong: rows (size_B, time_us, bandwidth_MBps, repetitions), run (its number, None if it is not in the user's store), found,
-    outcome, detail. A run that did not complete is a result, with the rows it reached; an invalid name or value raises UsageError.
+    outcome, detail, cautions. A run that did not complete is a result, with the rows it reached; an invalid name or value raises
+    UsageError.
     """
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import SimulationEnded
@@ -94,12 +95,12 @@ def curve_of(
         run_id, rows = got.run_id, got.rows
     except SimulationEnded as ended:
         detail = str(ended)
-        run_id = store.find_run(spec) or 0
+        run_id = ended.run_id or store.find_run(spec) or 0
         rows = store.points(run_id)
-    outcome = store.run(run_id)["outcome"]
+    kept = store.run(run_id)
     return {
         "model": model, "platform": platform, "mode": mode, "sets": list(sets), "rows": rows, "run": known, "found": found,
-        "outcome": outcome, "detail": detail,
+        "outcome": kept["outcome"], "detail": detail, "cautions": list(kept["facts"].get("cautions", ())),
     }  # fmt: skip
 
 
@@ -189,7 +190,8 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
             rows = store.points(run["id"])
             if not rows:
                 raise UsageError(f"run {name} has no points: {run['outcome']}", code="unknown-run")
-            return {"run": run["id"], "name": run_name(run), "about": "", "rows": rows, "kind": "simulated", "bands": {}}
+            return {"run": run["id"], "name": run_name(run), "about": "", "rows": rows, "kind": "simulated", "bands": {},
+                    "cautions": list(run["facts"].get("cautions", ()))}  # fmt: skip
     found = from_store(store, name)
     return {"run": found.run_id, "name": found.name, "about": found.about, "rows": [dict(p) for p in found.points], "kind": found.kind,
             "bands": {str(size): list(band) for size, band in found.bands.items()}}  # fmt: skip
@@ -249,6 +251,8 @@ def keep(
     asked = Resolved.of(Question(model, platform, pingpong(wanted), mode, sets))
     spec = specification(asked)
     there = store.find_run(spec) is not None
-    with suppress(SimulationEnded):  # the outcome is stored as well
-        answer(store, asked)
-    return {"run": store.find_run(spec), "there": there}
+    try:
+        run_id = answer(store, asked).run_id
+    except SimulationEnded as ended:  # the outcome is stored as well
+        run_id = ended.run_id or 0
+    return {"run": run_id, "there": there}

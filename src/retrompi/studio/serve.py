@@ -122,12 +122,16 @@ class Studio:
     def _waitress(self) -> Any:
         from waitress import create_server
 
+        from retrompi.studio.connections import MOST, tend
+
         logging.getLogger("waitress").setLevel(logging.ERROR)  # clients that hang up and full queues are not worth a message
-        return create_server(
-            self.app.server, sockets=[self._socket], threads=12, connection_limit=600, backlog=512, channel_timeout=60, cleanup_interval=15,
-            max_request_body_size=self.room.limits.body_B, max_request_header_size=_HEADER_B, expose_tracebacks=False, ident=None,
-            clear_untrusted_proxy_headers=True, asyncore_use_poll=True,
+        made = create_server(
+            self.app.server, sockets=[self._socket], threads=12, connection_limit=2 * MOST, backlog=512, channel_timeout=60,
+            cleanup_interval=5, max_request_body_size=self.room.limits.body_B, max_request_header_size=_HEADER_B, expose_tracebacks=False,
+            ident=None, clear_untrusted_proxy_headers=True, asyncore_use_poll=True,
         )  # fmt: skip
+        tend(made)
+        return made
 
     def run(self, ready: Callable[[], None] | None = None) -> None:
         """Serves until it is interrupted or `close`d by another thread."""

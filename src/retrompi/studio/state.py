@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 
-__all__ = ["Control", "Query", "choice", "encode", "flag", "link", "number", "read", "text"]
+__all__ = ["Choice", "Control", "Parse", "Query", "choice", "encode", "flag", "link", "number", "read", "text"]
 
 MOST_CHARACTERS = 8192
 _MOST_VALUES = 200
@@ -85,16 +85,22 @@ def text(most: int = 200) -> Parse:
     return parse
 
 
-def choice(valid: Callable[[], Iterable[str]] | Sequence[str], what: str = "value") -> Parse:
+@dataclass(frozen=True)
+class Choice:
     """A parser for one of the ``valid`` values, given as a list or by a function that is called on each use."""
 
-    def parse(value: str) -> str:
-        known = list(valid() if callable(valid) else valid)
+    valid: Callable[[], Iterable[str]] | Sequence[str]
+    what: str = "value"
+
+    def __call__(self, value: str) -> str:
+        """The value. Raises UsageError for any other."""
+        known = list(self.valid() if callable(self.valid) else self.valid)
         if value not in known:
-            raise UsageError(f"no {what} '{value[:60]}'{nearest(value[:60], known)}", code="unknown-name")
+            raise UsageError(f"no {self.what} '{_shown(value)}'{nearest(value[:60], known)}", code="unknown-name")
         return value
 
-    return parse
+
+choice = Choice
 
 
 def number(low: float, high: float, *, whole: bool = False) -> Parse:

@@ -110,6 +110,7 @@ def shown(found: Shown) -> list[Part]:
         counted(boxes),
         *([html.Div([html.P("Outside the calibrated range:"), html.Ul(warned)], className="caution")] if warned else []),
         *([html.P(f"Without effect on {found.metric}: {', '.join(found.idle)}.", className="caution")] if found.idle else []),
+        *(html.P(f"{_runs(n)}: {line}", className="caution") for line, n in found.cautions.items()),
         html.Div(figures, className="figures"),
         *([html.P(f"{found.more_figures} more figures: retrompi study figure.", className="soft")] if found.more_figures else []),
         html.H3("Numbers"),
@@ -119,6 +120,10 @@ def shown(found: Shown) -> list[Part]:
         html.Details([html.Summary("Definition"), *_definition(d)]),
         html.Details([html.Summary("Provenance"), *_provenance(found)]),
     ]
+
+
+def _runs(number: int) -> str:
+    return f"{number} run{'s' if number != 1 else ''}"
 
 
 def _untitled(figure: Any) -> Any:

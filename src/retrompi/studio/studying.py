@@ -6,6 +6,7 @@ refused.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -182,6 +183,8 @@ class Shown:
     points: int
     completed: int
     span: str = ""
+    cautions: Mapping[str, int] = field(default_factory=dict)
+    """Sentence -> number of runs that have it."""
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Figure -> its kind of `retrompi.render.sweep_figures.KINDS`."""
 
@@ -216,5 +219,6 @@ def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[
         points=len(v.rows),
         completed=sum(r["outcome"] == "completed" for r in v.rows),
         span=f"{v.metric.show(min(values))} – {v.metric.show(max(values))}" if values else "",
+        cautions=Counter(line for run in kept.runs.values() for line in run["facts"].get("cautions", ())),
         kinds={name: kind for kind, name, _ in every},
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from retrompi.base.units import PS, format_bytes, format_time
 from retrompi.sim.message_path import Link, MessagePath, PacketTransit
 
-__all__ = ["STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
+__all__ = ["OUTCOME_WORDS", "STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
 
 STAGE_WORDS = {
     "library": "the MPI library's own instructions",
@@ -31,6 +31,13 @@ STAGE_WORDS = {
     "line": "transferring a cache line from another core",
     "wait": "waiting",
 }
+OUTCOME_WORDS = {
+    "limit": "A bound of this studio ended the simulation; what it had computed until then is shown. On the command line, --event-limit, "
+             "--wall-limit, --memory-limit and --time-limit set other bounds.",
+    "timeout": "The run reached the longest simulated time that this studio allows; what happened until then is shown.",
+    "overflow": "A time or an amount passed what 64 bits can count, usually because of a parameter far outside of anything real.",
+}  # fmt: skip
+"""What a user is told in addition about a run that ended like this."""
 _MEDIUM = {
     "pool": "the shared memory pool",
     "ring": "a packet slot",

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -22,12 +23,14 @@ struct LimitSpec {
   int64_t memory = 0;  // bytes in addition to those that the process has at the start
 };
 
-/// Counts events and looks at the clock now and then.
+/// Counts events and looks at the clock now and then. A process that was stopped meanwhile (Ctrl-Z, another job's turn in the studio) is
+/// not charged for it: an interval between two looks, which takes about a millisecond, counts as a second at most.
 class EffortWatch {
  public:
   void start(const LimitSpec& s) {
     spec_ = s;
-    began_ = std::chrono::steady_clock::now();
+    spent_s_ = 0;
+    looked_ = std::chrono::steady_clock::now();
     next_ = s.wall_s > 0 ? 0 : s.events > 0 ? s.events : UINT64_MAX;
   }
   /// Called before every event with the number of those before it. The number of events is exact, the clock is read every `kEvery` events.
@@ -39,17 +42,23 @@ class EffortWatch {
   static constexpr uint64_t kEvery = 1024;
   [[gnu::noinline, gnu::cold]] void look(uint64_t executed) {
     if (spec_.events > 0 && executed >= spec_.events) throw Limit{"the bound of " + std::to_string(spec_.events) + " events is reached"};
-    if (spec_.wall_s > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count() >= spec_.wall_s) {
-      char text[64];
-      std::snprintf(text, sizeof text, "the bound of %g s of wall time is reached", spec_.wall_s);
-      throw Limit{text};
+    if (spec_.wall_s > 0) {
+      const auto now = std::chrono::steady_clock::now();
+      spent_s_ += std::min(std::chrono::duration<double>(now - looked_).count(), 1.0);
+      looked_ = now;
+      if (spent_s_ >= spec_.wall_s) {
+        char text[64];
+        std::snprintf(text, sizeof text, "the bound of %g s of wall time is reached", spec_.wall_s);
+        throw Limit{text};
+      }
     }
     next_ = UINT64_MAX;
     if (spec_.wall_s > 0) next_ = executed + kEvery;
     if (spec_.events > 0 && spec_.events < next_) next_ = spec_.events;
   }
   LimitSpec spec_;
-  std::chrono::steady_clock::time_point began_;
+  std::chrono::steady_clock::time_point looked_;
+  double spent_s_ = 0;
   uint64_t next_ = UINT64_MAX;
 };
 

@@ -11,7 +11,7 @@ from retrompi.spec import registry
 from retrompi.studio import menus, parts
 from retrompi.studio.message import size_of, travel
 from retrompi.studio.page import Page
-from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.studio.state import Control, Parse, Query, choice, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -29,7 +29,7 @@ def _size(written: str) -> str:
 
 
 def _controls(prefix: str, key: str, defaults: Mapping[str, str]) -> tuple[Control, ...]:
-    checks = {
+    checks: Mapping[str, Parse] = {
         "model": choice(registry.model_names, "model"),
         "platform": choice(registry.platform_names, "platform"),
         "mode": choice(_MODES, "mode"),
@@ -166,7 +166,7 @@ def _said(shown: list[dict[str, Any]]) -> Component:
             )
         if m["outside"]:
             lines.append(html.P(f"Outside the model's calibrated range: {'; '.join(m['outside'])}.", className="soft"))
-    return html.Div(lines)
+    return html.Div([*lines, parts.cautions((f"{'AB'[i]}", m["cautions"]) for i, m in enumerate(shown))])
 
 
 def _tables(shown: list[dict[str, Any]]) -> Component:

@@ -9,13 +9,14 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
-from retrompi.studio import menus, parts, runs
+from retrompi.studio import inputs, menus, parts, runs
 from retrompi.studio.laid import MOST_CURVES
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import check_names, modes
 from retrompi.studio.runs import UPLOAD
 from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.studio.uploads import of_room
+from retrompi.studio.words import OUTCOME_WORDS
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -56,6 +57,7 @@ PAGE = Page(
         Control("curves-overlays", "value", "run", [], text(120)),
         Control("curves-sizes", "value", "sizes", "", _sizes),
     ),
+    inputs={"curves-job.data": inputs.text(60)},
 )
 
 
@@ -183,11 +185,13 @@ def register(app: Dash, room: Room) -> None:
         lines = list(answer["problems"])
         for c in answer["curves"]:
             if c["outcome"] != "completed":
-                lines.append(c["detail"])
+                lines.append(" ".join([c["detail"], OUTCOME_WORDS.get(c["outcome"], "")]))
             if c["outside"]:
                 lines.append(f"{c['model']} is outside its calibrated range: {'; '.join(c['outside'])}")
         figure = drawing.curves_figure(answer, series, y, bool(published))
-        told = html.Div([parts.notices(lines), *(html.P(line, className="soft") for line in answer["read"])])
+        named = [(f"{c['model']}, {c['mode']}", c["cautions"]) for c in answer["curves"]]
+        named += [(o["name"], o.get("cautions", ())) for o in answer["overlays"]]
+        told = html.Div([parts.notices(lines), parts.cautions(named), *(html.P(line, className="soft") for line in answer["read"])])
         return figure, told, _statements(answer) if published else None, _numbers(answer, series)
 
     parts.register_job(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, dcc, html, no_update
@@ -16,7 +16,7 @@ from retrompi.studio.performance import perform
 from retrompi.studio.programs import MADE, chosen, shipped
 from retrompi.studio.state import Control, Query, choice, number, read, text
 from retrompi.studio.uploads import of_room
-from retrompi.studio.words import seconds
+from retrompi.studio.words import OUTCOME_WORDS, seconds
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -122,7 +122,9 @@ def _facts(r: Mapping[str, Any]) -> Component:
             + f"; simulated in {r['wall_s']:.2g} s.",
         ]
     )
-    told: list[Component] = [head, parts.notices(r["cautions"])]
+    told: list[Component] = [head, parts.cautions([("", r["cautions"])])]
+    if r["outcome"] in OUTCOME_WORDS:
+        told.append(html.P(OUTCOME_WORDS[r["outcome"]], className="notice"))
     if r["outside"]:
         told.append(html.P(f"Outside the model's calibrated range: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:
@@ -133,8 +135,13 @@ def _facts(r: Mapping[str, Any]) -> Component:
         told.append(parts.table(r["cycle"], columns, caption=caption, id="replay-cycle"))
     if r["waits"]:
         columns = [("rank", "rank"), ("file", "file"), ("line", "line"), ("action", "waits in"), ("on", "for")]
-        told.append(parts.table(r["waits"], columns, caption="Position of every rank", id="replay-waits"))
+        which = "Position of every rank" if len(r["waits"]) == r["waiting"] else _first(r["waits"], r["waiting"], "waiting ranks")
+        told.append(parts.table(r["waits"], columns, caption=which, id="replay-waits"))
     return html.Div(told)
+
+
+def _first(rows: Sequence[Any], of: int, what: str) -> str:
+    return f"The first {len(rows)} of {of:,} {what}; 'retrompi replay' gives all"
 
 
 def _rank_tables(r: Mapping[str, Any]) -> Component:
@@ -147,7 +154,8 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
         ("bytes_sent", "bytes sent", format_bytes), ("received", "received"),
         ("bytes_received", "bytes received", format_bytes),
     ]  # fmt: skip
-    out: list[Component] = [html.H2("Rank by rank"), parts.table(r["per_rank"], ranks, id="replay-ranks-table")]
+    some = "" if len(r["per_rank"]) == r["ranks"] else _first(r["per_rank"], r["ranks"], "ranks")
+    out: list[Component] = [html.H2("Rank by rank"), parts.table(r["per_rank"], ranks, id="replay-ranks-table", caption=some)]
     if r.get("sums"):
         kinds = [k for k in dict.fromkeys(k for row in r["sums"] for k in row) if k not in ("process", "host")]
         sums = parts.table(r["sums"], [("process", "process"), ("host", "host"), *((k, k, share) for k in kinds)], id="replay-sums")

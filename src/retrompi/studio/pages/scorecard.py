@@ -11,7 +11,7 @@ from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.papers.claims import papers
 from retrompi.papers.paper import all_papers
 from retrompi.papers.systems import SYSTEMS
-from retrompi.studio import judging, parts, statement_cards
+from retrompi.studio import inputs, judging, parts, statement_cards
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, counted
 from retrompi.studio.state import Control, Query, choice, number, read, text
@@ -39,6 +39,7 @@ PAGE = Page(
     order=40,
     help="Every published statement, compared with the simulation; calibrated and held-out statements are counted separately.",
     controls=(*FILTERS, Control("scorecard-at", "data", "page", 1, number(1, 999, whole=True))),
+    inputs={"scorecard-judged.data": inputs.mapping(), "scorecard-at.data": inputs.count},
 )
 
 

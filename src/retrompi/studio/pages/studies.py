@@ -9,7 +9,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studies import catalogue
-from retrompi.studio import parts, study_parts, studying
+from retrompi.studio import inputs, parts, study_parts, studying
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -40,6 +40,7 @@ PAGE = Page(
     order=70,
     help="Parameter studies: one scenario, many points. Predefined studies, stored ones, and small ones of your own.",
     controls=(CHOSEN, *SHOWN, *FORM),
+    inputs={"studies-ran.data": inputs.mapping()},
 )
 
 

@@ -12,10 +12,11 @@ from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import format_bytes
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
-from retrompi.studio import menus, parts, runs
+from retrompi.studio import inputs, menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.studio.words import OUTCOME_WORDS
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -43,6 +44,7 @@ PAGE = Page(
         Control("whatif-y", "value", "y", "log", choice(["log", "linear"], "scale")),
         Control("whatif-sets", "data", "set", {}, _set),
     ),
+    inputs={"whatif-question.data": inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.named)},
 )
 
 
@@ -285,7 +287,9 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
     out: list[Component] = []
     for name, run in (("as it was", base), ("changed", changed)):
         if run is not None and run["outcome"] != "completed":
-            out.append(html.P([html.Strong(f"{name}: {run['outcome']}. "), run["detail"]], className="notice ended"))
+            told = " ".join([run["detail"], OUTCOME_WORDS.get(run["outcome"], "")])
+            out.append(html.P([html.Strong(f"{name}: {run['outcome']}. "), told], className="notice ended"))
+    out.append(parts.cautions((name, run["cautions"]) for name, run in (("as it was", base), ("changed", changed)) if run is not None))
     if changed is None:
         out.append(html.P("Nothing has been changed yet.", className="soft"))
     elif changed["rows"] == base["rows"] and changed["outcome"] == base["outcome"]:
