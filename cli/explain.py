@@ -10,7 +10,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
-from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, complete_model, mode_option
+from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, complete_model, placement_words
 from retrompi.cli.output import Column, note_run, print_json, say
 
 KEYS = ("stage", "process", "seconds")
@@ -20,7 +20,6 @@ KEYS = ("stage", "process", "seconds")
 class ExplainOptions(Bounds, Placed, Fidelity, OfModel):
     """Options of ``retrompi explain``."""
 
-    mode: str = mode_option("shared")
     size: str = option("Message size, e.g. 512KiB.", "--size", required=True, metavar="SIZE", aliases=("--sizes",))
 
 
@@ -57,7 +56,7 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
         return
     rows: list[dict[str, Any]] = [{**row, "share": row["seconds"] / total if total else 0.0} for row in found.rows]
     if output.text:
-        say(f"{model}, {given.mode} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way")
+        say(f"{model}, {placement_words(asked)} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way")
         rows.append(
             {"stage": "total", "process": "", "seconds": total, "ps": _sum(rows), "share": 1.0 if total else 0.0}
         )

@@ -22,6 +22,7 @@ from retrompi.cli.terminal import escaped, raw
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
+    from retrompi.sim.resolved import Resolved
     from retrompi.spec.bounds import Bounds as Stops
     from retrompi.spec.question import Question, Workload
     from retrompi.store import Store
@@ -38,6 +39,7 @@ __all__ = [
     "Overlaid",
     "Overrides",
     "Placed",
+    "Placing",
     "RunOutput",
     "Seeded",
     "StoreOutput",
@@ -52,9 +54,12 @@ __all__ = [
     "new_path",
     "note_outside",
     "output_option",
+    "placement_row",
+    "placement_words",
     "progress",
     "ranks_option",
     "sizes_option",
+    "some_rate",
     "some_time",
     "warn",
 ]
@@ -95,13 +100,43 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
     return _names("scenario", incomplete)
 
 
-def mode_option(default: str) -> Any:
-    """The field ``mode`` with its default."""
+def mode_option(default: str = "natural") -> Any:
+    """The field ``mode`` with its default: the platform's natural placement, unless a command has a reason for another."""
     return option(
-        "Placement of the ranks: shared (all on the first host), distributed (one host each), a host for each rank "
-        "(workstation,workstation), or the name of one of the platform's placements.",
+        "Placement of the ranks: natural (default: block on hosts with several processors, else distributed), shared (on the first host), "
+        "distributed (one on each host in turn), block or cyclic (by processors; block:N at most N a host), hosts (n1*8,n2*8 or n1,n2), "
+        "or a placement of the platform." if default == "natural" else
+        f"Placement of the ranks: as for 'retrompi replay' (default: {default}).",
         default=default, metavar="MODE",
-    )
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Placing:
+    """The placement of the ranks, by a word, a list of hosts, or a hostfile."""
+
+    mode: str = mode_option()
+    hostfile: Path | None = option(
+        "Hostfile of mpirun: its hosts are filled in order; lines HOST, HOST:N or HOST slots=N.",
+        type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+    per_host: int | None = option("Ranks a host: at most so many, for block, cyclic and hostfiles.", type=click.IntRange(1), metavar="N")
+
+    def placement(self, platform: str) -> str:
+        """The placement as a question takes it. UsageError for contradicting options, InputError for a wrong hostfile."""
+        from retrompi.spec import placements, registry
+
+        mode = self.mode
+        if self.hostfile is None and self.per_host is None:
+            return mode
+        room = registry.platform(platform)
+        if self.hostfile is not None:
+            if mode != placements.NATURAL:
+                raise UsageError("--mode and --hostfile are mutually exclusive", code="conflicting-options")
+            mode = placements.read_hostfile(self.hostfile, room.name, room.hosts)
+        if self.per_host is None:
+            return mode
+        found = room.placement(mode)
+        return placements.limited(found if isinstance(found, str) else mode, self.per_host)
 
 
 def ranks_option(text: str = "", **about: Any) -> Any:
@@ -219,10 +254,11 @@ class Workers:
 
 
 @dataclass(frozen=True)
-class Placed(Overrides, OnPlatform):
+class Placed(Placing, Overrides, OnPlatform):
     """A platform with overrides, and the placement of the ranks."""
 
-    mode: str = mode_option("distributed")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", self.placement(self.platform))
 
     def check(self, model: str) -> None:
         """Rejects an unknown name before a store is created or anything runs."""
@@ -353,6 +389,32 @@ def some_time(name: str, text: str) -> float:
     if seconds <= 0:
         raise UsageError(f"{name} '{text}' must be greater than zero", code="out-of-range")
     return seconds
+
+
+def some_rate(name: str, text: str) -> float:
+    """The value of option ``name`` in flop/s; UsageError unless it is a positive rate of computation."""
+    flops = parse(text, "flop/s")
+    if flops <= 0:
+        raise UsageError(f"{name} '{text}' must be greater than zero", code="out-of-range")
+    return flops
+
+
+def placement_words(asked: Resolved) -> str:
+    """The placement of a question in normal form, and whether it is the platform's natural one."""
+    from retrompi.spec.placements import NATURAL
+
+    return asked.mode + (" (natural)" if asked.question.placement == NATURAL else "")
+
+
+def placement_row(asked: Resolved) -> dict[str, Any]:
+    """Where the ranks run, for JSON: ``mode`` in normal form, whether it is the ``natural`` one, ``hosts``; all of it in one ``line``."""
+    from retrompi.spec.placements import NATURAL, shown
+
+    hosts = shown(asked.placement, asked.room.hosts)
+    by_default = asked.question.placement == NATURAL
+    mode = asked.mode if len(asked.mode) < 40 else "a list of hosts"
+    line = f"placement: {mode}{f', the natural one of {asked.platform.name}' if by_default else ''}: {hosts}"
+    return {"mode": asked.mode, "natural": by_default, "hosts": hosts, "line": line}
 
 
 def warn(lines: Sequence[str], model: str) -> list[str]:

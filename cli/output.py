@@ -27,6 +27,7 @@ __all__ = [
     "as_text",
     "colored",
     "note",
+    "note_cautions",
     "note_run",
     "print_csv",
     "print_json",
@@ -297,6 +298,14 @@ def note(text: str) -> None:
     """Print a remark on stderr if it is a terminal; pipes and logs get none."""
     if sys.stderr.isatty():
         click.echo(painted(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
+
+
+def note_cautions(run: dict[str, Any]) -> list[str]:
+    """One line on stderr for each caution stored with a run; returns them, for JSON."""
+    told: list[str] = run["facts"].get("cautions", [])
+    for text in told:
+        say(f"caution: {text}", err=True)
+    return told
 
 
 def note_run(run_id: int | None, found: bool) -> None:

@@ -11,12 +11,13 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_option, output_option, sizes_option, warn
+from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, output_option, placement_words, sizes_option, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
 
+MOST_WARM_UP = 1_000_000
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
     Column("time_us", "one-way time", lambda v: format_time(v * 1e-6), right=True),
@@ -31,6 +32,14 @@ BESIDE = (
 )
 
 
+def first_call(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the first size contains besides its messages, where it shows: a smaller message takes longer than the next."""
+    if len(rows) < 2 or rows[0]["size_B"] >= rows[1]["size_B"] or rows[0]["time_us"] <= 1.01 * rows[1]["time_us"]:
+        return ""
+    a, b = (f"{format_time(r['time_us'] * 1e-6)} at {format_bytes(r['size_B'])}" for r in rows[:2])
+    return f"the first size includes what the first call sets up: {a}, {b}; --warm-up 1 leaves it out"
+
+
 def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], output: Output) -> None:
     """A curve; in JSON every point has the ``warnings`` of the run."""
     told = [{**row, "warnings": list(warnings)} for row in rows]
@@ -42,9 +51,10 @@ def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], outpu
 class PingpongOptions(Overlaid, Network, Asked):
     """Options of ``retrompi pingpong``."""
 
-    mode: str = mode_option("shared")
     sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")
     reps: int | None = option("Repetitions at each size (default: as in the papers).", type=click.IntRange(1))
+    warm_up: int = option("Warm-up repetitions: exchanges before each size that are not timed (the papers had none).", "--warm-up",
+                          type=click.IntRange(0, MOST_WARM_UP), metavar="N", default=0, aliases=("--warmup",))
     out: Path | None = output_option("the curve, as a page, a figure or numbers", "html", "svg", "png", "csv", "json")
 
 
@@ -74,7 +84,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     store_ = output.open()
     beside = Beside(given.traffic, given.failures)
     try:
-        found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps), beside=beside), fresh=output.fresh)
+        found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps, given.warm_up), beside=beside), fresh=output.fresh)
     except SimulationEnded as ended:
         if ended.run_id is not None and (finished := store_.points(ended.run_id)):
             emit_curve(finished, (), output)
@@ -82,19 +92,23 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     for line in cross_traffic.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
         note(line)
     beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
+    if output.text:
+        say(f"{given.model}, {placement_words(asked)} on {given.platform}")
     emit_curve(found.rows, warn(beyond, given.model), output)
+    if first := first_call(found.rows):
+        click.echo(f"note: {first}", err=True)
     if overlaid and output.text:
         _beside(found.rows, overlaid)
     if given.out is not None:
         from retrompi.render import curve_page
 
-        drawn = curve_page.Simulated(given.model, given.platform, given.mode, tuple(found.rows), found.run_id)
+        drawn = curve_page.Simulated(given.model, given.platform, asked.mode, tuple(found.rows), found.run_id)
         made = [given.out]
         if given.out.suffix.lower() == ".html":
             curve_page.write(given.out, drawn, overlaid)
         else:
             points = [{c.key: row.get(c.key) for c in COLUMNS} for row in found.rows]
-            about = {"model": given.model, "platform": given.platform, "mode": given.mode, "run_id": found.run_id}
+            about = {"model": given.model, "platform": given.platform, "mode": asked.mode, "run_id": found.run_id}
             made = write_drawn(given.out, lambda: curve_page.figures(drawn, overlaid), points, {**about, "points": points})
         click.echo(f"written: {', '.join(map(str, made))}", err=True)
     note_run(found.run_id, found.found)

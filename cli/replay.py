@@ -9,8 +9,8 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, ranks_option, warn
-from retrompi.cli.output import Column, note_run, print_json, say, time_column
+from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, placement_row, ranks_option, some_rate, warn
+from retrompi.cli.output import Column, note_cautions, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
 
@@ -40,6 +40,9 @@ class ReplayOptions(TimelineOptions, UndefinedSource, Network, Asked):
         "Section of the program: time it; lines of rank 0, or from one of its marks to another.", metavar="FIRST-LAST|A..B")
     compute: str | None = option("Computing time: scale the section to it, summed over all ranks.", metavar="TIME")
     memory_share: float = option("Share of the computation that occupies the memory bus.", type=click.FloatRange(0, 1), default=0.0)
+    rate: str | None = option(
+        "Rate of computation: of the machine that the trace was recorded on (default: as it states; without one a second is 1 Gflop).",
+        metavar="RATE")
     compute_kernel: str | None = option(
         "Compute at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.", metavar="KERNEL[:N]")
     startup: bool = option("Simulate the start of the job as well; it may fail.")
@@ -72,6 +75,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     """
     timeline = given.wanted()
     from retrompi import traces
+    from retrompi.sim.computation import scale_of
     from retrompi.sim.observe import Observe
     from retrompi.sim.resolved import Resolved
     from retrompi.spec import cross_traffic
@@ -82,10 +86,13 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
 
     program = Program(given.section, None if given.compute is None else parse(given.compute, "s"), given.memory_share)
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
+    rate = None if given.rate is None else traces.Rate(some_rate("--rate", given.rate), "given by --rate")
+    read = read if rate is None else traces.at_rate(read, rate)
     asked = Resolved.of(given.question(
         Replay(read, trace, program), beside=Beside(given.traffic, given.failures, kills=given.kills), wildcards=given.wildcards,
         start_up=given.startup, compute_kernel=given.compute_kernel or "",
     ))  # fmt: skip
+    scale = scale_of(asked, rate)
     store_ = output.open()
     warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=given.sets), given.model)
     found = answer(store_, asked, fresh=output.fresh, observe=Observe(timeline=timeline.request if timeline else None))
@@ -93,6 +100,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     if timeline:
         write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
     keys = [c.key for c in COLUMNS]
+    told_cautions = note_cautions(run)
     if output.as_json:
         part = {"section": run["facts"].get("section")} if given.section else {}
         rows = [{k: row.get(k) for k in keys} for row in found.rows]
@@ -100,7 +108,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         if run["outcome"] != "completed":
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
         beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
-        print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "warnings": warnings, "per_rank": rows})
+        beside |= {"warnings": warnings, "cautions": told_cautions, "computation": scale.row() if scale else None}
+        print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "placement": placement_row(asked), "per_rank": rows})
     else:
         if not output.as_csv:
             say(_headline(run))
@@ -113,6 +122,9 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             told = run["facts"].get("section") or {}
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
         output.emit(rows, COLUMNS, keys=keys, empty="no rank ran")
+        if output.text:
+            say(f"note: {placement_row(asked)['line']}", err=True)
+            say(f"note: {scale.line}", err=True) if scale else None
     if run["outcome"] != "completed":
         for line in diagnosis.of_run(run):
             click.echo(line, err=True)

@@ -18,6 +18,7 @@ from retrompi.cli.options import (
     Fidelity,
     OnPlatform,
     Overrides,
+    Placing,
     RunOutput,
     complete_model,
     progress,
@@ -60,7 +61,7 @@ CALLS = (
 
 
 @dataclass(frozen=True)
-class RunOptions(Bounds, OnPlatform, Overrides, Drawn, Fidelity):
+class RunOptions(Bounds, Placing, OnPlatform, Overrides, Drawn, Fidelity):
     """Options of ``retrompi run``."""
 
     backend: Literal["model", "smpi", "native"] | None = option(
@@ -69,8 +70,6 @@ class RunOptions(Bounds, OnPlatform, Overrides, Drawn, Fidelity):
     model: str | None = option(
         "Runtime model: of the backends model and smpi (see 'retrompi models list').",
         "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
-    mode: str | None = option(
-        "Placement of the ranks: as for 'retrompi replay' (default: distributed; shared on a platform with one host).", metavar="MODE")
     mpi: str | None = option("MPI library: of native runs (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
     repetitions: int = option("Number of native runs to measure.", "-r", "--repetitions", type=click.IntRange(1), default=10)
     warmup: int = option("Warm-up repetitions: native runs that are not counted.", "--warm-up", type=click.IntRange(0), metavar="N",
@@ -115,7 +114,8 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
         done = launch.run(
             store_, backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
             platform=_given(ctx, "platform", given.platform),
-            mode=given.mode, seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
+            mode=given.placement(given.platform) if backend != "native" else None,
+            seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
             profile=not given.no_profile, bounds=given.bounds(),
             timeout_s=wall, limit_s=given.limit_s, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace),
             fresh=output.fresh, report=report,
@@ -142,7 +142,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
 # option of the command -> the backends to which it applies
 _SIMULATED = ("model", "smpi")
 _ONLY = {
-    **dict.fromkeys(("model", "platform", "mode", "sets", "seed", "fidelity"), _SIMULATED),
+    **dict.fromkeys(("model", "platform", "mode", "hostfile", "per_host", "sets", "seed", "fidelity"), _SIMULATED),
     **dict.fromkeys(("repetitions", "warmup", "wait_quiet"), ("native",)),
     "mpi": ("native", "model"),
     "time_limit": _SIMULATED,

@@ -9,7 +9,7 @@ import click
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario, warn
-from retrompi.cli.output import Column, Output, note, note_run, print_table, say
+from retrompi.cli.output import Column, Output, note, note_cautions, note_run, print_table, say
 from retrompi.sim import diagnosis
 
 LIST = (
@@ -134,6 +134,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     for job in run["facts"].get("jobs", []):
         runs = f", {job['runs']} runs in {format_time(job['time_s'])}" if job["background"] else f" in {format_time(job['time_s'])}"
         note(f"beside it: {job['name']} ({job['model']}, {job['mode']}): {job['outcome']}{runs}")
+    note_cautions(run)
     note_run(found.run_id, found.found)
     if run["outcome"] != "completed":
         for line in diagnosis.of_run(run):

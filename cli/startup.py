@@ -10,7 +10,7 @@ import click
 
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import OfModel, Seeded, ranks_option
+from retrompi.cli.options import OfModel, Seeded, mode_option, ranks_option
 from retrompi.cli.output import Column, Output, print_json, say
 
 COLUMNS = (
@@ -27,6 +27,7 @@ COLUMNS = (
 class StartupOptions(Seeded, OfModel):
     """Options of ``retrompi startup``."""
 
+    mode: str = mode_option("distributed")
     ranks: int | None = ranks_option(" (default: one per host)")
     starts: int = option("Number of starts to simulate.", type=click.IntRange(1), default=100)
 

@@ -11,7 +11,16 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import Overrides, UndefinedSource, complete_model, complete_platform, mode_option, new_path, ranks_option
+from retrompi.cli.options import (
+    Overrides,
+    Placing,
+    UndefinedSource,
+    complete_model,
+    complete_platform,
+    new_path,
+    ranks_option,
+    some_rate,
+)
 from retrompi.cli.output import Column, Output, print_json, print_table, say
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
@@ -53,7 +62,7 @@ def command() -> None:
 
 
 @dataclass(frozen=True)
-class TraceInfoOptions(UndefinedSource, Overrides):
+class TraceInfoOptions(UndefinedSource, Placing, Overrides):
     """Options of ``retrompi trace info``."""
 
     ranks: int | None = ranks_option(" (default: as in the trace)")
@@ -61,7 +70,6 @@ class TraceInfoOptions(UndefinedSource, Overrides):
         "Runtime model: estimate memory and time of a replay on it.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
     platform: str = option(
         "Platform: of that replay.", "-p", "--platform", default="nt-cluster", metavar="NAME|FILE", shell_complete=complete_platform)
-    mode: str = mode_option("distributed")
 
 
 @command.command("info")
@@ -97,12 +105,16 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     cost = None
     if given.model and levels[0]["support"] != "refused":
         about = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
-        cost = preflight.estimate(about, Question(given.model, given.platform, Replay(read), given.mode, given.sets))
+        cost = preflight.estimate(about, Question(given.model, given.platform, Replay(read), given.placement(given.platform), given.sets))
+    rate = traces.rate_of(read)
     if output.as_json:
+        told["rate"] = None if rate is None else {"flops": rate.flops, "source": rate.source}
         print_json({**told, "pairs": pairs, "sizes": sizes, "models": levels, "estimate": cost})
         return
     calls = ", ".join(f"{name} {n}" for name, n in sorted(told["calls"].items(), key=lambda kv: -kv[1]))
     say(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
+    if rate is not None:
+        say(f"computation counted at {rate} ({rate.source})")
     say(f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}, the longest {format_bytes(told['largest_B'])}; "
                f"with collectives about {told['messages']} messages")  # fmt: skip
     matched = f", {told['matched_share']:.1%} of these with what they matched" if told["wildcards"] else ""
@@ -140,7 +152,8 @@ class TraceScaleOptions(UndefinedSource):
 
     factor: float | None = option("Multiply all computation by this factor.")
     compute: str | None = option("Computing time: scale to it, summed over all ranks, at --rate, e.g. 9.46s.", metavar="TIME")
-    rate: str = option("Rate of computation: of the machine for --compute, e.g. 97Mflop/s.", metavar="RATE", default="1 Gflop/s")
+    rate: str | None = option(
+        "Rate of computation: of the machine for --compute, e.g. 97Mflop/s (default: as the trace states, else 1 Gflop/s).", metavar="RATE")
     section: str | None = option(SECTION_HELP, metavar="FIRST-LAST|A..B")
 
 
@@ -160,6 +173,7 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
       retrompi trace scale my-trace scaled --compute 9.46s --rate 97Mflop/s
     """
     from retrompi import traces
+    from retrompi.traces.computation import NOMINAL
     from retrompi.traces.timed_section import compute_scale
 
     factor = given.factor
@@ -172,7 +186,11 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
     new_path(out)
     read = traces.read(trace, undefined_source=given.undefined_source)
     if given.compute is not None:
-        flops = [parse(given.rate, "flop/s")] * read.ranks
+        own = traces.rate_of(read)
+        rate = own or traces.Rate(NOMINAL, "nominal: 'trace scale' without --rate")
+        if given.rate is not None:
+            rate = traces.Rate(some_rate("--rate", given.rate), "given by 'trace scale --rate'")
+        flops = [rate.flops] * read.ranks
         seconds = parse(given.compute, "s")
         if given.section is not None:
             factor = compute_scale(read, given.section, seconds, flops)

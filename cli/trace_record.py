@@ -36,7 +36,8 @@ class RecordOptions:
     clock: Literal["cpu", "wall", "instructions", "cycles"] = option(
         "Clock of computation: what measures it between calls, a clock or a counter.", default="cpu")
     rate: str | None = option(
-        "Rate of computation: converts time to flop (default: 1 Gflop/s); for counters, flop per event (default: 1).", metavar="RATE")
+        "Rate of computation: what a second counts as (default: this machine's, by the Rinf1 loops); for counters, flop per event.",
+        metavar="RATE")
     threshold: str = option(
         "Merge bursts of computation shorter than this into the next one.", "--merge-below", metavar="TIME", default="1us")
     whole_command: bool = option("Keep absolute paths of COMMAND in the header of the trace.")
@@ -89,24 +90,28 @@ def _name(command: tuple[str, ...]) -> str:
     return path.stem if path.suffix in (".c", ".f", ".f90", ".py", ".cpp", ".cc") else path.name
 
 
-def _scale(given: RecordOptions) -> tuple[float, int]:
+def _scale(given: RecordOptions) -> tuple[float | None, int]:
     """(rate, threshold) as arguments of ``Clock``."""
     if given.clock in ("instructions", "cycles"):
         try:
-            each = 1.0 if given.rate is None else float(given.rate)
+            each = None if given.rate is None else float(given.rate)
         except ValueError:
-            raise UsageError(f"--rate {given.rate}: with --clock {given.clock} this is flop per event, a plain number") from None
+            raise UsageError(
+                f"--rate {given.rate}: with --clock {given.clock} this is flop per event, a plain number", code="bad-number"
+            ) from None
         least = 1000
     else:
-        each = parse(given.rate or "1 Gflop/s", "flop/s")
+        each = None if given.rate is None else parse(given.rate, "flop/s")
         least = round(parse(given.threshold, "s") * 1e9)
-    if not 0 < each < float("inf") or least < 0:
+    if (each is not None and not 0 < each < float("inf")) or least < 0:
         raise UsageError("--rate must be positive and --merge-below not negative", code="out-of-range")
     return each, least
 
 
 def _tell(result: Any, output: Output) -> None:
     """Print a summary of the recording: a row for each rank, the totals, and what is missing."""
+    from retrompi.traces.computation import rate_of
+
     rows = [
         {"rank": s.rank, "ended": s.ended(), "calls": s.calls, "lines": s.lines, "trace_B": s.written, "overhead_ns": s.overhead_ns}
         for s in result.states
@@ -117,6 +122,8 @@ def _tell(result: Any, output: Output) -> None:
 
         full = preflight.summary(result.trace)
         told |= {k: full[k] for k in ("actions", "sends", "bytes_sent", "messages", "wildcards")}
+        rate = rate_of(result.trace)
+        told["rate"] = None if rate is None else {"flops": rate.flops, "source": rate.source}
     if output.as_json:
         print_json({**told, "notes": result.notes, "per_rank": rows})
     elif output.as_csv:
@@ -130,6 +137,9 @@ def _tell(result: Any, output: Output) -> None:
         if result.trace is not None:
             what += f", {told['sends']} messages sent ({format_bytes(told['bytes_sent'])}), with collectives about {told['messages']}"
         say(what + (", PARTIAL" if result.partial else ""))
+        rate = None if result.trace is None else rate_of(result.trace)
+        if rate is not None:
+            say(f"its computation is counted at {rate} ({rate.source})")
     notes = list(result.notes)
     if result.failed:
         notes.append(f"the program failed with {result.failed}; its trace is kept")

@@ -229,7 +229,8 @@ def test_a_model_and_a_platform_of_ones_own(retrompi: Run, engine: Watched, tmp_
 
 def test_pingpong_table_and_csv(retrompi: Run, engine: Watched) -> None:
     arguments = ["pingpong", "--model", "wmpi", "--sizes", "0,64KiB"]
-    table = retrompi(*arguments).out.splitlines()
+    head, *table = retrompi(*arguments).out.splitlines()
+    assert head == "wmpi, distributed (natural) on nt-pair"
     assert table[0].split("  ")[-1] == "repetitions"
     assert table[2].split()[:2] == ["64", "KiB"]
     rows = list(csv.DictReader(io.StringIO(retrompi(*arguments, "--csv").out)))
@@ -258,7 +259,8 @@ def test_explain_json_is_the_interface_and_sums(retrompi: Run, engine: Watched, 
 
 
 def test_an_override_nobody_reads_is_refused(retrompi: Run) -> None:
-    said = one_error(retrompi("pingpong", "--model", "wmpi", "--sizes", "0", "--set", "platform.workstation.quantum=20ms"), 2)
+    said = one_error(retrompi(
+        "pingpong", "--model", "wmpi", "--mode", "shared", "--sizes", "0", "--set", "platform.workstation.quantum=20ms"), 2)  # fmt: skip
     assert "platform.workstation.quantum is not used; no rank of this run is on 'workstation'" in said
 
 
@@ -274,7 +276,8 @@ def test_replay_json_is_the_interface(retrompi: Run, engine: Watched, tmp_path: 
     told = json.loads(result.out)
     assert result.code == 0
     assert result.err == ""
-    assert list(told) == ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "warnings", "per_rank"]
+    keys = ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "warnings", "cautions", "computation", "placement"]
+    assert list(told) == [*keys, "per_rank"]
     assert told["outcome"] == "completed"
     assert (told["ranks"], told["actions"], told["messages"], told["bytes"]) == (2, 6, 1, 8)
     assert [(r["rank"], r["host"]) for r in told["per_rank"]] == [(0, "server"), (1, "workstation")]
@@ -669,3 +672,25 @@ def test_runs_that_are_not_there_are_one_line(retrompi: Run, arguments: tuple[st
     told = retrompi("runs", *arguments)
     agrees(told, says)
     assert told.code == 2
+
+
+# -- the first call -------------------------------------------------------------------------------------------------------------
+
+
+def test_warm_up_repetitions_are_not_timed_and_the_first_call_is_said(retrompi: Run) -> None:
+    given = ("pingpong", "-m", "hpvm", "--mode", "shared", "--set", "platform.host.cores=2", "--sizes", "0,1", "--reps", "10")
+    cold, warm = (retrompi(*given, *more, "--json") for more in ((), ("--warm-up", "2")))
+    first, second = ([row["time_us"] for row in json.loads(told.out)] for told in (cold, warm))
+    assert first[0] > first[1]
+    assert second[0] <= second[1]
+    assert "the first size includes what the first call sets up" in cold.err
+    assert "--warm-up" not in warm.err
+    assert [row["repetitions"] for row in json.loads(warm.out)] == [10, 10]
+
+
+def test_without_warm_up_the_trace_is_as_before() -> None:
+    from retrompi.traces import generate
+
+    plain = generate.pingpong([0, 8], 3)
+    assert generate.pingpong([0, 8], 3, 0).sha256 == plain.sha256
+    assert generate.pingpong([0, 8], 3, 2).actions == plain.actions + 2 * 2 * 2 * 2

@@ -35,15 +35,17 @@ def _wrong(f: Any) -> list[str]:
     if f.above is not None:
         out.append(f"{f.above:g}{unit}")
     if f.low:
-        out.append(f"{f.low - 0.5:g}{unit}")
+        out.append(f"{f.low / 2:g}{unit}")
     if f.high is not None:
-        out.append(f"{f.high + 1:g}{unit}")
+        out.append(f"{2 * f.high:.17g}{unit}")
+    if f.kind == "quantity":
+        out.append(f"{10 * units.WIDEST[units.canonical(f.unit)][1]:g}{unit}")
     return out
 
 
 def _right(f: Any) -> str:
     unit = "" if units.canonical(f.unit) in ("1", "probability") else f" {f.unit}"
-    return f"1{unit}"
+    return f"{max(1.0, f.low or 0):g}{unit}"
 
 
 @pytest.mark.parametrize(("cls", "f"), FIELDS, ids=lambda x: getattr(x, "__name__", getattr(x, "name", "")))
@@ -62,7 +64,7 @@ def test_says_what_it_is(cls: type, f: Any) -> None:
 
 @pytest.mark.parametrize(("cls", "f"), QUANTITIES, ids=lambda x: getattr(x, "__name__", getattr(x, "name", "")))
 def test_bounds_hold(cls: type, f: Any) -> None:
-    assert f.parse(_right(f), f.name) == 1.0
+    assert f.parse(_right(f), f.name) == max(1.0, f.low or 0)
     for text in _wrong(f):
         with pytest.raises(UsageError) as caught:
             f.parse(text, f"{cls.__name__}.{f.name}")

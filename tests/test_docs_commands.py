@@ -207,7 +207,7 @@ def _environment(folder: Path, cache: Path) -> dict[str, str]:
     allowed = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"), "1")
     return {**kept, **allowed, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "RETROMPI_STORE": str(folder / "runs.db"),
             "XDG_DATA_HOME": str(folder / "data"), "XDG_CACHE_HOME": str(cache), "NO_COLOR": "1", "PORT": str(_free_port()),
-            "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+            "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "180"}  # a reader with a wide terminal  # fmt: skip
 
 
 def _work(page: str) -> int:

@@ -100,7 +100,7 @@ def test_a_placement_goes_with_its_hosts() -> None:
 
 
 def test_a_room_of_no_size_is_refused() -> None:
-    with refused(UsageError, "out-of-range | 65536"):
+    with refused(UsageError, "out-of-range | 16384"):
         registry.platform("nt-pair*0")
 
 

@@ -282,7 +282,7 @@ def test_a_message_that_never_arrives_is_told() -> None:
     ("search", "expected"),
     [
         ("?model=wmpj", "no model 'wmpj'"),
-        ("?size=12", "size=12"),
+        ("?size=twelve", "size=twelve"),
         ("?size=1GiB", "longer than the longest"),
         ("?size=1KiB,2KiB", "give one size"),
         ("?mode=apart", "mode=apart"),

@@ -14,7 +14,8 @@ from refusals import refused
 from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, soon
 
 from retrompi.base.errors import UsageError
-from retrompi.studio.jobs import Jobs
+from retrompi.studio import parts
+from retrompi.studio.jobs import Jobs, JobState
 from retrompi.studio.limits import Limits
 from retrompi.studio.room import Room
 
@@ -86,6 +87,18 @@ def test_too_much_memory_is_a_line(jobs: Jobs) -> None:
     assert found.status == "failed"
     assert "256 MiB of memory" in found.error
     assert ended(jobs, jobs.submit("a", "eats", studio_work.eat, 1 << 20, memory_B=256 << 20)).status == "done"
+
+
+@pytest.mark.parametrize(("more", "line"), [
+    ({"status": "queued", "ahead": 2, "running": 7}, "waiting, number 3 in the queue; 7 jobs have begun"),
+    ({"status": "queued"}, "about to start"),
+    ({"status": "queued", "own": True, "running": 2}, "waits for your other jobs; cancel one of them"),
+    ({"status": "running", "paused": True, "running": 6, "seconds": 12.3},
+     "paused after 12 s, continues in its turn; 6 jobs share the processors"),
+    ({"status": "running", "done": 1, "total": 3, "what": "simulating", "seconds": 12.3}, "1 of 3, simulating (12 s)"),
+])  # fmt: skip
+def test_a_waiting_user_sees_the_queue(more: dict[str, Any], line: str) -> None:
+    assert parts.job_line(JobState("id", "Replay", **more)) == f"Replay: {line}"
 
 
 def test_too_long_is_a_line(jobs: Jobs) -> None:

@@ -166,7 +166,7 @@ def test_communicators() -> None:
 
 
 def test_a_duplicate_keeps_the_topology_and_a_grid_may_leave_ranks_out() -> None:
-    lines = "cart_create 1 {}; comm_dup 2 0-5 comm=1; neighbor_alltoall 8 8 comm=2; neighbor_alltoallw 1 2 3 4 4 3 2 1 comm=2"
+    lines = "cart_create 1 {}; comm_dup 2 0-5 comm=1; neighbor_alltoall 8 8 comm=2; neighbor_alltoallw 1 2 3 4 2 1 4 3 comm=2"
     trace = job(*[lines.format("0-5 dims=3x2 periods=1x1")] * 6, "cart_create -1")
     assert trace.unsupported() == []
     assert trace.communicator(2)["sources"] == trace.communicator(1)["sources"]
@@ -239,10 +239,10 @@ def test_requests_are_told_by_identity() -> None:
 def test_counts_are_those_of_the_communicator() -> None:
     lines = "comm_split {}; gatherv 4 {} 1 6 6 comm={}; reducescatter {} 0 6 comm={}; allgatherv 4 {} 6 6 comm={}"
     pair = [lines.format("1 0-1", "4 4", 1, "1 2", 1, "4 4", 1)] * 2
-    three = [lines.format("2 2-4", "4 5 6", 2, "1 2 3", 2, "4 4 4", 2)] * 3
+    three = [lines.format("2 2-4", "4 4 4", 2, "1 2 3", 2, "4 4 4", 2)] * 3
     trace = job(*pair, *three)
     assert trace.unsupported() == []
-    assert extension(trace, 4, "gatherv") == [{"comm": 2, "counts": [4, 5, 6]}]
+    assert extension(trace, 4, "reducescatter") == [{"comm": 2, "counts": [1, 2, 3]}]
     same_in_every_form(trace)
 
 

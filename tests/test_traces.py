@@ -70,13 +70,13 @@ EVERY_COLLECTIVE = [
     ("exscan 10 5", (0, 0, 0, 10, 0, 5.0)),
     ("reducescatter 1 2 3 5 1", (0, 0, 0, 24, 0, 5.0)),
     ("alltoall 10 10 1 1", (0, 0, 0, 40, 40, 0.0)),
-    ("alltoallv 6 1 2 3 9 2 3 4 1 0", (0, 0, 0, 24, 72, 0.0)),
+    ("alltoallv 6 1 2 3 9 2 1 4 1 0", (0, 0, 0, 24, 56, 0.0)),
     ("gather 10 10 2 1 1", (0, 0, 2, 40, 40, 0.0)),
     ("scatter 10 10 2 1 1", (0, 0, 2, 40, 40, 0.0)),
-    ("allgather 10 20 1 1", (0, 0, 0, 40, 80, 0.0)),
+    ("allgather 10 5 1 0", (0, 0, 0, 40, 40, 0.0)),
     ("gatherv 10 1 2 3 2 1 1", (0, 0, 2, 40, 24, 0.0)),
-    ("allgatherv 10 1 2 3 1 1", (0, 0, 0, 40, 24, 0.0)),
-    ("allgatherv 10 1 2 3 1 1 0 1 3", (0, 0, 0, 40, 24, 0.0)),
+    ("allgatherv 10 1 10 3 1 1", (0, 0, 0, 40, 56, 0.0)),
+    ("allgatherv 10 1 10 3 1 1 0 1 3", (0, 0, 0, 40, 56, 0.0)),
     ("scatterv 1 2 3 10 2 1 1", (0, 0, 2, 24, 40, 0.0)),
 ]
 
@@ -105,7 +105,7 @@ def test_every_action(line: str, meaning: tuple[float, ...]) -> None:
 
 @pytest.mark.parametrize(("line", "meaning"), EVERY_COLLECTIVE)
 def test_every_collective(line: str, meaning: tuple[float, ...]) -> None:
-    trace = traces.parse([f"{r} {line}\n" for r in range(3)])
+    trace = traces.parse(["0 compute 1\n", f"1 {line}\n", "2 compute 1\n"])  # the line of one rank: others would need others
     assert fields(trace, 1) == [(line.split()[0], meaning)]
     assert trace.unsupported() == []
     assert traces.parse([trace.to_ti(r) for r in range(3)]) == trace

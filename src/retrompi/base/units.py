@@ -14,8 +14,11 @@ from retrompi.base.errors import UsageError
 
 __all__ = [
     "LARGEST_SEED",
+    "NO_LIMIT",
     "PS",
     "UNITS",
+    "WIDEST",
+    "beyond",
     "canonical",
     "check_unit",
     "format_bytes",
@@ -58,6 +61,19 @@ UNITS: Mapping[str, Mapping[str, float]] = {
 }
 """Base unit -> spelling -> its value in base units."""
 
+WIDEST: Mapping[str, tuple[float, float]] = {
+    "s": (0.0, 1e6),
+    "B": (0.0, 2.0**50),
+    "B/s": (1e-3, 1e15),
+    "s/B": (0.0, 1.0),
+    "Hz": (1e-3, 1e15),
+    "flop/s": (1e-3, 1e18),
+    "1": (1e-9, 1e9),
+    "probability": (0.0, 1.0),
+}
+"""Base unit -> the least value above zero and the largest that a parameter may have: far beyond any machine, and so that no product of
+a few of them leaves what is computed with (11 days, 1 PiB, a byte in a quarter of an hour up to 1 PB/s)."""
+
 _SYNONYMS = {"count": "1"}
 
 # The papers use these for both 1000 and 1024, so they are rejected.
@@ -82,9 +98,27 @@ def canonical(unit: str) -> str:
     return base
 
 
+NO_LIMIT = 1e18
+"""A message size (B) that is never reached: no upper limit."""
+
+
 def check_unit(unit: str) -> bool:
     """Whether ``unit`` names a base unit."""
     return _SYNONYMS.get(unit, unit) in UNITS
+
+
+def beyond(value: float, unit: str) -> str:
+    """Why ``value`` is no parameter's value in the base unit ``unit``: it is not finite, or not within `WIDEST`; "" if it is."""
+    if not math.isfinite(value):
+        return "is not a finite number"
+    base = canonical(unit)
+    least, most = WIDEST[base]
+    shown = "" if base in ("1", "probability") else f" {base}"
+    if abs(value) > most:
+        return f"is more than {most:g}{shown}, the most that can be simulated"
+    if 0 < abs(value) < least:
+        return f"is less than {least:g}{shown}, the least that can be simulated"
+    return ""
 
 
 def _accepted(base: str) -> str:

@@ -41,6 +41,12 @@ def _quantities(keys: Mapping[str, Field]) -> str:
     return table(["key", "unit", "values", "what it is"], rows)
 
 
+def _widest() -> str:
+    rows = [[escape(unit if unit != "1" else "plain number"), f"{low:g}" if low else "0", f"{high:g}"]
+            for unit, (low, high) in units.WIDEST.items()]  # fmt: skip
+    return table(["unit", "least above zero", "most"], rows)
+
+
 def _generators() -> str:
     rows = []
     for name, g in GENERATORS.items():
@@ -109,6 +115,10 @@ def file_pages() -> list[Page]:
         "`KB`, `MB` and `GB` are rejected for sizes, since "
         "the papers mean sometimes 1000 and sometimes 1024 by them. Rates in bits end in `bps`, rates in bytes in `B/s`.",
         _units(),
+        "A parameter of a model or a platform, and what a model's parts return, must be zero (where that makes sense) or within these "
+        "values (`retrompi.base.units.WIDEST`): far beyond any machine, for what-ifs, and near enough that what is computed with them can "
+        "be counted. A field may have narrower bounds of its own.",
+        _widest(),
         "Sizes take lists and ranges: `0,1KiB,4KiB..4MiB:x2` (by factors), `64KiB..256KiB:+64KiB` (by steps).",
         "## Exit codes { #exit-codes }",
         _errors(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from retrompi.base.units import format_bytes, format_time
@@ -60,12 +60,18 @@ def lab_pages() -> list[Page]:
 
 
 def _limit(name: str, value: Any) -> str:
+    if is_dataclass(value):  # the bounds of a simulation
+        return ", ".join(f"{f.name.rpartition('_')[0] or f.name} {_limit(f.name, getattr(value, f.name))}" for f in fields(value))
     return format_bytes(value) if name.endswith("_B") else format_time(value) if name.endswith("_s") else str(value)
+
+
+_BY_MACHINE = ("running", "long", "memory_B")
+"""Limits that depend on the machine."""
 
 
 def studio_pages() -> list[Page]:
     """One page: what the studio shows, by which keys, and its limits per user."""
-    limits = [[f"`{f.name}`", _limit(f.name, getattr(Limits(), f.name))] for f in fields(Limits) if f.name != "running"]
+    limits = [[f"`{f.name}`", _limit(f.name, getattr(Limits(), f.name))] for f in fields(Limits) if f.name not in _BY_MACHINE]
     out = [
         "# The studio",
         "`retrompi studio` starts it and prints its address; [its options](commands/studio.md), [how to use it](../howto/studio.md).",
@@ -74,7 +80,7 @@ def studio_pages() -> list[Page]:
         "## Keys",
         table(["key", "description"], [[escape(k), escape(v)] for k, v in KEYS]),
         "## Limits",
-        "Of an upload, a request, a job (time, memory, answer), and of how many there may be.",
+        "Of an upload, a request, a job (time, memory, answer), its simulations, and of how many there may be.",
         table(["limit", "value"], limits),
     ]
     return [Page("reference/studio.md", "Studio", "Studio", "\n\n".join(out) + "\n")]

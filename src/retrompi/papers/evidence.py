@@ -16,10 +16,11 @@ Units and checks are those of ``checks/README.md``. A claim is judged by the mod
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base import toml
 from retrompi.base.errors import InputError, nearest
 from retrompi.papers.claims import KINDS, USES, Claim, load
 from retrompi.papers.verdicts import EVALUATORS, Verdict, judge
@@ -45,10 +46,12 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
     path = cls.folder() / "evidence.toml"
     if not path.is_file():
         return [], {}
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read this evidence: {error}", path, code="unreadable-file") from None
+    _, data = toml.read(path, "evidence")
+    with toml.taken_apart("evidence", path):
+        return _taken_apart(cls, data, path)
+
+
+def _taken_apart(cls: type[RuntimeModel], data: Mapping[str, Any], path: Path) -> Evidence:
     taken = {c.id for c in load()}
     claims: list[Claim] = []
     checks: dict[str, tuple[Mapping[str, Any], ...]] = {}

@@ -7,7 +7,7 @@ for print. Sizes are on a logarithmic axis on which 0 B has its own place left o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 from typing import Any
 
@@ -91,6 +91,19 @@ def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
             if len(modes) == 1 and model not in _KNOWN:
                 number = [m for m in models if m not in _KNOWN].index(model)
             out[model, mode] = Look(colour, symbol + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
+    return _distinct(out)
+
+
+def _distinct(given: Mapping[tuple[str, str], Look]) -> dict[tuple[str, str], Look]:
+    """The looks, with another symbol for each that equals one before it: a legend tells lines apart by colour and symbol."""
+    out: dict[tuple[str, str], Look] = {}
+    taken: set[tuple[str, str]] = set()
+    every = [*SYMBOLS, *(f"{s}-open" for s in SYMBOLS)]
+    for key, look in given.items():
+        first = every.index(look.symbol)
+        symbol = next((s for s in (*every[first:], *every[:first]) if (look.colour, s) not in taken), look.symbol)
+        taken.add((look.colour, symbol))
+        out[key] = replace(look, symbol=symbol)
     return out
 
 
@@ -139,11 +152,27 @@ def line_trace(look: Look, name: str, x: Sequence[float], y: Sequence[float], *,
 
 
 def decades(low: float, high: float, show: Callable[[float], str], room: float = 1.0) -> dict[str, Any]:
-    """Ticks of a logarithmic axis: 1, 2, 5 in each decade of a short one, else the decades; ``room``: the margin factor at the ends."""
-    steps = (1, 2, 5) if log10(high / low) < 2.3 else (1,)
-    found = [s * 10.0**k for k in range(floor(log10(low)) - 1, ceil(log10(high)) + 1) for s in steps]
-    shown = [t for t in found if low / room <= t <= high * room]
+    """Ticks of a logarithmic axis: the decades, with more steps in each the shorter it is, so that at least three lie between the ends.
+
+    ``room``: the margin factor at the ends.
+    """
+    shown: list[float] = []
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8)):
+        if steps == (1,) and log10(high / low) < 2.3:
+            continue
+        found = [s * 10.0**k for k in range(floor(log10(low)) - 1, ceil(log10(high)) + 1) for s in steps]
+        shown = [t for t in found if low / room <= t <= high * room]
+        if sum(low <= t <= high for t in shown) >= _LEAST_TICKS:
+            break
+    else:  # a narrow axis: round numbers of equal distance
+        spread = max(high - low, 0.02 * high)
+        step = 10.0 ** floor(log10(spread))
+        step = next(s * step for s in (0.2, 0.25, 0.5, 1, 2, 5) if spread / (s * step) <= 5)
+        shown = [i * step for i in range(max(floor(low / step), 1), ceil(high / step) + 1)]
     return {"tickvals": shown, "ticktext": [show(t) for t in shown]}
+
+
+_LEAST_TICKS = 3
 
 
 def size_axis(sizes: Iterable[float], least: int = 1 << 22) -> dict[str, Any]:
@@ -169,13 +198,27 @@ _TICKS = {
 """The decades of a logarithmic axis in readable units; Plotly's SI prefixes would call 1,000 µs "1k µs"."""
 
 
-def value_axis(what: str, y: str = "log") -> dict[str, Any]:
-    """The axis of a series of `AXES`, logarithmic or linear."""
+def value_axis(what: str, y: str = "log", drawn: Iterable[float] = ()) -> dict[str, Any]:
+    """The axis of a series of `AXES`, logarithmic or linear; ``drawn`` are the values on it, for the ticks of a narrow axis."""
     _, title, unit = AXES[what]
     if y != "log":
         return {**AXIS, "type": "linear", "title": {"text": f"{title}, {unit}", "standoff": 12}, "rangemode": "tozero"}
     values, texts = zip(*_TICKS[what], strict=True)
-    return {**AXIS, "type": "log", "title": {"text": title, "standoff": 12}, "tickvals": values, "ticktext": texts}
+    axis = {**AXIS, "type": "log", "title": {"text": title, "standoff": 12}, "tickvals": values, "ticktext": texts}
+    known = [v for v in drawn if v > 0]
+    if known and sum(min(known) <= v <= max(known) for v in values) < _LEAST_TICKS:
+        show = _time if what == "time" else _rate
+        every = sorted({*values, *decades(min(known), max(known), show)["tickvals"]})  # measured curves may be added, outside of these
+        axis |= {"tickvals": every, "ticktext": [show(v) for v in every]}
+    return axis
+
+
+def _time(us: float) -> str:
+    return format_time(us * 1e-6).replace("us", "µs")
+
+
+def _rate(mbps: float) -> str:
+    return format_rate(mbps * 1e6)
 
 
 def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
@@ -279,7 +322,8 @@ def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: 
         ))  # fmt: skip
     layout(figure, plan.title)
     figure.update_xaxes(**size_axis([s for c in found for s in c.x]))
-    figure.update_yaxes(**value_axis(plan.what, plan.y))
+    levels = [v for m in mine if m.shape != "knee" for v in (m.low, m.high) if v is not None]
+    figure.update_yaxes(**value_axis(plan.what, plan.y, [*(y for c in found for y in c.y), *levels]))
     _knees(figure, [m for m in mine if m.shape == "knee"], shown)
     return figure
 

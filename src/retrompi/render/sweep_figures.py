@@ -55,8 +55,12 @@ def _spread(v: View, rest: Sequence[Axis], before: Sequence[str] = ()) -> tuple[
     def count(some: Sequence[Axis]) -> int:
         return len({tuple(r["values"][k] for k in (*before, *(a.key for a in some))) for r in v.rows})
 
-    # A single axis may have some more: with a panel for each of its values, each panel would hold a single line.
-    fitting = [s for s in sets if not s or count(s) <= (2 * _MOST_LINES if len(s) == 1 == len(rest) else _MOST_LINES)]
+    # A single axis may have some more: with a panel for each of its values, each panel would hold a single line. So may one of models,
+    # which are to be compared with each other: in separate figures they are not.
+    fitting = [
+        s for s in sets
+        if not s or count(s) <= (2 * _MOST_LINES if len(s) == 1 and (len(rest) == 1 or _of_models(s[0])) else _MOST_LINES)
+    ]  # fmt: skip
     by = max(fitting, key=lambda s: (any(_of_models(a) for a in s), count(s), -len(s)))
     return tuple(a.key for a in by), tuple(a.key for a in sorted_rest if a not in by)
 

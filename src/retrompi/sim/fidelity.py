@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.units import PS
-from retrompi.sim.sampling import Point, Sample
+from retrompi.sim.sampling import NotSampled, Point, Sample
 from retrompi.spec.fields import to_engine
 from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
 from retrompi.spec.platform import Placement
@@ -242,6 +242,25 @@ def _wire(room: Platform, p: Point, answer: Point) -> int:
     return min(_ps((p.size + frames * link.frame_overhead) / link.bandwidth), p.transit + p.recv + answer.send)
 
 
+_MOST = 2**62
+"""The engine keeps sizes and times in 64 bits."""
+
+
+def _countable(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """A curve's rows by rising size up to the first that cannot be counted: from half of the way there the engine extrapolates, and a
+    message long enough to leave the range ends the run. Raises NotSampled if no row can be counted."""
+    out: list[tuple[int, ...]] = []
+    for row in rows:
+        if max(row) > _MOST:
+            if not out:
+                raise NotSampled("overflow", f"a message takes {max(row[1:]) * PS:.4g} s, which cannot be counted: 53 days is the most")
+            part = (_MOST - max(out[-1])) / (max(row) - max(out[-1])) / 2
+            between = tuple(u + int((v - u) * part) for u, v in zip(out[-1], row, strict=True))
+            return [*out, between] if between[0] > out[-1][0] else out
+        out.append(row)
+    return out
+
+
 PROTOCOLS = ("protocol_same", "protocol_remote")
 
 
@@ -283,7 +302,7 @@ def curved(
             busy = [0] * len(table)
             if fidelity == "curve" and not pair.same:
                 busy = [_wire(room, p, a) for p, a in zip(points, answers, strict=True)]
-            numbers = [(*_numbers(p), wire) for p, wire in zip(table, busy, strict=True)]
+            numbers = _countable([(*_numbers(p), wire) for p, wire in zip(table, busy, strict=True)])
             tables[pair.same].append((numbers, sample.limit, sample.reason))
         notes += [n for n in sample.notes if n not in notes]
 

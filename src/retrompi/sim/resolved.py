@@ -12,7 +12,7 @@ from retrompi.base.errors import UsageError
 from retrompi.spec import kernels, registry
 from retrompi.spec.cojobs import JobSpec, named
 from retrompi.spec.model import model_values, resolve
-from retrompi.spec.platform import Placement
+from retrompi.spec.placements import Placement, placed
 from retrompi.spec.question import Benchmark, Beside, Question, Replay, Starts, canonical_hash
 from retrompi.spec.timed_section import Program
 from retrompi.spec.users_code import users_code
@@ -26,35 +26,17 @@ if TYPE_CHECKING:
 __all__ = ["MODES", "Resolved", "place"]
 
 MODES = ("shared", "distributed")
-"""Placements that every platform has."""
+"""Placements that papers compare: on one host, and one rank on each."""
 
 
 def place(platform: Platform, mode: str | Sequence[int], ranks: int) -> Placement:
-    """Host index of every rank: ``shared`` puts all on the first host, ``distributed`` one on each in turn.
+    """Host index of every rank; ``mode`` is what `Platform.placement` takes, or a host index for every rank.
 
-    A named placement of the platform is used from its first rank on, a list as given. Raises UsageError for an unknown
-    mode, a wrong length or a host that does not exist.
+    A named placement is used from its first rank on, a list as given. Raises UsageError for an unknown one, a wrong length or a host
+    that does not exist.
     """
-    if isinstance(mode, str):
-        mode = platform.placement(mode)
-    if mode == "shared":
-        return Placement([0] * ranks)
-    if mode == "distributed":
-        return Placement(r % len(platform.hosts) for r in range(ranks))
-    if isinstance(mode, str):
-        placement = platform.placements[mode]
-        if len(placement) < ranks:
-            raise UsageError(
-                f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}", code="bad-placement"
-            )
-        return Placement(placement[:ranks], placement.cores[:ranks])
-    placement = Placement((int(i) for i in mode), getattr(mode, "cores", ()))
-    if len(placement) != ranks:
-        raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks", code="bad-placement")
-    for i in placement:
-        if not 0 <= i < len(platform.hosts):
-            raise UsageError(f"host index {i} is not in 0..{len(platform.hosts) - 1} of platform '{platform.name}'", code="unknown-host")
-    return placement
+    found = platform.placement(mode) if isinstance(mode, str) else mode
+    return placed(found, ranks, platform.name, platform.hosts, platform.placements)
 
 
 def _of_model(sets: Mapping[str, str]) -> dict[str, str]:
@@ -128,7 +110,7 @@ class Resolved:
 
     @property
     def mode(self) -> str:
-        """The placement in canonical form: ``shared``, ``distributed``, a placement's name, or host indices with commas."""
+        """The placement in normal form (`Platform.placement`), host indices with commas."""
         given = self.question.placement
         found = self.room.placement(given) if isinstance(given, str) else given
         return found if isinstance(found, str) else ",".join(map(str, found))

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import EngineError, RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
+from retrompi.sim import cautions
 from retrompi.sim import fidelity as ladder
+from retrompi.sim.crowding import crowding
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved, place
 from retrompi.sim.result import Result
@@ -34,8 +36,9 @@ from retrompi.spec.layout import Layout
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
 from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
-from retrompi.traces import generate
+from retrompi.traces import generate, master_worker
 from retrompi.traces.calls import calls_of
+from retrompi.traces.origin import LOST_BY_SMPI, may_have_lost
 from retrompi.traces.timed_section import compute_scale, prepare, section_of
 
 if TYPE_CHECKING:
@@ -134,11 +137,14 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
-        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
+        timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": asked.mode}),
         message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
-        cautions=[*asked.cautions(), *notes],
+        cautions=[
+            *crowding(asked), *_decided_before(asked), *asked.cautions(), *notes, *_left_open(got, others), *cautions.of_trace(trace),
+            *_origin(trace, got["outcome"]),
+        ],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
@@ -146,6 +152,24 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
                                 "lost", "failed")},
     )  # fmt: skip
+
+
+def _origin(trace: Trace, outcome: str) -> list[str]:
+    """Why a job may not have completed: a trace that keeps less than its program did."""
+    return [LOST_BY_SMPI] if outcome in ("deadlock", "aborted") and may_have_lost(trace) else []
+
+
+def _decided_before(asked: Resolved) -> list[str]:
+    """A caution for a recorded master/worker program, whose distribution of work a replay cannot decide anew."""
+    told = master_worker.note(asked.trace) if isinstance(asked.question.workload, Replay) else ""
+    return [told] if told else []
+
+
+def _left_open(got: Mapping[str, Any], others: Sequence[Compiled]) -> list[str]:
+    """What the jobs that completed have left undone: messages not received, requests not completed, windows not freed."""
+    names = [j.spec.name for j in others if not j.apart]
+    further = [f"{name}: {told}" for name, job in zip(names, got["jobs"], strict=True) for told in job["leftovers"]]
+    return [*got["leftovers"], *further]
 
 
 def _refuse_unsupported(trace: Trace) -> None:
@@ -157,7 +181,8 @@ def _not_run(asked: Resolved, outcome: str, detail: str, begin: float, steps: Se
     """The result of a run that could not be started or sampled; ``begin`` is the value of `time.perf_counter` at its start."""
     trace = asked.trace
     wall_s = time.perf_counter() - begin
-    return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps))
+    told = cautions.of_trace(trace)
+    return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps), cautions=told)
 
 
 def _timed(asked: Resolved) -> tuple[Trace, float]:

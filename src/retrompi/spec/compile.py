@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.spec import platform_use
+from retrompi.spec import compiled_values, platform_use
 from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.collectives import PREFIX, engine_rows
 from retrompi.spec.layout import Layout
@@ -82,6 +82,7 @@ def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, cal
     parts = needed(cls, layout, calls)
     with users_code(cls.folder()):
         rows = cls().compile(values, layout, parts)
+        compiled_values.check(cls, rows)
         rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
     rows |= {"context_bytes": cls.communicators.context_bytes, "split_gathers": cls.communicators.gathers}
     if "start_up" in parts:

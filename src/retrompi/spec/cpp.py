@@ -87,7 +87,8 @@ def _bounds(f: Field) -> Iterator[tuple[str, str]]:
             scale = 1e12 if f.cpp == "Ps" else 1
             told = f"more than {bound:g}" if sign == ">" else f"{bound:g} {words}"
             absent = f"{f.name} == 0 || " if f.default == 0 and (f.above is not None or (f.low or 0) > 0) else ""
-            yield f"{absent}{f.name} {sign} {bound * scale:g}", told
+            value = bound * scale
+            yield f"{absent}{f.name} {sign} {round(value) if value == round(value) else value!r}", told
 
 
 def _struct(cls: type) -> Iterator[str]:

@@ -9,6 +9,7 @@ Imports only `retrompi.base`, since the build of the engine runs it before the p
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
@@ -49,8 +50,9 @@ class Field:
     """The declaration of one field.
 
     ``kind`` is quantity (a number with a unit), whole (a count), flag (0 or 1), choice, word (any text) or other (not parsed from text).
-    ``low`` and ``high`` are inclusive bounds, ``above`` is an exclusive lower bound. ``area`` groups fields in tables; ``used_by`` lists
-    the kinds of work that use it; ``plain`` is its value on a host known only by a measured curve. ``cpp`` is the C++ type, "" for none.
+    ``low`` and ``high`` are inclusive bounds, ``above`` is an exclusive lower bound; `units.WIDEST` bounds every number. ``area`` groups
+    fields in tables; ``used_by`` lists the kinds of work that use it; ``plain`` is its value on a host known only by a measured curve.
+    ``cpp`` is the C++ type, "" for none.
     """
 
     name: str
@@ -110,16 +112,27 @@ class Field:
             return value
         if not self.is_quantity:
             return value
+        if not isinstance(value, bool | int | float):
+            raise UsageError(f"{where}: {value!r} is not a number", code="bad-value")
         problem = self._problem(float(value))
         if problem:
             code = "bad-value" if self.kind == "flag" else "out-of-range"
             raise UsageError(f"{where}: '{f'{value:g}' if text is None else text}' {problem}", code=code)
         return value
 
+    def refusal(self, value: Any) -> str:
+        """Why a number is not allowed, as the end of a line; "" if it is."""
+        if not isinstance(value, bool | int | float):
+            return f"is {value!r} and not a number"
+        problem = self._problem(float(value))
+        return problem and f"'{value:g}' {problem}"
+
     def _problem(self, value: float) -> str:
         if self.kind == "flag":
             return "" if value in (0, 1) else "is neither 0 nor 1"
         low = self.low or 0.0
+        if not math.isfinite(value):
+            return "is not a finite number"
         if value < 0 and units.canonical(self.unit) != "1":
             return "is negative"
         if self.kind == "whole" and (value < low or value != int(value)):
@@ -130,7 +143,9 @@ class Field:
             return f"must be {low:g} or more"
         if self.high is not None and value > self.high:
             return f"must be {self.high:g} or less"
-        return ""
+        if value == units.NO_LIMIT and self.unit == "B":  # said by a model, not by a user: parameters end before it
+            return ""
+        return units.beyond(value, self.unit)
 
 
 def _field(default: Any, *, kw_only: bool = False, **facts: Any) -> Any:

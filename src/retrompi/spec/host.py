@@ -19,21 +19,25 @@ class Host:
     name: str = word("what the platform calls it")
     os: str = word("operating system", cpp="")
     byte_order: str = choice("byte order of its numbers", BYTE_ORDERS, enum="ByteOrder", used_by=Use.BYTE_ORDER)
-    cores: float = whole("number of CPUs", low=1, area="processor", plain="1")
-    speed: float = quantity("count", "CPU speed relative to the NT Server of nt-pair", above=0, area="processor", plain="1")
+    cores: float = whole("number of CPUs", low=1, high=65536, area="processor", plain="1")
+    speed: float = quantity(
+        "count", "CPU speed relative to the NT Server of nt-pair", above=0, low=1e-6, high=1e6, area="processor", plain="1"
+    )
     flops: float = quantity(
         "flop/s", "rate at which a trace's compute amounts run", above=0, area="processor", plain="1000 Mflop/s", used_by=Use.COMPUTE
     )
     clock: float = quantity("Hz", "CPU clock", area="processor", plain="1 GHz", used_by=Use.KERNELS, cpp="")
     quantum: float = quantity(
-        "s", "time a thread may run before the scheduler takes the next one", above=0, area="scheduler", plain="50 ms"
+        "s", "time a thread may run before the scheduler takes the next one", above=0, low=1e-6, area="scheduler", plain="50 ms"
     )
-    tick: float = quantity("s", "clock interrupt period to which timed waits are rounded", above=0, area="scheduler", plain="10 ms")
+    tick: float = quantity(
+        "s", "clock interrupt period to which timed waits are rounded", above=0, low=1e-6, area="scheduler", plain="10 ms"
+    )
     dispatch: float = quantity("s", "context switch to a woken thread", area="scheduler", plain="1 us")
     syscall: float = quantity("s", "null system call", area="scheduler", plain="0.1 us", used_by=Use.CALLS)
     l1: float = quantity("B", "first-level data cache", above=0, area="memory", plain="32 KiB", used_by=_LOOPS, cpp="double")
     l2: float = quantity("B", "second-level cache", above=0, area="memory", plain="1 MiB", used_by=_LOOPS, cpp="double")
-    l2_ways: float = whole("associativity of the second-level cache", low=1, area="memory", plain="8", used_by=_LOOPS)
+    l2_ways: float = whole("associativity of the second-level cache", low=1, high=1024, area="memory", plain="8", used_by=_LOOPS)
     copy_l1: float = quantity(
         "B/s", "copy rate while the working set is in the first-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES
     )
@@ -52,10 +56,12 @@ class Host:
         "s", "protocol stack CPU time per segment that stays on the host", area="protocol stack", plain="1 us", used_by=Use.TCP_LOCAL
     )
     loopback_mss: float = quantity(
-        "B", "largest segment that stays on the host", above=0, area="protocol stack", plain="16 KiB", used_by=Use.TCP_LOCAL
+        "B", "largest segment that stays on the host", above=0, high=2**30, area="protocol stack", plain="16 KiB", used_by=Use.TCP_LOCAL
     )
     window: float = quantity("B", "TCP receive window", above=0, area="protocol stack", plain="64 KiB", used_by=Use.TCP_RECEIVE_BUFFER)
-    mss: float = quantity("B", "largest TCP segment on the wire", above=0, area="protocol stack", plain="1460 B", used_by=Use.TCP_REMOTE)
+    mss: float = quantity(
+        "B", "largest TCP segment on the wire", above=0, high=2**30, area="protocol stack", plain="1460 B", used_by=Use.TCP_REMOTE
+    )
     sndbuf: float = quantity("B", "socket send buffer", above=0, area="protocol stack", plain="64 KiB", used_by=Use.TCP_SEND_BUFFER)
     delayed_ack: float = quantity(
         "s", "longest time an acknowledgement is held back", area="protocol stack", plain="40 ms", used_by=Use.TCP

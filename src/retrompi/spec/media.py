@@ -13,13 +13,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from retrompi.base.errors import UsageError
+from retrompi.base.units import NO_LIMIT
 from retrompi.spec.fields import Use, choice, declared, flag, quantity, to_engine, whole, word
 
 __all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring",
            "Stream", "WaitPolicy"]  # fmt: skip
-
-NO_LIMIT = 1e18
-"""A message size (B) that is never reached: no upper limit."""
 
 
 class Checked:

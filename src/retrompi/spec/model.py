@@ -21,6 +21,7 @@ from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.names import check_name
 from retrompi.base.paths import stamp
+from retrompi.spec import compiled_values
 from retrompi.spec.channels import NO_PATH, Library, Row
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.collectives import MPICH1, MPICH1_MAKING, PREFIX, Choice, Making, doors
@@ -207,8 +208,14 @@ class RuntimeModel:
         def part(name: str, compiled: Callable[[], T], without: T) -> T:
             if name not in parts:
                 return without
-            with p.reading(name):
-                return compiled()
+            try:
+                with p.reading(name):
+                    return compiled()
+            except UsageError as error:  # a medium refuses one of its values
+                raise InputError(f"{name}: {error}", *compiled_values.place(type(self), name), code=error.code) from None
+            except ArithmeticError as error:  # a size or a rate of nothing
+                said = f"{name} cannot be computed with these values: {error}"
+                raise InputError(said, *compiled_values.place(type(self), name), code="out-of-range") from None
 
         calls = part("calls", lambda: self.calls(p, layout), None)
         assert calls is not None, "every run calls the library"

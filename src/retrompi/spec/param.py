@@ -22,7 +22,8 @@ class Param:
     ``default`` is a text with its unit (``"16 KiB"``), a plain number for units ``1``, ``count`` and
     ``probability``, or one of ``choices`` (unit ``choice``). ``source`` says where
     the number comes from and begins ``paper: doc: code: fit: assumed:``. ``low`` and ``high`` are the sourced range
-    to which a fit is limited. Raises ValueError for an invalid declaration, so that a bad model fails on import.
+    to which a fit is limited; a what-if may go as far as `units.WIDEST`. Raises ValueError for an invalid declaration, so that a bad
+    model fails on import.
     """
 
     default: Any
@@ -61,7 +62,10 @@ class Param:
     def parse(self, text: str) -> float | str:
         """``text`` as this parameter's value: a float in its base unit, or one of its choices. Raises UsageError."""
         if self.choices is None:
-            return units.parse(text, self.unit)
+            value = units.parse(text, self.unit)
+            if problem := units.beyond(value, self.unit):
+                raise UsageError(f"'{text}' {problem}", code="out-of-range")
+            return value
         if text not in self.choices:
             raise UsageError(f"'{text}' is no choice{nearest(text, self.choices)}", code="unknown-name")
         return text

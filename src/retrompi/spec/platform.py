@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +18,11 @@ from typing import Any
 from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec import topology
+from retrompi.spec import placements, topology
 from retrompi.spec.fields import Field, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import WAN_KEYS, Link
+from retrompi.spec.placements import Placement
 
 __all__ = ["LINK_WORDS", "SOURCE_KINDS", "Placement", "Platform", "Quantity", "declaration"]
 
@@ -31,7 +32,8 @@ SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 LINK_WORDS = ("kind", "shape", "sites", "rail_policy")
 """Keys that `Platform.with_overrides` accepts as ``link.KEY`` beside quantities."""
 
-MAX_HOSTS = 1 << 16
+MAX_HOSTS = 1 << 14
+"""Maximum size of a platform: every host has its own values, 2 s and 0.2 GB at this size; its identity is a hash over all of them."""
 _CHANGED, _SIZED = 64, 4
 """Maximum number of derived platforms cached: with overrides, and of another size."""
 
@@ -49,14 +51,6 @@ class Quantity:
     high: float | None = None
 
 
-class Placement(list[int]):
-    """The host index of every rank; ``cores``: the core to which each is pinned, () if the scheduler chooses."""
-
-    def __init__(self, hosts: Iterable[int], cores: Iterable[int] = ()) -> None:
-        super().__init__(hosts)
-        self.cores = tuple(cores)
-
-
 @dataclass(frozen=True)
 class Platform:
     """A loaded platform. ``quantities`` maps ``server.quantum`` or ``link.bandwidth`` to its value with provenance."""
@@ -71,6 +65,8 @@ class Platform:
     path: Path | None = None
     overridden: frozenset[str] = frozenset()
     placements: Mapping[str, Placement] = field(default_factory=dict)
+    natural: str = ""
+    """The placement of a job whose user names none, as the file declares it; empty: by the processors of its hosts."""
 
     def host(self, name: str) -> Host:
         """The host called ``name``; raises UsageError, listing the hosts, if there is none."""
@@ -112,27 +108,8 @@ class Platform:
         ]
 
     def placement(self, text: str) -> str | list[int]:
-        """The placement mode in normal form: ``shared``, ``distributed``, a placement's name, or the host index of every rank.
-
-        ``text`` may also list a host per rank, by name or index: ``workstation,workstation`` or ``0,1,1``.
-        Raises UsageError for an unknown one.
-        """
-        if text in ("shared", "distributed", *self.placements):
-            return text
-        names = [h.name for h in self.hosts]
-        indices = []
-        for item in (part.strip() for part in text.split(",")):
-            if item in names:
-                indices.append(names.index(item))
-            elif item.isdigit() and int(item) < len(names):
-                indices.append(int(item))
-            else:
-                valid = ["shared", "distributed", *self.placements, *names]
-                raise UsageError(
-                    f"no mode or host '{item}' on platform '{self.name}'{nearest(item, valid)} "
-                    "(or a host for every rank, separated by commas)", code="unknown-host"
-                )
-        return indices
+        """The placement in normal form (`retrompi.spec.placements.normal`); raises UsageError for an unknown one."""
+        return placements.normal(text, self.name, self.hosts, self.placements, self.natural)
 
     def with_overrides(self, sets: Mapping[str, str]) -> Platform:
         """A copy with ``{"host.quantum": "20 ms", "server.cores": "2", "link.bandwidth": "100 Mbps"}`` applied.
@@ -220,7 +197,7 @@ class Platform:
         A torus becomes the most cubic one with at least ``n`` places, a fat tree gets as many switches as needed, a copy is
         at the site of its original (`topology.grown`). Placements that name a removed host are dropped.
         Intended for scaling studies; the effect of a larger switch or hub on its latency is not modelled.
-        Raises UsageError unless 1 <= n <= 65536.
+        Raises UsageError unless 1 <= n <= `MAX_HOSTS`.
         """
         if not 1 <= n <= MAX_HOSTS:
             raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}", code="out-of-range")
@@ -237,13 +214,14 @@ class Platform:
 
     def _of_size(self, n: int) -> Platform:
         own = {path: q for path, q in self.quantities.items() if path.startswith("link.")}
+        values = [[(key, self.quantities[f"{h.name}.{key}"]) for key in quantities(Host)] for h in self.hosts]
         hosts = []
         for k in range(n):
-            original = self.hosts[k % len(self.hosts)]
-            copy = k // len(self.hosts)
+            copy, at = divmod(k, len(self.hosts))
+            original = self.hosts[at]
             name = original.name if copy == 0 else f"{original.name}-{copy + 1}"
-            hosts.append(replace(original, name=name))
-            own |= {f"{name}.{key}": self.quantities[f"{original.name}.{key}"] for key in quantities(Host)}
+            hosts.append(original if copy == 0 else replace(original, name=name))
+            own.update((f"{name}.{key}", q) for key, q in values[at])
         kept = {name: p for name, p in self.placements.items() if max(p, default=0) < n}
         link = replace(self.link, shape=topology.grown(self.link.kind, self.link.shape, n) if self.link.shape else ())
         return replace(self, name=f"{self.name}*{n}", hosts=tuple(hosts), link=link, quantities=own, placements=kept)

@@ -17,6 +17,7 @@ from retrompi.spec import topology
 from retrompi.spec.fields import Field, declared, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import WAN_KEYS, Link
+from retrompi.spec.placements import DECLARABLE, WORDS
 from retrompi.spec.platform import LINK_WORDS, SOURCE_KINDS, Placement, Platform, Quantity
 
 __all__ = ["load"]
@@ -156,7 +157,7 @@ class _Reader:
                 raise self.fail(
                     f'placement \'{name}\' needs hosts = ["{names[0]}", ...] and may have cores = [0, ...]', name, code="missing-key"
                 )
-            if name in ("shared", "distributed", *names) or "," in name:
+            if name in (*WORDS, *names) or any(c in name for c in ",*:"):
                 raise self.fail(f"the placement name '{name}' means something else already", name, code="duplicate-name")
             for host in hosts:
                 if host not in names:
@@ -169,6 +170,13 @@ class _Reader:
                     raise self.fail(f"placement '{name}': core {core} is not in 0..{have - 1} of host '{host}'", name, code="out-of-range")
             found[name] = Placement((names.index(h) for h in hosts), cores)
         return found
+
+    def natural(self) -> str:
+        """``natural``: the placement of a job whose user names none; empty if the file declares none."""
+        given = self.data.get("natural", "")
+        if given != "" and given not in DECLARABLE:
+            raise self.fail(f"'natural' is one of {', '.join(DECLARABLE)}, not {given!r}", "natural", code="bad-value")
+        return str(given)
 
     def shape(self, given: Mapping[str, Any], kind: str, names: Sequence[str]) -> tuple[int, ...]:
         """``shape`` of a torus (``[2, 2, 2]``) or a fat tree (``"4x8;1x2;1x1"``), ``sites`` of a wan (a list of hosts for each)."""
@@ -191,7 +199,7 @@ class _Reader:
             raise self.fail(str(error), "shape", -1, code=error.code) from None
 
     def platform(self) -> Platform:
-        top = ("name", "title", "years", "summary", "host", "link", "placement")
+        top = ("name", "title", "years", "summary", "natural", "host", "link", "placement")
         for key in self.data:
             if key not in top:
                 raise self.fail(f"unknown key '{key}'{nearest(key, top)}", key, code="unknown-key")
@@ -225,6 +233,7 @@ class _Reader:
             quantities=found,
             path=self.path,
             placements=self.placements(tables),
+            natural=self.natural(),
         )
 
 

@@ -76,9 +76,12 @@ class Benchmark:
         return {"generator": self.generator, "args": self.arguments}
 
 
-def pingpong(sizes: Sequence[int] | None = None, reps: Any = None) -> Benchmark:
-    """The PingPong benchmark: ``sizes`` in bytes, ``reps`` a number or a function of the size; None: as in the papers."""
-    return Benchmark("pingpong", {"sizes": sizes, "reps": reps})
+def pingpong(sizes: Sequence[int] | None = None, reps: Any = None, warm_up: int = 0) -> Benchmark:
+    """The PingPong benchmark: ``sizes`` in bytes, ``reps`` a number or a function of the size; None: as in the papers.
+
+    ``warm_up`` exchanges before each size are not timed.
+    """
+    return Benchmark("pingpong", {"sizes": sizes, "reps": reps, "warm_up": warm_up or None})
 
 
 @dataclass(frozen=True, eq=False)

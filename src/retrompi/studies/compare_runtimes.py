@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.files import exists
 from retrompi.spec import registry
+from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
 from retrompi.studies.run import Asked, runs_of
 from retrompi.studies.scenario import Scenario
@@ -69,11 +71,11 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
             raise UsageError(f"model '{model}' names no platform of its own; give one with -p", code="missing-option")
         platform = known.platforms[0]
     words: dict[str, Any] = dict.fromkeys(("name", "title", "summary"), text) | {"reproduces": "what-if: another runtime"}
-    words |= {"model": model, "platform": platform, "mode": mode or "distributed"}
+    words |= {"model": model, "platform": platform, "mode": mode or NATURAL}
     if text in generate.GENERATORS:
         return _generated(text, arguments, words, np)
     path = Path(text)
-    if not path.exists():
+    if not exists(path):
         known_names = [*catalogue.scenario_names(), *generate.GENERATORS]
         raise UsageError(f"no scenario, generator or trace '{text}'{nearest(text, known_names)}", code="unknown-scenario")
     if arguments:

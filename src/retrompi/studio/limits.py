@@ -48,7 +48,7 @@ class Limits:
     """Long jobs that run at once; the others of them are paused."""
     begun: int = 24
     """Jobs with a process, paused ones included."""
-    running_a_session: int = 2
-    """Those of one session."""
+    running_a_session: int = 4
+    """Those of one session: a short one beside long ones in other tabs."""
     memory_B: int = field(default_factory=lambda: _memory_B() // 2)
     """Memory of all jobs together; beyond it the largest job of the session with most of it is ended."""

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi.sim import simulate
+from retrompi.sim.computation import scale_of
 from retrompi.sim.diagnosis import lines
 from retrompi.sim.observe import Observe
+from retrompi.sim.resolved import Resolved
 from retrompi.sim.timeline import Request
 from retrompi.spec.outside_range import outside_of_trace
 from retrompi.spec.question import Question, Replay
@@ -36,7 +38,9 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     sets = sets_of(asked["set"])
     question = Question(asked["model"], asked["platform"], Replay(trace, name), asked["mode"], sets, limit_s=LIMIT_S)
-    result = simulate.run(question, Observe(timeline=Request(limit=20_000)))
+    resolved = Resolved.of(question)
+    scale = scale_of(resolved)
+    result = simulate.run(resolved, Observe(timeline=Request(limit=20_000)))
     report(2, 3, "drawing")
     cycle = result.diagnosis.get("cycle", ())
     out: dict[str, Any] = {
@@ -53,6 +57,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
         "lost": result.lost,
         "wall_s": result.wall_s,
         "cautions": result.cautions,
+        "computation": scale.line if scale else "",
         "outside": outside_of_trace(asked["model"], asked["platform"], trace, sets=sets),
         "per_rank": result.per_rank[:ROWS],
         "waits": result.waits[:ROWS],

@@ -12,25 +12,30 @@ from __future__ import annotations
 from retrompi._engine import Trace
 
 from . import generate, rates
+from .computation import Rate, at_rate, rate_of, stated
 from .errors import TraceError
 from .files import folders, parse, read, read_folders, read_once, write
 from .sections import Section, mark_lines, mark_pingpong, pingpong_sections
 
 __all__ = [
+    "Rate",
     "Section",
     "Trace",
     "TraceError",
+    "at_rate",
     "folders",
     "generate",
     "mark_lines",
     "mark_pingpong",
     "parse",
     "pingpong_sections",
+    "rate_of",
     "rates",
     "read",
     "read_folders",
     "read_once",
     "smpi_losses",
+    "stated",
     "unsupported",
     "write",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from retrompi._engine import Trace
 
+from .computation import kept
 from .cut_points import Finder, over
 from .errors import TraceError
 from .files import parse
@@ -157,7 +158,7 @@ class _Cutter:
         for rank in range(self.trace.ranks):
             lines = self.rank_piece(rank, keep, dropped, out)
             texts.append("".join(line + "\n" for line in lines))
-        out.trace = parse(texts, name="piece")
+        out.trace = kept(self.trace, parse(texts, name="piece"))
         return out
 
     # -- refusals

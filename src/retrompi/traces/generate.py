@@ -42,15 +42,22 @@ def default_reps(size: int) -> int:
     return 100 if size <= 512 * KIB else 20
 
 
-def pingpong(sizes: Iterable[int] | None = None, reps: Reps = None) -> Trace:
-    """PingPong of two ranks with MPI_Send and MPI_Recv, no warm-up: rank 0 sends first, rank 1 replies.
+def pingpong(sizes: Iterable[int] | None = None, reps: Reps = None, warm_up: int = 0) -> Trace:
+    """PingPong of two ranks with MPI_Send and MPI_Recv: rank 0 sends first, rank 1 replies.
+
+    Before each size come ``warm_up`` exchanges that are not timed, by default none, as in the papers: the first size then includes
+    what the first call sets up (connections, buffers).
 
     ``reps`` is a number, a mapping or a function of the size, or None for ``default_reps``. Rank 0 has the mark
     ``size S reps R`` before the loop of each size and ``end`` after the last. The published time is half that of an exchange.
     """
     a: list[str | _Again] = ["0 init\n"]
     b: list[str | _Again] = ["1 init\n"]
+    _check_reps(warm_up + 1)
     for size, n in _plan(sizes, reps):
+        if warm_up:
+            a += ["# mark warm-up\n", _Again(f"0 send 1 0 {size} 6\n0 recv 1 0 {size} 6\n", warm_up)]
+            b.append(_Again(f"1 recv 0 0 {size} 6\n1 send 0 0 {size} 6\n", warm_up))
         a += [f"# mark size {size} reps {n}\n", _Again(f"0 send 1 0 {size} 6\n0 recv 1 0 {size} 6\n", n)]
         b.append(_Again(f"1 recv 0 0 {size} 6\n1 send 0 0 {size} 6\n", n))
     a.append("# mark end\n0 finalize\n")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from retrompi._engine import Trace
 
+from .computation import merged
 from .errors import TraceError
 from .files import UndefinedSource, _File, _load, parse
 from .lines import COLLECTIVES, COMM_MAKERS, Renumber, rank_lines, show_group, split, whole
@@ -96,7 +97,7 @@ def side_by_side(traces: Sequence[Trace]) -> Trace:
         first += trace.ranks
         next_comm += comms + 1
         next_win += windows
-    return parse(texts, name="merged")
+    return merged(traces, parse(texts, name="merged"))
 
 
 def _runs_over_world(trace: Trace) -> bool:
@@ -143,4 +144,4 @@ def then(traces: Sequence[Trace]) -> Trace:
         comms, windows = _numbers(trace)
         next_comm += comms
         next_win += windows
-    return parse(texts, name="merged")
+    return merged(traces, parse(texts, name="merged"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from retrompi._engine import Trace
 
+from .computation import kept as kept_facts
 from .errors import TraceError
 from .files import parse
 from .lines import COMM_MAKERS, Renumber, parse_group, rank_lines, split, whole
@@ -61,4 +62,4 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
                 raise TraceError(f"a communicator has other members ({where(old, at)})", trace.files[0], code="cut-crosses")
             lines.append(numbers.line(line))
         texts.append("".join(line + "\n" for line in lines))
-    return parse(texts, name="piece")
+    return kept_facts(trace, parse(texts, name="piece"))

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "bind/ps.hpp"
 #include "coll/data.hpp"
 
 namespace py = pybind11;

@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include "bind/ps.hpp"
 #include "trace/trace.hpp"
 
 namespace py = pybind11;

@@ -119,9 +119,10 @@ py::dict info(const Trace &t) {
       if (const auto *x = a.get_if<action::SendReceive>()) sum.largest = std::max({sum.largest, x->bytes, x->receive_bytes});
       if (const auto *x = a.get_if<action::Collective>()) sum.largest = std::max({sum.largest, x->bytes, x->receive_bytes});
       if (const auto *x = a.get_if<action::Rma>()) sum.largest = std::max(sum.largest, x->bytes);
-      sum.sends += retrompi::is_send(a.op);
+      const auto sent = retrompi::sent_by(a);
+      sum.sends += sent && sent->peer != retrompi::PROC_NULL;
       sum.collectives += collective;
-      sum.one_sided += once;
+      sum.one_sided += once && a.get<action::Rma>().target != retrompi::PROC_NULL;
       sum.nonblocking += collective && a.nonblocking();
       if (retrompi::is_vector(a.op))
         for (const int64_t b : t.vec[static_cast<size_t>(a.get<action::Collective>().counts)]) sum.largest = std::max(sum.largest, b);
@@ -175,8 +176,10 @@ py::dict traffic(const Trace &t) {
       }
       const auto *both = a.get_if<action::SendReceive>();
       if (both == nullptr && !retrompi::is_receive(a.op)) continue;
+      const int32_t source = both != nullptr ? both->source : a.get<action::PointToPoint>().peer;
+      if (source == retrompi::PROC_NULL) continue;
       ++receives;
-      const bool any = (both != nullptr ? both->source : a.get<action::PointToPoint>().peer) == retrompi::ANY_SOURCE;
+      const bool any = source == retrompi::ANY_SOURCE;
       wildcards += any;
       matched += any && a.matched();
     }
@@ -210,7 +213,13 @@ py::list communicators(const Trace &t) {
   for (size_t r = 0; r < t.ranks.size(); ++r)
     for (const Action &a : t.ranks[r]) {
       Use &u = use[static_cast<size_t>(a.comm)];
-      u.messages += retrompi::is_send(a.op) || (a.op >= Op::SendInit && a.op <= Op::RsendInit) || retrompi::is_one_sided(a.op);
+      if (const auto sent = retrompi::sent_by(a)) {
+        u.messages += sent->peer != retrompi::PROC_NULL;
+      } else if (a.op >= Op::SendInit && a.op <= Op::RsendInit) {
+        u.messages += a.get<action::PointToPoint>().peer != retrompi::PROC_NULL;
+      } else if (const auto *x = a.get_if<action::Rma>()) {
+        u.messages += x->target != retrompi::PROC_NULL;
+      }
       if (retrompi::is_collective(a.op)) {
         ++u.collectives;
         ++u.calls[retrompi::word_index(retrompi::word_of(a))];
@@ -391,6 +400,12 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
       .def("kernels", &kernels, "``[(name, vector length, file, line), ...]`` of every kernel that a rank computes, each once.")
       .def_property_readonly(
           "warnings", [](const Trace &t) { return rows(t, t.warned); }, "What is doubtful: (file, line, action, reason), at most 1000.")
+      .def_property_readonly(
+          "cut", [](const Trace &t) { return std::pair{rows(t, t.cut), t.cut_total}; },
+          "Ranks that begin with init and never reach finalize: ([(file, last line, action, reason), ...] at most 1000, how many in all).")
+      .def_property_readonly(
+          "uneven", [](const Trace &t) { return std::pair{rows(t, t.uneven), t.uneven_total}; },
+          "Ranks that call fewer or more collectives of a communicator than its first member, in the same form.")
       .def_property_readonly("sha256", &sha256, "SHA-256 of what the trace says: equal however it was stored.")
       .def(
           "unsupported", [](const Trace &t) { return rows(t, t.refused); },

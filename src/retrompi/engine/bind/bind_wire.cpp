@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "bind/ps.hpp"
 #include "network/wire.hpp"
 
 namespace py = pybind11;

@@ -2,7 +2,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cmath>
+#include <limits>
+
 #include "bind/bind_results.hpp"
+#include "bind/ps.hpp"
 #include "sim/sim.hpp"
 
 namespace py = pybind11;
@@ -21,8 +25,23 @@ class Reader {
   Reader(py::dict d, std::string where) : d_(std::move(d)), where_(std::move(where)) {}
   ~Reader() = default;
   double num(const char* k) { return get(k).cast<double>(); }
-  Ps ps(const char* k) { return to_ps(num(k)); }
-  int64_t integer(const char* k) { return static_cast<int64_t>(num(k) + 0.5); }
+  Ps ps(const char* k) {
+    try {
+      return to_ps(num(k));
+    } catch (const Overflow& past) {
+      throw ConfigError(where_ + ": " + k + ": " + past.reason);
+    }
+  }
+  int64_t integer(const char* k) { return integer<int64_t>(k); }
+  template <class Whole>
+  Whole integer(const char* k) {
+    // The least and the number after the largest, both exact as a double.
+    constexpr double kLow = static_cast<double>(std::numeric_limits<Whole>::min());
+    constexpr double kEnd = static_cast<double>(std::numeric_limits<Whole>::max() / 2 + 1) * 2;
+    const double n = std::floor(num(k) + 0.5);
+    if (!(n >= kLow && n < kEnd)) throw ConfigError(where_ + ": " + k + " is outside of the range of its kind");
+    return static_cast<Whole>(n);
+  }
   std::string text(const char* k) { return get(k).cast<std::string>(); }
   py::object get(const char* k) {
     if (!d_.contains(k)) throw ConfigError(where_ + ": '" + k + "' is missing");
@@ -34,13 +53,19 @@ class Reader {
   }
 
   void seconds(const char* k, Ps& v) { v = ps(k); }
-  void seconds_per_byte(const char* k, double& v) { v = num(k) * kPsPerSecond; }
-  void number(const char* k, double& v) { v = num(k); }
+  void seconds_per_byte(const char* k, double& v) {
+    number(k, v);
+    v *= kPsPerSecond;
+  }
+  void number(const char* k, double& v) {
+    v = num(k);
+    require(std::isfinite(v), k, "a finite number");
+  }
   void flag(const char* k, bool& v) { v = num(k) != 0; }
   void text(const char* k, std::string& v) { v = text(k); }
   template <class Whole>
   void whole(const char* k, Whole& v) {
-    v = static_cast<Whole>(integer(k));
+    v = integer<Whole>(k);
   }
   template <class Enum>
   void choice(const char* k, Enum& v, std::initializer_list<std::pair<const char*, Enum>> words) {
@@ -286,7 +311,7 @@ SimConfig config(const py::dict& d) {
     for (const auto& [what, a, b, from, until, name] :
          r.get("failures").cast<std::vector<std::tuple<int, size_t, size_t, double, double, std::string>>>()) {
       if (what < 0 || what > Failure::Rail) throw ConfigError("failures: unknown kind " + std::to_string(what));
-      c.failures.push_back({static_cast<Failure::What>(what), a, b, to_ps(from), until < 0 ? kNever : to_ps(until), name});
+      c.failures.push_back({static_cast<Failure::What>(what), a, b, to_ps_or_never(from), until < 0 ? kNever : to_ps_or_never(until), name});
     }
   job_config(r, d, c);
   c.seed = r.get("seed").cast<uint64_t>();
@@ -298,15 +323,15 @@ SimConfig config(const py::dict& d) {
   c.anatomy_rank = static_cast<int32_t>(r.integer("anatomy_rank"));
   c.anatomy_from = r.text("anatomy_from");
   c.anatomy_to = r.text("anatomy_to");
-  for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps(at));
+  for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps_or_never(at));
   if (d.contains("directions"))
     for (const auto& [from_rank, from, to_rank, to] : r.get("directions").cast<std::vector<std::tuple<int32_t, std::string, int32_t, std::string>>>())
       c.directions.push_back({from_rank, from, to_rank, to});
   c.profile = d.contains("profile") && r.integer("profile") != 0;
   if (d.contains("timeline_limit")) {
     c.timeline.limit = r.integer("timeline_limit");
-    c.timeline.from = r.ps("timeline_from");
-    c.timeline.until = r.ps("timeline_until");
+    c.timeline.from = to_ps_or_never(r.num("timeline_from"));
+    c.timeline.until = to_ps_or_never(r.num("timeline_until"));
   }
   if (d.contains("jobs"))
     for (const auto& j : r.get("jobs").cast<py::list>()) c.further.push_back(further_job(j.cast<py::dict>()));
@@ -363,11 +388,18 @@ void job_dict(py::dict& o, const JobResult& s) {
   py::list chosen;
   for (const auto& u : s.collectives) chosen.append(py::make_tuple(op_name(u.op), u.algorithm->name, u.calls));
   o["collectives"] = chosen;
+  o["leftovers"] = s.leftovers;
   if (s.outcome != "completed" && s.outcome != "ended") o["diagnosis"] = diagnosis_dict(s.why);
 }
 
 py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trace*>& further) {
-  const SimConfig c = config(d);
+  const SimConfig c = [&d] {
+    try {
+      return config(d);
+    } catch (const Overflow& past) {
+      throw ConfigError(past.reason);
+    }
+  }();
   SimResult s;
   {
     py::gil_scoped_release release;

@@ -2,7 +2,6 @@
 #pragma once
 #include <algorithm>
 #include <cassert>
-#include <cstdlib>
 
 #include "event/time.hpp"
 
@@ -32,12 +31,12 @@ class RoundTripTime {
     }
     const Ps error = took - srtt_;
     srtt_ += error / 8;
-    rttvar_ += (std::abs(error) - rttvar_) / 4;
+    rttvar_ += (std::max(error, -error) - rttvar_) / 4;
   }
   /// The timeout before any back-off; `first`: before a round trip has been timed.
   [[nodiscard]] Ps rto(Ps first, Ps least, Ps most) const { return srtt_ < 0 ? first : std::min(std::max(srtt_ + 4 * rttvar_, least), most); }
   /// Exponential back-off: doubled with each of `shift` retransmissions, up to `most`.
-  [[nodiscard]] static Ps backed_off(Ps rto, int shift, Ps most) { return std::min(rto << std::min(shift, 12), std::max(rto, most)); }
+  [[nodiscard]] static Ps backed_off(Ps rto, int shift, Ps most) { return std::min(rto * (1 << std::min(shift, 12)), std::max(rto, most)); }
 
   [[nodiscard]] Ps srtt() const { return srtt_; }
   [[nodiscard]] Ps rttvar() const { return rttvar_; }

@@ -8,7 +8,7 @@ std::optional<Resource> StreamChan::resource() const {
   r.name = (packets ? "the credits of " : "the socket buffers from ") + from.thread.name() + " to " + to.thread.name();
   r.total = packets ? credits_.total() : tcp_.sndbuf() + tcp_.rcvbuf();
   r.unit = packets ? "packets" : "B";
-  for (const Frame& f : frames_) r.used.push_back({f.p.m, packets ? 1 : f.p.bytes + spec.header, f.p.m->at});
+  for (const Frame& f : frames_) r.used.push_back({f.p.m, packets ? 1 : length(f.p), f.p.m->at});
   return r;
 }
 

@@ -40,6 +40,8 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
 
   [[nodiscard]] Ps call_cost(const Proc& p) const { return p.host.spec.syscall + p.host.scaled(spec.call); }
   [[nodiscard]] Ps library_cost(const Host& h, Ps packet, const Packet& p) const { return h.scaled(packet + (p.first ? spec.message_cpu : 0)); }
+  /// Bytes of a packet in the stream; at least one, since a packet that has none would never be read.
+  [[nodiscard]] int64_t length(const Packet& p) const { return std::max<int64_t>(1, p.bytes + spec.header); }
   /// There are bytes to be read: a token in the reader's inbox, one at a time.
   void offer() {
     if (offered_) return;

@@ -51,7 +51,7 @@ class BlockingStream final : public StreamChan {
     }
     copy_in_begins(p);
     co_await from.thread.run(library_cost(h, spec.send_cpu, p), Stage::Library);
-    int64_t left = p.bytes + spec.header;
+    int64_t left = length(p);
     frames_.push_back({p, tcp_.written() + left, pay_reverse()});
     ++common.count.packets;
     int64_t piece = spec.header_write && p.bytes > 0 && p.first ? spec.header : left;  // what the current write still holds

@@ -20,7 +20,7 @@ class QueuedStream : public StreamChan {
   Task send(Packet p) override {
     copy_in_begins(p);
     co_await from.thread.run(library_cost(from.host, spec.send_cpu, p), Stage::Library);
-    queued_ += p.bytes + spec.header;
+    queued_ = checked_sum(queued_, length(p));
     frames_.push_back({p, queued_, 0});
     unsent_.push_back({p, queued_});
     ++common.count.packets;
@@ -127,7 +127,7 @@ class AsynchronousStream final : public QueuedStream {
  private:
   /// What fits is copied into the socket's buffer now; the rest is copied from the user's buffer as space becomes free.
   Task submit(Packet p) override {
-    const int64_t fits = std::clamp<int64_t>(tcp_.room(), 0, p.bytes + spec.header);
+    const int64_t fits = std::clamp<int64_t>(tcp_.room(), 0, length(p));
     co_await from.thread.run(call_cost(from), Stage::Syscall);
     co_await from.thread.run(copy_time(from.host, p, fits, true), Stage::Copy);
     tcp_.write(queued_ - tcp_.written());

@@ -42,7 +42,7 @@ class TcpConnection {
   [[nodiscard]] int64_t snd_nxt() const { return snd_nxt_; }
   /// Appends `bytes` to the send buffer.
   void write(int64_t bytes) {
-    written_ += bytes;
+    written_ = checked_sum(written_, bytes);
     output();
   }
 

@@ -86,6 +86,7 @@ class [[nodiscard]] Task {
   }
   [[nodiscard]] Handle handle() const { return h_; }
   [[nodiscard]] bool done() const { return h_ && h_.done(); }
+  [[nodiscard]] bool failed() const { return done() && h_.promise().error; }
   void check() const {
     if (h_ && h_.promise().error) std::rethrow_exception(h_.promise().error);
   }

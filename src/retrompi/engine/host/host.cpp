@@ -176,9 +176,10 @@ void Host::arm(size_t core) {
   Thread* t = cores_[core].running;
   if (!t) return;
   if (!t->q_armed_) {
-    while (t->q_end_ <= loop.now) {  // quanta that ended while no other thread wanted the processor
-      t->q_end_ += spec.quantum;
-      t->prio_ = std::max(0, t->prio_ - 1);
+    if (t->q_end_ <= loop.now) {  // quanta that ended while no other thread wanted the processor
+      const int64_t ended = (loop.now - t->q_end_) / spec.quantum + 1;
+      t->q_end_ += ended * spec.quantum;
+      t->prio_ = static_cast<int>(std::max<int64_t>(0, t->prio_ - ended));
     }
     t->q_armed_ = true;
     t->q_sequence_ = loop.reserve_sequence();
@@ -236,7 +237,7 @@ void Host::release(Thread& t) {
   pause(t);
   if (spec.quantum_carry) {
     Ps left = t.q_end_ - loop.now;
-    while (left <= 0) left += spec.quantum;
+    if (left <= 0) left += (-left / spec.quantum + 1) * spec.quantum;
     left -= spec.wait_charge;
     if (left <= 0) {
       left = spec.quantum;

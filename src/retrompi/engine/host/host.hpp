@@ -79,6 +79,8 @@ class Thread {
   [[nodiscard]] bool waiting() const { return mode_ != Mode::Work; }
   [[nodiscard]] bool dead() const { return mode_ == Mode::Dead; }
   [[nodiscard]] bool finished() const { return main_.done(); }
+  /// Whether it threw.
+  [[nodiscard]] bool failed() const { return main_.failed(); }
   [[nodiscard]] bool could_act() const;
   /// Whether it has work or would act when it gets a processor.
   [[nodiscard]] bool has_work() const { return mode_ == Mode::Work || (mode_ == Mode::Wait && signalled_); }

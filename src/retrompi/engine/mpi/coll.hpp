@@ -41,7 +41,7 @@ constexpr Step copy(int64_t bytes, double copies = 1) { return {Step::Copy, 0, 0
 inline constexpr int32_t kOwnBlock = 1;
 constexpr Step copy_own(int64_t bytes) { return {Step::Copy, 0, kOwnBlock, bytes}; }
 constexpr Step combine(int64_t bytes) { return {Step::Combine, 0, 0, bytes}; }
-constexpr Step work(Ps ps) { return {Step::Work, 0, 0, ps}; }
+constexpr Step work(Ps ps) { return {Step::Work, 0, 0, ps.count()}; }
 
 class Table;
 

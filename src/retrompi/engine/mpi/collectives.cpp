@@ -268,6 +268,7 @@ Task Collectives::start(const Action& a) {
   c->blocked = false;
   Request& r = rank_.job.new_request(Request::Collective);
   r.ctx = collective_context(a.comm);
+  r.line = a.line;
   c->request = &r;
   rank_.requests.file(r, a.request);
   running_.push_back(std::move(c));

@@ -15,22 +15,26 @@ const RmaSpec& OneSided::rma(int32_t target) const {
   return s;
 }
 
-/// Common to put and get: the call is counted, and on one host the origin copies the data at once.
-Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved) {
+/// Common to put and get: the transfer is counted at both ends, so that what all ranks sent is what all received, and on one host the origin
+/// copies the data at once.
+Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, bool put) {
   co_await rank_.thread.run(rank_.host.scaled(s.cpu), Stage::Library);
   ++rank_.common.count.messages;
-  rank_.common.count.bytes += bytes;
+  rank_.common.count.bytes = checked_sum(rank_.common.count.bytes, bytes);
   ++rank_.common.count.delivered;
   rank_.common.count.delivered_bytes += bytes;
-  ++calls;
-  moved += bytes;
+  Rank &from = put ? rank_ : rank_.job.rank(other), &to = put ? rank_.job.rank(other) : rank_;
+  ++from.sends;
+  from.bytes_sent += bytes;
+  ++to.receives;
+  to.bytes_received += bytes;
   if (rank_.common.timeline) rank_.common.timeline->moved(rank_.id, other, bytes);
   if (rank_.near(other)) co_await rank_.thread.run(s.latency + rank_.plain_copy(bytes), Stage::Copy);
 }
 
 Task OneSided::put(int32_t target, int64_t bytes) {
   const RmaSpec& s = rma(target);
-  co_await origin(s, target, bytes, rank_.sends, rank_.bytes_sent);
+  co_await origin(s, target, bytes, true);
   if (rank_.near(target)) co_return;
   ++puts_open_;
   co_await rank_.thread.run(s.latency, Stage::Nic);
@@ -62,7 +66,7 @@ void OneSided::requested_get_arrived(uint64_t number) {
 
 Task OneSided::get(int32_t target, int64_t bytes, Request* later) {
   const RmaSpec& s = rma(target);
-  co_await origin(s, target, bytes, rank_.receives, rank_.bytes_received);
+  co_await origin(s, target, bytes, false);
   if (rank_.near(target)) {
     if (later) later->done = true;
     co_return;
@@ -97,6 +101,7 @@ Task OneSided::access(const Action& a, const action::Rma& x) {
   Request* later = nullptr;
   if (a.request != 0 && (a.nonblocking() || x.target == PROC_NULL)) {
     later = &rank_.job.new_request(Request::OneSided);
+    later->line = a.line;
     rank_.requests.file(*later, a.request);
   }
   if (x.target == PROC_NULL) {
@@ -187,11 +192,21 @@ Task OneSided::make_or_free(const Action& a) {
     constexpr int64_t kAddresses = 24;
     co_await rank_.collectives.internal(a.comm, Op::Allgather, kAddresses);
     co_await rank_.collectives.follow(coll::agree_on_context(rank_.collectives.own_args(a.comm)), a.comm);
+    open_[a.get<action::NewWindow>().window] = a.line;
     co_return;
   }
   co_await flush();
   co_await rank_.collectives.barrier(a.comm);
   windows_.erase(a.get<action::NewWindow>().window);
+  open_.erase(a.get<action::NewWindow>().window);
+}
+
+std::vector<std::pair<int32_t, int32_t>> OneSided::locks_held() const {
+  std::vector<std::pair<int32_t, int32_t>> held;
+  for (const auto& [window, epoch] : windows_)
+    for (const auto& [target, exclusive] : epoch.locked) held.emplace_back(window, target);
+  std::sort(held.begin(), held.end());
+  return held;
 }
 
 bool OneSided::holds_lock(int32_t window, int32_t target) const {

@@ -1,6 +1,7 @@
 // One-sided operations: the origin's processor moves the data; the target takes no part. A put is complete at the origin when
 // the data have left, and at the target when they have arrived (flush, fence).
 #pragma once
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -22,12 +23,16 @@ class OneSided {
   /// The rank whose memory this rank waits to lock; null: none.
   [[nodiscard]] const Rank* waits_to_lock() const { return lock_of_; }
   [[nodiscard]] bool holds_lock(int32_t window, int32_t target) const;
+  /// Windows that this rank has made and not freed -> the line that made them.
+  [[nodiscard]] const std::map<int32_t, uint32_t>& open() const { return open_; }
+  /// Locks that this rank holds: (window, rank whose memory it has locked).
+  [[nodiscard]] std::vector<std::pair<int32_t, int32_t>> locks_held() const;
 
  private:
   Task access(const Action& a, const action::Rma& x);
   /// `later`: the request that is complete when the data have arrived; without one the caller waits for them.
   Task get(int32_t target, int64_t bytes, Request* later = nullptr);
-  Task origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved);
+  Task origin(const RmaSpec& s, int32_t other, int64_t bytes, bool put);
   Task make_or_free(const Action& a);
   Task synchronise(const Action& a, const action::WindowSync& x);
   Task lock(int32_t window, Rank& target, bool exclusive);
@@ -53,6 +58,7 @@ class OneSided {
   uint64_t gets_ = 0;                                 // that returned a request, numbered from 1
   std::unordered_map<uint64_t, Request*> gets_open_;  // by number
   std::unordered_map<int32_t, Epoch> windows_;
+  std::map<int32_t, uint32_t> open_;
   const Rank* lock_of_ = nullptr;
 };
 

@@ -20,7 +20,7 @@ Task Rank::main() {
   for (place_ = mine.begin(); place_ != mine.end(); ++place_) {
     const Action& a = *place_;
     now_at = &a;
-    const Ps before = world.loop.now;
+    const Ps before = call_began = world.loop.now;
     if (common.timeline) common.timeline->begin_call(id, before);
     if (a.op == Op::Mark)
       job.marks.push_back({id, a.get<action::Mark>().label, world.loop.now});
@@ -30,11 +30,12 @@ Task Rank::main() {
     if (common.timeline) common.timeline->end_call(id, a, world.loop.now);
     if (common.profile) common.profile->ended(id, a, before, world.loop.now);
     const Ps used = world.loop.now - before;
-    if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
+    if (computation(a.op))
       compute += used;
     else
       mpi += used;
   }
+  call_began = world.loop.now;
   // A trace may end without finalize; MPI must still complete its sends (MPI 1.1, 7.5).
   co_await finish_pending();
   now_at = nullptr;

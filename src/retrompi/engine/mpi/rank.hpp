@@ -48,7 +48,8 @@ class Rank final : public Proc {
   const int32_t id;
   ChannelMap out;   // first hop towards each rank
   ChannelMap bulk;  // the same for the data of a rendezvous; null: the same path as everything else
-  Ps end = 0, mpi = 0, compute = 0;
+  Ps end = 0, mpi = 0, compute = 0;  // the times of the calls that have returned
+  Ps call_began = 0;                 // of `now_at`
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
   const Action* now_at = nullptr;    // the action being executed, at `place_`; kept when an error has ended the coroutine
   const Request* awaited = nullptr;  // by a blocking call
@@ -81,6 +82,8 @@ class Rank final : public Proc {
   int32_t tests_ = 0;                 // test calls so far
 };
 
+/// Whether an action is the program's own work, not a call of the library.
+inline bool computation(Op op) { return op == Op::Compute || op == Op::Kernel || op == Op::Sleep; }
 /// Executes an action, except marks and actions that take no time (actions.cpp).
 Task execute(Rank& rank, const Action& a);
 /// The source of a receive or probe: as recorded, unless the run leaves wildcards free.

@@ -26,7 +26,7 @@ void Timeline::segment(int thread, Ps begin, Ps end, uint8_t state) {
   if (end <= begin) return;
   ++states_seen_;
   put(p, begin, end, state, false);
-  if (kept_ > spec_.limit) coarsen();
+  if (kept_ > spec_.limit && !coarsest()) coarsen();
 }
 
 void Timeline::put(Process& p, Ps begin, Ps end, uint8_t state, bool merged) {
@@ -68,8 +68,9 @@ void Timeline::flush(Process& p) {
 
 void Timeline::coarsen() {
   for (Process& p : processes) flush(p);
+  // More processes than the limit has states: in the end one state of each is left.
   while (kept_ > spec_.limit / 2) {
-    resolution_ = resolution_ > 0 ? 2 * resolution_ : kFirstResolution;
+    if (!coarsest()) resolution_ = resolution_ > 0 ? 2 * resolution_ : kFirstResolution;
     kept_ = 0;
     for (Process& p : processes) {
       const auto old = std::move(p.states);
@@ -79,7 +80,7 @@ void Timeline::coarsen() {
       for (size_t i = 0; i < old.size(); ++i) put(p, old[i].begin, i + 1 < old.size() ? old[i + 1].begin : last, old[i].state, old[i].merged);
       flush(p);
     }
-    if (resolution_ > kNever / 4) return;  // one state per process is left
+    if (coarsest()) return;
   }
 }
 
@@ -92,11 +93,12 @@ void Timeline::end_call(int32_t rank, const Action& a, Ps now, bool open) {
   const FlatAction f = flatten(a);
   const bool two = a.kind() == ActionKind::Collective;  // the root, if there is one
   calls.push_back({rank, a.line, static_cast<uint8_t>(a.op), a.comm, two ? f.peer2 : f.peer, f.tag, f.bytes, begin, now, nth, open});
-  while (static_cast<int64_t>(calls.size()) > spec_.limit) {
+  later_calls_ += nth > 0;
+  // The first call of each rank stays, also when there are more ranks than the limit has calls.
+  while (static_cast<int64_t>(calls.size()) > spec_.limit && later_calls_ > 0) {
     every_call_ *= 2;
-    const size_t before = calls.size();
-    std::erase_if(calls, [this](const Call& c) { return c.nth % static_cast<uint64_t>(every_call_) != 0; });
-    if (calls.size() == before) break;  // one call per rank is left
+    later_calls_ -= static_cast<int64_t>(
+        std::erase_if(calls, [this](const Call& c) { return c.nth % static_cast<uint64_t>(every_call_) != 0; }));
   }
 }
 

@@ -106,11 +106,14 @@ class Timeline {
   void put(Process& p, Ps begin, Ps end, uint8_t state, bool merged);
   void flush(Process& p);
   void coarsen();
+  /// Whether a further doubling of the resolution could not be counted.
+  [[nodiscard]] bool coarsest() const { return resolution_ > kNever / 4; }
   Message* find(int64_t number) { return number % every_message_ == 0 ? &messages[static_cast<size_t>(number / every_message_)] : nullptr; }
   TimelineSpec spec_;
   Ps resolution_ = 0;
   int64_t every_call_ = 1, every_message_ = 1;
   int64_t calls_seen_ = 0, messages_seen_ = 0, states_seen_ = 0, kept_ = 0;
+  int64_t later_calls_ = 0;  // of `calls`: those that are not their rank's first
 
  public:
   std::vector<Process> processes;  // by the number of their thread's log

@@ -1,5 +1,6 @@
 #include "sim/sim.hpp"
 
+#include "record/leftovers.hpp"
 #include "sim/builder.hpp"
 #include "sim/killer.hpp"
 #include "trace/words.hpp"
@@ -62,6 +63,8 @@ class Simulation {
       go();
     } catch (const Limit& reached) {
       stop("limit", reached.reason);
+    } catch (const Overflow& past) {
+      stop("overflow", past.reason + whose());
     } catch (const std::bad_alloc&) {
       stop("limit", out_of_memory());
     } catch (const std::length_error&) {  // an array longer than any memory
@@ -87,7 +90,7 @@ class Simulation {
       profile_ = std::make_shared<CallProfile>(first().t, first().job->ranks.size());
       first().job->profile = profile_.get();
     }
-    if (c_.limit_s > 0) w_.loop.limit = to_ps(c_.limit_s);
+    if (c_.limit_s > 0) w_.loop.limit = to_ps_or_never(c_.limit_s);
     bool stuck = false;
     for (bool again = true; again;) try {
         again = false;
@@ -293,6 +296,8 @@ class Simulation {
       r.detail = end->reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
     } else if (outcome == "ended") {
       r.detail = "with the first job";
+    } else if (outcome == "completed") {
+      r.leftovers = leftovers(w_, job, p.builder->channels());
     } else if (!stopped_.empty()) {
       r.detail = stopped_;
     }
@@ -309,8 +314,11 @@ class Simulation {
     for (const Rank* k : job.ranks) {
       const Ps rank_end = (k->finished ? k->end : w_.loop.now) - p.began;
       time = std::max(time, rank_end);
-      r.ranks.push_back(
-          {k->id, k->host.spec.name, rank_end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
+      // A call that has not returned counts as far as it has come.
+      const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.now - k->call_began : 0;
+      const bool computes = open > 0 && computation(k->now_at->op);
+      r.ranks.push_back({k->id, k->host.spec.name, rank_end, k->mpi + (computes ? 0 : open), k->compute + (computes ? open : 0),
+                         k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
       const bool waits = stopped_.empty() || k->thread.waiting();  // a bound ends a run in the middle of some rank's work
       if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead() && waits)
         r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), waits_for(*k)});
@@ -328,6 +336,16 @@ class Simulation {
     char text[96];
     std::snprintf(text, sizeof text, "; %.9g s were simulated in %llu events", to_s(w_.loop.now), static_cast<unsigned long long>(w_.loop.executed()));
     return text;
+  }
+  /// The call in which a rank threw; empty when a network or a timer did.
+  [[nodiscard]] std::string whose() const {
+    for (const Part& p : parts_)
+      if (p.job && p.ready)
+        for (const Rank* k : p.job->ranks)
+          if (k->thread.failed() && k->now_at)
+            return "; rank " + std::to_string(k->id) + " was in " + op_name(k->now_at->op) + ", " +
+                   p.t.where(static_cast<size_t>(k->id), *k->now_at);
+    return {};
   }
   [[nodiscard]] std::string out_of_memory() const {
     char text[96];

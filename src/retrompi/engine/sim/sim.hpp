@@ -70,7 +70,8 @@ struct JobResult {
   };
   std::vector<WaitRow> waits;
   std::vector<coll::Table::Used> collectives;
-  Diagnosis why;  // of one that did not complete
+  Diagnosis why;                      // of one that did not complete
+  std::vector<std::string> leftovers;  // of one that completed
 };
 
 /// The result of the first job and of everything else requested.

@@ -9,7 +9,7 @@
 namespace retrompi {
 namespace {
 
-constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '3'};
+constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '4'};
 
 // Writing and reading the binary image. It never leaves the machine that created it, so bytes are copied unchanged.
 void raw(std::string &out, const void *data, size_t size) { out.append(static_cast<const char *>(data), size); }
@@ -118,6 +118,8 @@ std::string Trace::dump(ActionList::File *actions) const {
   for (const auto &r : ranks) r.pack(out, actions);
   remarks(out, refused, refused_total);
   remarks(out, warned, warned_total);
+  remarks(out, cut, cut_total);
+  remarks(out, uneven, uneven_total);
   return out;
 }
 
@@ -282,6 +284,8 @@ Trace Trace::load(std::string_view image, const std::shared_ptr<ActionList::File
   }
   t.refused = in.remarks(t.refused_total, t.ranks.size());
   t.warned = in.remarks(t.warned_total, t.ranks.size());
+  t.cut = in.remarks(t.cut_total, t.ranks.size());
+  t.uneven = in.remarks(t.uneven_total, t.ranks.size());
   if (!in.empty()) Image::broken();
   return t;
 }

@@ -7,6 +7,8 @@
 namespace retrompi {
 namespace parsing {
 
+constexpr size_t PIECES = size_t{1} << 28;  // bytes, as a bound on what the members of communicators may take
+
 // How many ranks a shared file has. Each rank needs at least one line, so a number beyond the count of lines is an error
 // and no reason to allocate memory for a million ranks.
 static int32_t ranks_of_shared(const Source &source) {
@@ -69,7 +71,9 @@ Trace parse(std::span<const Source> sources, const ReadOptions &options) {
       trace.files[static_cast<size_t>(s.rank)] = s.name;
     }
   }
-  size_t bytes = 0;
+  // What comes in pieces has a length that nobody knows before its end.
+  const bool pieces = std::any_of(sources.begin(), sources.end(), [](const Source &s) { return s.next != nullptr; });
+  size_t bytes = pieces ? parsing::PIECES : 0;
   for (const Source &s : sources) bytes += s.text.size();
   parsing::Parser parser(trace, options, bytes);
   for (const Source &s : sources) parser.read(s);

@@ -180,6 +180,7 @@ void Parser::resolve_rooted(const Ambiguous &x) {
   rooted.bytes = bytes(x.raw[0], stype, name, a.op == Op::Gather || root_here);
   rooted.receive_bytes = as_replay ? bytes(x.raw[1], state_[x.rank].default_type, name, a.op == Op::Scatter || root_here) : 0;
   replace(x.rank, x.index, a);
+  note_bytes({.index = x.comm, .me = x.me}, x.call, a);
 }
 
 uint16_t Parser::kind_of(const Action &a) {
@@ -203,21 +204,18 @@ void Parser::note_collective(const Action &a, bool root_known) {
   std::vector<Call> &calls = infos_[static_cast<size_t>(m.index)].calls;
   const int32_t root = is_rooted(a.op) && root_known ? a.get<action::Collective>().root : -1;
   const Call own{line_, rank_, root >= 0 ? root : Call::NO_ROOT, kind_of(a)};
-  const size_t k = m.calls++;
-  if (k == calls.size()) {
-    calls.push_back(own);
-    return;
-  }
+  const uint32_t k = m.calls++;
+  if (k == calls.size()) calls.push_back(own);
   Call &first = calls[k];
-  if (first.kind == own.kind && (first.root == own.root || own.root == Call::NO_ROOT)) return;
-  if (first.kind == own.kind && first.root == Call::NO_ROOT) {
-    first = own;
+  if (first.kind == own.kind && (first.root == own.root || own.root == Call::NO_ROOT || first.root == Call::NO_ROOT)) {
+    if (root_known && !m.told && trace_.refused_total == refused_before_ && a.kind() == ActionKind::Collective) note_bytes(m, k, a);
+    if (first.root == Call::NO_ROOT) first.root = own.root;
     return;
   }
   if (m.told) return;
   m.told = true;
   const int32_t id = trace_.comms[static_cast<size_t>(m.index)].id;
-  mismatches_.push_back(
+  differ(
       {rank_, line_, std::string(word_of(a).name),
        "collective " + std::to_string(k + 1) + " of rank " + std::to_string(rank_) + (id == 0 ? "" : " on communicator " + std::to_string(id)) +
            " is " + describe(own) + ", of rank " + std::to_string(first.rank) + " it is " + describe(first) + " (" +
@@ -232,6 +230,7 @@ void Parser::compare_collectives() {
     line_ = m.line;
     refuse(m.action, std::move(m.reason));
   }
+  trace_.refused_total += mismatches_left_out_;
   const auto compare = [&](const Membership &m) {
     const Comm &c = trace_.comms[static_cast<size_t>(m.index)];
     const RankState &s = state_[static_cast<size_t>(c.group[0])];
@@ -244,8 +243,10 @@ void Parser::compare_collectives() {
     }
     if (m.told || m.calls == others) return;
     const std::string on = m.index == 0 ? "" : " on communicator " + std::to_string(c.id);
-    warn("finalize", "rank " + std::to_string(rank_) + " calls " + std::to_string(m.calls) + " collectives" + on + ", rank " +
-                         std::to_string(c.group[0]) + " calls " + std::to_string(others));
+    const std::string differ = "rank " + std::to_string(rank_) + " calls " + std::to_string(m.calls) + " collectives" + on + ", rank " +
+                               std::to_string(c.group[0]) + " calls " + std::to_string(others);
+    warn("finalize", differ);
+    remember(trace_.uneven, trace_.uneven_total, remark("finalize", differ));
   };
   std::vector<const Membership *> own;
   for (size_t r = 0; r < state_.size(); ++r) {

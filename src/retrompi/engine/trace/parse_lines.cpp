@@ -127,7 +127,7 @@ void Parser::line(const char *p, const char *end) {
   if (name.empty()) fail("no action after the rank: expected 'RANK ACTION ARGUMENTS'");
   if (source_->rank >= 0 && rank != source_->rank) {
     rank_ = source_->rank;
-    warn(name.substr(0, 40),
+    warn(find_word(name) != nullptr ? std::string(name) : quoted(name),
          "a line of rank " + std::to_string(rank) + " in the file of rank " + std::to_string(source_->rank) + ": ignored, as SMPI does");
     return;
   }
@@ -147,6 +147,7 @@ void Parser::line(const char *p, const char *end) {
 
   Action a(word->op, line_);
   a.flags = word->flags;
+  refused_before_ = trace_.refused_total;
   here_ = &state.world;
   if (given_.mask != 0) {
     allow(*word);
@@ -342,6 +343,7 @@ void Parser::finish() {
     line_ = s.last_line;
     if (s.last_line == 0) warn("", "no line of rank " + std::to_string(r) + ": it does nothing");
     if (!s.init || s.finalize) continue;
+    remember(trace_.cut, trace_.cut_total, remark("init", any_finalize ? "ends without 'finalize'" : "no rank reaches 'finalize'"));
     // Some programs exit without MPI_Finalize; then no rank has it. If others have it, this file is truncated.
     if (any_finalize && !options_.partial)
       throw TraceError(
@@ -360,6 +362,7 @@ void Parser::finish() {
     return std::pair{x.rank, x.index} < std::pair{y.rank, y.index};
   });
   for (const Ambiguous &x : ambiguous_) resolve_rooted(x);
+  compare_open_parts();
   compare_collectives();
   for (ActionList &r : trace_.ranks) r.seal();
 }

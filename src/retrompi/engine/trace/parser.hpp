@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <unordered_map>
 
@@ -181,6 +182,10 @@ class Parser {
     if (trace_.warned_total++ < REMARK_LIMIT) trace_.warned.push_back(remark(action, reason));
   }
 
+  void remember(std::vector<Remark> &list, size_t &total, Remark what) {
+    if (total++ < REMARK_LIMIT) list.push_back(std::move(what));
+  }
+
   void need(const Word &word, size_t least, const char *names) const {
     if (args_.size() < least) fail_count(word, least, names);
   }
@@ -283,8 +288,23 @@ class Parser {
   void request(const Word &word, Action &a, bool &keep);
   bool send_receive(const Word &word, Action &a);
   struct Ambiguous;
+  struct Mismatch;
   void resolve_rooted(const Ambiguous &x);
   void compare_collectives();
+
+  // parse_counts.cpp
+  void note_bytes(const Membership &m, uint32_t k, const Action &a);
+  void state_bytes(const Membership &m, uint32_t k, int64_t bytes, Call::Side side);
+  void note_part(const Membership &m, uint32_t k, const Action &a);
+  using Called = std::span<const Part>;  // by member
+  // false: they differ, which has been told
+  bool compare_pairs(const Comm &c, const Parts &parts, Called from, Called to);
+  bool compare_vectors(const Comm &c, const Parts &parts);
+  bool compare_neighbours(const Comm &c, const Parts &parts);
+  void pair_differs(const Comm &c, const Parts &parts, const Part &sender, int64_t sent, const Part &receiver, int64_t received);
+  void compare_parts(int32_t comm, Parts &parts);
+  void compare_open_parts();
+  void differ(Mismatch &&m);
 
   Trace &trace_;
   const ReadOptions &options_;
@@ -315,6 +335,12 @@ class Parser {
     std::string action, reason;
   };
   std::vector<Mismatch> mismatches_;
+  size_t mismatches_left_out_ = 0;
+  size_t refused_before_ = 0;  // lines, when this one was begun
+  std::vector<Amounts> amounts_;
+  std::unordered_multimap<uint64_t, uint32_t> amounts_by_hash_;
+  std::map<std::pair<int32_t, uint32_t>, Parts> parts_;                       // communicator, number of the call -> collectives not complete yet
+  std::map<std::pair<int32_t, Op>, std::vector<std::pair<uint32_t, uint32_t>>> compared_;  // the last one that was found right, as programs repeat it
   // `gather`/`scatter` lines of four arguments: which one is missing is only known from the other ranks
   struct Ambiguous {
     size_t rank;

@@ -79,13 +79,35 @@ struct RankState {
   std::unique_ptr<Extension> more;
 };
 
-// A collective as called by the first member to reach it.
+// A collective as called by the first member to reach it, or to state its root or bytes.
 struct Call {
   static constexpr int32_t NO_ROOT = INT32_MIN;
+  static constexpr int64_t UNKNOWN = -1, DIFFERENT = -2;
   uint32_t line;
   int32_t rank;
   int32_t root;   // NO_ROOT: has none, or not known yet
   uint16_t kind;  // operation, blocking or not, how a communicator is created
+  // What all members must agree on where one number says it: the vector, or the block that goes to or comes from each.
+  enum Side : uint8_t { Has, Sends, Receives } side = Has;
+  int64_t bytes = UNKNOWN;  // DIFFERENT: has been reported
+};
+
+// A member's amounts in a collective in which they differ by pair of members.
+struct Part {
+  uint32_t member = 0;  // of the communicator; Inter: those of `remote` come after those of `group`
+  uint32_t line = 0;
+  uint32_t amounts = 0;  // in Parser::amounts_
+};
+struct Amounts {
+  int64_t bytes = 0, receive_bytes = 0;
+  int32_t counts = -1, root = 0;
+  bool operator==(const Amounts &) const = default;
+};
+// One such collective.
+struct Parts {
+  Op op = Op::Barrier;
+  uint8_t flags = 0;
+  std::vector<Part> of;  // of those that have called it
 };
 
 // What the parser keeps along with Trace::comms[i].

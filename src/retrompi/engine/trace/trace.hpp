@@ -58,6 +58,10 @@ struct Trace {
   std::vector<Remark> warned;             // harmless or doubtful, to be shown
   size_t refused_total = 0;
   size_t warned_total = 0;
+  // Also among `warned`, but of consequence for every run: ranks that begin with init and never reach finalize, and ranks that call fewer or
+  // more collectives than the others.
+  std::vector<Remark> cut, uneven;
+  size_t cut_total = 0, uneven_total = 0;
 
   size_t actions() const;      // of all ranks, without marks
   int64_t bytes_sent() const;  // payload of the sends of all ranks, point-to-point; persistent ones are not counted

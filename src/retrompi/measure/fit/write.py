@@ -256,7 +256,7 @@ class PlatformFile:
             ),
             "flops": (
                 of_host["flops"].plain,
-                "assumed: amounts of computation are counted at 1e9 a second of the recording machine, as trace record does",
+                "assumed: no loop was timed on it; --set platform.host.flops=RATE states the rate of its processor",
             ),
             "speed": (of_host["speed"].plain, "assumed: the reference machine of its model"),
             **(self.known or {}),

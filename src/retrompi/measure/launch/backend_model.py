@@ -20,15 +20,22 @@ from retrompi.measure.launch.mpiexec import TITLES, find_mpiexec
 from retrompi.measure.record import Clock, RecordError, record
 from retrompi.measure.record.compiled import cache_dir, making
 from retrompi.measure.record.library import recorder_version
+from retrompi.sim.computation import scale_of
+from retrompi.sim.resolved import Resolved
+from retrompi.spec import registry
 from retrompi.spec.question import Experiment, Question, Replay
 from retrompi.store.identity import specification
 from retrompi.store.lookup import Record, answer
+from retrompi.traces.computation import Rate
 
 if TYPE_CHECKING:
     from retrompi.sim.result import Result
     from retrompi.store.database import Store
 
-__all__ = ["Recorded", "execute", "recorded", "trace_digest"]
+__all__ = ["Recorded", "execute", "home_rate", "recorded", "trace_digest"]
+
+THIS_MACHINE = "this-machine"
+"""The platform that 'retrompi calibrate this-machine' writes."""
 
 
 @dataclass(frozen=True)
@@ -146,19 +153,33 @@ def execute(store: Store, request: Request) -> Execution:
             return executions.save(store, specification(asked), done)
         folder = program.folder
         recorder = TITLES.get(program.family, program.family)
-        done.notes.append(f"its trace was recorded on this machine with {recorder}; a second of its computation counts as 1 Gflop")
+        done.notes.append(f"its trace was recorded on this machine with {recorder}")
         if program.busy:
             done.notes.append(f"this machine was busy then ({program.busy}): what the program computes is too long in the trace")
     done.trace = str(folder)
-    read = traces.read(folder)
+    read, home = traces.read(folder), home_rate(platform)
+    if home is not None and traces.rate_of(read) is not None:
+        read = traces.at_rate(read, home)
+    else:
+        home = None
     if read.ranks != request.ranks:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.notes += _outside(request, model, platform, read)
-    asked = Question(
+    replayed = Resolved.of(Question(
         model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.limit_s,
         bounds=request.bounds,
-    )
-    return _replayed(store, request, done, asked)
+    ))  # fmt: skip
+    scale = scale_of(replayed, home)
+    done.notes += [scale.line] if scale else []
+    return _replayed(store, request, done, replayed)
+
+
+def home_rate(platform: str) -> Rate | None:
+    """The rate at which the calibrated platform of this machine computes, where a recorded second stays a second; None for any other."""
+    room = registry.platform(platform)
+    if room.name != THIS_MACHINE:
+        return None
+    return Rate(room.hosts[0].flops, "that of the platform, which is this machine")
 
 
 def _outside(request: Request, model: str, platform: str, read: Any) -> list[str]:
@@ -168,7 +189,7 @@ def _outside(request: Request, model: str, platform: str, read: Any) -> list[str
     return [f"outside the calibrated range of {model}: {'; '.join(lines)}"] if lines else []
 
 
-def _replayed(store: Store, request: Request, done: Execution, asked: Question) -> Execution:
+def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) -> Execution:
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         told = _told(done, result)
         # The marks are the sections in another form, the profile is the calls.
@@ -180,7 +201,7 @@ def _replayed(store: Store, request: Request, done: Execution, asked: Question) 
     # An identical trace may come from another program: fields that do not depend on the trace are this one's.
     return replace(
         again, program=done.program, arguments=done.arguments, output=done.output, errors=done.errors, exit_code=done.exit_code,
-        notes=done.notes,
+        notes=[*done.notes, *(text.replace(f"{done.trace}/", "") for text in store.run(found.run_id)["facts"].get("cautions", ()))],
         trace=done.trace, mode=done.mode, found=found.found,
     )  # fmt: skip
 

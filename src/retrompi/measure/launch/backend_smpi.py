@@ -20,21 +20,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from retrompi import traces
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
 from retrompi.measure.launch import executions, mpi_job, profile
+from retrompi.measure.launch.backend_model import home_rate
 from retrompi.measure.launch.build import build
 from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Request, on_model
-from retrompi.measure.record import RecordError, record
+from retrompi.measure.record import Clock, RecordError, record
 from retrompi.measure.record.compiled import cache_dir
 from retrompi.measure.smpi.export import Export, export
 from retrompi.measure.smpi.plugin import plugin
+from retrompi.sim.computation import scale_of
+from retrompi.sim.resolved import Resolved
 from retrompi.sim.sampling import NotSampled
-from retrompi.spec.question import Experiment, Question
+from retrompi.spec.question import Experiment, Question, Replay
 from retrompi.store.identity import specification
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
+    from retrompi.traces import Rate
 
 __all__ = ["Online", "execute", "online"]
 
@@ -103,12 +108,14 @@ def online(
     timeout_s: float | None = None,
     request: Request | None = None,
     profiles: bool = True,
+    rate: Rate | None = None,
     report: Callable[[int, int, str], None] = _silent,
 ) -> tuple[mpi_job.Ended, Online, list[profile.RankProfile]]:
     """Run ``command`` (a binary of SMPI's compilers and its arguments) on ``facts`` and leave its trace in ``trace``.
 
-    ``work`` is an empty folder for temporary files. ``request`` gives the bounds, or ``timeout_s`` the wall time. Returns how it ended, the
-    plug-in's report and the ranks' profiles. Raises BackendError for a missing tool or a program that cannot be recorded.
+    ``work`` is an empty folder for temporary files. ``request`` gives the bounds, or ``timeout_s`` the wall time; ``rate``: what a measured
+    second counts as (None: this machine's measured rate). Returns how it ended, the plug-in's report and the ranks' profiles. Raises
+    BackendError for a missing tool or a program that cannot be recorded.
     """
     try:
         library = plugin(report=report)
@@ -132,10 +139,11 @@ def online(
         ends.append(mpi_job.run(line, {**environment, **variables}, timeout_s, memory_B=memory))
         return ends[0].code
 
+    clock = Clock() if rate is None else Clock(rate=rate.flops, source=rate.source)
     shutil.rmtree(trace, ignore_errors=True)
     shutil.rmtree(trace.with_name(trace.name + ".part"), ignore_errors=True)
     try:
-        record(words, trace, use_smpi=True, check=False, runner=runner, beside=[library])
+        record(words, trace, use_smpi=True, check=False, runner=runner, beside=[library], clock=clock)
     except RecordError as error:
         if not ends:
             raise BackendError(str(error), code=error.code) from error
@@ -190,13 +198,15 @@ def execute(store: Store, request: Request) -> Execution:
     with tempfile.TemporaryDirectory(prefix="retrompi-") as folder:
         ended, told, profiles = online(
             [*built.command, *request.arguments], request.ranks, facts, trace, Path(folder), request=request,
-            profiles=request.profile, report=request.report,
+            profiles=request.profile, rate=home_rate(platform), report=request.report,
         )  # fmt: skip
     request.report(2, 2, "running under SMPI")
     _tell(done, ended, told, profiles, request)
     done.trace = str(trace) if (trace / "index.txt").is_file() else ""
     done.notes += [*facts.cautions, *facts.notes]
-    done.notes.append("computation was measured on this machine; a second of it counts as 1 Gflop on the model's hosts")
+    if done.trace:
+        scale = scale_of(Resolved.of(asked.with_(workload=Replay(traces.read(done.trace, partial=True)))))
+        done.notes += [scale.line] if scale else []
     return executions.save(store, spec, done, {"collectives": _collectives(told), "messages": told.messages, "bytes": told.bytes})
 
 

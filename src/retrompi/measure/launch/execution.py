@@ -11,6 +11,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_bytes
 from retrompi.spec import registry
 from retrompi.spec.bounds import LIMIT, Bounds
+from retrompi.spec.placements import NATURAL
 
 __all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "on_model"]
 
@@ -197,11 +198,12 @@ def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, s
         raise UsageError("a model is needed: --model NAME (see 'retrompi models list')", code="missing-option")
     platform = request.platform or "nt-pair"
     room = registry.platform(platform)
-    mode = request.mode or ("shared" if len(room.hosts) == 1 else "distributed")
+    mode = request.mode or NATURAL
     name = registry.model(request.model).name
-    room.placement(mode)
+    found = room.placement(mode)
     done = Execution(
-        backend, Path(request.program).name, list(request.arguments), request.ranks, model=name, platform=room.name, mode=mode,
+        backend, Path(request.program).name, list(request.arguments), request.ranks, model=name, platform=room.name,
+        mode=found if isinstance(found, str) else mode,
         fidelity=fidelity,
     )  # fmt: skip
     return request.model, platform, mode, done

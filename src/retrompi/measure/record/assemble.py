@@ -15,6 +15,7 @@ import zstandard
 from retrompi import traces
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.rank_state import FINALIZED, State, read_states
+from retrompi.traces import master_worker
 
 __all__ = ["Recording", "assemble"]
 
@@ -75,7 +76,7 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
             source.write_text(f"# retrompi record 1: rank {rank} of {ranks} left nothing\n{rank} init\n")
         source.rename(folder / source.name)
     (folder / "index.txt").write_text("".join(f"rank-{r}.txt\n" for r in range(ranks)))
-    recording.notes = _notes(recording)
+    recording.notes = _notes(recording, folder)
     if out.name.endswith(".tar.zst"):
         _pack(folder, out)
     else:
@@ -83,6 +84,8 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
     shutil.rmtree(part, ignore_errors=True)
     if check:
         recording.trace = traces.read(out, partial=recording.partial)
+        told = master_worker.note(recording.trace)
+        recording.notes += [told] if told else []
         lost = traces.unsupported(recording.trace)
         if lost:
             file, line, action, reason = lost[0]
@@ -162,10 +165,11 @@ def _without(line: str, number: str) -> str:
     return _REQS.sub(shorter, line)
 
 
-def _notes(recording: Recording) -> list[str]:
+def _notes(recording: Recording, folder: Path) -> list[str]:
     """Events that the recorder counted but could not write down."""
     notes = []
     states = recording.states
+    notes += _other_processors(folder)
     if recording.missing:
         first = recording.missing[0]
         notes.append(f"{len(recording.missing)} ranks left nothing (the first: {first}): they ended before MPI_Init was done")
@@ -183,6 +187,30 @@ def _notes(recording: Recording) -> list[str]:
     elif any(s.threads for s in states):
         notes.append("several threads called MPI in turn: what a thread computed before its first call is not in the trace")
     return notes
+
+
+_HEAD_B = 8192
+
+
+def _other_processors(folder: Path) -> list[str]:
+    """A note on ranks that ran on another processor than the one whose rate was measured, by the headers of their files."""
+    measured, others = None, []
+    for rank, path in enumerate(sorted(folder.glob("rank-*.txt"), key=lambda p: int(p.stem.partition("-")[2]))):
+        with path.open(encoding="utf-8", errors="replace") as file:
+            head = file.read(_HEAD_B)
+        if rank == 0:
+            found = re.search(r"^# mark about rate-source measured: .* loops on (.*), [-\d]+$", head, re.MULTILINE)
+            measured = found[1] if found else None
+        mine = re.search(r"^# processor: (.*)$", head, re.MULTILINE)
+        if measured is None:
+            return []
+        if mine is not None and mine[1].strip() != measured:
+            others.append((rank, mine[1].strip()))
+    if not others:
+        return []
+    rank, name = others[0]
+    more = f" (and {len(others) - 1} more ranks)" if len(others) > 1 else ""
+    return [f"rank {rank} ran on {name}{more}, but the rate was measured on {measured}: its computation is on the wrong scale; use --rate"]
 
 
 def _pack(folder: Path, out: Path) -> None:

@@ -18,6 +18,8 @@ from retrompi.measure.record import smpi
 from retrompi.measure.record.assemble import Recording, assemble
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import family_of_program, find_compiler, library
+from retrompi.measure.record.rate import machine_rate
+from retrompi.traces.computation import Rate
 
 __all__ = ["Clock", "Launcher", "find_launcher", "record", "with_environment"]
 
@@ -29,13 +31,20 @@ _PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 31
 class Clock:
     """How computation between calls is measured.
 
-    ``kind``: ``cpu`` (time of the calling thread), ``wall``, ``instructions`` or ``cycles``. ``rate``: flop/s, or flop per event of a
-    counter. ``threshold``: bursts shorter than this many ns (or events) are added to the next one.
+    ``kind``: ``cpu`` (time of the calling thread), ``wall``, ``instructions`` or ``cycles``. ``rate``: what a second counts as in the
+    trace (flop/s), or an event of a counter (flop); None: the measured rate of this machine (`machine_rate`), 1 flop an event.
+    ``source``: where a given rate comes from. ``threshold``: bursts shorter than this many ns (or events) are added to the next one.
     """
 
     kind: str = "cpu"
-    rate: float = 1e9
+    rate: float | None = None
     threshold: int = 1000
+    source: str = "given by --rate"
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts events, not time."""
+        return self.kind in _COUNTERS
 
 
 @dataclass(frozen=True)
@@ -163,6 +172,7 @@ def record(
             f"{part} exists: another recording, or what an interrupted one left (--finish {part} makes a trace of it)",
             code="exists-already",
         )
+    rate = _rate(clock)
     launcher = find_launcher(words[0])
     use_smpi = use_smpi or (launcher is not None and launcher.kind == "smpirun")
     shown = " ".join(words) if whole_command else _shown(words)
@@ -177,7 +187,8 @@ def record(
         variables = {
             "RETROMPI_RECORD_DIR": str(part.resolve()),
             "RETROMPI_RECORD_CLOCK": clock.kind,
-            "RETROMPI_RECORD_RATE": repr(clock.rate),
+            "RETROMPI_RECORD_RATE": repr(rate.flops),
+            "RETROMPI_RECORD_SOURCE": "" if clock.counts else rate.source,
             "RETROMPI_RECORD_THRESHOLD": str(clock.threshold),
             "RETROMPI_RECORD_COMMAND": shown,
         }
@@ -198,6 +209,12 @@ def record(
             part.rmdir()
             raise RecordError(f"{words[0]} cannot be run: {e.strerror or e}", code="not-found") from e
     return assemble(part, target, code, check=check)
+
+
+def _rate(clock: Clock) -> Rate:
+    if clock.rate is not None:
+        return Rate(clock.rate, clock.source)
+    return Rate(1.0, "") if clock.counts else machine_rate().rate
 
 
 def _prepare(words: list[str], launcher: Launcher | None, mpicc: str | None) -> Path:

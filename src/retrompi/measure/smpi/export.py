@@ -8,6 +8,7 @@ from typing import Any
 
 from retrompi.base.errors import UsageError
 from retrompi.sim import fidelity, simulate
+from retrompi.sim.crowding import crowding
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.samples import Samples
 from retrompi.spec.calls import ANYTHING
@@ -292,5 +293,5 @@ def export(question: Question | Resolved, ranks: int, store: Any = None) -> Expo
     puts: dict[str, list[tuple[int, int, int]]] = {}
     if lowered["bcast"]["algorithm"] == "put_tree" or any(c[1] == "put_tree" for c in lowered["collectives"]):
         puts = _puts(asked, DEFAULT_SIZES)
-    cautions = asked.cautions()
+    cautions = [*crowding(asked), *asked.cautions()]
     return Export(q.model, q.platform, q.where, ranks, q.seed, lowered, puts, tuple(notes), tuple(cautions))

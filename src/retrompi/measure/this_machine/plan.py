@@ -21,6 +21,7 @@ from typing import Any
 from retrompi.base.errors import UsageError
 from retrompi.measure.launch import machine_load, stats
 from retrompi.measure.launch.execution import BackendError
+from retrompi.measure.record.rate import machine_rate
 from retrompi.measure.this_machine import core_distance, switches
 from retrompi.measure.this_machine.bench import Bench, Row, version
 from retrompi.measure.this_machine.estimate import one_way
@@ -94,7 +95,10 @@ def _clock_hz() -> float:
 def _facts(bench: Bench, quick: bool) -> dict[str, Any]:
     here = machine_load.machine()
     name, said = version(bench)
+    rate = machine_rate(fresh=True)
     return {
+        "flops": rate.flops,
+        "loops": rate.loops,
         "cpu": here.cpu,
         "cores": here.cores,
         "clock_Hz": _clock_hz(),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-_MODES = ("shared", "distributed")
+_MODES = ("natural", "shared", "distributed", "block", "cyclic")
 MOST_RANKS = 64
 _LARGEST = 16 << 20
 
@@ -74,15 +74,21 @@ def layout(query: Query, room: Room) -> Component:
     made = {} if values["trace"] in MADE else {"display": "none"}
     ranks = parts.entry("Ranks", "replay-ranks", values["ranks"], f"2 to {MOST_RANKS}", type="number", min=2, max=MOST_RANKS, step=1)
     size = parts.entry("Size", "replay-size", values["size"], "of each message, with its unit", size="10")
-    placements = menus.modes("all on one host", "one per host, round-robin")
+    placements = [
+        {"value": "natural", "label": "natural: as the platform is used"}, *menus.modes("all on one host", "one per host, round-robin"),
+        {"value": "block", "label": "block: the processors of a host, then the next"},
+        {"value": "cyclic", "label": "cyclic: one per host, full hosts left out"},
+    ]  # fmt: skip
     figures = [
         html.H2("What every process did"),
         html.P("Drag to pan, scroll or pinch to zoom, double-click to reset. Hover over a bar for the call and its line in the "
                "trace, or over either end of a line for the message.", className="soft"),
         dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
-        html.H2("Communication matrix"),
-        html.Div([dcc.Graph(id=f"replay-{what}", config=parts.GRAPH, className="square") for what in ("bytes", "messages")],
-                 className="beside"),
+        html.Div([
+            html.H2("Communication matrix"),
+            html.Div([dcc.Graph(id=f"replay-{what}", config=parts.GRAPH, className="square") for what in ("bytes", "messages")],
+                     className="beside"),
+        ], id="replay-matrix"),
     ]  # fmt: skip
     return html.Div(
         [
@@ -125,6 +131,8 @@ def _facts(r: Mapping[str, Any]) -> Component:
     told: list[Component] = [head, parts.cautions([("", r["cautions"])])]
     if r["outcome"] in OUTCOME_WORDS:
         told.append(html.P(OUTCOME_WORDS[r["outcome"]], className="notice"))
+    if r["computation"]:
+        told.append(html.P(r["computation"][0].upper() + r["computation"][1:] + ".", className="soft"))
     if r["outside"]:
         told.append(html.P(f"Outside the model's calibrated range: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:
@@ -206,16 +214,17 @@ def register(app: Dash, room: Room) -> None:
         empty: dict[str, Any] = {"data": [], "layout": {}}
         bare = {k: {**f, "layout": {**f["layout"], "title": None}} if k == "gantt" else f for k, f in figures.items()}
         height = figures.get("gantt", {}).get("layout", {}).get("height", 300)
-        return (_facts(r), {} if figures else {"display": "none"}, bare.get("gantt", empty), {"height": f"{height}px"},
+        drawn, matrix = ({} if has else {"display": "none"} for has in (figures, "bytes" in figures))
+        return (_facts(r), drawn, bare.get("gantt", empty), {"height": f"{height}px"}, matrix,
                 bare.get("bytes", empty), bare.get("messages", empty), _rank_tables(r))  # fmt: skip
 
     def failed(state: Any) -> Any:
         line = parts.notices([state.error]) if state.error else ""
-        return line, {"display": "none"}, no_update, no_update, no_update, no_update, ""
+        return line, {"display": "none"}, no_update, no_update, no_update, no_update, no_update, ""
 
     parts.register_job(
         app, room, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
-        parts.outputs("replay-said.children", "replay-figures.style", "replay-gantt.figure", "replay-gantt.style", "replay-bytes.figure",
-                      "replay-messages.figure", "replay-tables.children"),
+        parts.outputs("replay-said.children", "replay-figures.style", "replay-gantt.figure", "replay-gantt.style", "replay-matrix.style",
+                      "replay-bytes.figure", "replay-messages.figure", "replay-tables.children"),
         show, failed=failed,
     )  # fmt: skip

@@ -14,6 +14,13 @@ USE(Allreduce)
 static struct { int kind, parent, sequence, leader, id; } * made;
 static int made_count, made_room, numbered[2];
 
+// Groups that do not share all members may begin with the same rank: a group of participants is known by all of them.
+static int of_group(const Comm *c) {
+  uint32_t h = 2166136261u;
+  for (int i = 0; i < c->size; i++) h = (h ^ (uint32_t)(c->world != NULL ? c->world[i] : i)) * 16777619u;
+  return (int)(1u << 30 | h >> 2);
+}
+
 static int look_up(int kind, int parent, int sequence, int leader) {
   for (int i = made_count - 1; i >= 0; i--)
     if (made[i].kind == kind && made[i].parent == parent && made[i].sequence == sequence && made[i].leader == leader) return made[i].id;
@@ -184,6 +191,7 @@ static Comm *made_from(Rank *r, const char *action, Comm *parent, MPI_Comm handl
   int leader = c->world[0];
 #ifdef RECORD_SMPI
   if (c->inter && c->remote[0] < leader) leader = c->remote[0];  // the same on both sides
+  if (kind == KIND_GROUP) leader = of_group(c);
 #endif
   c->id = agree(r, parent, handle, kind, leader);
   enlist(r, handle, c);

@@ -429,8 +429,16 @@ static void header(Rank *r, const char *how) {
   if (clock_kind >= CLOCK_INSTRUCTIONS)
     snprintf(row, sizeof row, "clock: %s, %g flop each; bursts under %lld are added to the next", clock_name(), rate, (long long)threshold);
   else
-    snprintf(row, sizeof row, "clock: %s time, %g flop/s; bursts under %lld ns are added to the next", clock_name(), rate, (long long)threshold);
+    snprintf(row, sizeof row, "clock: %s time, %.12g flop/s; bursts under %lld ns are added to the next", clock_name(), rate, (long long)threshold);
   comment(r, row);
+  // Marks about the whole trace, which reading keeps: the rate and where it comes from. One rank states them for all.
+  const char *source = getenv("RETROMPI_RECORD_SOURCE");
+  if (r->world == 0 && source != NULL && *source != 0 && clock_kind < CLOCK_INSTRUCTIONS) {
+    snprintf(row, sizeof row, "mark about rate %.12g flop/s", rate);
+    comment(r, row);
+    snprintf(row, sizeof row, "mark about rate-source %.900s", source);
+    comment(r, row);
+  }
   snprintf(row, sizeof row, "overhead: %llu ns a call, %llu %s taken off each burst", (unsigned long long)r->state->overhead_ns,
            (unsigned long long)r->state->gap_ns, clock_kind >= CLOCK_INSTRUCTIONS ? "events" : "ns");
   comment(r, row);

@@ -40,7 +40,7 @@ class Lines {
   }
   template <class T>
   T take() {
-    T value{};
+    std::conditional_t<std::is_same_v<T, Ps>, int64_t, T> value{};
     if (!(words_ >> value)) fail("a value is missing or no number");
     return value;
   }

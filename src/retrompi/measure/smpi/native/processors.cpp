@@ -111,9 +111,10 @@ void Processors::dispatch(size_t core) {
 void Processors::arm(size_t core) {
   Thread* t = cores_[core];
   if (!t || t->q_armed_) return;
-  while (t->q_end_ <= simulated().now()) {  // quanta that ended with no other thread ready
-    t->q_end_ += facts_.quantum;
-    t->prio_ = std::max(0, t->prio_ - 1);
+  if (t->q_end_ <= simulated().now()) {  // quanta that ended with no other thread ready
+    const int64_t ended = (simulated().now() - t->q_end_) / facts_.quantum + 1;
+    t->q_end_ += ended * facts_.quantum;
+    t->prio_ = static_cast<int>(std::max<int64_t>(0, t->prio_ - ended));
   }
   t->q_armed_ = true;
   set_quantum(*t);
@@ -154,7 +155,7 @@ void Processors::release(Thread& t) {
   t.q_left_ = facts_.quantum;
   if (facts_.quantum_carry) {
     Ps left = t.q_end_ - simulated().now();
-    while (left <= 0) left += facts_.quantum;
+    if (left <= 0) left += (-left / facts_.quantum + 1) * facts_.quantum;
     left -= facts_.wait_charge;
     if (left <= 0) {
       left = facts_.quantum;

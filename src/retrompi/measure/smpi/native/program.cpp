@@ -132,7 +132,7 @@ void started() {
     if (!r.finished) abort_run("failed", "rank " + std::to_string(r.id) + " ended without MPI_Finalize", 1);
   });
   r.start();
-  report("begin " + std::to_string(world) + " " + std::to_string(simulated().now()));
+  report("begin " + std::to_string(world) + " " + std::to_string(simulated().now().count()));
   static bool once = [] {
     on_deadlock(deadlock);
     if (const char* limit = std::getenv("RETROMPI_SMPI_LIMIT_PS"); limit && *limit)
@@ -163,9 +163,9 @@ DEFINE(Init_thread, (int* argc, char*** argv, int required, int* provided)) {
 
 DEFINE(Finalize, (void)) {
   if (const Call r("MPI_Finalize"); r) {
-    report("reach " + std::to_string(r->id) + " " + std::to_string(simulated().now()));
+    report("reach " + std::to_string(r->id) + " " + std::to_string(simulated().now().count()));
     r->until([&r] { return r->settled(); });
-    report("end " + std::to_string(r->id) + " " + std::to_string(simulated().now()));
+    report("end " + std::to_string(r->id) + " " + std::to_string(simulated().now().count()));
     r->end();
     bool last = true;
     for (const Rank* each : everybody()) last = last && each && each->finished;
@@ -186,7 +186,7 @@ DEFINE(Abort, (MPI_Comm comm, int code)) {
 
 DEFINE(Pcontrol, (const int level, ...)) {
   if (const Call r("MPI_Pcontrol"); r)
-    report("pcontrol " + std::to_string(r->id) + " " + std::to_string(level) + " " + std::to_string(simulated().now()));
+    report("pcontrol " + std::to_string(r->id) + " " + std::to_string(level) + " " + std::to_string(simulated().now().count()));
   return MPI_SUCCESS;
 }
 

@@ -1,0 +1,78 @@
+"""The scale of a replay's computation: what a recorded second takes on the simulated hosts, and from which two rates that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrompi.base.units import format_quantity, format_time
+from retrompi.sim.resolved import Resolved
+from retrompi.spec.question import Replay
+from retrompi.traces.computation import Rate, mixed, rate_of
+
+__all__ = ["Scale", "scale_of"]
+
+_MOST_HOSTS = 2
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``recorded``: the rate that the trace states, if any; ``hosts``: (name, flop/s, source) of the hosts that run ranks, equal rates
+    once; ``line``: the scale in one sentence."""
+
+    recorded: Rate | None
+    hosts: tuple[tuple[str, float, str], ...]
+    line: str
+
+    def row(self) -> dict[str, Any]:
+        """For JSON. ``recorded_second_s``: what a second of the recording takes on each host; None where no rate is stated."""
+        own = self.recorded
+        return {
+            "line": self.line,
+            "recorded_flops": own.flops if own else None,
+            "source": own.source if own else None,
+            "known": bool(own and own.known),
+            "hosts": [
+                {"host": name, "flops": flops, "source": source, "recorded_second_s": own.flops / flops if own else None}
+                for name, flops, source in self.hosts
+            ],
+        }
+
+
+def scale_of(asked: Resolved, given: Rate | None = None) -> Scale | None:
+    """The scale of the computation of a trace; None for another workload and for a trace that computes nothing. ``given``: the rate to
+    which its amounts were scaled (`retrompi.traces.at_rate`), in place of the one that it states."""
+    workload = asked.question.workload
+    if not isinstance(workload, Replay) or not float(workload.trace.info()["compute_flops"]) > 0:
+        return None
+    hosts = _hosts(asked)
+    own = given or rate_of(workload.trace)
+    return Scale(own, hosts, _line(workload, own, hosts))
+
+
+def _hosts(asked: Resolved) -> tuple[tuple[str, float, str], ...]:
+    found: dict[float, tuple[str, float, str]] = {}
+    for index in sorted(set(asked.placement)):
+        host = asked.room.hosts[index]
+        source = asked.room.quantity(f"{host.name}.flops").source.partition(" (was ")[0]
+        found.setdefault(host.flops, (host.name, host.flops, source))
+    return tuple(found.values())
+
+
+def _line(workload: Replay, own: Rate | None, hosts: Sequence[tuple[str, float, str]]) -> str:
+    program = workload.program
+    if program.compute_s is not None:
+        return f"computation is scaled so that section {program.section} computes for {format_time(program.compute_s)}"
+    rates = ", ".join(f"{name} computes at {format_quantity(flops, 'flop/s')} ({source})" for name, flops, source in hosts[:_MOST_HOSTS])
+    rates += f" and {len(hosts) - _MOST_HOSTS} more rates" if len(hosts) > _MOST_HOSTS else ""
+    if own is None and not mixed(workload.trace):
+        return f"computation is taken as the operations that the trace states, at no stated rate of a recording machine; {rates}"
+    if own is None:
+        return f"computation is taken as operations (merged from traces of {mixed(workload.trace)}); {rates}"
+    takes = ", ".join(format_time(own.flops / flops) for _, flops, _ in hosts[:_MOST_HOSTS])
+    if not own.known:
+        unit = format_quantity(own.flops, "flop/s")
+        return (f"the scale of computation is unknown: a recorded second counts at {unit} ({own.source}), and takes {takes} here: {rates}; "
+                "--rate states the rate of the recording machine")  # fmt: skip
+    return f"a recorded second takes {takes} here: it was recorded at {own} ({own.source}), {rates}"

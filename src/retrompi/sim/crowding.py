@@ -1,0 +1,46 @@
+"""More ranks than processors: told for a placement that says how ranks are spread, not which ranks share a host."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from retrompi.base.errors import UsageError
+from retrompi.sim.resolved import Resolved
+from retrompi.spec import registry
+from retrompi.spec.placements import spreads
+
+__all__ = ["crowding"]
+
+
+def crowding(asked: Resolved) -> list[str]:
+    """One sentence if a host runs more ranks than it has processors, with the factor and the platform that has enough; [] otherwise.
+
+    ``shared``, lists of hosts and a platform's own placements name the hosts that are shared: nothing is told of them.
+    """
+    mode = asked.question.placement
+    if not isinstance(mode, str) or not spreads(mode):
+        return []
+    found = [(n / asked.room.hosts[i].cores, i, n) for i, n in Counter(asked.placement).items() if n > asked.room.hosts[i].cores]
+    if not found:
+        return []
+    factor, index, ranks = max(found, key=lambda row: (row[0], -row[1]))
+    host = asked.room.hosts[index]
+    processors = "processor" if host.cores == 1 else "processors"
+    hosts = f"{len(found)} hosts have" if len(found) > 1 else f"{host.name} has"
+    text = f"{hosts} more ranks than processors: {host.name} runs {ranks} on {host.cores:.0f} {processors}, {factor:.3g} times as many"
+    return [text + _wider(asked)]
+
+
+def _wider(asked: Resolved) -> str:
+    """How the platform can be widened so that each rank has a processor; empty if it cannot."""
+    base = asked.question.platform
+    name, star, size = base.rpartition("*")
+    base = name if star and size.isdigit() else base
+    try:
+        own = registry.platform(base).hosts
+        each = sum(asked.room.host(h.name).cores for h in own if h.name in {x.name for x in asked.room.hosts}) / len(own)
+        wanted = -(-asked.ranks // max(1, int(each)))
+        registry.platform(f"{base}*{wanted}")
+    except UsageError:
+        return ""
+    return f"; -p '{base}*{wanted}' has a processor for each rank"
