@@ -90,7 +90,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     others = _compiled_jobs(asked)
     found = compile_question(asked, calls_of(asked.trace, q), others)
     rows = found.rows
-    rows["kills"] = _kills(q.beside.kills, rows, others)
+    with users_code(asked.model.folder(), "this model returns a value of a wrong type"):
+        rows["kills"] = _kills(q.beside.kills, rows, others)
     if asked.apart:
         return _not_run(asked, "failed-start", asked.apart, begin)
     steps: list[dict[str, Any]] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrompi.base.errors import UsageError
+from retrompi.base.scratch import folder as temporary
 from retrompi.base.units import PS
 from retrompi.measure.launch import executions, machine_load, mpi_job, profile, stats
 from retrompi.measure.launch.build import Built, build
@@ -79,11 +79,11 @@ def _once(ready: _Ready, request: Request, *, calls: bool = False) -> _Once:
         shim = library(ready.compiler, timer=not calls)
     except RecordError as error:
         raise BackendError(str(error), code=error.code) from error
-    with tempfile.TemporaryDirectory(prefix="retrompi-") as name:
+    with temporary("run") as name:
         before = os.environ.get("LD_PRELOAD")
-        variables = {"RETROMPI_PROFILE_DIR": name, "LD_PRELOAD": str(shim) + (f":{before}" if before else "")}
+        variables = {"RETROMPI_PROFILE_DIR": str(name), "LD_PRELOAD": str(shim) + (f":{before}" if before else "")}
         if calls:
-            variables |= {"RETROMPI_RECORD_DIR": name, "RETROMPI_RECORD_LINES": "0", "RETROMPI_RECORD_CLOCK": "wall"}
+            variables |= {"RETROMPI_RECORD_DIR": str(name), "RETROMPI_RECORD_LINES": "0", "RETROMPI_RECORD_CLOCK": "wall"}
         words, environment = with_environment(ready.launcher, ready.words, variables)
         ended = mpi_job.run(words, environment, request.wall_s, memory_B=request.bounds.memory_B)
         states = read_states(Path(name)) if calls else {}

@@ -14,7 +14,6 @@ import re
 import resource
 import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from retrompi import traces
 from retrompi.base.errors import UsageError
+from retrompi.base.scratch import folder as temporary
 from retrompi.base.units import PS
 from retrompi.measure.launch import executions, mpi_job, profile
 from retrompi.measure.launch.backend_model import home_rate
@@ -195,7 +195,7 @@ def execute(store: Store, request: Request) -> Execution:
         return executions.save(store, spec, done)
     request.report(1, 2, "running under SMPI")
     trace = _place(spec.identity, made)
-    with tempfile.TemporaryDirectory(prefix="retrompi-") as folder:
+    with temporary("run") as folder:
         ended, told, profiles = online(
             [*built.command, *request.arguments], request.ranks, facts, trace, Path(folder), request=request,
             profiles=request.profile, rate=home_rate(platform), report=request.report,
