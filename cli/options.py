@@ -279,7 +279,8 @@ class Effort:
 
     event_limit: int | None = option(
         "Stop a simulation after this many events (outcome limit).", type=click.IntRange(1), metavar="N")
-    wall_limit: str | None = option("Stop a simulation after this wall time, e.g. 60s (outcome limit).", metavar="TIME")
+    wall_limit: str | None = option(
+        "Stop a simulation after this wall time, e.g. 60s (outcome limit).", metavar="TIME", aliases=("--timeout",))
     memory_limit: str | None = option(
         "Stop a simulation that needs more memory than this (outcome limit; default: 2GiB).", metavar="SIZE")
 

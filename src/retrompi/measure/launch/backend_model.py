@@ -166,7 +166,7 @@ def execute(store: Store, request: Request) -> Execution:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.notes += _outside(request, model, platform, read)
     resolved = Resolved.of(Question(
-        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.timeout_s,
+        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.limit_s,
         bounds=request.bounds,
     ))  # fmt: skip
     scale = scale_of(resolved, home)
