@@ -42,7 +42,7 @@ class CalibrateOptions(OnPlatform, Drawn):
 @click.command()
 @click.argument("model", shell_complete=complete_model)
 @options(given=CalibrateOptions, here=ThisMachine, output=StoreOutput)
-def command(model: str, given: CalibrateOptions, here: ThisMachine, output: StoreOutput) -> None:
+def command(model: str, given: CalibrateOptions, here: ThisMachine, output: StoreOutput) -> int:
     """Fit a model's free parameters to the claims marked for calibration.
 
     MODEL is a name or a folder. Values stay within their sourced ranges, held-out claims are never read, and the same seed gives
@@ -50,7 +50,7 @@ def command(model: str, given: CalibrateOptions, here: ThisMachine, output: Stor
 
     MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its MPI library and
     the platform 'this-machine' are added to your own models and platforms. Sizes and programs that the fit does not see are used to
-    judge it.
+    judge it. Exit code 1 means that a claim which the fit has seen lies outside its range.
 
     \b
     Examples:
@@ -70,7 +70,7 @@ def command(model: str, given: CalibrateOptions, here: ThisMachine, output: Stor
                 code="unused-option",
             )
         calibrate_here(here, output, dry_run=given.dry_run)
-        return
+        return 0
     wrong = next((k for k, v in here.given().items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
@@ -83,7 +83,7 @@ def command(model: str, given: CalibrateOptions, here: ThisMachine, output: Stor
                 "--evaluations applies to the model's own fit only", code="unused-option"
             )
         _study(given, output)
-        return
+        return 0
     registry.platform(given.platform)
     with progress(f"fit {cls.name}") as report:
         fit = calibrate.fit(model, given.platform, seed=given.seed, evaluations=given.evaluations, progress=report)
@@ -93,11 +93,11 @@ def command(model: str, given: CalibrateOptions, here: ThisMachine, output: Stor
         print_table(fit.residuals, RESIDUALS, "no claim was used")
         if fit.note:
             say(f"\n{fit.note}")
-    if given.dry_run:
-        return
-    written = fit.write()
-    if output.text:
-        say(f"\nwritten: {written}")
+    if not given.dry_run:
+        written = fit.write()
+        if output.text:
+            say(f"\nwritten: {written}")
+    return 1 if fit.outside else 0
 
 
 NAS = (

@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.scratch import folder as temporary
 from retrompi.cli.bundle import Option, debug_option, option, options
 from retrompi.cli.options import StoreOutput, Workers, ends_in, output_option, progress
 from retrompi.cli.output import Column, Output, colored, print_csv, print_json, print_table, say
@@ -294,7 +295,6 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
       retrompi lab collect submissions -o class.html
       retrompi lab collect submissions.zip --csv
     """
-    import tempfile
 
     from retrompi.labs import collect, submissions
     from retrompi.render.html import save
@@ -302,7 +302,7 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
 
     output.open()  # reports an unusable store once, not for every submission
     where = output.where
-    with tempfile.TemporaryDirectory(prefix="retrompi-labs-") as place, progress("grading") as report:
+    with temporary("labs") as place, progress("grading") as report:
         found = submissions.find(folders, Path(place))
         graded, pairs = collect.collect(found, where, jobs=given.jobs or processors(), may_run=given.run_programs, report=report)
     table, tasks = collect.rows(graded, pairs)

@@ -169,9 +169,22 @@ def _run(args: list[str] | None, on_error: Callable[[Exception], object]) -> int
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             _say(f"cannot write: {error.strerror}")
             return 2
+        if (damaged := _damaged_store()) is not None:
+            on_error(damaged)
+            _say(str(damaged))
+            return damaged.exit_code
         said = str(error).strip() or "no message"
         _say(f"internal error: {type(error).__name__}: {said}; run again with --debug and report what it prints")
         return 3
+
+
+def _damaged_store() -> RetrompiError | None:
+    """What is wrong with a store that this process has opened: then that, and no defect of ours, may be the cause of any error."""
+    database = sys.modules.get("retrompi.store.database")
+    try:
+        return next((found for store in list(database.OPENED) if (found := store.damaged())), None) if database else None
+    except Exception:  # the error that led here is to be told in any case
+        return None
 
 
 def _traceback() -> None:

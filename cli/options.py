@@ -279,7 +279,8 @@ class Effort:
 
     event_limit: int | None = option(
         "Stop a simulation after this many events (outcome limit).", type=click.IntRange(1), metavar="N")
-    wall_limit: str | None = option("Stop a simulation after this wall time, e.g. 60s (outcome limit).", metavar="TIME")
+    wall_limit: str | None = option(
+        "Stop a simulation after this wall time, e.g. 60s (outcome limit).", metavar="TIME", aliases=("--timeout",))
     memory_limit: str | None = option(
         "Stop a simulation that needs more memory than this (outcome limit; default: 2GiB).", metavar="SIZE")
 
@@ -412,7 +413,7 @@ def placement_row(asked: Resolved) -> dict[str, Any]:
 
     hosts = shown(asked.placement, asked.room.hosts)
     by_default = asked.question.placement == NATURAL
-    mode = asked.mode if len(asked.mode) < 40 else "a list of hosts"
+    mode = "a list of hosts" if asked.mode.replace(",", "").isdecimal() else asked.mode[:60]
     line = f"placement: {mode}{f', the natural one of {asked.platform.name}' if by_default else ''}: {hosts}"
     return {"mode": asked.mode, "natural": by_default, "hosts": hosts, "line": line}
 

@@ -34,7 +34,7 @@ BESIDE = (
 
 def first_call(rows: Sequence[Mapping[str, Any]]) -> str:
     """What the first size contains besides its messages, where it shows: a smaller message takes longer than the next."""
-    if len(rows) < 2 or rows[0]["size_B"] >= rows[1]["size_B"] or rows[0]["time_us"] <= rows[1]["time_us"]:
+    if len(rows) < 2 or rows[0]["size_B"] >= rows[1]["size_B"] or rows[0]["time_us"] <= 1.01 * rows[1]["time_us"]:
         return ""
     a, b = (f"{format_time(r['time_us'] * 1e-6)} at {format_bytes(r['size_B'])}" for r in rows[:2])
     return f"the first size includes what the first call sets up: {a}, {b}; --warm-up 1 leaves it out"

@@ -13,8 +13,8 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import (
+    Bounds,
     Drawn,
-    Effort,
     Fidelity,
     OnPlatform,
     Overrides,
@@ -61,7 +61,7 @@ CALLS = (
 
 
 @dataclass(frozen=True)
-class RunOptions(Effort, Placing, OnPlatform, Overrides, Drawn, Fidelity):
+class RunOptions(Bounds, Placing, OnPlatform, Overrides, Drawn, Fidelity):
     """Options of ``retrompi run``."""
 
     backend: Literal["model", "smpi", "native"] | None = option(
@@ -75,9 +75,9 @@ class RunOptions(Effort, Placing, OnPlatform, Overrides, Drawn, Fidelity):
     warmup: int = option("Warm-up repetitions: native runs that are not counted.", "--warm-up", type=click.IntRange(0), metavar="N",
                          default=1, aliases=("--warmup",))
     no_profile: bool = option("Skip the per-call profile (saves one native run).")
+    wall_limit: str | None = option(
+        f"Stop a simulation after this wall time: also a program (default for one: {LIMIT}).", metavar="TIME", aliases=("--timeout",))
     wait_quiet: str | None = option("Maximum time to wait for a busy machine to become idle, e.g. 60s.", metavar="TIME")
-    timeout: str | None = option(
-        f"End a run after this wall time (default: {LIMIT}); on a model, after this simulated time.", metavar="TIME")
     trace: Path | None = option(
         "Trace to replay: with --backend model, instead of recording the program.", type=click.Path(exists=True, path_type=Path),
         metavar="TRACE")
@@ -107,7 +107,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
 
     backend = given.backend or ("model" if given.model is not None else "native")
     _check(ctx, backend)
-    limit = some_time("--timeout", given.timeout) if given.timeout is not None else None if backend == "model" else parse(LIMIT, "s")
+    wall = None if backend == "model" else parse(LIMIT, "s")
     quiet = some_time("--wait-quiet", given.wait_quiet) if given.wait_quiet is not None else 0.0
     store_ = output.open()
     with progress(f"{Path(program).name} on {backend}") as report:
@@ -117,7 +117,8 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
             mode=given.placement(given.platform) if backend != "native" else None,
             seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
             profile=not given.no_profile, bounds=given.bounds(),
-            timeout_s=limit, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace), fresh=output.fresh, report=report,
+            timeout_s=wall, limit_s=given.limit_s, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace),
+            fresh=output.fresh, report=report,
         )  # fmt: skip
     if output.as_json:
         times = _summaries(done)
@@ -144,6 +145,8 @@ _ONLY = {
     **dict.fromkeys(("model", "platform", "mode", "hostfile", "per_host", "sets", "seed", "fidelity"), _SIMULATED),
     **dict.fromkeys(("repetitions", "warmup", "wait_quiet"), ("native",)),
     "mpi": ("native", "model"),
+    "time_limit": _SIMULATED,
+    "event_limit": ("model",),
     "trace": ("model",),
 }
 

@@ -137,9 +137,9 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     say("")
     print_table(levels, SUPPORT)
     if cost:
-        rate = f"{cost['messages_per_s']:.3g} messages a second in a short run"
+        pace = f"{cost['messages_per_s']:.3g} messages a second in a short run"
         memory = format_bytes(int(cost["memory_B"]))
-        say(f"\na replay on {given.model}: about {format_time(cost['seconds'])} ({rate}), {memory} for the trace")
+        say(f"\na replay on {given.model}: about {format_time(cost['seconds'])} ({pace}), {memory} for the trace")
 
 
 def _size(comm: dict[str, Any]) -> str:

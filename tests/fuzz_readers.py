@@ -290,7 +290,8 @@ def _study(folder: Path) -> None:
 def _definitions(*, studies: bool) -> list[Files]:
     """The scenarios of the project, or its studies."""
     found = [*_files_of(scenarios_dir(), "**/*.toml", "x.toml", 100), *_files_of(HERE / "data", "*.toml", "x.toml")]
-    return [f for f in found if (b"[axes]" in f["x.toml"] or b"[base" in f["x.toml"]) is studies][:25]
+    found = [f for f in found if b"../" not in f["x.toml"]]  # a trace beside it would be missing
+    return [f for f in found if (b"[vary]" in f["x.toml"] or b"[[zip]]" in f["x.toml"]) is studies][:25]
 
 
 def _model_seeds() -> list[Files]:

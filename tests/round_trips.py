@@ -95,7 +95,7 @@ def _canonical(trace: Trace, rank: int) -> list[str]:
         if "from" in attributes and action in ("recv", "irecv"):
             a[0], a[1] = attributes.pop("from"), attributes.pop("mtag")
         out.append(" ".join([action, *a, *(f"{k}={v}" for k, v in sorted(attributes.items()))]))
-    return out + [f"{'recv' if r.receive else 'send'} never completed" for r in tracker.open if r.end is not None]
+    return out + [f"{'irecv' if r.receive else 'isend'} never completed" for r in tracker.open if r.end is not None]
 
 
 def differing(before: Trace, after: Trace) -> Counter[str]:

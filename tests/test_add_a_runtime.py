@@ -43,6 +43,14 @@ def test_a_folder_among_the_models_is_found_by_name(tmp_path: Path, monkeypatch:
         (('use = "validate"', 'use = "guess"'), "unknown-name | 'guess'"),
         (('kind = "range", mode = "shared", metric = "peak"', 'kind = "rnge"'), "unknown-name | 'rnge'"),
         (("low = 63\n", ""), "unknown-key | 'low'"),
+        (('metric = "peak"', 'metric = "time_at"'), "bad-value | POST-02 | 'time_at' | startup, bandwidth_at"),
+        (('metric = "peak"', 'metric = "peak", sizes = "1024"'), "bad-value | POST-02 | 1024"),
+        (('metric = "peak"', 'metric = ["peak"]'), "bad-value | POST-02"),
+        (('kind = "range", mode = "shared", metric = "peak"', 'kind = "knee", mode = "shared", feature = "hill"'), "bad-value | 'hill'"),
+        (('kind = "range", mode = "shared", metric = "peak"', 'kind = "trend", mode = "shared"'), "missing-key | 'shape'"),
+        (("low = 63\n", 'low = "sixty"\n'), "bad-value"),
+        (('id = "POST-02"', 'id = "' + 41 * "P" + '"'), "bad-name | 41 | 40"),
+        (('id = "POST-02"', 'id = "POST\\u001b"'), "bad-name | U+001B"),
     ],
 )
 def test_wrong_evidence_is_told_in_one_line(change: tuple[str, str], message: str, tmp_path: Path) -> None:

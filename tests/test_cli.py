@@ -500,6 +500,9 @@ def test_calibrate(retrompi: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert retrompi("calibrate", str(toy)).out.endswith(f"written: {toy / 'fit.toml'}\n")
     assert json.loads(retrompi("models", "show", str(toy), "--json").out)["parameters"][1]["source"] == "fit:fit.toml [toy]"
     assert json.loads(retrompi("calibrate", str(toy), "--json").out)[0]["parameter"] == "call"
+    outside = [{"claim": "BF-SM-01", "observed": 476.0, "low": 165, "high": 185, "unit": "us", "residual": 29.0}]
+    monkeypatch.setattr(calibrate, "fit", lambda *_, **__: calibrate.Fit("toy", toy, 1, 1, [], outside, "outside: BF-SM-01"))
+    assert retrompi("calibrate", str(toy)).code == 1
 
 
 # -- terminals, pipes, shells ----------------------------------------------------------------------------------------

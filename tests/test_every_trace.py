@@ -19,6 +19,7 @@ from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace
+from retrompi.traces.origin import LOST_BY_SMPI, may_have_lost
 
 FOLDER = reference_dir() / "traces"
 ARCHIVES = sorted(p.name for p in FOLDER.glob("*.tar.zst"))
@@ -90,5 +91,27 @@ def test_what_smpis_own_tracer_loses_is_refused_or_told() -> None:
     for name, _, wanted in runs:
         if {"Start", "Startall"} & set(wanted.calls):
             assert name in refused
+    aborted = {m: t for m, t, _ in runs}["ibm-smpi-raw/ibm-env-abort-4"]
+    ended = simulate.run(Question("winmpich", "nt-cluster", Replay(aborted), "distributed"))
+    assert (ended.outcome, ended.cautions[-1:]) == ("deadlock", [LOST_BY_SMPI])
     lost = {n for n in refused if "size is lost" in str({m: t for m, t, _ in runs}[n].unsupported())}
     assert lost
+
+
+LOSSY = [  # what rank 0 and 1 do; whether the form of the lines may have lost communicators or requests
+    ("barrier", "", True),
+    ("irecv 1 0 8 6; wait 1 0 0", "", True),
+    ("comm_split; send 1 0 8 6", "recv 0 0 8 6", True),
+    ("recv 1 0 8 6", "recv 0 0 8 6", False),
+    ("irecv 1 0 8 6 req=1; wait req=1", "barrier", False),
+    ("comm_dup 1 0-1; barrier comm=1", "comm_dup 1 0-1", False),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "lossy"), LOSSY)
+def test_a_trace_in_the_form_of_smpis_tracer_says_that_it_may_have_lost_something(first: str, second: str, lossy: bool) -> None:
+    calls = [f"init;{lines};finalize".split(";") for lines in (first, second)]
+    trace = traces.parse(["".join(f"{r} {line.strip()}\n" for line in mine if line) for r, mine in enumerate(calls)])
+    assert may_have_lost(trace) is lossy
+    ended = simulate.run(Question("winmpich", "nt-cluster", Replay(trace), "distributed"))
+    assert (LOST_BY_SMPI in ended.cautions) is (lossy and ended.outcome == "deadlock")

@@ -40,9 +40,10 @@ from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import fit_tables
-from retrompi.spec.platform import SOURCE_KINDS, Placement
+from retrompi.spec.platform import Placement
 from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.spec.registry import resolve
+from retrompi.spec.sources import SOURCE_KINDS
 
 # -- models -----------------------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,8 @@ from retrompi.base.errors import InputError, RetrompiError
 from retrompi.base.unpack import Budget, Damaged, pieces, whole
 from retrompi.measure import curves
 from retrompi.measure.this_machine import recording
+from retrompi.spec import registry
+from retrompi.studies import catalogue, design
 from retrompi.traces import files
 
 Run = Callable[..., Outcome]
@@ -157,3 +159,11 @@ def test_a_dumpi_prefix_of_any_length(tmp_path: Path, retrompi: Run) -> None:
         told = retrompi("trace", "convert", str(tmp_path / "x.meta"), str(tmp_path / "out"))
         assert (told.code, told.err.count("\n")) == (2, 1), told.err[:300]
         assert len(told.err) < 1000
+
+
+@pytest.mark.parametrize("text", ["a/" * 3000, "a" * 5000, "a" * 5000 + ".toml", "/" + "b" * 300, "./x\0y", "x\0.toml"])
+@pytest.mark.parametrize("look", [registry.model, registry.platform, catalogue.scenario, design.study])
+def test_a_text_that_names_no_file_is_an_unknown_name(look: Callable[[str], object], text: str) -> None:
+    with pytest.raises(RetrompiError) as caught:
+        look(text)
+    assert caught.value.exit_code == 2

@@ -14,7 +14,7 @@ from retrompi.spec import platform, platform_file, registry
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
-from retrompi.spec.platform import SOURCE_KINDS
+from retrompi.spec.sources import SOURCE_KINDS
 
 NAMES = registry.platform_names()
 

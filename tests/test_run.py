@@ -186,9 +186,56 @@ def test_the_recorders_profile_is_that_of_the_replay_of_the_trace_it_recorded(
     told, again = table(seen, timing=timing), table(replayed, timing=timing)
     renamed = {"MPI_Win_allocate": "MPI_Win_create"}
     told = Counter({(renamed.get(c, c), s, label): n for (c, s, label), n in told.items()})
-    # A trace makes MPI_COMM_SELF where it is first used; nobody called anything.
-    assert told == Counter({key: n for key, n in again.items() if key[0] != "MPI_Comm_create_group"})
+    assert told == again
     assert all(c.bytes == c.size_B * c.count and c.seconds >= 0 for c in (*seen, *replayed))
+
+
+NOTHING = """#include <mpi.h>
+int main(int argc, char** argv) {
+  int me, at, x = 0, y[2];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Request q[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+  MPI_Waitany(2, q, &at, MPI_STATUS_IGNORE);
+  MPI_Wait(q, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&x, 1, MPI_INT, 0, 1, y, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  MPI_Irecv(y, 2, MPI_INT, 1 - me, 2, MPI_COMM_WORLD, q);
+  MPI_Isend(&me, 1, MPI_INT, 1 - me, 2, MPI_COMM_WORLD, q + 1);
+  MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+  MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+  MPI_Comm alone;
+  MPI_Group all, one;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_incl(all, 1, &me, &one);
+  MPI_Comm_create_group(MPI_COMM_WORLD, one, me, &alone);
+  MPI_Barrier(alone);
+  MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize("family", ["mpich", "smpi"])
+def test_calls_that_complete_nothing_are_counted_by_neither(family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is MPI_COMM_SELF a call, which a trace makes where it is first used: all rows are those of the replay."""
+    if family == "smpi":
+        need("smpicc", "smpirun")
+    else:
+        need_mpi(family)
+    source = tmp_path / "nothing.c"
+    source.write_text(NOTHING)
+    built = build.build(str(source), family)
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    monkeypatch.setenv("RETROMPI_PROFILE_DIR", str(folder))
+    smpi = family == "smpi"
+    words = built.command if smpi else mpiexec.command_line(mpiexec.find_mpiexec(family), 2, built.command, 2)
+    record.record(list(words), tmp_path / "trace", use_smpi=smpi, ranks=2 if smpi else None)
+    result = simulate.run(Question("craympt", "cray-j90", Replay(traces.read(tmp_path / "trace")), "shared"), Observe(profile=True))
+    told = {(c.call, c.size_B): c.count for c in profile.calls(profile.read(folder))}
+    assert told == {(c.call, c.size_B): c.count for c in profile.calls(profile.of_replay(result.marks, result.profile, 2))}
+    assert told["MPI_Waitall", 0] == 2
+    assert "MPI_Comm_create_group" not in {call for call, _ in told}
 
 
 def test_a_profile_changes_no_time_of_a_replay() -> None:
@@ -587,7 +634,9 @@ def test_options_that_a_backend_does_not_read_are_refused(retrompi: Callable[...
         (("-b", "smpi", "-m", "wmpi", "--mpi", "mpich", "a.c"), "--mpi does not apply to --backend smpi"),
         (("-b", "native", "--set", "wmpi.pool=1MiB", "a.c"), "--set does not apply to --backend native"),
         (("-b", "model", "a.c"), "a model is needed"),
-        (("-b", "native", "--timeout", "0s", "a.c"), "--timeout"),
+        (("-b", "native", "--wall-limit", "0s", "a.c"), "--wall-limit"),
+        (("-b", "native", "--time-limit", "1s", "a.c"), "--time-limit does not apply to --backend native"),
+        (("-b", "smpi", "-m", "wmpi", "--event-limit", "9", "a.c"), "--event-limit does not apply to --backend smpi"),
         (("-b", "real", "a.c"), "'real' is not one of"),
         (("-m", "wmpi", "--repetitions", "3", "a.c"), "--repetitions does not apply to --backend model"),  # inferred from --model
         (("--set", "wmpi.pool=1MiB", "a.c"), "--set does not apply to --backend native"),

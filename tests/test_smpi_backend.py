@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,10 +24,12 @@ from retrompi.cli.main import cli
 from retrompi.measure.launch import Execution, Request, backend_smpi
 from retrompi.measure.launch.backend_smpi import Online
 from retrompi.measure.launch.build import build
+from retrompi.measure.record import record
 from retrompi.measure.smpi.export import SETTINGS, Export, export
 from retrompi.measure.smpi.plain import plain
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.bounds import Bounds
 from retrompi.spec.question import Question, Replay, Starts
 from retrompi.store import open_store
 
@@ -252,6 +255,120 @@ def test_a_comparison_does_not_replay_what_ended_early(tmp_path: Path) -> None:
     )
     assert made.warnings == ("smpi and model did not complete (failed: rank 1 ended with exit code 3 before MPI_Finalize)",)
     assert {e.outcome for e in made.executions.values()} == {"failed"}
+
+
+RIGHT = {
+    # A datatype, an operation: freed before what uses them is complete.
+    "a freed type": """
+      MPI_Datatype t; MPI_Request q; int x[8], y[4] = {1, 2, 3, 4};
+      for (int i = 0; i < 8; i++) x[i] = -1;
+      MPI_Type_vector(4, 1, 2, MPI_INT, &t); MPI_Type_commit(&t);
+      if (me == 0) { MPI_Irecv(x, 1, t, 1, 5, MPI_COMM_WORLD, &q); MPI_Type_free(&t); }
+      MPI_Barrier(MPI_COMM_WORLD);
+      if (me == 1) MPI_Send(y, 4, MPI_INT, 0, 5, MPI_COMM_WORLD);
+      else MPI_Wait(&q, MPI_STATUS_IGNORE);
+      for (int i = 0; i < 8; i++) if (me == 0) printf("%d ", x[i]);""",
+    "a freed type of a collective": """
+      MPI_Datatype t; MPI_Request q; int x[8] = {9, -1, 8, -1, 7, -1, 6, -1};
+      if (me == 1) for (int i = 0; i < 8; i++) x[i] = -1;
+      MPI_Type_vector(4, 1, 2, MPI_INT, &t); MPI_Type_commit(&t);
+      MPI_Ibcast(x, 1, t, 0, MPI_COMM_WORLD, &q); MPI_Type_free(&t); MPI_Wait(&q, MPI_STATUS_IGNORE);
+      for (int i = 0; i < 8; i++) if (me == 1) printf("%d ", x[i]);""",
+    "a freed operation": """
+      MPI_Op op; MPI_Request q; int x = me + 3, sum = -1;
+      MPI_Op_create(add, 1, &op); MPI_Ireduce(&x, &sum, 1, MPI_INT, op, 0, MPI_COMM_WORLD, &q); MPI_Op_free(&op);
+      MPI_Wait(&q, MPI_STATUS_IGNORE); if (me == 0) printf("%d ", sum);""",
+    "MPI_BOTTOM": """
+      int x = me == 0 ? 77 : -1, one = 1; MPI_Datatype t, of = MPI_INT; MPI_Aint at;
+      MPI_Get_address(&x, &at); MPI_Type_create_struct(1, &one, &at, &of, &t); MPI_Type_commit(&t);
+      if (me == 0) MPI_Send(MPI_BOTTOM, 1, t, 1, 2, MPI_COMM_WORLD);
+      else MPI_Recv(MPI_BOTTOM, 1, t, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      if (me == 1) printf("%d ", x);""",
+    "a cancelled send": """
+      static char big[400000]; MPI_Request q, r; MPI_Status s; int gone, x = 4;
+      for (int size = 1; size < 400000; size = size == 1 ? 399999 : 400000) if (me == 0) {
+        MPI_Isend(big, size, MPI_CHAR, 1, 3, MPI_COMM_WORLD, &q); MPI_Cancel(&q); MPI_Wait(&q, &s);
+        MPI_Test_cancelled(&s, &gone); printf("%d ", gone);
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+      if (me == 0) { MPI_Isend(big, 10, MPI_CHAR, 1, 3, MPI_COMM_WORLD, &q); MPI_Barrier(MPI_COMM_WORLD); MPI_Cancel(&q); MPI_Wait(&q, &s);
+        MPI_Test_cancelled(&s, &gone); printf("%d ", gone); }
+      else { int there; MPI_Iprobe(0, 3, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE); MPI_Barrier(MPI_COMM_WORLD); }
+      MPI_Barrier(MPI_COMM_WORLD);
+      if (me == 0) MPI_Send(&x, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+      else { MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &s); printf("%d ", x); }""",
+}
+SAID = {
+    "a freed type": ["1", "-1", "2", "-1", "3", "-1", "4", "-1"],
+    "a freed type of a collective": ["9", "-1", "8", "-1", "7", "-1", "6", "-1"],
+    "a freed operation": ["7"],
+    "MPI_BOTTOM": ["77"],
+    "a cancelled send": ["1", "1", "1", "4"],
+}
+
+
+@needs_smpi
+@pytest.mark.parametrize("what", RIGHT)
+def test_what_a_program_may_do_with_its_handles(what: str, tmp_path: Path) -> None:
+    add = "static void add(void* a, void* b, int* n, MPI_Datatype* t) { for (int i = 0; i < *n; i++) ((int*)b)[i] += ((int*)a)[i]; }"
+    program = early(RIGHT[what]).replace("int main", f"{add}\nint main", 1)
+    (tmp_path / "program.c").write_text(program)
+    request = Request(str(tmp_path / "program.c"), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60)
+    done = backend_smpi.execute(open_store(str(tmp_path / "runs.db")), request)
+    assert (done.outcome, done.output.split()) == ("completed", SAID[what]), (done.detail, done.output)
+
+
+@needs_smpi
+def test_what_smpi_lacks_is_named(tmp_path: Path) -> None:
+    done = ends("MPI_Comm other; MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - me, 4, &other);", tmp_path)
+    assert (done.outcome, done.detail) == ("failed", "SimGrid's SMPI does not have MPI_Intercomm_create, which the program calls")
+
+
+@needs_smpi
+def test_bounds_end_a_program(tmp_path: Path) -> None:
+    """Simulated time, wall time and memory; nothing is left of the processes, nor in the folder for temporary files."""
+    work = tmp_path / "temporary"
+    work.mkdir()
+    waits = "for (int i = 0; ; i++) { MPI_Barrier(MPI_COMM_WORLD); if (i % 100 == 0) MPI_Wtime(); }"
+    grows = "for (;;) { char* at = malloc(1 << 20); for (int i = 0; i < 1 << 20; i += 4096) at[i] = 1; }"
+    for text, given, ended in (
+        (waits, {"limit_s": 0.5}, ("timeout", "not finished after 0.5 s of simulated time")),
+        ("for (volatile int i = 0; ; i++);", {"bounds": Bounds(wall_s=1.0)}, ("limit", "not finished after 1 s")),
+        (grows, {"bounds": Bounds(memory_B=400 << 20)}, ("limit", "its processes needed more memory than 400 MiB")),
+    ):
+        (tmp_path / "program.c").write_text(early(text))
+        request = Request(str(tmp_path / "program.c"), (), 2, model="wmpi", platform="nt-cluster", timeout_s=60, **given)
+        before = tempfile.tempdir
+        tempfile.tempdir = str(work)
+        try:
+            done = backend_smpi.execute(open_store(str(tmp_path / "runs.db")), request)
+        finally:
+            tempfile.tempdir = before
+        assert (done.outcome, done.detail) == ended
+        assert list(work.iterdir()) == []
+
+
+@needs_smpi
+def test_a_probe_and_its_receive_name_one_source(tmp_path: Path) -> None:
+    """Of a communicator whose ranks are in another order; natively and on SMPI the trace has the ranks of the world."""
+    program = tmp_path / "program.c"
+    program.write_text(early("""
+      MPI_Comm turned; MPI_Status s; int all, at, x = 0;
+      MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &turned); MPI_Comm_rank(turned, &at); MPI_Comm_size(turned, &all);
+      if (at > 0) MPI_Send(&x, 1, MPI_INT, 0, at, turned);
+      else for (int i = 1; i < all; i++) {
+        MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, turned, &s); MPI_Recv(&x, 1, MPI_INT, s.MPI_SOURCE, s.MPI_TAG, turned, MPI_STATUS_IGNORE); }
+      """))
+    found = [run(program, [], 4, costs("wmpi", "nt-cluster", "distributed", 4), tmp_path / "run")[3]]
+    if shutil.which("mpicc.mpich") and shutil.which("mpiexec.mpich"):
+        subprocess.run(["mpicc.mpich", str(program), "-o", str(tmp_path / "native")], check=True)
+        record(["mpiexec.mpich", "-n", "4", str(tmp_path / "native")], tmp_path / "native-trace")
+        found.append(tmp_path / "native-trace")
+    for trace in found:
+        lines = [line.split() for line in (trace / "rank-3.txt").read_text().splitlines()]
+        probed = [next(w[5:] for w in line if w.startswith("from=")) for line in lines if line[1] == "probe"]
+        assert sorted(probed) == ["0", "1", "2"]
+        assert [line[2] for line in lines if line[1] == "recv"] == probed
 
 
 needs_fortran = pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")

@@ -17,7 +17,7 @@ from retrompi.papers import run_paper
 from retrompi.papers.claims import load
 from retrompi.render.dossier import model_dossier, platform_dossier
 from retrompi.spec import registry
-from retrompi.spec.platform import SOURCE_KINDS
+from retrompi.spec.sources import SOURCE_KINDS
 from retrompi.store import open_store
 from retrompi.studio import memory_levels, numbers, studying
 from retrompi.studio.statements import Choice, chosen, counts, matrix, read, statements

@@ -70,3 +70,9 @@ def test_the_words_of_an_outcome(outcome: str) -> None:
     shown = words(whatif._outcome({"base": run, "changed": None, "outside": []}))
     assert f"as it was: {outcome}." in shown
     assert "64 bits" in shown or "until then" in shown
+
+
+@pytest.mark.parametrize("mode", list(replay._MODES))
+def test_every_placement_of_the_menu_is_replayed(mode: str) -> None:
+    asked = {"trace": "made:ring", "model": "wmpi", "platform": "nt-cluster", "mode": mode, "ranks": 4, "size": 1024, "set": ""}
+    assert performance.perform(_quiet, asked, "", "")["outcome"] == "completed"

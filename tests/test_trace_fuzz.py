@@ -66,6 +66,11 @@ def check(trace: traces.Trace) -> None:
             assert again.sha256 == trace.sha256
 
 
+def test_whatever_the_word_on_another_ranks_line_the_warning_is_text() -> None:
+    trace = traces.parse([b"0 init\n1 \xff\x98\x1b[31m 5\n1 send 0 1 2\n0 finalize\n", b"1 init\n1 finalize\n"])
+    assert [action for _, _, action, _ in trace.warnings if "file of rank 0" in _] == [r"'\xff\x98\x1b[31m'", "send"]
+
+
 @quick
 @given(st.binary(max_size=400))
 def test_random_bytes(data: bytes) -> None:

@@ -1,8 +1,7 @@
 // The sampling of a timeline: what is kept stays bounded and its counters never overflow, however small the limit.
-#include "record/timeline.hpp"
-
 #include <gtest/gtest.h>
 
+#include "record/timeline.hpp"
 #include "trace/trace.hpp"
 
 namespace retrompi {

@@ -8,11 +8,29 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["open_regular", "read_bytes", "read_text"]
+__all__ = ["exists", "is_dir", "is_file", "open_regular", "read_bytes", "read_text"]
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder",
 }  # fmt: skip
+
+
+def exists(path: str | Path) -> bool:
+    """Whether there is such a file or folder; False for a text that can name none (too long, with NUL), of which pathlib raises OSError."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def is_file(path: str | Path) -> bool:
+    """`exists`, for a regular file."""
+    return exists(path) and Path(path).is_file()
+
+
+def is_dir(path: str | Path) -> bool:
+    """`exists`, for a folder."""
+    return exists(path) and Path(path).is_dir()
 
 
 def open_regular(path: str | Path) -> BinaryIO:

@@ -87,6 +87,11 @@ class Fit:
     note: str = ""
     platform_file: Path | None = None
 
+    @property
+    def outside(self) -> list[str]:
+        """The claims outside their ranges."""
+        return [r["claim"] for r in self.residuals if abs(r["residual"]) > 1]
+
     def write(self) -> Path:
         """Replaces this model's tables in ``fit.toml`` (and in the platform's fit file, if fitted); returns the path."""
         mine = [v for v in self.values if not v["parameter"].startswith("platform.")]
@@ -135,6 +140,15 @@ def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[_Free]:
     return free
 
 
+def _experiment(cls: type[RuntimeModel]) -> Any:
+    """``look`` of the experiment that a model is measured by."""
+    try:
+        return importlib.import_module(f"retrompi.papers.experiments.{cls.measured_by}").look
+    except (ImportError, AttributeError, ValueError):
+        raise InputError(f"no experiment '{cls.measured_by}' (measured_by of model '{cls.name}') measures a model",
+                         cls.folder() / "__init__.py", code="broken-model") from None  # fmt: skip
+
+
 class _Problem:
     def __init__(
         self, model: str, platform: str, claims: Sequence[Claim], free: Sequence[_Free], report: Progress | None, total: int
@@ -142,7 +156,7 @@ class _Problem:
         self.model, self.platform, self.claims, self.free = model, platform, list(claims), list(free)
         self.entries = own_for_fit(registry.model(model))[1]
         # The experiments of the papers' studies define how a model is measured for its fit, in a short form.
-        self.measure_at = importlib.import_module(f"retrompi.papers.experiments.{registry.model(model).measured_by}").look
+        self.measure_at = _experiment(registry.model(model))
         self.report, self.total = report, total
         self.evaluations = 0
         self.known: dict[tuple[float, ...], np.ndarray] = {}
@@ -249,6 +263,6 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     if not result.residuals:
         raise UsageError(f"no claim of '{cls.name}' gives a number to fit to: {', '.join(c.id for c in claims)}", code="no-claims")
     result.evaluations = problem.evaluations
-    outside = [r["claim"] for r in result.residuals if abs(r["residual"]) > 1]
-    result.note = f"outside their ranges: {', '.join(outside)}" if outside else "every claim seen by the fit lies in its range"
+    told = ", ".join(result.outside)
+    result.note = f"outside their ranges: {told}" if told else "every claim seen by the fit lies in its range"
     return result

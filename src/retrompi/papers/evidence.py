@@ -16,17 +16,20 @@ Units and checks are those of ``checks/README.md``. A claim is judged by the mod
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.errors import InputError, nearest
+from retrompi.base import toml as toml_text
+from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.base.names import check_name
 from retrompi.papers.claims import KINDS, USES, Claim, load
 from retrompi.papers.verdicts import EVALUATORS, Verdict, judge
 from retrompi.sim.resolved import MODES
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, pingpong
+from retrompi.spec.sources import wrong_source
 from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
@@ -45,15 +48,41 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
     path = cls.folder() / "evidence.toml"
     if not path.is_file():
         return [], {}
+    text, data = toml_text.read(path, "evidence")
+    with toml_text.taken_apart("evidence", path):
+        claims, checks = _claims(cls, path, data)
+    for claim in claims:
+        _check_judgeable(claim, checks, path, next((n for n, line in enumerate(text.splitlines(), 1) if f'"{claim.id}"' in line), None))
+    return claims, checks
+
+
+_SIZES = (0, *(1 << n for n in range(24)))
+
+
+def _check_judgeable(claim: Claim, checks: Mapping[str, tuple[Mapping[str, Any], ...]], path: Path, line: int | None) -> None:
+    """Judges the claim by the curve of an ideal network, so that a check that cannot be judged is found before anything is simulated."""
+    (check,) = checks[claim.id]
+    modes = {str(check.get("mode", mode)) for mode in MODES}
+    models = [str(m) for m in check["models"]]
+    points = [{"model": m, "mode": mode, "size_B": n, "time_us": 50 + n / 10} for m in models for mode in modes for n in _SIZES]
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read this evidence: {error}", path, code="unreadable-file") from None
+        judge([claim], points, {}, entries=checks)
+    except KeyError as error:
+        raise InputError(f"claim '{claim.id}': its check needs '{error.args[0] if error.args else '?'}'", path, line,
+                         code="missing-key") from None  # fmt: skip
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        said = str(error).removeprefix(f"{claim.id}: ")
+        raise InputError(f"claim '{claim.id}': its check cannot be judged: {said}", path, line, code="bad-value") from None
+
+
+def _claims(cls: type[RuntimeModel], path: Path, data: Mapping[str, Any]) -> Evidence:
     taken = {c.id for c in load()}
     claims: list[Claim] = []
     checks: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for t in data.get("claim", []):
         name = str(t.get("id", "?"))
+        if problem := _misnamed(name):
+            raise InputError(problem, path, code="bad-name")
         unknown = [k for k in t if k not in KEYS]
         missing = [k for k in ("id", "observable", "value", "unit", "low", "high", "use", "source", "check") if k not in t]
         if unknown or missing:
@@ -81,7 +110,18 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
             )
         )  # fmt: skip
         checks[name] = (check,)
+        source = str(t["source"])
+        if source.startswith("paper:") and (problem := wrong_source(source)):
+            raise InputError(f"claim '{name}': the source '{source}' {problem}", path, code="bad-source")
     return claims, checks
+
+
+def _misnamed(name: str) -> str:
+    try:
+        check_name("a claim", name, 40)
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def own_for_fit(cls: type[RuntimeModel]) -> Evidence:

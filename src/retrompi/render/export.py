@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from plotly.offline import get_plotlyjs
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.scratch import folder as temporary
 
 __all__ = ["FORMATS", "browser", "images", "screenshot", "write_csv"]
 
@@ -96,7 +96,7 @@ def _decode(uri: str) -> bytes:
 
 def _browse(program: str, page: Path, options: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
     """Load a page in a separate headless browser, without a profile and without background requests."""
-    with tempfile.TemporaryDirectory(prefix="retrompi-") as profile:
+    with temporary("page") as profile:
         command = [
             program,
             "--headless",
@@ -154,7 +154,7 @@ def images(
     program = browser()
     if program is None:
         return [], MISSING
-    with tempfile.TemporaryDirectory(prefix="retrompi-") as scratch:
+    with temporary("page") as scratch:
         page = Path(scratch) / "page.html"
         page.write_text(_page(figures, formats, width, height, scale), encoding="utf-8")
         done = _browse(program, page, ["--dump-dom"], timeout_s)

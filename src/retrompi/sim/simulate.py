@@ -38,6 +38,7 @@ from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
 from retrompi.traces import generate, master_worker
 from retrompi.traces.calls import calls_of
+from retrompi.traces.origin import LOST_BY_SMPI, may_have_lost
 from retrompi.traces.timed_section import compute_scale, prepare, section_of
 
 if TYPE_CHECKING:
@@ -89,7 +90,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     others = _compiled_jobs(asked)
     found = compile_question(asked, calls_of(asked.trace, q), others)
     rows = found.rows
-    rows["kills"] = _kills(q.beside.kills, rows, others)
+    with users_code(asked.model.folder(), "this model returns a value of a wrong type"):
+        rows["kills"] = _kills(q.beside.kills, rows, others)
     if asked.apart:
         return _not_run(asked, "failed-start", asked.apart, begin)
     steps: list[dict[str, Any]] = []
@@ -142,6 +144,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         startup=steps,
         cautions=[
             *crowding(asked), *_decided_before(asked), *asked.cautions(), *notes, *_left_open(got, others), *cautions.of_trace(trace),
+            *_origin(trace, got["outcome"]),
         ],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
@@ -150,6 +153,11 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
                                 "lost", "failed")},
     )  # fmt: skip
+
+
+def _origin(trace: Trace, outcome: str) -> list[str]:
+    """Why a job may not have completed: a trace that keeps less than its program did."""
+    return [LOST_BY_SMPI] if outcome in ("deadlock", "aborted") and may_have_lost(trace) else []
 
 
 def _decided_before(asked: Resolved) -> list[str]:

@@ -215,6 +215,10 @@ def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
         said = ("refused", str(error))
     except (TypeError, ValueError, KeyError, OverflowError) as error:  # of the conversion to C++: a value of a wrong type or size
         said = ("unfit", f"{type(error).__name__}: {error}")
+    except RuntimeError as error:
+        if not str(error).startswith("Unable to cast"):
+            raise
+        said = ("unfit", str(error).partition(" to C++")[0])
     with os.fdopen(out, "wb") as pipe:
         pickle.dump(said, pipe, protocol=pickle.HIGHEST_PROTOCOL)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from retrompi.base import units
-from retrompi.spec.platform import SOURCE_KINDS
+from retrompi.spec.sources import wrong_source
 
 __all__ = ["Range"]
 
@@ -23,8 +23,8 @@ class Range:
     source: str
 
     def __post_init__(self) -> None:
-        if not self.source.startswith(SOURCE_KINDS) or not self.source.partition(":")[2].strip():
-            raise ValueError(f"Range: the source '{self.source}' must begin {' '.join(SOURCE_KINDS)}")
+        if problem := wrong_source(self.source):
+            raise ValueError(f"Range: the source '{self.source}' {problem}")
         low, high = self.bytes
         if not low <= high or not 1 <= self.ranks[0] <= self.ranks[1] or not self.platforms:
             raise ValueError("Range: sizes and ranks must be (min, max), and one platform or more must be named")

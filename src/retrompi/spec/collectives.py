@@ -15,7 +15,7 @@ from retrompi import _engine
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.spec.param import Param
-from retrompi.spec.platform import SOURCE_KINDS
+from retrompi.spec.sources import wrong_source
 
 if TYPE_CHECKING:
     from retrompi.spec.values import Values
@@ -87,8 +87,8 @@ class Choice:
             self.high = None if self.high is None else int(units.parse(self.high, "B"))
         except UsageError as error:
             raise ValueError(f"{where}: {error}") from None
-        if not self.source.startswith(SOURCE_KINDS) or not self.source.partition(":")[2].strip():
-            raise ValueError(f"{where}: the source '{self.source}' must begin {' '.join(SOURCE_KINDS)}")
+        if problem := wrong_source(self.source):
+            raise ValueError(f"{where}: the source '{self.source}' {problem}")
         if self.count not in COUNTS:
             raise ValueError(f"{where}: count '{self.count}'{nearest(self.count, COUNTS)}")
         if (self.low > 0 or self.high is not None) and not VOLUMES[self.operation]:

@@ -88,7 +88,9 @@ def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, cal
     if "start_up" in parts:
         _start(cls, values, layout)
     base = values.model.partition(":")[0]
-    return Compiled(rows, frozenset({f"{base}.{name}" for name in values.read()} | platform_use.used(layout, rows, calls)), layout)
+    with users_code(cls.folder(), "this model returns a value of a wrong type"):
+        used = platform_use.used(layout, rows, calls)
+    return Compiled(rows, frozenset({f"{base}.{name}" for name in values.read()} | used), layout)
 
 
 def _start(cls: type[RuntimeModel], values: Values, layout: Layout) -> None:

@@ -25,7 +25,8 @@ from typing import Any
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec.platform import SOURCE_KINDS, Platform, Quantity
+from retrompi.spec.platform import Platform, Quantity
+from retrompi.spec.sources import wrong_source
 
 __all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops",
            "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
@@ -379,7 +380,7 @@ def _home(platform: Platform, host: str) -> tuple[Path, str] | None:
 
 def _quantity(key: str, entry: Any, path: Path) -> Quantity:
     unit, help = MACHINE_KEYS[key]
-    if not isinstance(entry, dict) or "value" not in entry or not str(entry.get("source", "")).startswith(SOURCE_KINDS):
+    if not isinstance(entry, dict) or "value" not in entry or wrong_source(entry.get("source")):
         raise InputError(f"'{key}' is not a table with value and source", path, code="bad-value")
     try:
         value, low, high = (units.parse(str(entry[k]), unit) if k in entry else None for k in ("value", "low", "high"))

@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
-from retrompi.spec.platform import SOURCE_KINDS
+from retrompi.spec.sources import wrong_source
 
 __all__ = ["Param"]
 
@@ -43,8 +43,8 @@ class Param:
         where = f"Param({self.default!r})"
         if not self.help.strip():
             raise ValueError(f"{where}: the help is empty")
-        if not self.source.startswith(SOURCE_KINDS) or not self.source.partition(":")[2].strip():
-            raise ValueError(f"{where}: the source '{self.source}' must begin {' '.join(SOURCE_KINDS)}")
+        if problem := wrong_source(self.source):
+            raise ValueError(f"{where}: the source '{self.source}' {problem}")
         if self.choices is None and (declared in _STRING_UNITS or not units.check_unit(declared)):
             problem = "needs choices" if declared in _STRING_UNITS else f"valid: {', '.join(units.UNITS)}, choice"
             raise ValueError(f"{where}: the unit '{declared}' {problem}")

@@ -24,9 +24,8 @@ from retrompi.spec.host import Host
 from retrompi.spec.link import WAN_KEYS, Link
 from retrompi.spec.placements import Placement
 
-__all__ = ["LINK_WORDS", "SOURCE_KINDS", "Placement", "Platform", "Quantity", "declaration"]
+__all__ = ["LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
 
-SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 """The prefixes of a source; the exact reference follows."""
 
 LINK_WORDS = ("kind", "shape", "sites", "rail_policy")

@@ -18,7 +18,8 @@ from retrompi.spec.fields import Field, declared, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import WAN_KEYS, Link
 from retrompi.spec.placements import DECLARABLE, WORDS
-from retrompi.spec.platform import LINK_WORDS, SOURCE_KINDS, Placement, Platform, Quantity
+from retrompi.spec.platform import LINK_WORDS, Placement, Platform, Quantity
+from retrompi.spec.sources import wrong_source
 
 __all__ = ["load"]
 
@@ -74,9 +75,9 @@ class _Reader:
         if unknown:
             tail = nearest(unknown[0], ("value", "source", "help", "low", "high"))
             raise self.fail(f"'{key}' has an unknown entry '{unknown[0]}'{tail}", key, host, code="unknown-key")
-        source = entry.get("source")
-        if not isinstance(source, str) or not source.startswith(SOURCE_KINDS):
-            raise self.fail(f"the source of '{key}' must begin {' '.join(SOURCE_KINDS)}", key, host, code="bad-source")
+        source = str(entry.get("source", ""))
+        if problem := wrong_source(source):
+            raise self.fail(f"the source of '{key}' {problem}", key, host, code="bad-source")
         numbers: dict[str, float | None] = {}
         try:
             for name in ("value", "low", "high"):

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 
 from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.base.files import exists, is_dir, is_file
 from retrompi.spec import model as of_model
 from retrompi.spec import platform_file
 from retrompi.spec.model import RuntimeModel
@@ -199,8 +200,10 @@ def model(name_or_path: str) -> type[RuntimeModel]:
     base, _, variant = name_or_path.partition(":")
     if _is_path(name_or_path):
         # The path itself may contain a colon; then the whole text is the folder.
-        folder = Path(name_or_path) if Path(name_or_path).is_dir() else Path(base)
-        variant = "" if Path(name_or_path).is_dir() else variant
+        folder = Path(name_or_path) if is_dir(name_or_path) else Path(base)
+        variant = "" if is_dir(name_or_path) else variant
+        if not exists(folder):
+            raise UsageError(f"--model {name_or_path[:200]} is not a folder; give a model's name or a folder's path", code="unknown-model")
         if folder.is_file() and folder.name == "__init__.py":
             folder = folder.parent
         folder = folder.resolve()
@@ -239,7 +242,7 @@ def toml_file(kind: str, files: dict[str, Path], name_or_path: str) -> Path:
         return files[name_or_path]
     if _is_path(name_or_path):
         path = Path(name_or_path)
-        if not path.is_file():
+        if not is_file(path):
             raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file", code=f"unknown-{kind}")
         return path
     raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}", code=f"unknown-{kind}")
@@ -270,7 +273,7 @@ def platform(name_or_path: str) -> Platform:
     if not _is_path(name_or_path):
         for place in (paths.platforms_dir, paths.user_platforms_dir):
             file = place() / f"{name_or_path}.toml"
-            if not name_or_path.endswith(".fit") and file.is_file():
+            if not name_or_path.endswith(".fit") and is_file(file):
                 return platform_file.load(file)
     return platform_file.load(toml_file("platform", _platform_files(), name_or_path))
 

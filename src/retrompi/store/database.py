@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakSet
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -43,6 +44,9 @@ CONNECT_SECONDS = 5
 
 Rows = list[dict[str, Any]]
 
+OPENED: WeakSet[Store] = WeakSet()
+"""The open stores, which are looked at when an error has no known cause."""
+
 
 def default_path() -> Path:
     """The default path of the store: ``~/.local/share/retrompi/retrompi.db``."""
@@ -70,6 +74,8 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
     path = Path(text).expanduser()
     if not write and chosen is not None and not path.exists():
         raise StoreError(f"no store at {path}; a run makes one", code="not-found")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise StoreError(f"the store {path} is no file, but a device, a socket or a named pipe", code="bad-store")
     if path.is_dir():
         raise StoreError(f"the store {path} is a folder; give the path of a file in it", code="unreadable-file")
     writable = _writable(path)
@@ -83,7 +89,7 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make the folder of the store {path}: {error.strerror}", code="unwritable-file") from None
-    return Store(_sqlite_engine(path, read_only=not writable), str(path), read_only=not writable)
+    return Store(_sqlite_engine(path, read_only=not writable), str(path), read_only=not writable, path=path)
 
 
 def _url(text: str) -> URL:
@@ -181,15 +187,26 @@ def _server_engine(url: URL) -> Engine:
         raise StoreError(f"a store at '{url.drivername}' needs the package {error.name}: pip install it", code="missing-tool") from None
 
 
+def _while_converting(error: BaseException) -> bool:
+    """Whether an error arose where a database's values become ours: in the innermost frame there is no code of this project."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and not trace.tb_frame.f_globals.get("__name__", "").startswith("retrompi")
+
+
 class Store(Studies, Tags):
     """An open store. Every method is one transaction; rows come back as dicts, oldest first."""
 
-    def __init__(self, engine: Engine, label: str, *, read_only: bool = False) -> None:
+    def __init__(self, engine: Engine, label: str, *, read_only: bool = False, path: Path | None = None) -> None:
         self.label = label
+        self.path = path
+        """The file of an SQLite store."""
         self.read_only = read_only
         self._engine = engine
         self._own = threading.local()
         self._upgrade()
+        OPENED.add(self)
 
     # -- opening ---------------------------------------------------------------------------------------------------
 
@@ -214,6 +231,19 @@ class Store(Studies, Tags):
             raise StoreError(self._line(error)) from error
         except SQLAlchemyError as error:
             raise StoreError(f"the store {self.label} failed: {str(error).splitlines()[0]}") from error
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            if not _while_converting(error):
+                raise
+            raise self.damaged() or StoreError(f"the store {self.label} holds a value that cannot be read: {error}") from error
+
+    def damaged(self) -> StoreError | None:
+        """What is wrong with the file of this store, if it is not as the schema says; for errors of unknown cause, since all is read."""
+        if self.path is None:
+            return None
+        from retrompi.store.damage import first_damage
+
+        found = first_damage(self.path)
+        return StoreError(f"the store {self.label} is damaged: {found}", code="damaged-store") if found else None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

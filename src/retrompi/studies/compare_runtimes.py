@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.files import exists
 from retrompi.spec import registry
 from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
@@ -74,7 +75,7 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
     if text in generate.GENERATORS:
         return _generated(text, arguments, words, np)
     path = Path(text)
-    if not path.exists():
+    if not exists(path):
         known_names = [*catalogue.scenario_names(), *generate.GENERATORS]
         raise UsageError(f"no scenario, generator or trace '{text}'{nearest(text, known_names)}", code="unknown-scenario")
     if arguments:

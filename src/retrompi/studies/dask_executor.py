@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
 import uuid
@@ -26,6 +25,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.scratch import folder as temporary
 from retrompi.sim import worker
 from retrompi.store.identity import code_version
 from retrompi.studies.case import ERROR, Done, Job, evaluate
@@ -423,13 +423,14 @@ def _own_cluster(workers: int) -> Iterator[tuple[str, Security]]:
         raise UsageError(
             "a Dask cluster of its own needs the package cryptography: pip install 'retrompi[cluster]'", code="missing-tool"
         ) from None
-    closed = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}  # its web pages would not ask for a key
+    # Its web pages would not ask for a key.
+    closed: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
     inside = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "allowed_failures": 0}  # losses are counted here
-    with tempfile.TemporaryDirectory(prefix="retrompi-dask-", ignore_cleanup_errors=True) as scratch:
-        with _without_interrupts(), dask.config.set({"temporary-directory": scratch, **closed}):
+    with temporary("dask") as scratch:
+        with _without_interrupts(), dask.config.set({"temporary-directory": str(scratch), **closed}):
             cluster = LocalCluster(
                 n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", protocol="tls://", memory_limit=0,
-                dashboard_address=None, scheduler_kwargs=inside, silence_logs=logging.CRITICAL, local_directory=scratch,
+                dashboard_address=None, scheduler_kwargs=inside, silence_logs=logging.CRITICAL, local_directory=str(scratch),
                 security=security,
             )  # fmt: skip
         try:

@@ -14,6 +14,7 @@ from typing import Any
 from retrompi.base import names, paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.base.files import is_file
 from retrompi.spec.overrides import parse_sets
 from retrompi.spec.registry import toml_file, toml_files
 from retrompi.studies import case, catalogue
@@ -210,7 +211,7 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
         raise fail("'scenario' is a name or a path", "scenario", code="bad-value")
     beside = file.parent / which if file is not None else None
     try:
-        base = catalogue.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
+        base = catalogue.scenario(str(beside) if beside is not None and which.endswith(".toml") and is_file(beside) else which)
     except UsageError as error:
         raise fail(str(error), "scenario", code=error.code) from None
     return base if file is None else replace(base, path=file)  # trace.file is relative to the study

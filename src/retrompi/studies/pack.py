@@ -21,6 +21,7 @@ from typing import Any
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
+from retrompi.base.files import open_regular
 from retrompi.spec import registry
 from retrompi.studies.axes import split
 from retrompi.studies.case import proper
@@ -126,7 +127,7 @@ def _members(path: Path) -> dict[str, Path]:
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file's content."""
     digest = hashlib.sha256()
-    with path.open("rb") as handle:
+    with open_regular(path) as handle:
         while piece := handle.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()

@@ -53,6 +53,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import names, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.base.files import exists
 from retrompi.base.units import LARGEST_SEED
 from retrompi.sim.fidelity import RUNGS
 from retrompi.spec.cojobs import JobSpec
@@ -389,10 +390,10 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
         np = given.get("np")
         if np is not None and (isinstance(np, bool) or not isinstance(np, int) or np < 1):
             raise fail("'np' is not a whole number from 1 on", "np", code="out-of-range")
-        trace = (file.parent / str(given["file"])).resolve()
-        if not trace.exists():
-            raise fail(f"no trace {given['file']} beside this scenario", "file", code="unknown-trace")
-        return {"np": np, "trace": trace, "program": _program(given, fail)}
+        trace = file.parent / str(given["file"])
+        if not exists(trace):
+            raise fail(f"no trace {str(given['file'])[:200]} beside this scenario", "file", code="unknown-trace")
+        return {"np": np, "trace": trace.resolve(), "program": _program(given, fail)}
     from retrompi.traces import generate  # loads the engine only if a trace is generated
 
     args: dict[str, Any] = {}

@@ -25,6 +25,7 @@ from typing import Any
 
 from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.base.files import open_regular
 from retrompi.base.toml import quoted, value
 from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten, sha256_of
 
@@ -92,7 +93,7 @@ def unpack(zip_file: Path, folder: Path | None = None) -> Package:
     """
     where = folder if folder is not None else default_folder(zip_file)
     try:
-        with zipfile.ZipFile(zip_file) as opened:
+        with open_regular(zip_file) as handle, zipfile.ZipFile(handle) as opened:
             entries = _entries(opened, zip_file)
             manifest = _json(_content(opened, entries, MANIFEST, zip_file, MOST_TEXT), MANIFEST, zip_file)
             _check_manifest(manifest, zip_file)

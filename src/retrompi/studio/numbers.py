@@ -14,8 +14,9 @@ from retrompi.spec import registry
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.model import RuntimeModel, model_values
-from retrompi.spec.platform import SOURCE_KINDS, Platform
+from retrompi.spec.platform import Platform
 from retrompi.spec.question import Question, Starts
+from retrompi.spec.sources import SOURCE_KINDS
 
 __all__ = [
     "AREAS",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base.scratch import folder as temporary
 from retrompi.studio.jobs import Jobs
 from retrompi.studio.limits import Limits
 
@@ -28,8 +28,12 @@ class Room:
     """Set by `retrompi.studio.uploads`."""
     extra: dict[str, Any] = field(default_factory=dict)
     """State that a page keeps between its callbacks, by the page's name."""
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="retrompi-studio-")))
+    _open: ExitStack = field(default_factory=ExitStack, repr=False)
+    folder: Path = field(init=False)
     """The studio's temporary folder, removed with it."""
+
+    def __post_init__(self) -> None:
+        self.folder = self._open.enter_context(temporary("studio"))
 
     @property
     def places(self) -> tuple[str | None, str]:
@@ -39,7 +43,7 @@ class Room:
     def close(self) -> None:
         """Ends the jobs and removes the studio's temporary folder."""
         self.jobs.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._open.close()
 
     def open_store(self, *, write: bool = False) -> Store:
         """The store, opened for one use. Raises StoreError."""

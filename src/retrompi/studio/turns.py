@@ -13,10 +13,12 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["EVEN_S", "FIRST_S", "TURN_S", "Plan", "Share", "Turns"]
+__all__ = ["EVEN_S", "FIRST_S", "GRACE_S", "TURN_S", "Plan", "Share", "Turns"]
 
 FIRST_S = 0.5
 """Running time of a new job before it is a long one, in seconds."""
+GRACE_S = 5.0
+"""Running time from which a job starts again rather than a younger one: a short job on a busy machine takes longer than usual."""
 TURN_S = 2.0
 """Shortest running time of a long job between two pauses."""
 EVEN_S = 30.0
@@ -138,7 +140,8 @@ class Turns:
             theirs = [s for s in long if s.client == client]
             if 2 * len(theirs) > len(long):
                 return max(theirs, key=lambda s: s.used(now))
-        return min(long, key=lambda s: s.used(now))
+        grown = [s for s in long if s.used(now) >= GRACE_S]
+        return min(grown, key=lambda s: s.used(now)) if grown else max(long, key=lambda s: s.used(now))
 
     def _share(self, plan: Plan, long: Sequence[Share], held: set[int], now: float) -> None:
         """The long jobs that run: by the least time, then within their turn; the last place goes to those that have paused longest, so that

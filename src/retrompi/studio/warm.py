@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gc
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from retrompi.base.errors import RetrompiError
+from retrompi.base.scratch import folder as temporary
 from retrompi.sim import simulate  # noqa: F401
 from retrompi.spec import registry
 from retrompi.store import code_version, database, migrate, open_store  # noqa: F401
@@ -24,7 +24,7 @@ def _once() -> None:
     registry.platforms()
     code_version()
     generate.made("pingpong", {"sizes": generate.DEFAULT_SIZES, "reps": None})
-    with tempfile.TemporaryDirectory(prefix="retrompi-warm-") as folder:
+    with temporary("warm") as folder:
         store = Path(folder) / "warm.db"
         open_store(store)
         worker.adopt(pool_worker.Forking())

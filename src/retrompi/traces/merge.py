@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from retrompi._engine import Trace
+from retrompi.base.unpack import Budget
 
 from .computation import merged
 from .errors import TraceError
-from .files import UndefinedSource, _File, _load, parse
+from .files import MAX_UNPACKED, UndefinedSource, _File, _load, parse
 from .lines import COLLECTIVES, COMM_MAKERS, Renumber, rank_lines, show_group, split, whole
 from .matching import Tracker
 
@@ -23,10 +24,11 @@ def rank_files(paths: Sequence[str | Path], undefined_source: UndefinedSource = 
     Raises ``TraceError`` for files that cannot be read.
     """
     found: dict[int, _File] = {}
+    budget = Budget(MAX_UNPACKED)
     for path in map(Path, paths):
         if not path.is_file():
             return None
-        file = _load(path)
+        file = _load(path, budget)
         rank = _only_rank(file)
         if rank is None or rank in found:
             return None

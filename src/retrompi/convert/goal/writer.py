@@ -87,6 +87,7 @@ class _Writer:
         self.at = 0
         self.action = ""
         self.posts: dict[int, tuple[str, int]] = {}  # open operations: the call that posted it, and its line
+        self.kinds: dict[int, str] = {}  # send or recv
         self.waits: dict[int, tuple[str, int]] = {}  # those waited for before the next operation: by which call
         self.waited: list[int] = []
         self.receives = dict[int, list[End]]()
@@ -153,8 +154,10 @@ class _Writer:
         if self.posted in self.posts:
             left = [self.posted, *(op for op in left if op != self.posted)]
         for op in left:
-            if op not in self.waits:
-                self.lose("never completed: waited for at the end", call=self.posts[op])
+            if op not in self.waits:  # a loss of its own: what is missing is a line
+                at = self.posts[op][1]
+                kind = "isend" if self.kinds[op] == "send" else "irecv"
+                self.losses.add(kind, "never completed: waited for at the end", self.place(at), "approximated")
         self.merged(left)
         return self.out
 
@@ -202,15 +205,17 @@ class _Writer:
             self.lose("becomes messages that are posted and waited for")
         elif action in MODES:
             self.lose("GOAL has one mode of sending")
-        ops = []
+        ops, kinds = [], []
         for kind, e in ends:
             text = self.message(kind, e)
             if text is not None:
                 ops.append(self.op(text, blocking=blocking))
+                kinds.append(kind)
         if not ops:
             self.lose("GOAL has no MPI_PROC_NULL", "lost")
         if not blocking:
             self.posts |= dict.fromkeys(ops, (action, self.at))
+            self.kinds |= zip(ops, kinds, strict=True)
         if action == "sendRecv":
             self.wait(ops)
         elif not blocking:

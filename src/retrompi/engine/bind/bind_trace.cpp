@@ -401,10 +401,16 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
       .def_property_readonly(
           "warnings", [](const Trace &t) { return rows(t, t.warned); }, "What is doubtful: (file, line, action, reason), at most 1000.")
       .def_property_readonly(
-          "cut", [](const Trace &t) { return std::pair{rows(t, t.cut), t.cut_total}; },
+          "cut",
+          [](const Trace &t) {
+            return std::pair{rows(t, t.cut), t.cut_total};
+          },
           "Ranks that begin with init and never reach finalize: ([(file, last line, action, reason), ...] at most 1000, how many in all).")
       .def_property_readonly(
-          "uneven", [](const Trace &t) { return std::pair{rows(t, t.uneven), t.uneven_total}; },
+          "uneven",
+          [](const Trace &t) {
+            return std::pair{rows(t, t.uneven), t.uneven_total};
+          },
           "Ranks that call fewer or more collectives of a communicator than its first member, in the same form.")
       .def_property_readonly("sha256", &sha256, "SHA-256 of what the trace says: equal however it was stored.")
       .def(

@@ -46,8 +46,8 @@ class Rank final : public Proc {
   Job& job;
   const RankSpec& spec;
   const int32_t id;
-  ChannelMap out;   // first hop towards each rank
-  ChannelMap bulk;  // the same for the data of a rendezvous; null: the same path as everything else
+  ChannelMap out;                    // first hop towards each rank
+  ChannelMap bulk;                   // the same for the data of a rendezvous; null: the same path as everything else
   Ps end = 0, mpi = 0, compute = 0;  // the times of the calls that have returned
   Ps call_began = 0;                 // of `now_at`
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;

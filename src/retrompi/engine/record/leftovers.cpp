@@ -51,7 +51,8 @@ std::vector<std::string> leftovers(const World& world, const Job& job, const std
   for (const Message& m : job.messages())
     if (!m.delivered && !m.rreq && m.line > 0) lost.push_back(&m);
   if (!lost.empty()) {
-    std::stable_sort(lost.begin(), lost.end(), [](const Message* a, const Message* b) { return std::pair(a->at, a->src) < std::pair(b->at, b->src); });
+    std::stable_sort(lost.begin(), lost.end(),
+                     [](const Message* a, const Message* b) { return std::pair(a->at, a->src) < std::pair(b->at, b->src); });
     const RunView view(world, job, chans);
     for (const Message* m : lost) messages.add([&] { return view.describe(*m); });
   }

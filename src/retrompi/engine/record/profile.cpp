@@ -45,6 +45,7 @@ int64_t size_of(const Action& a) {
 CallProfile::CallProfile(const Trace& trace, size_t ranks) : finalized(ranks, -1), section_(ranks, -1) {
   level_.reserve(trace.labels.size());
   for (const std::string& label : trace.labels) level_.push_back(level_of(label));
+  for (const Comm& c : trace.comms) alone_.push_back(c.kind == Comm::Intra && c.group.size() == 1);
 }
 
 void CallProfile::ended(int32_t rank, const Action& a, Ps begin, Ps end) {
@@ -61,6 +62,9 @@ void CallProfile::ended(int32_t rank, const Action& a, Ps begin, Ps end) {
     case Op::Sleep:
     case Op::Kernel:
       return;
+    case Op::CommNew:  // the recorder's description of MPI_COMM_SELF, which no call creates
+      if (const auto& x = a.get<action::NewComm>(); x.how == CommHow::CreateGroup && x.made >= 0 && alone_[static_cast<size_t>(x.made)]) return;
+      [[fallthrough]];
     default:
       Sum& sum = rows[{action_name(a), size_of(a), section_[r]}];
       ++sum.count;

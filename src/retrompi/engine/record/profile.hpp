@@ -38,6 +38,7 @@ class CallProfile {
  private:
   std::vector<int32_t> level_;    // label -> level of MPI_Pcontrol; kNone for other marks
   std::vector<int32_t> section_;  // rank -> the open one
+  std::vector<bool> alone_;       // communicator -> whether it has a single rank
 };
 
 }  // namespace retrompi

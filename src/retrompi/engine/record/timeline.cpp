@@ -97,8 +97,7 @@ void Timeline::end_call(int32_t rank, const Action& a, Ps now, bool open) {
   // The first call of each rank stays, also when there are more ranks than the limit has calls.
   while (static_cast<int64_t>(calls.size()) > spec_.limit && later_calls_ > 0) {
     every_call_ *= 2;
-    later_calls_ -= static_cast<int64_t>(
-        std::erase_if(calls, [this](const Call& c) { return c.nth % static_cast<uint64_t>(every_call_) != 0; }));
+    later_calls_ -= static_cast<int64_t>(std::erase_if(calls, [this](const Call& c) { return c.nth % static_cast<uint64_t>(every_call_) != 0; }));
   }
 }
 

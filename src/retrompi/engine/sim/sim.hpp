@@ -70,7 +70,7 @@ struct JobResult {
   };
   std::vector<WaitRow> waits;
   std::vector<coll::Table::Used> collectives;
-  Diagnosis why;                      // of one that did not complete
+  Diagnosis why;                       // of one that did not complete
   std::vector<std::string> leftovers;  // of one that completed
 };
 

@@ -215,12 +215,11 @@ void Parser::note_collective(const Action &a, bool root_known) {
   if (m.told) return;
   m.told = true;
   const int32_t id = trace_.comms[static_cast<size_t>(m.index)].id;
-  differ(
-      {rank_, line_, std::string(word_of(a).name),
-       "collective " + std::to_string(k + 1) + " of rank " + std::to_string(rank_) + (id == 0 ? "" : " on communicator " + std::to_string(id)) +
-           " is " + describe(own) + ", of rank " + std::to_string(first.rank) + " it is " + describe(first) + " (" +
-           place_of(first.rank, first.line) + "): " +
-           (id == 0 ? "a collective on part of the ranks without comm=, or an error of the program" : "an error of the program, or of comm=")});
+  differ({rank_, line_, std::string(word_of(a).name),
+          "collective " + std::to_string(k + 1) + " of rank " + std::to_string(rank_) + (id == 0 ? "" : " on communicator " + std::to_string(id)) +
+              " is " + describe(own) + ", of rank " + std::to_string(first.rank) + " it is " + describe(first) + " (" +
+              place_of(first.rank, first.line) + "): " +
+              (id == 0 ? "a collective on part of the ranks without comm=, or an error of the program" : "an error of the program, or of comm=")});
 }
 
 void Parser::compare_collectives() {

@@ -84,9 +84,9 @@ void Parser::state_bytes(const Membership &m, uint32_t k, int64_t bytes, Call::S
                     : sent > received  ? ": the message is longer than its receive buffer (MPI_ERR_TRUNCATE)"
                                        : ": MPI needs what is sent to be what is received";
   const std::string who = "rank " + std::to_string(rank_) + " " + says(side, bytes);
-  const std::string other = rank_ == first.rank
-                                ? " and " + says(first.side, first.bytes)
-                                : ", rank " + std::to_string(first.rank) + " " + says(first.side, first.bytes) + " (" + place_of(first.rank, first.line) + ")";
+  const std::string other = rank_ == first.rank ? " and " + says(first.side, first.bytes)
+                                                : ", rank " + std::to_string(first.rank) + " " + says(first.side, first.bytes) + " (" +
+                                                      place_of(first.rank, first.line) + ")";
   differ({rank_, line_, std::string(word_of(a).name), who + other + why});
   first.bytes = Call::DIFFERENT;
 }
@@ -122,9 +122,7 @@ void Parser::compare_open_parts() {
 }
 
 // The rank of the world that is the n-th member; of an intercommunicator the members of `remote` come after those of `group`.
-static int32_t world_rank(const Comm &c, size_t member) {
-  return member < c.group.size() ? c.group[member] : c.remote[member - c.group.size()];
-}
+static int32_t world_rank(const Comm &c, size_t member) { return member < c.group.size() ? c.group[member] : c.remote[member - c.group.size()]; }
 
 static std::string name_of(const Parts &parts) {
   Action a(parts.op);
@@ -203,7 +201,7 @@ bool Parser::compare_pairs(const Comm &c, const Parts &parts, Called from, Calle
     const Amounts &in = amounts_[j.amounts];
     if ((to_root && !is_root(j)) || (op == Op::Allgatherv && in.counts == right)) continue;
     // The counts received come after those sent, of which there is one for each member of the other group.
-    const int64_t *const each = vectors ? counts(j) + trace_.vec[static_cast<size_t>(in.counts)].size() / 2
+    const int64_t *const each = vectors                           ? counts(j) + trace_.vec[static_cast<size_t>(in.counts)].size() / 2
                                 : to_root || op == Op::Allgatherv ? counts(j)
                                                                   : nullptr;
     for (const Part &i : from) {
@@ -232,8 +230,8 @@ bool Parser::compare_neighbours(const Comm &c, const Parts &parts) {
   const size_t none = parts.of.size();
   const auto place = [&](int32_t member) {
     if (member < 0) return none;
-    const auto at = std::lower_bound(parts.of.begin(), parts.of.end(), static_cast<uint32_t>(member),
-                                     [](const Part &p, uint32_t m) { return p.member < m; });
+    const auto at =
+        std::lower_bound(parts.of.begin(), parts.of.end(), static_cast<uint32_t>(member), [](const Part &p, uint32_t m) { return p.member < m; });
     return at != parts.of.end() && at->member == static_cast<uint32_t>(member) ? static_cast<size_t>(at - parts.of.begin()) : none;
   };
   std::vector<Block> sent, received;

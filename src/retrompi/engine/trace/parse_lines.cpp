@@ -127,7 +127,7 @@ void Parser::line(const char *p, const char *end) {
   if (name.empty()) fail("no action after the rank: expected 'RANK ACTION ARGUMENTS'");
   if (source_->rank >= 0 && rank != source_->rank) {
     rank_ = source_->rank;
-    warn(name.substr(0, 40),
+    warn(find_word(name) != nullptr ? std::string(name) : quoted(name),
          "a line of rank " + std::to_string(rank) + " in the file of rank " + std::to_string(source_->rank) + ": ignored, as SMPI does");
     return;
   }

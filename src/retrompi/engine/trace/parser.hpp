@@ -339,7 +339,7 @@ class Parser {
   size_t refused_before_ = 0;  // lines, when this one was begun
   std::vector<Amounts> amounts_;
   std::unordered_multimap<uint64_t, uint32_t> amounts_by_hash_;
-  std::map<std::pair<int32_t, uint32_t>, Parts> parts_;                       // communicator, number of the call -> collectives not complete yet
+  std::map<std::pair<int32_t, uint32_t>, Parts> parts_;  // communicator, number of the call -> collectives not complete yet
   std::map<std::pair<int32_t, Op>, std::vector<std::pair<uint32_t, uint32_t>>> compared_;  // the last one that was found right, as programs repeat it
   // `gather`/`scatter` lines of four arguments: which one is missing is only known from the other ranks
   struct Ambiguous {

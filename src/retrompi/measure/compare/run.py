@@ -68,8 +68,8 @@ def compare(
     if mode is None and "native" in wanted:
         mode = "shared"  # where the ranks are natively
     simulated: dict[str, Any] = {"model": model, "platform": platform, "mode": mode, "fidelity": fidelity}
-    simulated |= {k: v for k in ("sets", "seed", "fresh", "timeout_s") if (v := options.get(k)) is not None}
-    keys = ("mpi", "repetitions", "warmup", "wait_quiet_s", "timeout_s")
+    simulated |= {k: v for k in ("sets", "seed", "fresh", "timeout_s", "limit_s", "bounds") if (v := options.get(k)) is not None}
+    keys = ("mpi", "repetitions", "warmup", "wait_quiet_s", "timeout_s", "bounds")
     native: dict[str, Any] = {k: v for k in keys if (v := options.get(k)) is not None}
     if "native" in wanted and ranks > 1:
         native["odd_state"] = seen_by(str(model)).odd_state

@@ -82,7 +82,10 @@ def read_all(
             raise UsageError(
                 f"{option} is for tables: {file} is output of {chosen}, which states it itself (--format csv reads it as a table)"
             )
-    found = _READERS[chosen][1](lines, file, about)
+    try:
+        found = _READERS[chosen][1](lines, file, about)
+    except (ValueError, OverflowError) as error:  # a number of thousands of digits, or infinite
+        raise InputError(f"a number in this output of {chosen} is out of range: {str(error)[:100]}", file, code="out-of-range") from None
     if not found:
         raise InputError(f"no results in this output of {chosen}", file, code="no-results")
     return [m.named(what=what) for m in found] if what else found

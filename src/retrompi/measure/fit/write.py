@@ -18,7 +18,7 @@ from retrompi.spec import registry
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
-from retrompi.spec.platform import SOURCE_KINDS
+from retrompi.spec.sources import wrong_source
 
 if TYPE_CHECKING:
     from retrompi.measure.fit.segments import Fit
@@ -45,8 +45,8 @@ def check_name(name: str, kind: str = "model") -> str:
 
 
 def _source(text: str) -> str:
-    if not text.startswith(SOURCE_KINDS) or not text.partition(":")[2].strip():
-        raise ValueError(f"the source '{text}' must begin {' '.join(SOURCE_KINDS)}")
+    if problem := wrong_source(text):
+        raise ValueError(f"the source '{text}' {problem}")
     return text
 
 

@@ -165,13 +165,13 @@ def execute(store: Store, request: Request) -> Execution:
     if read.ranks != request.ranks:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.notes += _outside(request, model, platform, read)
-    asked = Resolved.of(Question(
-        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.timeout_s,
+    resolved = Resolved.of(Question(
+        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.limit_s,
         bounds=request.bounds,
     ))  # fmt: skip
-    scale = scale_of(asked, home)
+    scale = scale_of(resolved, home)
     done.notes += [scale.line] if scale else []
-    return _replayed(store, request, done, asked)
+    return _replayed(store, request, done, resolved)
 
 
 def home_rate(platform: str) -> Rate | None:

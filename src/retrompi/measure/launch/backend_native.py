@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrompi.base.errors import UsageError
+from retrompi.base.scratch import folder as temporary
 from retrompi.base.units import PS
 from retrompi.measure.launch import executions, machine_load, mpi_job, profile, stats
 from retrompi.measure.launch.build import Built, build
@@ -73,19 +73,19 @@ def prepare(request: Request) -> _Ready:
     return _Ready(built, launcher, compiler, argv_for(launcher, request, built))
 
 
-def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _Once:
+def _once(ready: _Ready, request: Request, *, calls: bool = False) -> _Once:
     """Run the program with the timer preloaded or, with ``calls``, the recorder."""
     try:
         shim = library(ready.compiler, timer=not calls)
     except RecordError as error:
         raise BackendError(str(error), code=error.code) from error
-    with tempfile.TemporaryDirectory(prefix="retrompi-") as name:
+    with temporary("run") as name:
         before = os.environ.get("LD_PRELOAD")
-        variables = {"RETROMPI_PROFILE_DIR": name, "LD_PRELOAD": str(shim) + (f":{before}" if before else "")}
+        variables = {"RETROMPI_PROFILE_DIR": str(name), "LD_PRELOAD": str(shim) + (f":{before}" if before else "")}
         if calls:
-            variables |= {"RETROMPI_RECORD_DIR": name, "RETROMPI_RECORD_LINES": "0", "RETROMPI_RECORD_CLOCK": "wall"}
+            variables |= {"RETROMPI_RECORD_DIR": str(name), "RETROMPI_RECORD_LINES": "0", "RETROMPI_RECORD_CLOCK": "wall"}
         words, environment = with_environment(ready.launcher, ready.words, variables)
-        ended = mpi_job.run(words, environment, timeout_s)
+        ended = mpi_job.run(words, environment, request.wall_s, memory_B=request.bounds.memory_B)
         states = read_states(Path(name)) if calls else {}
         stuck = [f"rank {s.rank} {s.ended()}" for s in states.values() if s.inside]
         return _Once(ended, profile.read(Path(name)), ", ".join(stuck[:4]))
@@ -93,9 +93,9 @@ def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _On
 
 def _judge(once: _Once, request: Request, built: Built) -> tuple[str, str]:
     """(outcome, detail) of a run. Raises BackendError when it is not an MPI program."""
+    if once.ended.timed_out or once.ended.too_large:
+        return request.stopped(once.ended.timed_out, once.inside)
     outcome, detail = mpi_job.ending(once.ended, any(p.how == "aborted" for p in once.profiles))
-    if outcome == "timeout":
-        return outcome, f"not finished after {request.timeout_s:g} s" + (f": {once.inside}" if once.inside else "")
     if outcome != "completed":
         return outcome, detail
     if not once.profiles:
@@ -225,7 +225,7 @@ def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate:
             gate.enter()
         else:
             gate.forget()
-        once = _once(ready, request.timeout_s, calls=profiled)
+        once = _once(ready, request, calls=profiled)
         done.wall_s += once.ended.wall_s
         if counts and not gate.leave(once):
             continue

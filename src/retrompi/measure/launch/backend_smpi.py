@@ -14,7 +14,6 @@ import re
 import resource
 import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from retrompi import traces
 from retrompi.base.errors import UsageError
+from retrompi.base.scratch import folder as temporary
 from retrompi.base.units import PS
 from retrompi.measure.launch import executions, mpi_job, profile
 from retrompi.measure.launch.backend_model import home_rate
@@ -106,15 +106,16 @@ def online(
     work: Path,
     *,
     timeout_s: float | None = None,
+    request: Request | None = None,
     profiles: bool = True,
     rate: Rate | None = None,
     report: Callable[[int, int, str], None] = _silent,
 ) -> tuple[mpi_job.Ended, Online, list[profile.RankProfile]]:
     """Run ``command`` (a binary of SMPI's compilers and its arguments) on ``facts`` and leave its trace in ``trace``.
 
-    ``work`` is an empty folder for temporary files; ``rate``: what a measured second counts as (None: this machine's measured rate).
-    Returns how it ended, the plug-in's report and the ranks' profiles. Raises BackendError for a missing tool or a program that cannot be
-    recorded.
+    ``work`` is an empty folder for temporary files. ``request`` gives the bounds, or ``timeout_s`` the wall time; ``rate``: what a measured
+    second counts as (None: this machine's measured rate). Returns how it ended, the plug-in's report and the ranks' profiles. Raises
+    BackendError for a missing tool or a program that cannot be recorded.
     """
     try:
         library = plugin(report=report)
@@ -127,10 +128,15 @@ def online(
     variables = {"RETROMPI_SMPI_EXPORT": str(work / "export"), "RETROMPI_SMPI_RESULTS": str(results)}
     if profiles:
         variables["RETROMPI_PROFILE_DIR"] = str(work)
+    memory = None
+    if request is not None:
+        timeout_s, memory = request.wall_s, request.bounds.memory_B
+        if request.limit_s is not None:
+            variables["RETROMPI_SMPI_LIMIT_PS"] = str(round(request.limit_s / PS))
     ends: list[mpi_job.Ended] = []
 
     def runner(line: list[str], environment: dict[str, str]) -> int:
-        ends.append(mpi_job.run(line, {**environment, **variables}, timeout_s))
+        ends.append(mpi_job.run(line, {**environment, **variables}, timeout_s, memory_B=memory))
         return ends[0].code
 
     clock = Clock() if rate is None else Clock(rate=rate.flops, source=rate.source)
@@ -189,9 +195,9 @@ def execute(store: Store, request: Request) -> Execution:
         return executions.save(store, spec, done)
     request.report(1, 2, "running under SMPI")
     trace = _place(spec.identity, made)
-    with tempfile.TemporaryDirectory(prefix="retrompi-") as folder:
+    with temporary("run") as folder:
         ended, told, profiles = online(
-            [*built.command, *request.arguments], request.ranks, facts, trace, Path(folder), timeout_s=request.timeout_s,
+            [*built.command, *request.arguments], request.ranks, facts, trace, Path(folder), request=request,
             profiles=request.profile, rate=home_rate(platform), report=request.report,
         )  # fmt: skip
     request.report(2, 2, "running under SMPI")
@@ -220,15 +226,19 @@ def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[pr
     done.mpi = profile.library_name(profiles[0].library) if profiles and profiles[0].library else "SMPI"
     done.output, done.wall_s = re.sub(r"Execution failed with code \d+\.\n\Z", "", ended.output), ended.wall_s  # smpirun's last line
     done.exit_code = ended.code
-    if ended.timed_out:
-        done.outcome, done.detail = "timeout", f"not finished after {request.timeout_s:g} s of wall time"
+    if ended.timed_out or ended.too_large:
+        done.outcome, done.detail = request.stopped(ended.timed_out)
+    elif told.outcome == "timeout":
+        done.outcome, done.detail = told.outcome, f"not finished after {request.limit_s or 0:g} s of simulated time"
     elif told.outcome and told.outcome != "completed":
         waits = "; ".join(f"rank {rank} in {call} waits for {what}" for rank, call, what in told.waits[:4])
         done.outcome, done.detail = told.outcome, told.reason + (f": {waits}" if waits else mpi_job.said(ended))
         done.exit_code = told.code
     else:
         done.outcome, done.detail = mpi_job.ending(ended)
-        if mpi_job.told_signal(ended) == signal.SIGSEGV:
+        if lacking := re.search(r"Not yet implemented: P?(MPI_\w+)", ended.errors):
+            done.outcome, done.detail = "failed", f"SimGrid's SMPI does not have {lacking[1]}, which the program calls"
+        elif mpi_job.told_signal(ended) == signal.SIGSEGV:
             done.detail += f"; a rank's stack has {_stack_kib() / 1024:g} MiB (ulimit -s)"
         if done.completed and not told.begin:
             raise BackendError(f"{done.program} ended well and no rank came through MPI_Init: is it an MPI program?", code="wrong-mpi")

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.units import format_bytes
 from retrompi.spec import registry
-from retrompi.spec.bounds import Bounds
+from retrompi.spec.bounds import LIMIT, Bounds
 from retrompi.spec.placements import NATURAL
 
 __all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "on_model"]
@@ -81,7 +82,7 @@ class Execution:
     ``samples_s``: time of the MPI part (end of MPI_Init to start of MPI_Finalize, the maximum over ranks) of every repetition; one for
     ``smpi`` and ``model``; warm-up runs are excluded. ``sections``: label -> seconds of a part of the section (the maximum over ranks),
     for every repetition and, within it, every occurrence. ``outcome``: completed, failed (an exit code), killed (a signal), timeout,
-    deadlock, aborted, failed-start. Names and fidelity are empty where a backend has none.
+    limit, deadlock, aborted, failed-start. Names and fidelity are empty where a backend has none.
     """
 
     backend: str
@@ -140,7 +141,8 @@ class Request:
     """The options of `run`; each backend uses those that apply to it.
 
     ``mpi``: ``mpich``, ``openmpi`` or None for what the program links or what is installed. ``repetitions`` and ``warmup`` count runs of
-    the whole program, natively. ``timeout_s``: wall time natively and under SMPI, simulated time on a model; None: no limit.
+    the whole program, natively. ``timeout_s``: wall time of a run natively and under SMPI, where ``bounds`` set none; None: no limit.
+    ``limit_s``: simulated time under SMPI and on a model. ``bounds``: of the simulation, or of the program's processes (no events).
     ``profile``: whether the per-call profile is wanted (natively one more run). ``report(done, total, what)`` is called to report progress.
     """
 
@@ -157,6 +159,7 @@ class Request:
     repetitions: int = 10
     warmup: int = 1
     timeout_s: float | None = None
+    limit_s: float | None = None
     bounds: Bounds = field(default_factory=Bounds)
     """Of the simulation, on a model."""
     recording_limit_s: float = 600.0
@@ -171,6 +174,19 @@ class Request:
     """Folder of a trace: the model replays this one instead of recording the program's. SMPI leaves its own in `Execution.trace`."""
     fresh: bool = False
     report: Callable[[int, int, str], None] = _quiet
+
+
+    @property
+    def wall_s(self) -> float | None:
+        """The bound on the wall time of the program's processes."""
+        return self.timeout_s if self.bounds.wall_s is None else self.bounds.wall_s
+
+    def stopped(self, timed_out: bool, where: str = "") -> tuple[str, str]:
+        """(outcome, detail) of a program that was ended for its wall time (``timed_out``) or else for its memory."""
+        inside = f": {where}" if where else ""
+        if not timed_out:
+            return LIMIT, f"its processes needed more memory than {format_bytes(self.bounds.memory_B or 0)}{inside}"
+        return "timeout" if self.bounds.wall_s is None else LIMIT, f"not finished after {self.wall_s or 0:g} s{inside}"
 
 
 def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, str, Execution]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -29,13 +31,17 @@ _GRACE = 2.0  # seconds that a launcher gets to end its ranks itself
 
 @dataclass(frozen=True)
 class Ended:
-    """How a job ended: its launcher's exit code (below 0: the signal that killed it), its output, and its duration."""
+    """How a job ended: its launcher's exit code (below 0: the signal that killed it), its output, and its duration.
+
+    ``timed_out``, ``too_large``: it was ended for its wall time or for its memory.
+    """
 
     code: int
     output: str
     errors: str
     wall_s: float
     timed_out: bool
+    too_large: bool = False
 
 
 def cores() -> list[int]:
@@ -60,10 +66,17 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
-def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float | None = None, cwd: str | None = None) -> Ended:
-    """Run a command to completion, or for ``timeout_s`` seconds of wall time. None of its processes survives in any case.
+def run(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    timeout_s: float | None = None,
+    cwd: str | None = None,
+    memory_B: int | None = None,
+) -> Ended:
+    """Run a command to completion, for ``timeout_s`` seconds of wall time, or until its processes hold more than ``memory_B`` together.
 
-    Output goes to files: reading pipes would disturb the measurement. Raises BackendError when it cannot be started.
+    None of its processes survives in any case. Output goes to files: reading pipes would disturb the measurement. Raises BackendError when
+    it cannot be started.
     """
     mark = uuid.uuid4().hex
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, terminated_is_interrupted():
@@ -75,15 +88,35 @@ def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float |
             )  # fmt: skip
         except OSError as e:
             raise BackendError(f"{words[0]} cannot be run: {e.strerror or e}") from e
-        timed_out = False
+        timed_out = too_large = False
         try:
-            process.wait(timeout_s)
+            if memory_B is not None:
+                too_large = _outgrows(process, mark, memory_B, timeout_s)
+            process.wait(0.0 if too_large else None if timeout_s is None else max(0.0, timeout_s - (time.perf_counter() - began)))
         except subprocess.TimeoutExpired:
-            timed_out = True
+            timed_out = not too_large
         finally:
             wall = time.perf_counter() - began
             _end(process, mark)
-        return Ended(process.returncode, _text(out), _text(err), wall, timed_out)
+        return Ended(process.returncode, _text(out), _text(err), wall, timed_out, too_large)
+
+
+def _outgrows(process: subprocess.Popen[bytes], mark: str, memory_B: int, timeout_s: float | None) -> bool:
+    """Wait until the job has ended, its time is up, or its processes hold more than ``memory_B`` bytes; whether it was the last."""
+    until = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    while process.poll() is None and time.monotonic() < until:
+        if sum(map(_resident, _marked(mark))) > memory_B:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _resident(pid: int) -> int:
+    """Bytes of memory that a process holds; 0 when it has gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _text(file: object) -> str:

@@ -8,10 +8,10 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrompi.base.scratch import folder as temporary
 from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
 from retrompi.measure.record.errors import RecordError
 
@@ -53,7 +53,7 @@ class Compiler:
 @functools.cache
 def _inspect(path: str) -> Compiler | None:
     """The properties of the compiler ``path``; None when it cannot compile ``mpi.h`` at all."""
-    with tempfile.TemporaryDirectory(prefix="retrompi-") as folder:
+    with temporary("probe") as folder:
         probe = Path(folder) / "probe.c"
         probe.write_text(
             "#include <mpi.h>\n#if defined(OPEN_MPI)\nfamily openmpi\n#elif defined(MPICH_VERSION)\nfamily mpich\n"

@@ -9,11 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrompi.base.scratch import folder as temporary
 from retrompi.measure.record import smpi
 from retrompi.measure.record.assemble import Recording, assemble
 from retrompi.measure.record.errors import RecordError
@@ -176,7 +176,7 @@ def record(
     launcher = find_launcher(words[0])
     use_smpi = use_smpi or (launcher is not None and launcher.kind == "smpirun")
     shown = " ".join(words) if whole_command else _shown(words)
-    with tempfile.TemporaryDirectory(prefix="retrompi-") as name:
+    with temporary("record") as name:
         work = Path(name)
         if use_smpi:
             words, recorder = _prepare_smpi(words, launcher, ranks, mpicc, work, beside)
@@ -194,7 +194,7 @@ def record(
         }
         if use_smpi:
             # smpirun puts its copies of program and libraries into $TMPDIR, which another run must not overwrite (its -tmpdir is broken)
-            environment = {**os.environ, **variables, "TMPDIR": name}
+            environment = {**os.environ, **variables, "TMPDIR": str(name)}
         else:
             before = os.environ.get("LD_PRELOAD")
             variables["LD_PRELOAD"] = str(recorder) + (f":{before}" if before else "")

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
+from retrompi.base.scratch import folder as temporary
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.measure.launch.execution import BackendError
 from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
@@ -122,7 +122,7 @@ def two_hosts(bench: Bench, link: Link) -> Iterator[tuple[Bench, dict[str, Any]]
     tag = f"rm{os.getpid() % 100000}"
     spaces, ends = (f"{tag}a", f"{tag}b"), (f"{tag}x", f"{tag}y")
     relay: subprocess.Popen[str] | None = None
-    with terminated_is_interrupted(signal.SIGTERM, signal.SIGHUP), tempfile.TemporaryDirectory(prefix="retrompi-") as work:
+    with terminated_is_interrupted(signal.SIGTERM, signal.SIGHUP), temporary("network") as work:
         try:
             for space in spaces:
                 _ip("netns", "add", space)

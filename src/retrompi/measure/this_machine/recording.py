@@ -67,5 +67,5 @@ def load(file: Path) -> Recording:
         return Recording(dict(data["facts"]), rows)
     except OSError as error:
         raise InputError(f"cannot read this measurement: {error.strerror}", file, code="unreadable-file") from None
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(f"no measurement of 'retrompi calibrate this-machine' ({error})", file) from None

@@ -49,7 +49,7 @@ PAGE = Page(
         Control("replay-trace", "value", "trace", "made:broadcast", chosen),
         Control("replay-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
         Control("replay-platform", "value", "platform", "nt-cluster", choice(registry.platform_names, "platform")),
-        Control("replay-mode", "value", "mode", "distributed", choice(_MODES, "mode")),
+        Control("replay-mode", "value", "mode", "distributed", choice(list(_MODES), "mode")),
         Control("replay-ranks", "value", "ranks", 8, number(2, MOST_RANKS, whole=True)),
         Control("replay-size", "value", "size", "64 KiB", _size),
         Control("replay-set", "value", "set", "", text(500)),

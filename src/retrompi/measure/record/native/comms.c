@@ -247,6 +247,7 @@ DEFINE(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ma
     Comm *const parent = comm_of(r, comm);
     Comm *const c = made_from(r, "comm_create_group", parent, *made, KIND_GROUP);
     intra_line(r, "comm_create_group", parent, c);
+    r->lined = c->size > 1;  // in a trace, that of a single rank also stands for MPI_COMM_SELF
   }
   return leave(r, MPI_SUCCESS);
 }
@@ -365,9 +366,11 @@ void mpi_comm_free_(int *comm, int *error) {
 
 // `keep`: which dimensions of `parent_handle` the new one has; NULL: it has its own. They are not read from the sub-grid itself: SMPI
 // reports them wrongly there.
-static int cartesian(Rank *r, MPI_Comm parent_handle, MPI_Comm handle, const int *keep) {
+static int cartesian(Rank *r, MPI_Comm parent_handle, MPI_Comm handle, int given, const int *keep) {
   Comm *const parent = comm_of(r, parent_handle);
-  Comm *const c = made_from(r, "cart_create", parent, handle, KIND_COMM);
+  bool grid = false;  // a grid without dimensions is a single rank, as of a split
+  for (int i = 0; i < given; i++) grid = grid || keep == NULL || keep[i];
+  Comm *const c = made_from(r, grid ? "cart_create" : "comm_split", parent, handle, KIND_COMM);
   if (c == NULL) return leave(r, MPI_SUCCESS);
   const MPI_Comm whole = keep != NULL ? parent_handle : handle;
   int all = 0, n = 0;
@@ -400,12 +403,14 @@ static int cartesian(Rank *r, MPI_Comm parent_handle, MPI_Comm handle, const int
 
 DEFINE(Cart_create, (MPI_Comm comm, int n, const int dims[], const int periods[], int reorder, MPI_Comm *made)) {
   CALL(Cart_create, (comm, n, dims, periods, reorder, made));
-  return cartesian(r, comm, *made, NULL);
+  return cartesian(r, comm, *made, n, NULL);
 }
 
 DEFINE(Cart_sub, (MPI_Comm comm, const int remain[], MPI_Comm *made)) {
   CALL(Cart_sub, (comm, remain, made));
-  return cartesian(r, comm, *made, remain);
+  int n = 0;
+  PMPI_Cartdim_get(comm, &n);
+  return cartesian(r, comm, *made, n, remain);
 }
 
 static char *neighbours(char *p, const char *name, const int *ranks, int n) {

@@ -220,6 +220,7 @@ char *line(Rank *r, const char *action, size_t room) {
 }
 
 void end_line(Rank *r, char *p) {
+  r->lined = true;
   *p++ = '\n';
   if (UNLIKELY(!r->on || r->silent)) return;
   r->at = p;
@@ -307,6 +308,7 @@ static Rank *enter_after(int64_t least) {
     smpi_bench_begin();  // and what the recorder does here is not the program's
 #endif
     r->call = NULL;
+    r->lined = false;
     r->size = 0;
     r->began = profile_clock();
   }
@@ -316,7 +318,8 @@ static Rank *enter_after(int64_t least) {
 Rank *enter(void) { return enter_after(threshold); }
 
 int leave(Rank *r, int rc) {
-  if (UNLIKELY(r->profile != NULL) && r->call != NULL) profile_call(r->profile, r->call, r->size, profile_clock() - r->began);
+  // A call without a line (a wait for nothing) is not counted, so that a recorded run and the replay of its trace have the same calls.
+  if (UNLIKELY(r->profile != NULL) && r->call != NULL && r->lined) profile_call(r->profile, r->call, r->size, profile_clock() - r->began);
   if (UNLIKELY(r->state->threads == 2)) {
     unsupported(r, "threads");
     r->state->threads = 3;

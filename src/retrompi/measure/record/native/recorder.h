@@ -80,6 +80,7 @@ typedef struct {
   Profile *profile;  // NULL: no profile is wanted
   const char *call;  // for the profile: the current call, how many bytes it moves, and when it began
   int64_t size, began;
+  bool lined;  // the current call has a line of the trace
   int world, ranks;
   int inside;    // number of threads inside a call
   bool in_call;  // SMPI: this rank is inside a call

@@ -37,20 +37,9 @@ const Bytes& block(const Given& g, int from, int nth = 0) {
   return at == g.by.end() || static_cast<size_t>(nth) >= at->second.size() ? nothing : at->second[static_cast<size_t>(nth)];
 }
 
-int64_t size_of(MPI_Datatype type) {
-  int n = 0;
-  NATIVE(Type_size)(type, &n);
-  return n;
+void* moved(const void* base, int64_t items, const Type& type) {
+  return static_cast<char*>(const_cast<void*>(base == MPI_BOTTOM ? nullptr : base)) + items * type.extent;
 }
-
-MPI_Aint extent_of(MPI_Datatype type, MPI_Aint* low = nullptr) {
-  MPI_Aint lower = 0, extent = 0;
-  NATIVE(Type_get_extent)(type, &lower, &extent);
-  if (low) *low = lower;
-  return extent;
-}
-
-void* moved(const void* base, int64_t items, MPI_Datatype type) { return static_cast<char*>(const_cast<void*>(base)) + items * extent_of(type); }
 
 /// A vector in its memory layout: the operand of a reduction.
 struct Vector {
@@ -58,18 +47,16 @@ struct Vector {
   MPI_Aint low = 0;
   [[nodiscard]] void* data() { return bytes.data() - low; }
 };
-Vector memory(const void* at, int count, MPI_Datatype type) {
+Vector memory(const void* at, int count, const Type& type) {
   Vector v;
-  const MPI_Aint extent = extent_of(type, &v.low);
-  v.bytes.resize(count > 0 ? static_cast<size_t>(extent * count) : 0);
+  v.low = type.low;
+  v.bytes.resize(count > 0 ? static_cast<size_t>(type.extent * count) : 0);
   if (!v.bytes.empty()) std::memcpy(v.bytes.data(), static_cast<const char*>(at) + v.low, v.bytes.size());
   return v;
 }
 
 /// Members first..last combined in rank order.
-Bytes combined(Given& g, int first, int last, int count, MPI_Datatype type, MPI_Op op) {
-  MPI_Aint low = 0;
-  extent_of(type, &low);
+Bytes combined(Given& g, int first, int last, int count, const Type& type, MPI_Op op) {
   Bytes sum = block(g, last);
   for (int m = last - 1; m >= first; --m) {
     Bytes mine = block(g, m);
@@ -78,19 +65,17 @@ Bytes combined(Given& g, int first, int last, int count, MPI_Datatype type, MPI_
                 "rank " + std::to_string(m) + " of a reduction gives " + std::to_string(mine.size()) + " B, another one " +
                     std::to_string(sum.size()) + " B",
                 1);
-    if (!sum.empty()) NATIVE(Reduce_local)(mine.data() - low, sum.data() - low, count, type, op);
+    if (!sum.empty()) combine(op, mine.data() - type.low, sum.data() - type.low, count, type.handle);
   }
   return sum;
 }
-const Bytes& all_combined(Given& g, int n, int count, MPI_Datatype type, MPI_Op op) {
+const Bytes& all_combined(Given& g, int n, int count, const Type& type, MPI_Op op) {
   auto [at, fresh] = g.reduced.try_emplace(n - 1);
   if (fresh) at->second = combined(g, 0, n - 1, count, type, op);
   return at->second;
 }
-void lay(const Bytes& data, void* at, MPI_Datatype type, size_t from = 0) {
-  MPI_Aint low = 0;
-  extent_of(type, &low);
-  if (data.size() > from) std::memcpy(static_cast<char*>(at) + low, data.data() + from, data.size() - from);
+void lay(const Bytes& data, void* at, const Type& type, size_t from = 0) {
+  if (data.size() > from) std::memcpy(static_cast<char*>(at) + type.low, data.data() + from, data.size() - from);
 }
 
 /// One member's call: the arguments of its algorithm, what it contributes, and what it does with the result.
@@ -146,17 +131,16 @@ Operation about(Rank& r, Comm& c, Op op, int root = 0) {
   return o;
 }
 
-Bytes packed(const void* at, int64_t count, MPI_Datatype type, const Comm& c) {
-  return Buffer{const_cast<void*>(at), static_cast<int>(count), type}.packed(c.handle);
+Bytes packed(const void* at, int64_t count, const Type& type) {
+  return Buffer{at == MPI_BOTTOM ? nullptr : const_cast<void*>(at), static_cast<int>(count), type}.packed();
 }
-void unpack(const Bytes& data, void* at, int64_t count, MPI_Datatype type, const Comm& c) {
-  Buffer{at, static_cast<int>(count), type}.unpack(data, c.handle);
+void unpack(const Bytes& data, void* at, int64_t count, const Type& type) {
+  Buffer{at == MPI_BOTTOM ? nullptr : at, static_cast<int>(count), type}.unpack(data);
 }
 
-std::vector<int64_t> sizes(const int* counts, MPI_Datatype type, int n) {
+std::vector<int64_t> sizes(const int* counts, const Type& type, int n) {
   std::vector<int64_t> all;
-  const int64_t each = size_of(type);
-  for (int i = 0; i < n; ++i) all.push_back(each * counts[i]);
+  for (int i = 0; i < n; ++i) all.push_back(type.size * counts[i]);
   return all;
 }
 
@@ -165,27 +149,29 @@ int barrier(Rank& r, Comm& c, MPI_Request* request) {
   return carry_out(r, c, o, {}, request);
 }
 
-int bcast(Rank& r, Comm& c, void* at, int count, MPI_Datatype type, int root, MPI_Request* request) {
+int bcast(Rank& r, Comm& c, void* at, int count, Type type, int root, MPI_Request* request) {
   Operation o = about(r, c, Op::Bcast, root);
-  o.args.bytes = size_of(type) * count;
+  o.args.bytes = type.size * count;
   std::vector<Bytes> mine;
   if (c.me == root)
-    mine.push_back(packed(at, count, type, c));
+    mine.push_back(packed(at, count, type));
   else
-    o.take = [=, &c](Given& g) { unpack(block(g, root), at, count, type, c); };
+    o.take = [=, &c](Given& g) { unpack(block(g, root), at, count, type); };
   return carry_out(r, c, o, std::move(mine), request);
 }
 
-int gather(Rank& r, Comm& c, bool vector, const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, const int* counts,
-           const int* places, MPI_Datatype in_type, int root, MPI_Request* request) {
+int gather(Rank& r, Comm& c, bool vector, const void* out, int out_count, MPI_Datatype named_out_type, void* in, int in_count, const int* counts,
+           const int* places, MPI_Datatype named_in_type, int root, MPI_Request* request) {
   const bool at_root = c.me == root;
+  // An argument that is not significant need not be a datatype.
+  const Type out_type = at_root && out == MPI_IN_PLACE ? MPI_DATATYPE_NULL : named_out_type, in_type = at_root ? named_in_type : MPI_DATATYPE_NULL;
   Operation o = about(r, c, vector ? Op::Gatherv : Op::Gather, root);
   const bool in_place = at_root && out == MPI_IN_PLACE;
-  if (at_root) o.args.bytes_in = vector ? 0 : size_of(in_type) * in_count;
+  if (at_root) o.args.bytes_in = vector ? 0 : in_type.size * in_count;
   if (at_root && vector) o.in = sizes(counts, in_type, c.n);
-  o.args.bytes = !in_place ? size_of(out_type) * out_count : vector ? o.in[static_cast<size_t>(root)] : o.args.bytes_in;
+  o.args.bytes = !in_place ? out_type.size * out_count : vector ? o.in[static_cast<size_t>(root)] : o.args.bytes_in;
   std::vector<Bytes> mine;
-  if (!in_place) mine.push_back(packed(out, out_count, out_type, c));
+  if (!in_place) mine.push_back(packed(out, out_count, out_type));
   if (at_root) {
     // The arrays of displacements may be gone when a non-blocking call completes.
     std::vector<int> n(static_cast<size_t>(c.n), in_count), at(n);
@@ -195,33 +181,35 @@ int gather(Rank& r, Comm& c, bool vector, const void* out, int out_count, MPI_Da
     }
     o.take = [=, &c](Given& g) {
       for (int i = 0; i < c.n; ++i)
-        if (!(in_place && i == c.me)) unpack(block(g, i), moved(in, at[static_cast<size_t>(i)], in_type), n[static_cast<size_t>(i)], in_type, c);
+        if (!(in_place && i == c.me)) unpack(block(g, i), moved(in, at[static_cast<size_t>(i)], in_type), n[static_cast<size_t>(i)], in_type);
     };
   }
   return carry_out(r, c, o, std::move(mine), request);
 }
 
-int scatter(Rank& r, Comm& c, bool vector, const void* out, int out_count, const int* counts, const int* places, MPI_Datatype out_type, void* in,
-            int in_count, MPI_Datatype in_type, int root, MPI_Request* request) {
+int scatter(Rank& r, Comm& c, bool vector, const void* out, int out_count, const int* counts, const int* places, MPI_Datatype named_out_type,
+            void* in, int in_count, MPI_Datatype named_in_type, int root, MPI_Request* request) {
   const bool at_root = c.me == root, in_place = at_root && in == MPI_IN_PLACE;
+  const Type out_type = at_root ? named_out_type : MPI_DATATYPE_NULL, in_type = in_place ? MPI_DATATYPE_NULL : named_in_type;
   Operation o = about(r, c, vector ? Op::Scatterv : Op::Scatter, root);
   std::vector<Bytes> mine;
   if (at_root) {
     if (vector)
       o.out = sizes(counts, out_type, c.n);
     else
-      o.args.bytes = size_of(out_type) * out_count;
+      o.args.bytes = out_type.size * out_count;
     for (int i = 0; i < c.n; ++i)
-      mine.push_back(packed(moved(out, vector ? places[i] : int64_t{i} * out_count, out_type), vector ? counts[i] : out_count, out_type, c));
+      mine.push_back(packed(moved(out, vector ? places[i] : int64_t{i} * out_count, out_type), vector ? counts[i] : out_count, out_type));
   }
-  o.args.bytes_in = !in_place ? size_of(in_type) * in_count : vector ? o.out[static_cast<size_t>(root)] : o.args.bytes;
-  if (!in_place) o.take = [=, &c](Given& g) { unpack(block(g, root, c.me), in, in_count, in_type, c); };
+  o.args.bytes_in = !in_place ? in_type.size * in_count : vector ? o.out[static_cast<size_t>(root)] : o.args.bytes;
+  if (!in_place) o.take = [=, &c](Given& g) { unpack(block(g, root, c.me), in, in_count, in_type); };
   return carry_out(r, c, o, std::move(mine), request);
 }
 
-int allgather(Rank& r, Comm& c, const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, const int* counts, const int* places,
-              MPI_Datatype in_type, MPI_Request* request) {
+int allgather(Rank& r, Comm& c, const void* out, int out_count, MPI_Datatype named_out_type, void* in, int in_count, const int* counts,
+              const int* places, Type in_type, MPI_Request* request) {
   const bool vector = counts != nullptr, in_place = out == MPI_IN_PLACE;
+  const Type out_type = in_place ? MPI_DATATYPE_NULL : named_out_type;
   Operation o = about(r, c, vector ? Op::Allgatherv : Op::Allgather);
   std::vector<int> n(static_cast<size_t>(c.n), in_count), at(n);
   for (int i = 0; i < c.n; ++i) {
@@ -229,7 +217,7 @@ int allgather(Rank& r, Comm& c, const void* out, int out_count, MPI_Datatype out
     at[static_cast<size_t>(i)] = vector ? places[i] : i * in_count;
   }
   const auto me = static_cast<size_t>(c.me);
-  const Bytes own = in_place ? packed(moved(in, at[me], in_type), n[me], in_type, c) : packed(out, out_count, out_type, c);
+  const Bytes own = in_place ? packed(moved(in, at[me], in_type), n[me], in_type) : packed(out, out_count, out_type);
   o.args.bytes = static_cast<int64_t>(own.size());
   if (vector)
     o.in = sizes(counts, in_type, c.n);
@@ -237,7 +225,7 @@ int allgather(Rank& r, Comm& c, const void* out, int out_count, MPI_Datatype out
     o.args.bytes_in = o.args.bytes;
   o.take = [=, &c](Given& g) {
     for (int i = 0; i < c.n; ++i)
-      if (!(in_place && i == c.me)) unpack(block(g, i), moved(in, at[static_cast<size_t>(i)], in_type), n[static_cast<size_t>(i)], in_type, c);
+      if (!(in_place && i == c.me)) unpack(block(g, i), moved(in, at[static_cast<size_t>(i)], in_type), n[static_cast<size_t>(i)], in_type);
   };
   return carry_out(r, c, o, {own}, request);
 }
@@ -246,19 +234,19 @@ int allgather(Rank& r, Comm& c, const void* out, int out_count, MPI_Datatype out
 struct Blocks {
   std::vector<char*> at;
   std::vector<int> count;
-  std::vector<MPI_Datatype> type;
-  [[nodiscard]] std::vector<Bytes> packed_by(const Comm& c) const {
+  std::vector<Type> type;
+  [[nodiscard]] std::vector<Bytes> data() const {
     std::vector<Bytes> all;
-    for (size_t i = 0; i < at.size(); ++i) all.push_back(packed(at[i], count[i], type[i], c));
+    for (size_t i = 0; i < at.size(); ++i) all.push_back(packed(at[i], count[i], type[i]));
     return all;
   }
   [[nodiscard]] std::vector<int64_t> bytes() const {
     std::vector<int64_t> all;
-    for (size_t i = 0; i < at.size(); ++i) all.push_back(size_of(type[i]) * count[i]);
+    for (size_t i = 0; i < at.size(); ++i) all.push_back(type[i].size * count[i]);
     return all;
   }
 };
-Blocks equal(const void* base, int count, MPI_Datatype type, int n) {
+Blocks equal(const void* base, int count, const Type& type, int n) {
   Blocks b;
   for (int i = 0; i < n; ++i) {
     b.at.push_back(static_cast<char*>(moved(base, int64_t{i} * count, type)));
@@ -267,7 +255,7 @@ Blocks equal(const void* base, int count, MPI_Datatype type, int n) {
   }
   return b;
 }
-Blocks various(const void* base, const int* counts, const int* places, MPI_Datatype type, int n) {
+Blocks various(const void* base, const int* counts, const int* places, const Type& type, int n) {
   Blocks b;
   for (int i = 0; i < n; ++i) {
     b.at.push_back(static_cast<char*>(moved(base, places[i], type)));
@@ -288,7 +276,7 @@ Blocks different(const void* base, const int* counts, const int* places, const M
 
 int alltoall(Rank& r, Comm& c, Op op, const Blocks& out, const Blocks& in, MPI_Request* request) {
   Operation o = about(r, c, op);
-  std::vector<Bytes> mine = out.packed_by(c);
+  std::vector<Bytes> mine = out.data();
   if (op == Op::Alltoall) {
     o.args.bytes = out.bytes().front();
     o.args.bytes_in = in.bytes().front();
@@ -299,15 +287,15 @@ int alltoall(Rank& r, Comm& c, Op op, const Blocks& out, const Blocks& in, MPI_R
   o.take = [in, &c](Given& g) {
     for (int i = 0; i < c.n; ++i) {
       const auto n = static_cast<size_t>(i);
-      unpack(block(g, i, c.me), in.at[n], in.count[n], in.type[n], c);
+      unpack(block(g, i, c.me), in.at[n], in.count[n], in.type[n]);
     }
   };
   return carry_out(r, c, o, std::move(mine), request);
 }
 
-int reduce(Rank& r, Comm& c, Op op, const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, int root, MPI_Request* request) {
+int reduce(Rank& r, Comm& c, Op op, const void* out, void* in, int count, Type type, Kept<MPI_Op> how, int root, MPI_Request* request) {
   Operation o = about(r, c, op, root);
-  o.args.bytes = size_of(type) * count;
+  o.args.bytes = type.size * count;
   Vector v = memory(out == MPI_IN_PLACE ? in : out, count, type);
   if (op == Op::Allreduce || (op == Op::Reduce && c.me == root))
     o.take = [=, &c](Given& g) { lay(all_combined(g, c.n, count, type, how), in, type); };
@@ -316,7 +304,7 @@ int reduce(Rank& r, Comm& c, Op op, const void* out, void* in, int count, MPI_Da
   return carry_out(r, c, o, {std::move(v.bytes)}, request);
 }
 
-int reduce_scatter(Rank& r, Comm& c, Op op, const void* out, void* in, const std::vector<int>& counts, MPI_Datatype type, MPI_Op how,
+int reduce_scatter(Rank& r, Comm& c, Op op, const void* out, void* in, const std::vector<int>& counts, Type type, Kept<MPI_Op> how,
                    MPI_Request* request) {
   Operation o = about(r, c, op);
   int all = 0, before = 0;
@@ -327,9 +315,9 @@ int reduce_scatter(Rank& r, Comm& c, Op op, const void* out, void* in, const std
   if (op == Op::ReduceScatter)
     o.in = sizes(counts.data(), type, c.n);
   else
-    o.args.bytes = o.args.bytes_in = size_of(type) * counts[0];
+    o.args.bytes = o.args.bytes_in = type.size * counts[0];
   Vector v = memory(out == MPI_IN_PLACE ? in : out, all, type);
-  const MPI_Aint extent = extent_of(type);
+  const MPI_Aint extent = type.extent;
   const int mine = counts[static_cast<size_t>(c.me)];
   // A member that receives nothing may finish before the others have called.
   if (mine > 0)

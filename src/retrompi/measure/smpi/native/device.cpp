@@ -108,8 +108,12 @@ void Rank::signal() {
 
 // ---------------------------------------------------------------- sending
 
+Request::~Request() {
+  if (message) message->origin = nullptr;
+}
+
 void Rank::send(Request& r) {
-  r.done = false;
+  r.done = r.cancelled = false;
   if (r.peer == MPI_PROC_NULL) {
     r.done = true;
     return;
@@ -121,8 +125,10 @@ void Rank::send(Request& r) {
   m->context = r.context;
   m->bytes = r.bytes;
   m->sync = r.mode == Request::Synchronous;
-  m->sender = &r;
-  if (r.comm) m->data = r.buffer.packed(r.comm->handle);
+  m->sender = m->origin = &r;
+  if (r.message) r.message->origin = nullptr;
+  r.message = m;
+  if (r.comm) m->data = r.buffer.packed();
   ++counters().messages;
   counters().bytes += m->bytes;
   ++open_sends;
@@ -183,7 +189,10 @@ void Rank::settle(Message& m) {
   if (m.delivered) drop(m);
 }
 
-void Rank::drop(Message& m) { delete &m; }
+void Rank::drop(Message& m) {
+  if (m.origin) m.origin->message = nullptr;
+  delete &m;
+}
 
 // ---------------------------------------------------------------- receiving
 
@@ -192,7 +201,7 @@ bool Rank::fits(const Request& r, const Message& m) {
 }
 
 void Rank::receive(Request& r) {
-  r.done = false;
+  r.done = r.cancelled = false;
   if (r.peer == MPI_PROC_NULL) {
     r.done = true;
     r.source = MPI_PROC_NULL;
@@ -216,7 +225,27 @@ const Message* Rank::unexpected(const Request& wanted) const {
   return m == unexpected_.end() ? nullptr : *m;
 }
 
+/// Takes a message back that no receive has matched: out of the target's queue, or out of the network when it arrives.
+void Rank::withdraw(Request& r) {
+  Message* const m = r.message;
+  if (!m || m->receiver || m->delivered) return;
+  r.done = r.cancelled = true;
+  if (!m->settled) --open_sends;
+  m->sender = nullptr;
+  if (!m->seen) {
+    m->settled = m->withdrawn = true;
+    m->origin = nullptr;
+    r.message = nullptr;
+    return;
+  }
+  Rank& target = rank(m->to);
+  target.unexpected_.remove(m);
+  if (m->stashed) target.unexpected_bytes_ -= m->bytes;
+  drop(*m);
+}
+
 void Rank::cancel(Request& r) {
+  if (r.kind == Request::Send) return withdraw(r);
   const auto at = std::find(posted_.begin(), posted_.end(), &r);
   if (r.kind != Request::Recv || at == posted_.end()) return;
   posted_.erase(at);
@@ -270,7 +299,7 @@ void Rank::finish_receive(Message& m) {
   r.source = m.from;
   r.found_tag = m.tag;
   r.received = m.bytes;
-  if (r.comm) r.buffer.unpack(m.data, r.comm->handle);
+  if (r.comm) r.buffer.unpack(m.data);
   if (r.detached) delete &r;
   m.receiver = nullptr;
   if (m.settled) drop(m);
@@ -290,6 +319,7 @@ void Rank::absorb() {
 
 void Rank::handle(const Packet& p) {
   Message& m = *p.message;
+  if (m.withdrawn) return drop(m);
   switch (p.kind) {
     case Packet::Ask:
       meet(m);

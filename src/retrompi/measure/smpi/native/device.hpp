@@ -20,14 +20,22 @@ namespace retrompi::online {
 struct Message;
 struct Running;
 
-/// Data as the program described them.
+/// A datatype, also once the program has freed it: SimGrid then tells neither its size nor its extent.
+struct Type {
+  Type(MPI_Datatype named);
+  Kept<MPI_Datatype> handle;
+  int64_t size = 0;
+  MPI_Aint low = 0, extent = 0;
+};
+
+/// Data as the program described them; at a null pointer the type has absolute addresses (MPI_BOTTOM).
 struct Buffer {
   void* at = nullptr;
   int count = 0;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  [[nodiscard]] int64_t bytes() const;
-  [[nodiscard]] std::vector<char> packed(MPI_Comm comm) const;
-  void unpack(const std::vector<char>& data, MPI_Comm comm) const;
+  Type type = MPI_DATATYPE_NULL;
+  [[nodiscard]] int64_t bytes() const { return count * type.size; }
+  [[nodiscard]] std::vector<char> packed() const;
+  void unpack(const std::vector<char>& data) const;
 };
 
 /// A communicator as seen by one of its members.
@@ -47,6 +55,10 @@ struct Comm {
 };
 
 struct Request {
+  Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request();
   enum Kind : uint8_t { Send, Recv, Collective } kind = Send;
   enum Mode : uint8_t { Standard, Synchronous, Buffered } mode = Standard;
   int peer = 0, tag = 0, context = 0;  // world rank; a receive's wildcards are kept
@@ -56,6 +68,7 @@ struct Request {
   bool done = false, persistent = false, active = true, detached = false, cancelled = false;
   int source = MPI_PROC_NULL, found_tag = MPI_ANY_TAG;  // of the received message; source is a world rank
   int64_t received = 0;
+  Message* message = nullptr;  // what a send has sent, while it can be cancelled
   MPI_Request handle = MPI_REQUEST_NULL;
 };
 
@@ -63,8 +76,9 @@ struct Message {
   int from = 0, to = 0, tag = 0, context = 0;
   int64_t bytes = 0;
   bool sync = false, asks = false, sent = false, settled = false, seen = false, stashed = false, arrived = false, acknowledged = false,
-       answered = false, delivered = false;
-  Request *sender = nullptr, *receiver = nullptr;
+       answered = false, delivered = false, withdrawn = false;
+  Request *sender = nullptr, *receiver = nullptr;  // until they are complete
+  Request* origin = nullptr;                       // the one that sent it
   std::vector<char> data;
 };
 
@@ -147,6 +161,7 @@ class Rank {
   void take_in(Message& m);
   void finish_receive(Message& m);
   void settle(Message& m);
+  void withdraw(Request& r);
   void sent(Message& m);
   void doze();
   void advance(Running& c, bool blocking);

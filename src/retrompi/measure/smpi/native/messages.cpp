@@ -5,26 +5,22 @@
 
 namespace retrompi::online {
 
-int64_t Buffer::bytes() const {
-  int size = 0;
-  if (count > 0) NATIVE(Type_size)(type, &size);
-  return int64_t{count} * size;
+Type::Type(MPI_Datatype named) : handle(named) {
+  if (!named || named == MPI_DATATYPE_NULL) return;
+  int bytes = 0;
+  NATIVE(Type_size)(named, &bytes);
+  NATIVE(Type_get_extent)(named, &low, &extent);
+  size = bytes;
 }
 
-std::vector<char> Buffer::packed(MPI_Comm comm) const {
+std::vector<char> Buffer::packed() const {
   std::vector<char> data(static_cast<size_t>(bytes()));
-  int at_byte = 0;
-  if (!data.empty()) NATIVE(Pack)(at, count, type, data.data(), static_cast<int>(data.size()), &at_byte, comm);
+  if (!data.empty()) pack(type.handle, at, count, data);
   return data;
 }
 
-void Buffer::unpack(const std::vector<char>& data, MPI_Comm comm) const {
-  if (data.empty()) return;
-  int size = 0, at_byte = 0;
-  NATIVE(Type_size)(type, &size);
-  if (size == 0) return;
-  const int items = static_cast<int>(data.size() / static_cast<size_t>(size));
-  NATIVE(Unpack)(const_cast<char*>(data.data()), items * size, &at_byte, at, items, type, comm);
+void Buffer::unpack(const std::vector<char>& data) const {
+  if (!data.empty() && type.size > 0) online::unpack(type.handle, data, at, static_cast<int>(static_cast<int64_t>(data.size()) / type.size));
 }
 
 namespace {
@@ -65,8 +61,9 @@ void empty(MPI_Status* status) {
 
 void tell(const Request& r, MPI_Status* status) {
   empty(status);
-  if (status == MPI_STATUS_IGNORE || r.kind != Request::Recv) return;
+  if (status == MPI_STATUS_IGNORE) return;
   status->cancelled = r.cancelled ? 1 : 0;
+  if (r.kind != Request::Recv) return;
   status->MPI_SOURCE = r.source == MPI_PROC_NULL ? MPI_PROC_NULL : r.comm->rank_of(r.source);
   status->MPI_TAG = r.found_tag;
   status->count = static_cast<int>(r.received);
@@ -243,8 +240,8 @@ namespace {
 void exchange(Rank& rank, const Buffer& out, int to, int send_tag, const Buffer& in, int from, int receive_tag, MPI_Comm comm, MPI_Status* status) {
   Comm& c = rank.comm(comm);
   Request receive, send;
-  fill(receive, Request::Recv, in.at, in.count, in.type, from, receive_tag, c);
-  fill(send, Request::Send, out.at, out.count, out.type, to, send_tag, c);
+  fill(receive, Request::Recv, in.at, in.count, in.type.handle, from, receive_tag, c);
+  fill(send, Request::Send, out.at, out.count, out.type.handle, to, send_tag, c);
   rank.receive(receive);
   rank.send(send);
   rank.wait(send);
@@ -267,7 +264,7 @@ DEFINE(Sendrecv_replace,
   const Call rank("MPI_Sendrecv_replace");
   if (!rank) return NATIVE(Sendrecv_replace)(buf, count, type, to, send_tag, from, receive_tag, comm, status);
   const Buffer both{buf, count, type};
-  std::vector<char> out = both.packed(comm);
+  std::vector<char> out = both.packed();
   exchange(*rank, {out.data(), static_cast<int>(out.size()), MPI_BYTE}, to, send_tag, both, from, receive_tag, comm, status);
   return MPI_SUCCESS;
 }
@@ -312,7 +309,7 @@ DEFINE(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status))
   const Call rank("MPI_Request_get_status");
   const Request* r = rank ? request_of(request) : nullptr;
   if (!r) return NATIVE(Request_get_status)(request, flag, status);
-  look(*rank);
+  if (active(*r)) look(*rank);
   *flag = r->done ? 1 : 0;
   if (r->done) tell(*r, status);
   return MPI_SUCCESS;
@@ -387,7 +384,7 @@ DEFINE(Test, (MPI_Request * request, int* flag, MPI_Status* status)) {
   *flag = 1;
   empty(status);
   if (!r) return MPI_SUCCESS;
-  look(*rank);
+  if (active(*r)) look(*rank);
   *flag = r->done ? 1 : 0;
   if (r->done) settle(*r, request, status);
   return MPI_SUCCESS;
@@ -398,7 +395,7 @@ DEFINE(Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* status
   bool foreign = false;
   const auto all = listed(count, requests, foreign);
   if (!rank || (all.empty() && foreign)) return NATIVE(Testall)(count, requests, flag, statuses);
-  if (!all.empty()) look(*rank);
+  if (any_active(all)) look(*rank);
   *flag = std::all_of(all.begin(), all.end(), [](const Listed& l) { return l.r->done; }) ? 1 : 0;
   if (*flag == 0) return MPI_SUCCESS;
   for (int i = 0; i < count; ++i) empty(at(statuses, i));
@@ -411,7 +408,7 @@ DEFINE(Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_St
   bool foreign = false;
   const auto all = listed(count, requests, foreign);
   if (!rank || (all.empty() && foreign)) return NATIVE(Testany)(count, requests, index, flag, status);
-  if (!all.empty()) look(*rank);
+  if (any_active(all)) look(*rank);
   *index = MPI_UNDEFINED;
   const Listed* found = complete(all);
   *flag = found || !any_active(all) ? 1 : 0;
@@ -429,7 +426,7 @@ DEFINE(Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI
   bool foreign = false;
   const auto all = listed(count, requests, foreign);
   if (!rank || (all.empty() && foreign)) return NATIVE(Testsome)(count, requests, done, indices, statuses);
-  if (!all.empty()) look(*rank);
+  if (any_active(all)) look(*rank);
   *done = any_active(all) ? settle_all(all, requests, indices, statuses) : MPI_UNDEFINED;
   return MPI_SUCCESS;
 }

@@ -135,6 +135,8 @@ void started() {
   report("begin " + std::to_string(world) + " " + std::to_string(simulated().now().count()));
   static bool once = [] {
     on_deadlock(deadlock);
+    if (const char* limit = std::getenv("RETROMPI_SMPI_LIMIT_PS"); limit && *limit)
+      simulated().stop_after(std::strtoll(limit, nullptr, 10), [] { abort_run("timeout", "", 1); });
     number_communicators([](MPI_Comm comm) {
       Rank* r = self();
       return Gratis::depth > 0 && r ? kFirstNumber + r->next_number(comm) : -1;

@@ -16,6 +16,21 @@
 namespace simgrid::smpi::colls {
 extern int (*bcast)(void* buf, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
 }
+namespace simgrid::smpi {
+class Datatype {
+ public:
+  void ref();
+  static void unref(Datatype* type);
+  int pack(const void* in, int count, void* out, int size, int* position, const Comm* comm);
+  int unpack(const void* in, int size, int* position, void* out, int count, const Comm* comm);
+};
+class Op {
+ public:
+  void ref();
+  static void unref(Op** op);
+  void apply(const void* in, void* both, const int* count, Datatype* type) const;
+};
+}  // namespace simgrid::smpi
 
 namespace sg = simgrid::s4u;
 
@@ -40,9 +55,19 @@ void Clock::at(Ps t, std::function<void()> what) {
   }
 }
 
+void Clock::stop_after(Ps t, std::function<void()> what) {
+  limit_ = t;
+  over_ = std::move(what);
+}
+
+void Clock::advance(Ps t) {
+  if (t > limit_) over_();
+  last_ = std::max(last_, t);
+}
+
 void Clock::due(Ps t) {
   if (busy_ || t != armed_) return;  // superseded by an earlier event
-  last_ = std::max(last_, t);
+  advance(t);
   busy_ = true;
   run();
 }
@@ -69,7 +94,7 @@ void Clock::in_any_case(Ps t) {
   t = std::max(t, last_ + 1);
   Timer::set(to_s(t), [this, t, opening = opening_] {
     if (!busy_ || opening != opening_) return;
-    last_ = std::max(last_, t);
+    advance(t);
     run();
   });
 }
@@ -96,6 +121,27 @@ void Sleeper::wake() {
   simulated().woken_ = true;
   in_->bell->release();
 }
+
+void keep(MPI_Datatype type) {
+  if (type) type->ref();
+}
+void keep(MPI_Op op) {
+  if (op) op->ref();
+}
+void release(MPI_Datatype type) {
+  if (type) simgrid::smpi::Datatype::unref(type);
+}
+void release(MPI_Op op) { simgrid::smpi::Op::unref(&op); }
+
+void pack(MPI_Datatype type, const void* at, int count, std::vector<char>& data) {
+  int place = 0;
+  type->pack(at, count, data.data(), static_cast<int>(data.size()), &place, nullptr);
+}
+void unpack(MPI_Datatype type, const std::vector<char>& data, void* at, int count) {
+  int place = 0;
+  type->unpack(data.data(), static_cast<int>(data.size()), &place, at, count, nullptr);
+}
+void combine(MPI_Op op, const void* in, void* both, int count, MPI_Datatype type) { op->apply(in, both, &count, type); }
 
 int64_t actor() { return sg::Actor::self() == nullptr ? 0 : sg::this_actor::get_pid(); }
 void on_deadlock(std::function<void()> what) { sg::Engine::on_deadlock_cb(std::move(what)); }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "event/core.hpp"
 #include "event/event_heap.hpp"
@@ -16,7 +17,8 @@ class Clock {
  public:
   [[nodiscard]] Ps now();
   void at(Ps t, std::function<void()> what);
-  void go_on();  // called by an actor that is about to stop
+  void go_on();                                       // called by an actor that is about to stop
+  void stop_after(Ps t, std::function<void()> what);  // instead of the first event later than t
 
  private:
   struct Event {
@@ -30,7 +32,9 @@ class Clock {
   void in_any_case(Ps t);
   EventHeap<Event> coming_;
   uint64_t order_ = 0;
-  Ps last_ = 0, armed_ = kNever;
+  void advance(Ps t);
+  Ps last_ = 0, armed_ = kNever, limit_ = kNever;
+  std::function<void()> over_;
   bool busy_ = false, woken_ = false;
   uint64_t opening_ = 0;
 };
@@ -49,6 +53,36 @@ class Sleeper {
  private:
   struct Inside;
   std::unique_ptr<Inside> in_;
+};
+
+/// References to SimGrid's objects, by which it knows that they are in use after the program has freed them.
+void keep(MPI_Datatype type);
+void keep(MPI_Op op);
+void release(MPI_Datatype type);
+void release(MPI_Op op);
+
+/// As SimGrid's MPI_Pack, MPI_Unpack and MPI_Reduce_local, but also of a handle that the program has freed, and at MPI_BOTTOM (null).
+void pack(MPI_Datatype type, const void* at, int count, std::vector<char>& data);
+void unpack(MPI_Datatype type, const std::vector<char>& data, void* at, int count);
+void combine(MPI_Op op, const void* in, void* both, int count, MPI_Datatype type);
+
+/// A handle of the program that stays valid while this exists.
+template <class T>
+class Kept {
+ public:
+  Kept(T handle) : handle_(handle) { keep(handle); }
+  Kept(const Kept& other) : Kept(other.handle_) {}
+  Kept& operator=(const Kept& other) {
+    keep(other.handle_);
+    release(handle_);
+    handle_ = other.handle_;
+    return *this;
+  }
+  ~Kept() { release(handle_); }
+  operator T() const { return handle_; }
+
+ private:
+  T handle_;
 };
 
 int64_t actor();  // number of the running actor, from 1 on; 0: none
