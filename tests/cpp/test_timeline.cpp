@@ -15,7 +15,7 @@ TEST(Timeline, KeepsTheFirstCallOfEachRankWhenThereAreMoreRanksThanRoom) {
   for (int32_t call = 0; call < kCalls; ++call)
     for (int32_t rank = 0; rank < kRanks; ++rank) {
       t.begin_call(rank, now);
-      t.end_call(rank, barrier, ++now);
+      t.end_call(rank, barrier, now += 1);
     }
   EXPECT_EQ(t.calls_seen(), int64_t{kRanks} * kCalls);
   EXPECT_EQ(t.calls.size(), size_t{kRanks});
@@ -27,7 +27,7 @@ TEST(Timeline, KeepsTheFirstCallOfEachRankWhenThereAreMoreRanksThanRoom) {
 TEST(Timeline, CoarsensNoFurtherThanTimeCanBeCounted) {
   constexpr size_t kProcesses = 50;
   Timeline t({.limit = 4}, kProcesses, 1);
-  for (Ps now = 0; now < 1000; ++now)
+  for (int64_t now = 0; now < 1000; ++now)
     for (size_t p = 0; p < kProcesses; ++p) t.segment(static_cast<int>(p), now, now + 1, static_cast<uint8_t>(now % 3));
   t.finish();
   EXPECT_GT(t.resolution(), 0);
@@ -36,7 +36,7 @@ TEST(Timeline, CoarsensNoFurtherThanTimeCanBeCounted) {
 
 TEST(Timeline, ThinsMessagesWithinTheLimit) {
   Timeline t({.limit = 3}, 0, 2);
-  for (Ps now = 0; now < 1000; ++now) t.sent({0, 1, 0, 0, 8, 1, now, -1, false, {}});
+  for (int64_t now = 0; now < 1000; ++now) t.sent({0, 1, 0, 0, 8, 1, now, -1, false, {}});
   EXPECT_LE(t.messages.size(), 3u);
   EXPECT_EQ(t.messages_seen(), 1000);
   EXPECT_EQ((t.traffic[{0, 1}].messages), 1000);

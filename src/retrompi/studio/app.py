@@ -14,8 +14,8 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_u
 from flask import request
 
 from retrompi.base.errors import RetrompiError
-from retrompi.studio import guard, inputs, parts
-from retrompi.studio.page import Page, modules, pages
+from retrompi.studio import guard, parts
+from retrompi.studio.page import Page, declared, modules, pages
 from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class _Studio(Dash):
 
     def callback(self, *args: Any, **options: Any) -> Any:
         register = super().callback(*args, **options)
-        checks = inputs.declared((a.component_id, a.component_property) for a in args if isinstance(a, (Input, State)))
+        checks = declared((a.component_id, a.component_property) for a in args if isinstance(a, (Input, State)))
 
         def checked(function: Any) -> Any:
             @wraps(function)

@@ -7,14 +7,13 @@ or, where a property means the same everywhere (clicks, ticks, files), here. Reg
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from retrompi.base.errors import UsageError
 from retrompi.studio.state import MOST_CHARACTERS, Choice, Control
 
-__all__ = ["Check", "count", "declared", "mapping", "named", "number", "text", "texts"]
+__all__ = ["EVERYWHERE", "Check", "count", "for_each", "mapping", "named", "number", "of_control", "text", "texts"]
 
 Check = Callable[[Any], None]
 """Raises UsageError, in one line, for a value that no page of the studio sends."""
@@ -88,7 +87,7 @@ def mapping(**fields: Check) -> Check:
     return check
 
 
-def _each(check: Check) -> Check:
+def for_each(check: Check) -> Check:
     """For a pattern of components: a list of values."""
 
     def checked(value: Any) -> None:
@@ -130,26 +129,3 @@ def of_control(control: Control) -> Check:
     if isinstance(control.default, (int, float)):
         return number
     return one
-
-
-@cache
-def _of_pages() -> dict[str, Check]:
-    from retrompi.studio.page import pages
-
-    found: dict[str, Check] = {}
-    for page in pages():
-        found |= {f"{c.id}.{c.property}": of_control(c) for c in page.controls}
-        found |= page.inputs
-    return found
-
-
-def declared(inputs: Iterable[tuple[Any, str]]) -> list[Check]:
-    """The checks of (id, property) in order. Raises LookupError for one that is not declared: a defect of ours."""
-    out = []
-    for component, prop in inputs:
-        full = f"{component}.{prop}"
-        check = _of_pages().get(full) or EVERYWHERE.get(full) or EVERYWHERE.get(prop)
-        if check is None:
-            raise LookupError(f"the callbacks' input {full} is not declared: add it to the controls or the inputs of its page")
-        out.append(_each(check) if isinstance(component, dict) else check)
-    return out

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from retrompi.studio.inputs import Check
+from retrompi.studio.inputs import EVERYWHERE, Check, for_each, of_control
 from retrompi.studio.state import Control
 
-__all__ = ["Page", "modules", "pages"]
+__all__ = ["Page", "declared", "modules", "pages"]
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,24 @@ def modules() -> dict[str, ModuleType]:
 def pages() -> list[Page]:
     """Every page, in the order of the navigation."""
     return [module.PAGE for module in modules().values()]
+
+
+@cache
+def _of_pages() -> dict[str, Check]:
+    found: dict[str, Check] = {}
+    for page in pages():
+        found |= {f"{c.id}.{c.property}": of_control(c) for c in page.controls}
+        found |= page.inputs
+    return found
+
+
+def declared(inputs: Iterable[tuple[Any, str]]) -> list[Check]:
+    """The checks of (id, property) in order. Raises LookupError for one that is not declared: a defect of ours."""
+    out = []
+    for component, prop in inputs:
+        full = f"{component}.{prop}"
+        check = _of_pages().get(full) or EVERYWHERE.get(full) or EVERYWHERE.get(prop)
+        if check is None:
+            raise LookupError(f"the callbacks' input {full} is not declared: add it to the controls or the inputs of its page")
+        out.append(for_each(check) if isinstance(component, dict) else check)
+    return out
