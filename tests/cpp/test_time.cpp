@@ -67,8 +67,7 @@ TEST(Effort, EndsAfterItsEvents) {
   Loop loop;
   loop.effort.start({.events = 3});
   for (int i = 0; i < 5; ++i) loop.schedule(i, callback<&Counted::up>(counted));
-  EXPECT_THROW(
-      while (!loop.empty()) loop.step(), Limit);
+  EXPECT_THROW(while (!loop.empty()) loop.step(), Limit);
   EXPECT_EQ(counted.n, 3);
   EXPECT_EQ(loop.executed(), 3U);
 }

@@ -27,7 +27,7 @@ namespace detail {
   std::snprintf(text, sizeof text, "an amount of %.4g B cannot be counted: 2^62 is the most", a + b);
   throw Overflow(text);
 }
-}
+}  // namespace detail
 
 /// Simulated time in picoseconds. An integer, so that the stages of a message sum to its total exactly
 /// (a double loses picoseconds after a quarter of an hour) and the same inputs give the same bytes.

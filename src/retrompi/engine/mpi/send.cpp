@@ -33,7 +33,7 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
     m.number = rank_.common.timeline->sent({rank_.id, dst, tag, ctx < 0 ? collective_context(0) : ctx, bytes, m.line, m.at, -1, false, {}});
   ++rank_.common.count.messages;
   rank_.common.count.bytes = checked_sum(rank_.common.count.bytes, bytes);  // no other counter of bytes is larger
-  if (ctx % 2 == 0) rank_.common.count.own_bytes += bytes;  // program_context
+  if (ctx % 2 == 0) rank_.common.count.own_bytes += bytes;                  // program_context
   ++rank_.sends;
   rank_.bytes_sent += bytes;
   ++open_;

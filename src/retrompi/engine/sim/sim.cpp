@@ -344,8 +344,7 @@ class Simulation {
       if (p.job && p.ready)
         for (const Rank* k : p.job->ranks)
           if (k->thread.failed() && k->now_at)
-            return "; rank " + std::to_string(k->id) + " was in " + op_name(k->now_at->op) + ", " +
-                   p.t.where(static_cast<size_t>(k->id), *k->now_at);
+            return "; rank " + std::to_string(k->id) + " was in " + op_name(k->now_at->op) + ", " + p.t.where(static_cast<size_t>(k->id), *k->now_at);
     return {};
   }
   [[nodiscard]] std::string out_of_memory() const {
