@@ -27,8 +27,6 @@ from study_runs import descendants, lives
 
 FOLDERS = ("examples", "validate", "tests", "benchmarks", "models", "platforms", "scenarios")
 """Of the checkout, from which a reader types the commands."""
-WIDTH = {"docs/answers.md": 85}
-"""Pages whose commands print tables that fit into so many columns."""
 
 
 def _base(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
@@ -146,13 +144,6 @@ class Reader:
         lost = missing(command.promised, said)
         if lost:
             self.wrong.append(f"{command.at}: {shown}\n  does not print (in this order): {lost}\n  but:\n{said[-3000:]}")
-        limit = WIDTH.get(self.page)
-        # Reasons and sources are as long as they are; tables fit.
-        table = [
-            line for line in said.splitlines() if not line.startswith(("no number", "warning:")) and (line[:2] != "  " or line[:3] == "   ")
-        ]
-        if limit and max(map(len, table), default=0) > limit:
-            self.wrong.append(f"{command.at}: {shown}\n  prints tables of more than {limit} columns")
 
     def program(self, parts: list[Block]) -> None:
         """Run the page's Python, all of it as one session."""

@@ -8,6 +8,7 @@ import re
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -15,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from weakref import WeakSet
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -44,8 +44,8 @@ CONNECT_SECONDS = 5
 
 Rows = list[dict[str, Any]]
 
-OPENED: WeakSet[Store] = WeakSet()
-"""The open stores, which are looked at when an error has no known cause."""
+OPENED: deque[Store] = deque(maxlen=4)
+"""The stores opened last, which are looked at when an error has no known cause."""
 
 
 def default_path() -> Path:
@@ -187,12 +187,16 @@ def _server_engine(url: URL) -> Engine:
         raise StoreError(f"a store at '{url.drivername}' needs the package {error.name}: pip install it", code="missing-tool") from None
 
 
-def _while_converting(error: BaseException) -> bool:
-    """Whether an error arose where a database's values become ours: in the innermost frame there is no code of this project."""
+def _while_converting(error: BaseException, *, callers: bool) -> bool:
+    """Whether an error arose where a database's values become ours: the innermost frame has no code of this project; in a body that is
+    not the store's (``callers``), which may raise anything, SQLAlchemy is under way as well."""
+    under_way, innermost = False, ""
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    while trace is not None:
+        innermost = trace.tb_frame.f_globals.get("__name__", "")
+        under_way = innermost.startswith("sqlalchemy.") or (under_way and not innermost.startswith("retrompi."))
         trace = trace.tb_next
-    return trace is not None and not trace.tb_frame.f_globals.get("__name__", "").startswith("retrompi")
+    return under_way if callers else not innermost.startswith("retrompi.")
 
 
 class Store(Studies, Tags):
@@ -206,7 +210,7 @@ class Store(Studies, Tags):
         self._engine = engine
         self._own = threading.local()
         self._upgrade()
-        OPENED.add(self)
+        OPENED.append(self)
 
     # -- opening ---------------------------------------------------------------------------------------------------
 
@@ -232,7 +236,7 @@ class Store(Studies, Tags):
         except SQLAlchemyError as error:
             raise StoreError(f"the store {self.label} failed: {str(error).splitlines()[0]}") from error
         except (ValueError, TypeError, LookupError, ArithmeticError) as error:
-            if not _while_converting(error):
+            if not _while_converting(error, callers=error is getattr(self._own, "of_body", None)):
                 raise
             raise self.damaged() or StoreError(f"the store {self.label} holds a value that cannot be read: {error}") from error
 
@@ -252,6 +256,9 @@ class Store(Studies, Tags):
             self._own.transaction = connection
             try:
                 yield
+            except Exception as error:
+                self._own.of_body = error
+                raise
             finally:
                 self._own.transaction = None
 
