@@ -316,8 +316,11 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
     elif output.as_csv:
         print_csv(table, (*GRADES, *tasks))
     else:
-        columns = [Column(k, k, _cut if k in ("student", "source") else None) for k in GRADES]
+        columns = [Column(k, k, _cut if k in ("student", "source") else None) for k in GRADES if k != "problem"]
         print_table(table, columns, empty="nothing was handed in")
+        for r in table:
+            if r["problem"]:
+                say(f"problem: {r['source']}: {r['problem']}")
         for p in pairs:
             say(f"alike: {_who(graded[p.one])} and {_who(graded[p.other])}: {'; '.join(p.why)}")
     return 1 if any(g.broken for g in graded) else 0

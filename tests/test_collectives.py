@@ -207,9 +207,9 @@ def test_every_operation_has_its_door() -> None:
 def test_the_card_shows_the_table_with_its_sources() -> None:
     said = CliRunner().invoke(cli, ["models", "show", "nemesis", "--set", "coll.barrier=tree"])
     assert said.exit_code == 0, said.output
-    assert "code:MPICH2 1.3a2, src/mpi/coll/bcast.c; MPIR_BCAST_LONG_MSG" in said.output
+    assert "MPIR_BCAST_LONG_MSG" in said.output
     assert "≥" not in said.output.split("the claims cited above")[0] or "512 KiB" in said.output
-    assert "was the model's table" in said.output
+    assert "(was the" in said.output  # its source: what the user replaced
 
 
 # -- algorithms that know the hosts

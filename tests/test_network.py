@@ -325,7 +325,7 @@ BAD_TRAFFIC = [
     ("n1->n1 2Mbps 1500B", "bad-traffic"),
     ("n1->n22 2Mbps 1500B", "unknown-host | 'n22'"),
     ("any 2 1500B", "bad-unit"),
-    ("any 2Mbps 1500", "bad-unit"),
+    ("any 2Mbps 1500ms", "bad-unit"),
     ("any 0Mbps 1500B", "out-of-range | 1558 B"),
     ("any 2Mbps 64KiB", "out-of-range | 1558 B"),
     ("n3->n4 1000Gbps 1500B", "bad-traffic | 1000"),

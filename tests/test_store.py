@@ -62,7 +62,7 @@ RESULT: dict[str, Any] = {
         for r in range(2)
     ],
     "marks": [{"rank": 0, "label": "a", "time_s": 0.5}],
-    "anatomy": [{"stage": "copy", "process": "rank 0", "seconds": 1 / 3, "ps": 333_333_333_333}],
+    "anatomy": [{"size_B": 1024, "stage": "copy", "process": "rank 0", "seconds": 1 / 3, "ps": 333_333_333_333}],
     "waits": [{"rank": 0, "line": 3, "file": "a.ti", "action": "recv", "on": "rank 1"}],
     "startup": [],
 }  # fmt: skip
@@ -86,7 +86,7 @@ def store(location: str) -> Store:
 
 
 def test_a_run_comes_back_as_it_was_stored(store: Store, location: str) -> None:
-    run_id = store.add_run(SPEC, RESULT, points=POINTS, size_B=1024)
+    run_id = store.add_run(SPEC, RESULT, points=POINTS)
     again = open_store(location)
     row = again.run(run_id)
     for name in ("kind", "model", "model_hash", "platform", "mode", "seed", "fidelity", "trace", "code_version", "identity"):
@@ -153,7 +153,7 @@ def test_verdicts_newest_of_each_claim(store: Store) -> None:
 
 
 def test_tags_find_runs_and_deleting_takes_all_of_a_run(store: Store) -> None:
-    one, two, three = (store.add_run(replace(SPEC, seed=seed), RESULT, points=POINTS, size_B=1024) for seed in (1, 2, 3))
+    one, two, three = (store.add_run(replace(SPEC, seed=seed), RESULT, points=POINTS) for seed in (1, 2, 3))
     assert store.tag_runs([one, two], "slow") == 2
     assert store.tag_runs([two, three], "slow") == 1  # one of them had it
     assert store.tag_runs([three], "other-word.1") == 1

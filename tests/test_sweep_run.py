@@ -101,7 +101,8 @@ def test_what_is_stored_is_not_repeated(store: Store, engine: Any) -> None:
     assert len(engine.calls) == 5 == len(store.runs())
     fresh = run_study(store, _small(seed="1..3"), fresh=True)
     assert (fresh.simulated, fresh.study_id) == (3, one.study_id)
-    assert len(store.runs()) == 5 and len(engine.calls) == 8  # replaced under their ids
+    assert len(store.runs()) == 5  # replaced under their ids
+    assert len(engine.calls) == 8
     assert [r["run_id"] for r in rows(store, one.study_id)] == [1, 2, 3]
 
 

@@ -138,12 +138,10 @@ class RuntimeModel:
     @classmethod
     def _check_declared(cls) -> None:
         """Raises ValueError for a class attribute of another type than `RuntimeModel` gives it."""
-        from retrompi.spec.calibrated_range import Range
-
         right = {
             "variant_of": cls.variant_of is None or isinstance(cls.variant_of, str),
             "variant_note": isinstance(cls.variant_note, str),
-            "calibrated": cls.calibrated is None or isinstance(cls.calibrated, Range),
+            "calibrated": cls.calibrated is None or hasattr(cls.calibrated, "platforms"),  # a Range
             "fits_platform": isinstance(cls.fits_platform, tuple) and all(isinstance(k, str) for k in cls.fits_platform),
             "collectives": isinstance(cls.collectives, tuple) and all(isinstance(c, Choice) for c in cls.collectives),
             "communicators": isinstance(cls.communicators, Making),

@@ -337,15 +337,14 @@ class Store(Studies, Tags):
         points: Iterable[Mapping[str, Any]] = (),
         ranks: Iterable[Mapping[str, Any]] = (),
         anatomy: Iterable[Mapping[str, Any]] = (),
-        size_B: int | None = None,
         fresh: bool = False,
     ) -> int:
         """Store one run with its points, ranks and stages in one transaction, as `keep` does; returns its id.
 
         ``result`` is the engine's Result or a mapping with the same names; values without a column (marks,
-        waits, start-up steps) are kept in ``facts``. ``size_B`` is the message size of ``anatomy``.
+        waits, start-up steps) are kept in ``facts``. A row of ``anatomy`` also has the ``size_B`` of its message.
         """
-        return self.keep(Kept.of(spec, result, points, ranks, anatomy, size_B), fresh=fresh)
+        return self.keep(Kept.of(spec, result, points, ranks, anatomy), fresh=fresh)
 
     def keep(self, kept: Kept, *, fresh: bool = False) -> int:
         """Like `add_run`, for a collected run. A simulated run is stored once: when another process has stored an identical one
@@ -368,7 +367,7 @@ class Store(Studies, Tags):
                 _make_room(connection, run_id, row)
             _insert(connection, Point, run_id, kept.points)
             _insert(connection, RankTime, run_id, kept.ranks)
-            _insert(connection, Anatomy, run_id, numbered(kept.anatomy, kept.size_B))
+            _insert(connection, Anatomy, run_id, numbered(kept.anatomy))
         return run_id
 
     def alike(self, spec: RunSpec, limit: int = 100) -> tuple[float, int]:

@@ -34,7 +34,6 @@ class Kept:
     points: Rows = field(default_factory=list)
     ranks: Rows = field(default_factory=list)
     anatomy: Rows = field(default_factory=list)
-    size_B: int | None = None
 
     @classmethod
     def of(
@@ -44,7 +43,6 @@ class Kept:
         points: Iterable[Mapping[str, Any]] = (),
         ranks: Iterable[Mapping[str, Any]] = (),
         anatomy: Iterable[Mapping[str, Any]] = (),
-        size_B: int | None = None,
     ) -> Kept:
         """Built from the engine's Result, or a mapping with the same names, and its rows."""
         given = plain(result)
@@ -66,12 +64,12 @@ class Kept:
             **own,
             "facts": {k: v for k, v in given.items() if v not in (None, [], {}, "")},
         }
-        return cls(spec, row, [dict(p) for p in points], [dict(r) for r in ranks], [dict(a) for a in anatomy], size_B)
+        return cls(spec, row, [dict(p) for p in points], [dict(r) for r in ranks], [dict(a) for a in anatomy])
 
 
-def numbered(rows: Iterable[Mapping[str, Any]], size_B: int | None) -> Rows:
+def numbered(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """The rows of an anatomy with their positions."""
-    return [{"size_B": size_B, **row, "position": i} for i, row in enumerate(rows)]
+    return [{"size_B": None, **row, "position": i} for i, row in enumerate(rows)]
 
 
 class Outbox:
@@ -108,7 +106,7 @@ class Outbox:
     def anatomy(self, run_id: int) -> Rows:
         """Rows of the stages, as of `Store.anatomy`."""
         kept = self.kept[run_id - 1]
-        return numbered(kept.anatomy, kept.size_B)
+        return numbered(kept.anatomy)
 
 
 def _simgrid_version() -> str:

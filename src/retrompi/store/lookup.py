@@ -173,7 +173,8 @@ def _explain(store: Store, asked: Resolved, fresh: bool) -> Found:
     began = time.perf_counter()
     told = simulate.explain(asked)
     facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"]}
-    run_id = store.add_run(spec, facts, anatomy=told["stages"], size_B=workload.size, fresh=fresh)
+    stages = [{"size_B": workload.size, **stage} for stage in told["stages"]]
+    run_id = store.add_run(spec, facts, anatomy=stages, fresh=fresh)
     return Found(run_id, store.anatomy(run_id), False)
 
 

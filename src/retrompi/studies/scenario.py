@@ -405,8 +405,6 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
         for key, value in given.items():
             if key == "generator":
                 continue
-            if key == "sizes" and not isinstance(value, str):
-                raise fail("'sizes' is a text; example: \"0,1KiB..4MiB:x2\"", "sizes", code="bad-value")
             args[key] = tuple(units.parse_sizes(value)) if key == "sizes" else value
             if key == "size":
                 args[key] = int(units.parse(str(value), "B"))
