@@ -124,6 +124,13 @@ def test_a_run_is_given_up_after_its_time(model: str, mode: str) -> None:
     assert result.time_s < 10
 
 
+@everywhere
+def test_one_long_computation_does_not_pass_the_limit(model: str, mode: str) -> None:
+    """It is a single event: the run ends at the limit, not after what was under way."""
+    result = run(job("compute 1e12", "compute 1e12"), model, mode, limit_s=1.0)
+    assert (result.outcome, result.time_s) == ("timeout", 1.0)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_start_may_fail_where_history_says_so(model: str) -> None:
     trace = job("send 1 0 0 6", "recv 0 0 0 6")

@@ -31,7 +31,7 @@ class Host:
         "s", "time a thread may run before the scheduler takes the next one", above=0, low=1e-6, area="scheduler", plain="50 ms"
     )
     tick: float = quantity(
-        "s", "clock interrupt period to which timed waits are rounded", above=0, low=1e-6, area="scheduler", plain="10 ms"
+        "s", "clock interrupt period to which timed waits are rounded", above=0, low=1e-12, area="scheduler", plain="10 ms"
     )
     dispatch: float = quantity("s", "context switch to a woken thread", area="scheduler", plain="1 us")
     syscall: float = quantity("s", "null system call", area="scheduler", plain="0.1 us", used_by=Use.CALLS)

@@ -62,6 +62,12 @@ class Loop {
   /// Whether no event happens up to and including `t`: the running event may then move the clock there itself.
   [[nodiscard]] bool no_event_until(Ps t) const { return t < external_event && t < next_time() && t <= limit && !stopped; }
   [[nodiscard]] bool finished() const { return stopped || now > limit; }
+  /// Whether what happens at `t` is past the limit; the clock then stands there.
+  bool ends_before(Ps t) {
+    if (t <= limit) return false;
+    now = limit;
+    return true;
+  }
 
   /// Runs the next event; throws Limit if no more may run.
   void step() {

@@ -69,9 +69,12 @@ class NativeWire : public Wire {
       // At one time, what happens on the hosts comes first.
       if (!loop_.empty() && (agenda_.empty() || loop_.next_time() <= agenda_.top().t)) {
         if (loop_.only_passive() && in_flight_ == 0 && !could_act()) return true;
+        if (loop_.ends_before(loop_.next_time())) break;
         loop_.step();
       } else if (agenda_.empty()) {
         return true;
+      } else if (loop_.ends_before(agenda_.top().t)) {
+        break;
       } else {
         advance();
       }

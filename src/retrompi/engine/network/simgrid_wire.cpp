@@ -228,11 +228,8 @@ void SimgridWire::pump() {
         m.dead = true;
         break;
       }
-      if (m.in_flight == 0) {
-        loop_.step();
-        continue;
-      }
-      if (t <= m.clock) {
+      if (m.in_flight == 0 || t <= m.clock) {
+        if (loop_.ends_before(t)) break;
         loop_.step();
         continue;
       }
