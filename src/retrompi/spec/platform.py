@@ -164,12 +164,12 @@ class Platform:
         return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
 
     def with_fit(self, file: Path) -> Platform:
-        """A copy with the ``fit:`` quantities set to the results of a calibration (``[fit.values]``, keys as in `with_overrides`).
+        """A copy with the ``fit:`` quantities set to the results of calibrations (a table ``[BY.values]`` of each, keys as in `with_overrides`).
 
         Raises InputError for a value of a quantity that is not fitted or outside its sourced range.
         """
         try:
-            given = toml_text.read(file, "fit")[1]["fit"]["values"].items()
+            given = [pair for told in toml_text.read(file, "fit")[1].values() for pair in told["values"].items()]
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file, code="unreadable-file"
