@@ -170,7 +170,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
 
 
 def write(platform: str, fits: Sequence[Fit]) -> Path:
-    """Writes ``platforms/kernels/NAME.fit.toml`` and, for what copies use as well, ``platforms/NAME.fit.toml``; returns the former's path."""
+    """Writes ``platforms/kernels/NAME.fit.toml`` and, for what copies use as well, ``platforms/NAME.fit.toml``; returns the first path."""
     import retrompi
     from retrompi.base import toml as toml_text
     from retrompi.papers.calibrate import write_platform
@@ -195,7 +195,8 @@ def write(platform: str, fits: Sequence[Fit]) -> Path:
         }
         for f in fits
     }
-    memory = {v["parameter"].removeprefix("platform."): v["value"] for f in fits for v in f.values if v["parameter"].startswith("platform.")}
+    found = {str(v["parameter"]): v["value"] for f in fits for v in f.values}
+    memory = {key.removeprefix("platform."): text for key, text in found.items() if key.startswith("platform.")}
     try:
         file.write_text(toml_text.tables("retrompi paper rinf1 --fit", tables), encoding="utf-8")
         if memory:
