@@ -66,9 +66,9 @@ def command() -> None:
 @command.command("list")
 @options(output=Output)
 def list_platforms(output: Output) -> None:
-    """List the platforms, and the hosts and networks of the library: 'HOST*COUNT@NETWORK' is a platform, too.
+    """List the platforms, and the library's hosts and networks.
 
-    JSON and CSV have the platforms alone; 'hosts' and 'networks' print the others.
+    HOST*COUNT@NETWORK is a platform, too. JSON and CSV have the platforms alone; 'hosts' and 'networks' print the others.
 
     \b
     Examples:
