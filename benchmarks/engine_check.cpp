@@ -28,6 +28,7 @@ HostSpec computer(const std::string& name) {
   h.copy_l1 = 300e6;
   h.copy_l2 = 178e6;
   h.copy_mem = 82e6;
+  h.mem_streams = 1;
   h.tcp_segment = 100 * kMicrosecond;
   h.interrupt = 20 * kMicrosecond;
   h.loopback_segment = 60 * kMicrosecond;

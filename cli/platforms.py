@@ -121,10 +121,9 @@ def show_platform(platform: str, output: Output) -> None:
         say("\nwhat the Rinf1 loops cost (docs/rinf1.md)")
         print_table([{**row, "range": range_of(row)} for row in loops], CARD)
     print_rows_cited(references([*rows, *loops]))
-    fit = card["fit"]
-    if fit is not None:
+    for fit in card["fits"]:
         meta = fit.get("meta", {})
         found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
-        say(f"\nfit: {found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
+        say(f"\nfit: {found}; with {fit['by']}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
         for r in fit["rows"]:
             say(f"  {r['id']}  {r['text']}\n      in: {r['where']}")

@@ -59,7 +59,8 @@ def _host(number: int) -> Row:
     fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e18)
     still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
                            "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
-    return h | fast | still | {"name": f"h{number}", "clock": 150e6, "work": 1.0, "cores": 64, "quantum": 1e3, "tick": 1e-12, "byte_order": "little"}
+    many = {"cores": 64, "mem_streams": 64.0, "quantum": 1e3, "tick": 1e-12}
+    return h | fast | still | many | {"name": f"h{number}", "clock": 150e6, "work": 1.0, "byte_order": "little"}
 
 
 def compiled(

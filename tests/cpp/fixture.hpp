@@ -23,6 +23,7 @@ inline HostSpec plain_host(const std::string& name = "host") {
   h.l1 = 1e6;
   h.l2 = 1e6;
   h.copy_l1 = h.copy_l2 = h.copy_mem = 1e9;
+  h.mem_streams = 1;
   h.tcp_segment = 10 * kMicrosecond;
   h.loopback_segment = 5 * kMicrosecond;
   h.loopback_mss = h.mss = 980;

@@ -146,7 +146,7 @@ def _family(cls: type[RuntimeModel]) -> list[tuple[str, str]]:
 
 
 def platform_dossier(platform: Platform) -> Row:
-    """A platform's card: texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fit``."""
+    """A platform's card: texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fits``."""
     from retrompi.base import toml as toml_text
     from retrompi.base.errors import UsageError
     from retrompi.spec import kernels
@@ -162,13 +162,13 @@ def platform_dossier(platform: Platform) -> Row:
             continue  # a host without described loops
         loops += [with_rows({"path": f"{h.name}.{k}", "value": q.value, "text": q.text, "unit": q.unit, "source": q.source,
                              "help": q.help, "low": q.low, "high": q.high}) for k, q in own.items()]  # fmt: skip
-    fit: Row | None = None
+    fits: list[Row] = []
     if platform.path is not None:
         file = platform.path.with_name(f"{platform.path.stem}.fit.toml")
         if file.is_file():
-            fit = {"file": str(file), **toml_text.read(file, "fit")[1]["fit"]}
-            names = fit.get("meta", {}).get("claims", [])
-            fit["rows"] = [rows()[i].row() for i in names if i in rows()]
+            for by, told in toml_text.read(file, "fit")[1].items():
+                names = told.get("meta", {}).get("claims", [])
+                fits.append({"by": by, "file": str(file), **told, "rows": [rows()[i].row() for i in names if i in rows()]})
     return {
         "name": platform.name,
         "title": platform.title,
@@ -184,7 +184,7 @@ def platform_dossier(platform: Platform) -> Row:
         ],
         "quantities": [with_rows(r) for r in platform.describe()],
         "kernels": loops,
-        "fit": fit,
+        "fits": fits,
     }
 
 

@@ -55,6 +55,18 @@ class Host:
         "B/s", "copy rate while the working set is in the second-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES
     )
     copy_mem: float = quantity("B/s", "copy rate from main memory", above=0, area="memory", plain="5 GB/s", used_by=Use.COPIES)
+    read_mem: float = quantity(
+        "B/s", "rate at which one processor reads main memory", above=0, area="memory", plain="10 GB/s", used_by=Use.KERNELS, cpp=""
+    )
+    mem_streams: float = quantity(
+        "count",
+        "processors whose copies the main memory serves at their full rate at once",
+        low=1,
+        high=65536,
+        area="memory",
+        plain="1",
+        used_by=Use.SHARED_MEMORY,
+    )
     boost: float = flag("1 when an event wake-up raises the woken thread above its peers", area="scheduler", plain="0", cpp="int")
     quantum_carry: float = flag("1 when what is left of a quantum outlives a wait", area="scheduler", plain="0")
     wait_charge: float = quantity("s", "taken off the quantum for each wait", area="scheduler", plain="0 us", used_by=Use.CARRY)

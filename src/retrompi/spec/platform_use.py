@@ -25,6 +25,7 @@ _NONE_HERE = "this run has none"
 _ABSENT: Mapping[Use, str] = {
     Use.COMPUTE: _NONE_IN_TRACE,
     Use.KERNELS: _NONE_IN_TRACE,
+    Use.SHARED_MEMORY: "no host of this run has several processors that copy or compute",
     Use.TCP_LOSS: "nothing fails in this run (--fail)",
     Use.IP: "no socket of this run reaches another machine",
     Use.WIRE: "no message of this run leaves its machine",
@@ -57,7 +58,10 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
         Use.BYTE_ORDER: layout.mixed_byte_order,
         Use.SITES: layout.several_hosts and layout.platform.link.kind == "wan",
     }
-    return found | {use for use, yes in more.items() if yes}
+    found |= {use for use, yes in more.items() if yes}
+    if {Use.COPIES, Use.COMPUTE} & found and any(h["cores"] > 1 for h in rows["hosts"]):
+        found.add(Use.SHARED_MEMORY)
+    return found
 
 
 def _waits(rows: Mapping[str, Any]) -> list[dict[str, Any]]:

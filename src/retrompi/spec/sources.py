@@ -18,9 +18,9 @@ _ROW = re.compile(r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)+")
 
 @cache
 def _rows() -> frozenset[str]:
-    """The ids of the rows of the reference: its statements and its machines."""
+    """The ids of the rows of the reference: its statements, its machines, and the period's numbers outside the papers."""
     found: set[str] = set()
-    for name in ("claims.csv", "hardware.csv"):
+    for name in ("claims.csv", "hardware.csv", "period/evidence.csv"):
         found |= {row["id"] for row in csv.DictReader(read_text(paths.reference_dir() / name).splitlines())}
     return frozenset(found)
 
