@@ -33,7 +33,8 @@ class Cost:
 def wait_by(kind: str, polls: Callable[[], float], poll_cost: Callable[[], Cost | float]) -> WaitPolicy:
     """The wait policy ``kind`` (``block``, ``spin`` or ``spin_yield``).
 
-    ``polls`` and ``poll_cost`` (s; a plain number is work) are called only if the policy polls, so that parameters without effect do not count as read.
+    ``polls`` and ``poll_cost`` (s; a plain number is work) are called only if the policy polls, so that parameters without effect do not
+    count as read.
     """
     if kind == "block":
         return BLOCK
@@ -95,7 +96,8 @@ class Library:
     """The cost of library calls on every path; returned by a model's `calls`. Times in seconds on the reference host.
 
     ``send_cpu`` and ``recv_cpu``: CPU time of a send and of a receive; ``recv_wait`` and ``send_wait``: how they wait;
-    ``unexpected_limit``: bytes for unexpected messages (0: the host's memory); ``call_lock``: locking the library, per call (a plain number is work).
+    ``unexpected_limit``: bytes for unexpected messages (0: the host's memory); ``call_lock``: locking the library, per call (a plain
+    number is work).
     """
 
     send_cpu: float

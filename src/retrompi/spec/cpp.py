@@ -124,7 +124,8 @@ def _struct(cls: type) -> Iterator[str]:
 
 
 def _unit(f: Field) -> str:
-    told = {"Ps": "ps", "Work": "ps", "Service": "ps", "PsPerByte": "ps/B"}.get(f.cpp, f.unit if f.kind == "quantity" and f.unit != "count" else "")
+    times = {"Ps": "ps", "Work": "ps", "Service": "ps", "PsPerByte": "ps/B"}
+    told = times.get(f.cpp, f.unit if f.kind == "quantity" and f.unit != "count" else "")
     return f" ({told})" if told else ""
 
 

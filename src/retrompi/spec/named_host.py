@@ -46,7 +46,8 @@ def factors(params: Mapping[str, Param], folder: Path) -> dict[str, float]:
             continue
         host = hosts[param.on]
         if param.cost == "os" and host.syscall <= 0:
-            raise InputError(f"{name} is a service on '{param.on}', whose null system call takes no time", folder / "__init__.py", code="out-of-range")
+            problem = f"{name} is a service on '{param.on}', whose null system call takes no time"
+            raise InputError(problem, folder / "__init__.py", code="out-of-range")
         factor = host.speed if param.cost == "work" else REFERENCE_CALL / host.syscall
         if factor != 1:
             found[name] = factor

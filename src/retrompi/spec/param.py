@@ -32,8 +32,8 @@ class Param:
     ``probability``, or one of ``choices`` (unit ``choice``). ``source`` says where
     the number comes from and begins ``paper: doc: code: fit: assumed:``. ``low`` and ``high`` are the sourced range
     to which a fit is limited; a what-if may go as far as `units.WIDEST`. A time or rate says what it is (``cost``, one of `COSTS`); work
-    and services of the operating system also say on which host they take so long (``on``: ``PLATFORM:HOST``). Raises ValueError for an invalid declaration, so that a bad
-    model fails on import.
+    and services of the operating system also say on which host they take so long (``on``: ``PLATFORM:HOST``). Raises ValueError for an
+    invalid declaration, so that a bad model fails on import.
     """
 
     default: Any
