@@ -20,7 +20,7 @@ from retrompi.base.paths import stamp
 from retrompi.spec import topology
 from retrompi.spec.composition import Composition
 from retrompi.spec.fields import declared, quantities
-from retrompi.spec.host import Host
+from retrompi.spec.host import REFERENCE_CLOCK, Host
 from retrompi.spec.link import Link
 from retrompi.spec.platform import Platform, Quantity
 from retrompi.spec.quantity_file import CARD, LINK, Reader, fit_values, with_fitted
@@ -87,9 +87,7 @@ def _card_keys() -> dict[str, Any]:
 
 
 def _speed(given: Mapping[str, Quantity]) -> float:
-    if "work" not in given:
-        return given["speed"].value
-    return given["clock"].value * given["work"].value / 150e6
+    return given["clock"].value * given["work"].value / REFERENCE_CLOCK
 
 
 # --- where they are ------------------------------------------------------------------------------------------------------------
