@@ -13,10 +13,11 @@ from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import Citation, cited, rows
 from retrompi.spec import registry, topology
 from retrompi.spec.collectives import described
+from retrompi.spec.machines import Machine, Network
 from retrompi.spec.model import RuntimeModel, fit_tables, model_values
 from retrompi.spec.platform import Platform
 
-__all__ = ["how_of", "model_dossier", "platform_dossier", "references"]
+__all__ = ["how_of", "model_dossier", "part_dossier", "platform_dossier", "references"]
 
 Row = dict[str, Any]
 _HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "better", "worse", "relation", "paths", "by", "op",
@@ -166,7 +167,7 @@ def platform_dossier(platform: Platform) -> Row:
         "title": platform.title,
         "years": platform.years,
         "summary": platform.summary,
-        "path": str(platform.path),
+        "path": "" if platform.path is None else str(platform.path),
         "hash": platform.hash,
         "hosts": [{"name": h.name, "os": h.os, "byte_order": h.byte_order} for h in platform.hosts],
         "link": f"{platform.link.kind} {topology.text(platform.link.kind, platform.link.shape)}".strip(),
@@ -178,6 +179,23 @@ def platform_dossier(platform: Platform) -> Row:
         "kernels": loops,
         "fits": fits,
     }
+
+
+def part_dossier(part: Machine | Network) -> Row:
+    """The card of a host or a network of the library: texts and ``quantities`` with ``rows`` as of `model_dossier`."""
+    if isinstance(part, Machine):
+        kind, about = "host", f"{part.os}, {part.byte_order} endian"
+    else:
+        kind, about = "network", f"link: {f'{part.kind} {topology.text(part.kind, part.shape)}'.strip()}"
+    return {
+        "name": part.name, "kind": kind, "title": part.title, "years": part.years, "summary": part.summary, "path": str(part.path),
+        "about": about,
+        "quantities": [
+            {"path": path, "value": q.value, "text": q.text, "unit": q.unit, "source": q.source, "help": q.help, "low": q.low,
+             "high": q.high, "rows": [c.row() for c in cited(q.source, q.help)]}
+            for path, q in part.quantities.items()
+        ],
+    }  # fmt: skip
 
 
 def references(parameters: Iterable[Row]) -> list[Citation]:
