@@ -50,7 +50,7 @@ class PredictOptions:
 @options(given=PredictOptions, output=Output)
 @click.pass_context
 def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, output: Output) -> None:
-    """Show the predictions made for machines whose published values the project does not know, or make them again.
+    """Show the predictions for machines whose published values are not known, or make them again.
 
     Times are one-way times of a PingPong: with nominal values, and the median and the 5 to 95 % range over a Latin hypercube of all
     parameters with a sourced range. Date and commit tell when they were made. With --check, exit code 1 means that the models or

@@ -88,7 +88,8 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
     Keys name, title, version, years, summary, stands_for, folder, hash, variant_of, variant_note, variants; ``parameters`` (rows of
     `Values.describe` with ``rows``, the text of each source's row); ``collectives`` (rows of `described`); ``fit`` (values, residuals
     against the claims' text; None without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with
-    ``verdict``, ``observed`` and ``finding`` from ``verdicts``); ``transfer`` (rows of `papers.transfer`); ``failures`` (ids). Raises UsageError for an unknown model.
+    ``verdict``, ``observed`` and ``finding`` from ``verdicts``); ``transfer`` (rows of `papers.transfer`); ``failures`` (ids). Raises
+    UsageError for an unknown model.
     """
     cls = registry.model(model)
     latest = {str(v["id"]): v for v in verdicts}
