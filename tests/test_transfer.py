@@ -105,7 +105,7 @@ def test_the_shipped_table_is_what_the_models_give(pair: transfer.Pair, number: 
 
 def test_the_table_is_on_cards_and_in_the_atlas() -> None:
     card = model_dossier("craympt")
-    assert {r["machine"] for r in card["transfer"]} == {p.machine for p in transfer.pairs() if p.model == "craympt"}
+    assert {r["machine"] for r in card["transfer"]} >= {p.machine for p in transfer.pairs() if p.model == "craympt"}
     page = transfer_html(transfer.shipped())
     assert "Cray J90" in page
     for row in transfer.shipped():
