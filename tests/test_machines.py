@@ -50,13 +50,13 @@ def test_the_library_has_what_was_promised() -> None:
 def test_a_host_keeps_the_contract(name: str) -> None:
     machine = machines.host(name)
     assert machine.name == name == machine.path.stem
-    assert machine.title and machine.summary and re.match(r"\d{4}", machine.years)
+    assert all((machine.title, machine.summary, re.match(r"\d{4}", machine.years)))
     assert list(machine.quantities) == [k for k in quantities(Host) if k not in machines.CARD_KEYS]
     _sourced(list(machine.quantities.items()))
     value = {k: q.value for k, q in machine.quantities.items()}
     assert value["copy_l1"] >= value["copy_l2"] >= value["copy_mem"]
     assert value["read_mem"] >= value["copy_mem"]
-    assert value["l2"] > value["l1"]
+    assert value["l2"] >= value["l1"]
     assert value["cores"] >= value["package_cores"]
     for key, field in quantities(Host).items():
         if key in value:
