@@ -16,13 +16,9 @@ class BlockingStream final : public StreamChan {
     copy_out_begins(f.p);
     const int64_t n = std::min(tcp_.readable(), f.end - tcp_.read_bytes());
     const Ps call = call_cost(to);
-    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, f.p, n, false)));
-    if (h.shares_memory) {  // the copy uses the bus, the call does not
-      co_await to.thread.run(call, Stage::Syscall);
-      co_await to.thread.run(copy, Stage::Copy);
-    } else {
-      co_await to.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
-    }
+    const CopyCost copy = copy_cost(f.p, n, false).times(spec.copies_out);
+    co_await to.thread.run(call, Stage::Syscall);
+    co_await to.thread.run(copy);
     tcp_.read(n);
     const bool whole = tcp_.read_bytes() == frames_.front().end;
     std::optional<Frame> done;
@@ -61,13 +57,8 @@ class BlockingStream final : public StreamChan {
       const int64_t n = std::min(piece, tcp_.room());
       piece -= n;
       left -= n;
-      const Ps call = call_cost(from), copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, n, true)));
-      if (h.shares_memory) {
-        co_await from.thread.run(call, Stage::Syscall);
-        co_await from.thread.run(copy, Stage::Copy);
-      } else {
-        co_await from.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
-      }
+      co_await from.thread.run(call_cost(from), Stage::Syscall);
+      co_await from.thread.run(copy_cost(p, n, true).times(spec.copies_in));
       tcp_.write(n);
     }
   }

@@ -24,14 +24,15 @@ constexpr uint32_t kMostSkipped = 200;
 
 Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   if (ps <= 0) return {*this, true};
-  if (host_.undisturbed(*this, host_.loop.now + ps) && !(host_.shares_memory && (s == Stage::Copy || memory > 0)) && ++skipped_ < kMostSkipped) {
+  if (!host_.memory_is_shared()) memory = 0;
+  if (host_.undisturbed(*this, host_.loop.now + ps) && !(memory > 0 && host_.using_memory_ > 0) && ++skipped_ < kMostSkipped) {
     // Nothing could observe the elapsed time: no event, and the coroutine continues at once.
     Ps& now = host_.loop.now;
     used_ += ps;
     if (host_.anatomy.log) {
       want_ = s;
       host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
-      log_work(now, now + ps);
+      host_.anatomy.segment(log_, now, now + ps, s, policy_.what);
     }
     if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
     now += ps;
@@ -41,24 +42,11 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   }
   skipped_ = 0;
   need_ = ps;
-  // A copy by the library only waits for memory, unless its data are in a cache; those of long copies are not.
-  memory_ = s == Stage::Copy && host_.shares_memory ? 1 : memory;
+  memory_ = memory;
   want_ = s;
   mode_ = Mode::Work;
   host_.go(*this);
   return {*this, false};
-}
-
-bool Thread::host_log() const { return host_.anatomy.log; }
-
-void Thread::log_work(Ps begin, Ps end) {
-  if (want_ != Stage::Wait) return host_.anatomy.segment(log_, begin, end, want_, policy_.what);
-  for (Part& p : parts_) {
-    const Ps n = std::min(p.ps, end - begin);
-    host_.anatomy.segment(log_, begin, begin + n, p.s, policy_.what);
-    p.ps -= n;
-    begin += n;
-  }
 }
 
 void Thread::close_log() {
