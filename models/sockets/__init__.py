@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path, wait_by
+from retrompi.spec.channels import Cost, Library, Path, wait_by
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
@@ -22,14 +22,14 @@ class Sockets(RuntimeModel):
     calibrated = Range(sizes=("1000 kB", "1000 kB"), ranks=(2, 2), platforms=("myrinet-piii",), source="paper:LW-R-05: chunks of the replication tool")
 
     header = Param("8 B", "B", "header that the program sends before a block: its number and length", source="assumed: two words", low="0 B", high="64 B")
-    call = Param("5 us", "s", "work of one socket call in addition to the bare system call", source="assumed: E-NT-10's kernel path at several hundred MHz", low="1 us", high="20 us")
-    connect = Param("1 ms", "s", "time to open a connection, at its first use", source="assumed: a few exchanges of segments", low="0.2 ms", high="20 ms")
+    call = Param("5 us", "s", "work of one socket call in addition to the bare system call", source="assumed: E-NT-10's kernel path at several hundred MHz", on="myrinet-piii:n1", cost="work", low="1 us", high="20 us")
+    connect = Param("1 ms", "s", "time to open a connection, at its first use", source="assumed: a few exchanges of segments", on="myrinet-piii:n1", cost="os", low="0.2 ms", high="20 ms")
     receive = Param("block", "choice", "how a read waits", source="assumed: blocking sockets", choices=("block", "spin"))
-    poll_cost = Param("5 us", "s", "one poll of an idle socket, if the read spins", source="assumed: a system call", low="1 us", high="20 us")
+    poll_cost = Param("5 us", "s", "one poll of an idle socket, if the read spins", source="assumed: a system call", on="myrinet-piii:n1", cost="os", low="1 us", high="20 us")
 
     def waits(self, p: Values) -> WaitPolicy:
         """How a read waits for data, and a write for buffer space."""
-        return wait_by(p.receive, lambda: 1, lambda: p.poll_cost)
+        return wait_by(p.receive, lambda: 1, lambda: Cost(os=p.poll_cost))
 
     def calls(self, p: Values, layout: Layout) -> Library:
         return Library(0, 0, self.waits(p), self.waits(p))
@@ -45,8 +45,8 @@ class Sockets(RuntimeModel):
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return self.connection(p)
 
-    def probing(self, p: Values, layout: Layout) -> float:
-        return float(p.poll_cost)
+    def probing(self, p: Values, layout: Layout) -> Cost:
+        return Cost(os=p.poll_cost)
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """The user starts such a program manually."""

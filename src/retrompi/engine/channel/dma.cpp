@@ -34,13 +34,14 @@ class DmaChan final : public ChanOf<DmaSpec> {
       assert(free_slots_ >= 0);
     }
     copy_in_begins(p);
-    const Ps lib = h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0));
+    const int64_t fragments = spec.fragment > 0 ? (p.bytes + spec.fragment - 1) / spec.fragment : 0;
+    const Ps lib = h.time(spec.send_cpu + (p.first ? spec.message_cpu : Work{}) + fragments * spec.fragment_cpu);
     co_await from.thread.run(lib, Stage::Library);
     if (!direct) co_await from.thread.run(copy_cost(p, p.bytes, true).times(spec.copies_in));
     // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave.
     if (p.kind == Packet::Cts || direct) {
       const int64_t pages = (p.m->bytes + spec.page - 1) / spec.page;
-      co_await from.thread.run(h.scaled(spec.pin + pages * spec.pin_page), Stage::Syscall);
+      co_await from.thread.run(h.time(spec.pin + pages * spec.pin_page), Stage::Syscall);
     }
     ++common.count.packets;
     const int64_t bytes = p.bytes + spec.header;
@@ -67,7 +68,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     copy_out_begins(p);
     Host& h = to.host;
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;
-    co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
+    co_await to.thread.run(h.time(spec.recv_cpu), Stage::Library);
     if (!direct && p.kind == Packet::Data) {
       co_await to.thread.run(copy_cost(p, p.bytes, false).times(spec.copies_out));
       if (spec.slots > 0) {

@@ -15,9 +15,8 @@ class BlockingStream final : public StreamChan {
     const Frame& f = frames_.front();
     copy_out_begins(f.p);
     const int64_t n = std::min(tcp_.readable(), f.end - tcp_.read_bytes());
-    const Ps call = call_cost(to);
     const CopyCost copy = copy_cost(f.p, n, false).times(spec.copies_out);
-    co_await to.thread.run(call, Stage::Syscall);
+    co_await socket_call(to);
     co_await to.thread.run(copy);
     tcp_.read(n);
     const bool whole = tcp_.read_bytes() == frames_.front().end;
@@ -28,10 +27,10 @@ class BlockingStream final : public StreamChan {
     }
     if (tcp_.readable() > 0) offer();
     if (!done) co_return;
-    co_await to.thread.run(library_cost(h, spec.recv_cpu, done->p), Stage::Library);
+    co_await library_work(to, spec.recv_cpu, done->p);
     refill_reverse(done->credits);
     if (credits_.limited() && credits_.owe()) {
-      co_await to.thread.run(call, Stage::Syscall);
+      co_await socket_call(to);
       credits_.send_update();
     }
     copy_out_ends(done->p);
@@ -46,7 +45,7 @@ class BlockingStream final : public StreamChan {
       credits_.take();
     }
     copy_in_begins(p);
-    co_await from.thread.run(library_cost(h, spec.send_cpu, p), Stage::Library);
+    co_await library_work(from, spec.send_cpu, p);
     int64_t left = length(p);
     frames_.push_back({p, tcp_.written() + left, pay_reverse()});
     ++common.count.packets;
@@ -57,7 +56,7 @@ class BlockingStream final : public StreamChan {
       const int64_t n = std::min(piece, tcp_.room());
       piece -= n;
       left -= n;
-      co_await from.thread.run(call_cost(from), Stage::Syscall);
+      co_await socket_call(from);
       co_await from.thread.run(copy_cost(p, n, true).times(spec.copies_in));
       tcp_.write(n);
     }

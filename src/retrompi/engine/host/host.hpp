@@ -53,6 +53,16 @@ class Thread {
   /// main memory when no other processor uses it; those that do slow each other down.
   Await run(Ps ps, Stage s, double memory = 0);
   Await run(const CopyCost& c) { return run(c.core, Stage::Copy, c.memory); }
+  /// The same for several parts without memory executed back to back; only the log distinguishes them.
+  struct Part {
+    Ps ps;
+    Stage s;
+  };
+  Await run_parts(Part a, Part b, Part c = {0, Stage::Wait}) {
+    if (!host_log()) return run(a.ps + b.ps + c.ps, a.s);
+    parts_ = {a, b, c};
+    return run(a.ps + b.ps + c.ps, Stage::Wait);
+  }
   /// Gives up or spins on the processor until `signal` is called. The caller re-tests its condition afterwards.
   Await wait(const WaitPolicy& p);
   /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
@@ -91,6 +101,8 @@ class Thread {
   enum class Mode : uint8_t { Work, Wait, Sleep, Dead };
 
   void enter(Stage s);  // closes the current interval of the log
+  [[nodiscard]] bool host_log() const;
+  void log_work(Ps begin, Ps end);  // of `want_`, or of its parts
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   void schedule_quantum_end();
@@ -107,6 +119,7 @@ class Thread {
   State state_ = State::Blocked;
   Mode mode_ = Mode::Work;
   WaitPolicy policy_;
+  Ps poll_ = 0;  // one poll by it, on this host
   bool signalled_ = false;
   bool poll_armed_ = false;
   int prio_ = 0;
@@ -129,6 +142,7 @@ class Thread {
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
+  std::array<Part, 3> parts_{};  // of `need_`, if a log is kept and `want_` is Wait
 };
 
 /// Kernel work: runs before any thread of its processor (interrupts, deferred procedure calls).
@@ -185,7 +199,8 @@ class Host {
   /// Books a copy on the buses of two cores from now on; returns when its last byte has passed.
   Ps claim_bus(int a, int b, const CopyCost& c);
   /// A cost stated for the reference host, on this host.
-  [[nodiscard]] Ps scaled(Ps reference) const { return spec.scaled(reference); }
+  [[nodiscard]] Ps time(Work w) const { return spec.time(w); }
+  [[nodiscard]] Ps time(Service s) const { return spec.time(s); }
 
   HostSpec spec;
   Loop& loop;

@@ -32,7 +32,7 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
     if (host_.anatomy.log) {
       want_ = s;
       host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
-      host_.anatomy.segment(log_, now, now + ps, s, policy_.what);
+      log_work(now, now + ps);
     }
     if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
     now += ps;
@@ -49,6 +49,18 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   return {*this, false};
 }
 
+bool Thread::host_log() const { return host_.anatomy.log; }
+
+void Thread::log_work(Ps begin, Ps end) {
+  if (want_ != Stage::Wait) return host_.anatomy.segment(log_, begin, end, want_, policy_.what);
+  for (Part& p : parts_) {
+    const Ps n = std::min(p.ps, end - begin);
+    host_.anatomy.segment(log_, begin, begin + n, p.s, policy_.what);
+    p.ps -= n;
+    begin += n;
+  }
+}
+
 void Thread::close_log() {
   if (on_clock_) host_.stop_clock(*this);
   enter(seg_);
@@ -56,6 +68,7 @@ void Thread::close_log() {
 
 Thread::Await Thread::wait(const WaitPolicy& p) {
   policy_ = p;
+  poll_ = host_.time(p.poll_cost) + host_.time(p.poll_call);
   signalled_ = false;
   poll_armed_ = false;
   mode_ = Mode::Wait;
@@ -152,8 +165,8 @@ void Thread::kill() {
 }
 
 Ps Thread::notice(bool network) const {
-  if (!network || policy_.look_every <= 1) return policy_.poll_cost;
-  const Ps round = policy_.look_every * policy_.poll_cost;
+  if (!network || policy_.look_every <= 1) return poll_;
+  const Ps round = std::max<Ps>(1, policy_.look_every * poll_);
   return round - (host_.loop.now - wait_begin_) % round;
 }
 
