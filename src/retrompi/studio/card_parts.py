@@ -143,7 +143,7 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
 
 
 def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """The machines that the model's library is known to have run on, simulated and published; nothing for a model of which none is known."""
+    """The machines that the model's library is known to have run on, simulated and published; nothing where none is known."""
     if not rows:
         return []
     cells: list[list[Part]] = [
