@@ -321,5 +321,5 @@ def test_the_studio_offers_every_host_and_takes_compositions_of_limited_size_but
     assert offered[-1] == "nt4-p6-200*7@hub-10"
     assert all(map(menus.is_platform, offered))
     (tmp_path / "mine.toml").write_text(ROOM, encoding="utf-8")
-    for refused_here in ("nt4-p6-200*65@hub-10", str(tmp_path / "mine.toml"), "nt4-p6-201*2@hub-10", "nt4-p6-200*2@hub-11", "nt-pair*9", ""):
-        assert not menus.is_platform(refused_here)
+    for name in ("nt4-p6-200*65@hub-10", str(tmp_path / "mine.toml"), "nt4-p6-201*2@hub-10", "nt4-p6-200*2@hub-11", "nt-pair*9", "", None):
+        assert not menus.is_platform(name)

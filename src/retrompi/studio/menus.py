@@ -13,9 +13,9 @@ MOST_HOSTS = 64
 _PAIR = "{}*2@switch-100"
 
 
-def is_platform(name: str) -> bool:
+def is_platform(name: object) -> bool:
     """Whether a browser may name this platform: one with a name, or hosts and a network of the library; never a path."""
-    return registry.known(name, MOST_HOSTS)
+    return isinstance(name, str) and registry.known(name, MOST_HOSTS)
 
 
 PLATFORM = Choice(registry.platform_names, "platform", is_platform)

@@ -32,13 +32,12 @@ PAGE = Page(
 
 
 def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
-    fit = card["fit"]
     fitted: list[Part] = []
-    if fit:
+    for fit in card["fits"]:
         meta = fit.get("meta", {})
         found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
-        fitted = [
-            f"{found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}",
+        fitted += [
+            f"{found}; with {fit['by']}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}",
             *cited(fit["rows"]),
         ]
     return [
@@ -89,11 +88,12 @@ def _card(platform: str) -> tuple[dict[str, Any], list[numbers.Group]]:
 def layout(query: Query, room: Room) -> Component:
     """The card of one platform, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
-    card, groups = _card(values["platform"])
+    chosen = values["platform"]
+    card, groups = _card(chosen)
     return html.Div(
         [
             html.Div(parts.notices(lines)),
-            parts.controls(parts.menu("Platform", "platforms-platform", menus.platforms(values["platform"]), values["platform"], wide=True)),
+            parts.controls(parts.menu("Platform", "platforms-platform", menus.platforms(chosen), chosen, wide=True)),
             html.Div(_head(card, groups), id="platforms-head"),
             html.Div(_levels(card["name"]), id="platforms-levels"),
             html.H2("Numbers", id="numbers"),
