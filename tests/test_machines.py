@@ -39,7 +39,7 @@ def _sourced(given: list[tuple[str, Any]]) -> None:
 
 
 def test_the_library_has_what_was_promised() -> None:
-    assert len(HOSTS) >= 14
+    assert len(HOSTS) >= 20
     assert len(NETWORKS) >= 8
     assert not {*HOSTS, *NETWORKS} & set(registry.platform_names())
     assert not set(HOSTS) & set(NETWORKS)
@@ -99,6 +99,7 @@ def test_a_pair_on_every_network_carries_messages(name: str) -> None:
 
 @pytest.mark.parametrize(("model", "platform"), [
     ("wmpi", "nt4-p6-200-dual*2@hub-10"), ("mpibip", "linux-piii-933*2@myrinet-lanai9"), ("mpibip:bip", "linux-piii-933*2@myrinet-lanai9"),
+    ("mpibip", "linux-p6-200*2@myrinet-lanai4"), ("mpibip:bip", "linux-p6-200*2@myrinet-lanai4"),
     ("craympt", "cray-t3e-pe*2@t3e-torus"), ("craympt:shmem", "cray-t3e-pe*2@t3e-torus"),
 ])  # fmt: skip
 def test_models_run_on_machines_that_they_were_not_fitted_on(model: str, platform: str) -> None:
