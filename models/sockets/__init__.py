@@ -36,7 +36,7 @@ class Sockets(RuntimeModel):
 
     def connection(self, p: Values) -> Path:
         return Path([
-            Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, ws_packet=0, ws_fixed=2.0**30, space_wait=self.waits(p))
+            Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, space_wait=self.waits(p))
         ])  # fmt: skip
 
     def within_host(self, p: Values, layout: Layout) -> Path:
