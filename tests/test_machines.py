@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import reference_ids
 from refusals import refused
 
 from retrompi.base import paths
 from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.papers.sources import rows
 from retrompi.sim import simulate
 from retrompi.spec import composition, machines, platform_file, registry
 from retrompi.spec.fields import quantities
@@ -24,13 +24,12 @@ from retrompi.studies.case import apply
 from retrompi.studies.scenario import Scenario
 
 HOSTS, NETWORKS = machines.host_names(), machines.network_names()
-ROW = re.compile(r"\b[A-Z]{1,4}\d{0,2}F?(?:-[A-Z0-9]+)*-\d+\b")
 
 
-def _sourced(rows: list[tuple[str, Any]]) -> None:
+def _sourced(given: list[tuple[str, Any]]) -> None:
     """Every value says where it is from, lies in its range, and cites rows that exist."""
-    known = reference_ids()
-    for path, q in rows:
+    known = rows()
+    for path, q in given:
         assert q.source.startswith(SOURCE_KINDS), path
         assert q.help, path
         assert q.low is None or q.low <= q.value * (1 + 1e-3), path
