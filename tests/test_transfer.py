@@ -124,6 +124,6 @@ def test_the_command(retrompi: Callable[..., Any]) -> None:
     assert set(rows[0]) == set(transfer.KEYS)
     table = list(csv.DictReader(retrompi("transfer", "-m", "nemesis", "--csv").out.splitlines()))
     assert [r["machine"] for r in table] == [r["machine"] for r in rows]
-    assert "not simulated" in retrompi("transfer", "-m", "nemesis").out
+    assert "not run" in retrompi("transfer", "-m", "nemesis").out
     agrees(retrompi("transfer", "-m", "nemesys"), "unknown-model | 'nemesis'")
     agrees(retrompi("transfer", "-m", "nemesis", "--write"), "conflicting-options")

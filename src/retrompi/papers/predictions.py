@@ -217,7 +217,8 @@ def written(found: Made) -> str:
     """The text of the file of a prediction."""
     asked = found.plan
     head: dict[str, Any] = {
-        "title": asked.title, "machine": asked.machine, "use": asked.use, **found.stamps, "command": f"retrompi predict --write {asked.name}",
+        "title": asked.title, "machine": asked.machine, "use": asked.use, **found.stamps,
+        "command": f"retrompi predict --write {asked.name}",
         "model": asked.model, "platform": asked.platform, "placement": asked.placement, "repetitions": asked.repetitions,
         "draws": asked.draws, "seed": asked.seed, "dropped": found.dropped, "note": asked.note,
     }  # fmt: skip

@@ -29,7 +29,7 @@ def _range(low: float, high: float, unit: str) -> str:
 
 
 def numbers(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of numbers with texts for `NUMBERS`. Of a prediction, the range is its interval, in parentheses, and not what was published."""
+    """The rows of numbers with texts for `NUMBERS`. A prediction's range is its interval, in parentheses, and not what was published."""
     out = []
     for row in rows:
         if row["unit"] in (STATEMENTS, None):
