@@ -39,7 +39,7 @@ def _sourced(given: list[tuple[str, Any]]) -> None:
 
 
 def test_the_library_has_what_was_promised() -> None:
-    assert len(HOSTS) >= 14
+    assert len(HOSTS) >= 20
     assert len(NETWORKS) >= 8
     assert not {*HOSTS, *NETWORKS} & set(registry.platform_names())
     assert not set(HOSTS) & set(NETWORKS)
@@ -99,6 +99,7 @@ def test_a_pair_on_every_network_carries_messages(name: str) -> None:
 
 @pytest.mark.parametrize(("model", "platform"), [
     ("wmpi", "nt4-p6-200-dual*2@hub-10"), ("mpibip", "linux-piii-933*2@myrinet-lanai9"), ("mpibip:bip", "linux-piii-933*2@myrinet-lanai9"),
+    ("mpibip", "linux-p6-200*2@myrinet-lanai4"), ("mpibip:bip", "linux-p6-200*2@myrinet-lanai4"),
     ("craympt", "cray-t3e-pe*2@t3e-torus"), ("craympt:shmem", "cray-t3e-pe*2@t3e-torus"),
 ])  # fmt: skip
 def test_models_run_on_machines_that_they_were_not_fitted_on(model: str, platform: str) -> None:
@@ -308,3 +309,18 @@ def test_errors_are_of_the_project(tmp_path: Path) -> None:
     for text in ("", "*", "@", "+", "a@b@c", "*3", "a*b@c", "\0@x", "../x@hub-10", "nt4-p6-200*2@../switch-100"):
         with pytest.raises(RetrompiError):
             registry.platform(text)
+
+
+# --- the studio ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_studio_offers_every_host_and_takes_compositions_of_limited_size_but_no_paths(tmp_path: Path) -> None:
+    from retrompi.studio import menus
+
+    offered = [option["value"] for option in menus.platforms("nt4-p6-200*7@hub-10")]
+    assert {f"{name}*2@switch-100" for name in HOSTS} < set(offered)
+    assert offered[-1] == "nt4-p6-200*7@hub-10"
+    assert all(map(menus.is_platform, offered))
+    (tmp_path / "mine.toml").write_text(ROOM, encoding="utf-8")
+    for name in ("nt4-p6-200*65@hub-10", str(tmp_path / "mine.toml"), "nt4-p6-201*2@hub-10", "nt4-p6-200*2@hub-11", "nt-pair*9", "", None):
+        assert not menus.is_platform(name)
