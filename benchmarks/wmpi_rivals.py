@@ -1,4 +1,4 @@
-"""Rival mechanisms for WMPI's 80 MB/s at 256 KiB on one machine (BF-SM-06, BF-SM-08b), within the physics of a copy; docs/validation.md has the outcome.
+"""Rivals for the 80 MB/s of WMPI at 256 KiB on one machine (BF-SM-06), within the physics of a copy; docs/validation.md has the outcome.
 
     python benchmarks/wmpi_rivals.py
 
@@ -31,7 +31,7 @@ class Rival:
 RIVALS = (
     Rival("in force: two copies; their working set is source, destination and pool"),
     Rival("one copy, out of the sender's memory (against E-P4-08)", ("wmpi.copies=1",)),
-    Rival("string copies that do not fetch the line they overwrite: two transfers a line, not three (against E-LM-01)", ("platform.host.copy_mem=85.5MB/s",)),
+    Rival("string copies that do not fetch what they overwrite: 2 transfers, not 3 (not E-LM-01)", ("platform.host.copy_mem=85.5MB/s",)),
     Rival("the fastest memory in the platform's range", ("platform.host.copy_mem=90MB/s",)),
     Rival("one copy that does not fetch", ("wmpi.copies=1", "platform.host.copy_mem=85.5MB/s")),
     Rival("packets of 4 KiB through eight slots that stay in the cache", ring=4096),
@@ -55,7 +55,7 @@ def curve(rival: Rival) -> dict[int, float]:
 
     with patch.object(cls, "within_host", slots if rival.ring else inner):
         rows = simulate.benchmark(Question("wmpi", "nt-pair", pingpong(SIZES, reps=10), "shared", rival.sets))
-    return {int(r["bytes"]): float(r["bandwidth_MBs"]) for r in rows}
+    return {int(r["size_B"]): float(r["bandwidth_MBps"]) for r in rows}
 
 
 def main() -> None:
