@@ -50,7 +50,10 @@ bool Host::undisturbed(const Thread& t, Ps until) const {
 }
 
 void Host::go(Thread& t) {
-  if (t.core_ == 0 && cores_[0].kernel_busy) return;  // continues when the kernel is done
+  if (t.core_ == 0 && cores_[0].kernel_busy) {  // continues when the kernel is done
+    if (t.seg_ == Stage::Library) t.enter(Stage::Interrupt);
+    return;
+  }
   start_clock(t);
   if (t.memory_ > 0) reshare(&t);
 }
