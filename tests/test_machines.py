@@ -324,3 +324,43 @@ def test_the_studio_offers_every_host_and_takes_compositions_of_limited_size_but
     (tmp_path / "mine.toml").write_text(ROOM, encoding="utf-8")
     for name in ("nt4-p6-200*65@hub-10", str(tmp_path / "mine.toml"), "nt4-p6-201*2@hub-10", "nt4-p6-200*2@hub-11", "nt-pair*9", "", None):
         assert not menus.is_platform(name)
+
+
+# --- studies, stored runs, more ranks than processors --------------------------------------------------------------------------
+
+
+def test_a_composition_goes_through_a_study_its_store_and_its_pack(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    _write(tmp_path)
+    file = tmp_path / "lab.toml"
+    file.write_text(ROOM, encoding="utf-8")
+    store = ("--store", str(tmp_path / "runs.db"))
+    varied = f"platform=nt4-p6-200*2@hub-10,{file}"
+    made = retrompi(*store, "sweep", "bf-wmpi-distributed", "--vary", varied, "--set", "trace.sizes=1KiB", "--name", "two", "-j", "2")
+    assert made.code == 0, made.err
+    assert "nt4-p6-200*2@hub-10" in retrompi(*store, "runs", "show", "1").out
+    assert "nt4-p6-200" not in retrompi(*store, "runs", "diff", "1", "2").err  # a composition is read again by its name
+    packed = str(tmp_path / "two.zip")
+    assert retrompi(*store, "study", "pack", "two", "-o", packed).code == 0
+    assert retrompi("study", "unpack", packed, str(tmp_path / "there")).code == 0
+    found = {p.relative_to(tmp_path / "there").as_posix() for p in (tmp_path / "there").rglob("*.toml")}
+    assert found >= {"platforms/lab.toml", "platforms/hosts/own.toml", "platforms/networks/slow.toml"}
+    again = retrompi("--store", str(tmp_path / "again.db"), "study", "run", str(tmp_path / "there" / "study.toml"))
+    assert again.code == 0, again.err
+
+
+def test_a_study_with_hosts_of_ones_own_names_a_file_to_be_packed(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    _write(paths.user_platforms_dir())
+    store = ("--store", str(tmp_path / "runs.db"))
+    run = ("sweep", "bf-wmpi-distributed", "--vary", "platform=own*2@slow", "--set", "trace.sizes=1KiB", "--name", "mine", "-j", "1")
+    assert retrompi(*store, *run).code == 0
+    told = retrompi(*store, "study", "pack", "mine", "-o", str(tmp_path / "mine.zip"))
+    assert told.code == 2
+    assert "write a platform file" in told.err
+
+
+def test_more_ranks_than_processors_names_the_composition_that_has_enough(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    trace = tmp_path / "four.ti"
+    trace.write_text("".join(f"{r} compute 100\n" for r in range(4)), encoding="utf-8")
+    run = ("replay", str(trace), "-m", "wmpi", "-p", "nt4-p6-200*2@hub-10", "--mode", "block")
+    told = retrompi("--store", str(tmp_path / "runs.db"), *run)
+    assert "-p 'nt4-p6-200*4@hub-10' has a processor for each rank" in " ".join(told.err.split())
