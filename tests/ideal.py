@@ -56,7 +56,7 @@ class _Ideal(RuntimeModel):
 @cache
 def _host(number: int) -> Row:
     h = to_engine(_platform().hosts[0])
-    fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "read_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e18)
+    fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e18)
     still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
                            "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
     many = {"cores": 64, "mem_streams": 64.0, "quantum": 1e3, "tick": 1e-12}

@@ -7,6 +7,7 @@ from collections import Counter
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
+from retrompi.spec.composition import resized, unsized
 from retrompi.spec.placements import spreads
 
 __all__ = ["crowding"]
@@ -33,14 +34,11 @@ def crowding(asked: Resolved) -> list[str]:
 
 def _wider(asked: Resolved) -> str:
     """How the platform can be widened so that each rank has a processor; empty if it cannot."""
-    base = asked.question.platform
-    name, star, size = base.rpartition("*")
-    base = name if star and size.isdigit() else base
     try:
-        own = registry.platform(base).hosts
+        own = registry.platform(unsized(asked.question.platform)).hosts
         each = sum(asked.room.host(h.name).cores for h in own if h.name in {x.name for x in asked.room.hosts}) / len(own)
-        wanted = -(-asked.ranks // max(1, int(each)))
-        registry.platform(f"{base}*{wanted}")
+        wider = resized(asked.question.platform, -(-asked.ranks // max(1, int(each))))
+        registry.platform(wider)
     except UsageError:
         return ""
-    return f"; -p '{base}*{wanted}' has a processor for each rank"
+    return f"; -p '{wider}' has a processor for each rank"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.spec.composition import resized
 from retrompi.spec.host import Host
 
 __all__ = ["DECLARABLE", "NATURAL", "WORDS", "Placement", "limited", "natural", "normal", "placed", "read_hostfile", "shown", "spreads"]
@@ -111,7 +112,7 @@ def placed(mode: str | Sequence[int], ranks: int, platform: str, hosts: Sequence
             wanted = -(-ranks // int(limit))
             raise UsageError(
                 f"'{mode}' puts at most {limit} ranks on each of the {len(hosts)} hosts of '{platform}': {sum(room)}, not {ranks}; "
-                f"{platform.partition('*')[0]}*{wanted} has enough hosts", code="bad-placement",
+                f"{resized(platform, wanted)} has enough hosts", code="bad-placement",
             )  # fmt: skip
         order = _block(room) if word == "block" else _cyclic(room)
         # More ranks than processors: another round, as if each processor ran several ranks.

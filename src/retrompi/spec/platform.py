@@ -15,14 +15,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec import placements, topology
+from retrompi.spec.composition import MAX_HOSTS
 from retrompi.spec.fields import Field, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import WAN_KEYS, Link
 from retrompi.spec.placements import Placement
+from retrompi.spec.quantity_file import Quantity, fit_values, with_fitted
 
 __all__ = ["LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
 
@@ -31,23 +32,8 @@ __all__ = ["LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
 LINK_WORDS = ("kind", "shape", "sites", "rail_policy")
 """Keys that `Platform.with_overrides` accepts as ``link.KEY`` beside quantities."""
 
-MAX_HOSTS = 1 << 14
-"""Maximum size of a platform: every host has its own values, 2 s and 0.2 GB at this size; its identity is a hash over all of them."""
 _CHANGED, _SIZED = 64, 4
 """Maximum number of derived platforms cached: with overrides, and of another size."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """One value with its provenance: ``text`` as written, ``low``..``high`` its sourced range (base units)."""
-
-    value: float
-    unit: str
-    text: str
-    source: str
-    help: str
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -168,24 +154,11 @@ class Platform:
 
         Raises InputError for a value of a quantity that is not fitted or outside its sourced range.
         """
-        try:
-            given = toml_text.read(file, "fit")[1]["fit"]["values"].items()
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file, code="unreadable-file"
-            ) from None
         changed: dict[str, Quantity] = {}
-        for key, text in given:
+        for key, text in fit_values(file).items():
             try:
                 for path in self.paths(key):
-                    old = self.quantities[path]
-                    if not old.source.startswith("fit:"):
-                        raise UsageError(f"'{key}' is not a fitted quantity of platform '{self.name}'", code="unknown-parameter")
-                    value = declaration(path).parse(str(text), key)
-                    slack = 1e-6 * value  # the text is rounded
-                    if (old.low is not None and value < old.low - slack) or (old.high is not None and value > old.high + slack):
-                        raise UsageError(f"{key} = {text} lies outside its sourced range", code="out-of-range")
-                    changed[path] = replace(old, value=value, text=str(text))
+                    changed[path] = with_fitted(self.quantities[path], declaration(path), key, text, f"platform '{self.name}'")
             except UsageError as error:
                 raise InputError(str(error), file, code=error.code) from None
         return self._changed(changed, self.link)

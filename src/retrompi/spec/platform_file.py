@@ -4,113 +4,47 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from retrompi.base import names, units
 from retrompi.base import toml as toml_text
-from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.base.paths import stamp
-from retrompi.spec import topology
-from retrompi.spec.fields import Field, declared, quantities
+from retrompi.base.errors import UsageError, nearest
+from retrompi.base.paths import platforms_dir, stamp
+from retrompi.spec import composition, machines, topology
+from retrompi.spec.fields import declared, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import WAN_KEYS, Link
 from retrompi.spec.placements import DECLARABLE, WORDS
 from retrompi.spec.platform import LINK_WORDS, Placement, Platform, Quantity
-from retrompi.spec.sources import wrong_source
+from retrompi.spec.quantity_file import LINK, Reader
 
 __all__ = ["load"]
 
 _HOST_WORDS = ("os", "byte_order")
-LONGEST_HOST = 40
-"""Characters of a host's name, at most: a process is named after its role, its host and its job, in `names.LONGEST` characters."""
 
 
-class _Reader:
+class _Reader(Reader):
     """Reads one TOML file as a Platform; every error names file and line."""
 
     def __init__(self, path: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> None:
-        self.path = path
+        super().__init__(path, "platform")
         self.loading = loading
         self.read = read
-        self.text, self.data = toml_text.read(path, "platform")
-
-    def fail(self, message: str, key: str = "", host: int | None = None, code: str | None = None) -> InputError:
-        return InputError(message, self.path, self.line(key, host), code=code)
-
-    def line(self, key: str, host: int | None) -> int | None:
-        """The line of ``key`` before the first table (``host`` None), in host number ``host``, or in the link (-1)."""
-        section = "" if host is None else "[link]" if host < 0 else "[[host]]"
-        wanted, seen, inside, start = (host or 0), -1, section == "", None
-        for number, raw in enumerate(self.text.splitlines(), 1):
-            line = raw.strip()
-            if line.startswith("["):
-                head = line.split("#")[0].replace(" ", "").strip()
-                seen += head == "[[host]]"
-                inside = head == section and (section != "[[host]]" or seen == wanted)
-                start = number if inside else start
-            elif inside and key and re.match(rf"[\"']?{re.escape(key)}[\"']?\s*[.=]", line):
-                return number
-        return start
-
-    def string(self, table: Mapping[str, Any], key: str, host: int | None = None) -> str:
-        value = table.get(key)
-        if not isinstance(value, str) or not value.strip():
-            raise self.fail(f"'{key}' is missing or not a text", key, host, code="missing-key")
-        if key == "name":
-            try:
-                names.check_name("a platform" if host is None else "a host", value, names.LONGEST if host is None else LONGEST_HOST)
-            except UsageError as error:
-                raise self.fail(str(error), key, host, code=error.code) from None
-        return value
-
-    def quantity(self, field: Field, entry: Any, host: int) -> Quantity:
-        key = field.name
-        example = f'{key} = {{value = "...", source = "doc:..."}}'
-        if not isinstance(entry, dict) or not isinstance(entry.get("value"), str | int | float):
-            raise self.fail(f"'{key}' is not a table with value and source; write {example}", key, host, code="bad-value")
-        unknown = [k for k in entry if k not in ("value", "source", "help", "low", "high")]
-        if unknown:
-            tail = nearest(unknown[0], ("value", "source", "help", "low", "high"))
-            raise self.fail(f"'{key}' has an unknown entry '{unknown[0]}'{tail}", key, host, code="unknown-key")
-        source = str(entry.get("source", ""))
-        if problem := wrong_source(source):
-            raise self.fail(f"the source of '{key}' {problem}", key, host, code="bad-source")
-        numbers: dict[str, float | None] = {}
-        try:
-            for name in ("value", "low", "high"):
-                given = entry.get(name)
-                numbers[name] = None if given is None else field.parse(str(given), name)
-        except UsageError as error:
-            raise self.fail(f"'{key}': {error}", key, host, code=error.code) from None
-        value, low, high = numbers["value"] or 0.0, numbers["low"], numbers["high"]
-        if (low is not None and value < low) or (high is not None and value > high):
-            raise self.fail(f"the value of '{key}' lies outside its own low..high", key, host, code="out-of-range")
-        text = str(entry["value"])
-        return Quantity(value, units.canonical(field.unit), text, source, str(entry.get("help", field.help)), low, high)
-
-    def table(self, given: Mapping[str, Any], keys: Mapping[str, Field], plain: tuple[str, ...], host: int) -> dict[str, Quantity]:
-        for key in given:
-            if key not in keys and key not in plain:
-                raise self.fail(f"unknown key '{key}'{nearest(key, [*keys, *plain], 40)}", key, host, code="unknown-key")
-        return {k: self.quantity(f, given[k], host) for k, f in keys.items() if k in given}
+        self.settled: set[int] = set()
+        """Identities of the quantities taken over from other files, whose fits they have."""
 
     def inherited(self, like: str, index: int, known: Mapping[str, tuple[dict[str, str], dict[str, Quantity]]]) -> Any:
         """``like = "server"`` (above in this file) or ``"nt-pair:server"`` -> (words, quantities) to start from."""
         file, colon, name = like.rpartition(":")
         if not colon:
-            if name not in known:
-                raise self.fail(f"like = '{like}': no such host above{nearest(name, known)}", "like", index, code="unknown-host")
-            return known[name]
+            return known[name] if name in known else self.of_library(name, index, known)
         if not re.fullmatch(r"[^/\\\0]+", file) or file in (".", ".."):
             raise self.fail(f"like = '{like}': '{file}' is not a platform's name, which is that of a file in this folder or of retrompi",
                             "like", index, code="unknown-platform")  # fmt: skip
         other = self.path.parent / f"{file}.toml"
         if not other.is_file():
-            from retrompi.base.paths import platforms_dir
-
             other = platforms_dir() / f"{file}.toml"
         if not other.is_file() or other.resolve() in self.loading:
             raise self.fail(f"like = '{like}': no platform '{file}' to take a host from", "like", index, code="unknown-platform")
@@ -119,7 +53,19 @@ class _Reader:
             source = platform.host(name)
         except UsageError as error:
             raise self.fail(f"like = '{like}': {error}", "like", index, code=error.code) from None
-        return {k: getattr(source, k) for k in _HOST_WORDS}, {k: platform.quantities[f"{name}.{k}"] for k in quantities(Host)}
+        numbers = {k: platform.quantities[f"{name}.{k}"] for k in quantities(Host)}
+        self.settled |= set(map(id, numbers.values()))
+        return {k: getattr(source, k) for k in _HOST_WORDS}, numbers
+
+    def of_library(self, name: str, index: int, above: Iterable[str]) -> tuple[dict[str, str], dict[str, Quantity]]:
+        """A host of the library, which has no network card."""
+        folder = self.path.parent
+        if name not in (valid := machines.files("host", folder)):
+            tail = nearest(name, [*above, *valid], 40)
+            raise self.fail(f"like = '{name}': no such host above, nor in the library{tail}", "like", index, code="unknown-host")
+        machine = machines.host(name, folder, self.read)
+        self.settled |= set(map(id, machine.quantities.values()))
+        return {"os": machine.os, "byte_order": machine.byte_order}, dict(machine.quantities)
 
     def host_tables(self) -> list[tuple[str, dict[str, str], dict[str, Quantity]]]:
         tables = self.data.get("host")
@@ -147,29 +93,29 @@ class _Reader:
             known[name] = (words, {k: numbers[k] for k in quantities(Host)})
         return [(name, words, numbers) for name, (words, numbers) in known.items()]
 
-    def placements(self, tables: list[tuple[str, dict[str, str], dict[str, Quantity]]]) -> dict[str, Placement]:
+    def placements(self, hosts: Sequence[Host]) -> dict[str, Placement]:
         """The tables ``[placement.NAME]``: ``hosts``, a name for every rank, and ``cores``, a core of it for each."""
         given = self.data.get("placement", {})
-        names = [name for name, _, _ in tables]
+        names = [host.name for host in hosts]
         found: dict[str, Placement] = {}
         for name, entry in given.items() if isinstance(given, dict) else ():
-            hosts, cores = (entry.get(k, []) if isinstance(entry, dict) else None for k in ("hosts", "cores"))
-            if not isinstance(hosts, list) or not hosts or not isinstance(cores, list) or entry.keys() - {"hosts", "cores", "help"}:
+            listed, cores = (entry.get(k, []) if isinstance(entry, dict) else None for k in ("hosts", "cores"))
+            if not isinstance(listed, list) or not listed or not isinstance(cores, list) or entry.keys() - {"hosts", "cores", "help"}:
                 raise self.fail(
                     f'placement \'{name}\' needs hosts = ["{names[0]}", ...] and may have cores = [0, ...]', name, code="missing-key"
                 )
             if name in (*WORDS, *names) or any(c in name for c in ",*:"):
                 raise self.fail(f"the placement name '{name}' means something else already", name, code="duplicate-name")
-            for host in hosts:
+            for host in listed:
                 if host not in names:
                     raise self.fail(f"placement '{name}': no host '{host}'{nearest(str(host), names)}", name, code="unknown-host")
-            if cores and len(cores) != len(hosts):
-                raise self.fail(f"placement '{name}' names {len(hosts)} hosts and {len(cores)} cores", name, code="bad-placement")
-            for host, core in zip(hosts, cores, strict=False):
-                have = int(tables[names.index(host)][2]["cores"].value)
+            if cores and len(cores) != len(listed):
+                raise self.fail(f"placement '{name}' names {len(listed)} hosts and {len(cores)} cores", name, code="bad-placement")
+            for host, core in zip(listed, cores, strict=False):
+                have = int(hosts[names.index(host)].cores)
                 if isinstance(core, bool) or not isinstance(core, int) or not 0 <= core < have:
                     raise self.fail(f"placement '{name}': core {core} is not in 0..{have - 1} of host '{host}'", name, code="out-of-range")
-            found[name] = Placement((names.index(h) for h in hosts), cores)
+            found[name] = Placement((names.index(h) for h in listed), cores)
         return found
 
     def natural(self) -> str:
@@ -199,7 +145,30 @@ class _Reader:
         except UsageError as error:
             raise self.fail(str(error), "shape", -1, code=error.code) from None
 
+    def composed(self) -> Platform:
+        """``hosts = "nt4-p6-200*8"``, ``network = "switch-100"``: of the library, and of the folders hosts and networks beside the file."""
+        top = ("name", "title", "years", "summary", "natural", "placement", "hosts", "network")
+        for key in self.data:
+            if key in ("host", "link"):
+                raise self.fail("'hosts' names hosts of the library; [[host]] and [link] are for a file without it", code="unknown-key")
+            if key not in top:
+                raise self.fail(f"unknown key '{key}'{nearest(key, top)}", key, code="unknown-key")
+        hosts = self.string(self.data, "hosts")
+        try:
+            if "@" in hosts:
+                raise UsageError(f"the network of '{hosts[:80]}' is a key of its own; example: network = \"switch-100\"", code="bad-syntax")
+            what = composition.parse(f"{hosts}@{self.string(self.data, 'network')}" if "network" in self.data else hosts)
+            made = machines.compose(what, self.path.parent, self.read)
+        except UsageError as error:
+            raise self.fail(str(error), "network" if error.code == "unknown-network" else "hosts", code=error.code) from None
+        self.settled |= set(map(id, made.quantities.values()))
+        title, years, summary = (self.string(self.data, k) if k in self.data else getattr(made, k) for k in ("title", "years", "summary"))
+        return replace(made, name=self.string(self.data, "name"), title=title, years=years, summary=summary, path=self.path,
+                       placements=self.placements(made.hosts), natural=self.natural())  # fmt: skip
+
     def platform(self) -> Platform:
+        if "hosts" in self.data:
+            return self.composed()
         top = ("name", "title", "years", "summary", "natural", "host", "link", "placement")
         for key in self.data:
             if key not in top:
@@ -208,7 +177,7 @@ class _Reader:
         given = self.data.get("link")
         if not isinstance(given, dict):
             raise self.fail("a platform needs a [link]", code="missing-key")
-        link = self.table(given, quantities(Link), LINK_WORDS, -1)
+        link = self.table(given, quantities(Link), LINK_WORDS, LINK)
         missing = [k for k, f in quantities(Link).items() if not f.optional and k not in link]
         if missing:
             raise self.fail(f"the link lacks {', '.join(missing)}", "", -1, code="missing-key")
@@ -224,16 +193,17 @@ class _Reader:
             raise self.fail(str(error), "shape", -1, code=error.code) from None
         found = {f"{name}.{k}": q for name, _, qs in tables for k, q in qs.items()}
         found |= {f"link.{k}": q for k, q in link.items()}
+        hosts = tuple(Host(name, words["os"], words["byte_order"], **{k: q.value for k, q in qs.items()}) for name, words, qs in tables)
         return Platform(
             name=self.string(self.data, "name"),
             title=self.string(self.data, "title"),
             years=self.string(self.data, "years"),
             summary=self.string(self.data, "summary"),
-            hosts=tuple(Host(name, words["os"], words["byte_order"], **{k: q.value for k, q in qs.items()}) for name, words, qs in tables),
+            hosts=hosts,
             link=Link(kind, shape, **{k: q.value for k, q in link.items()}, rail_policy=policy),
             quantities=found,
             path=self.path,
-            placements=self.placements(tables),
+            placements=self.placements(hosts),
             natural=self.natural(),
         )
 
@@ -247,12 +217,13 @@ def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, i
     """The platform of ``file`` with its fit; the source of an unfitted quantity says so. Adds the files read to ``read``."""
     fit = file.with_name(f"{file.stem}.fit.toml")
     read |= {f: stamp(f) for f in (file, fit)}
-    room = _Reader(file, loading, read).platform()
+    reader = _Reader(file, loading, read)
+    room = reader.platform()
     fitted = room.with_fit(fit) if fit.is_file() else room
     unfitted = {
         path: replace(q, source="assumed: not fitted yet")
         for path, q in fitted.quantities.items()
-        if q.source.startswith("fit:") and q is room.quantities[path]
+        if q.source.startswith("fit:") and q is room.quantities[path] and id(q) not in reader.settled
     }
     return replace(fitted, quantities={**fitted.quantities, **unfitted})
 

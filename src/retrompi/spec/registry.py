@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.files import exists, is_dir, is_file
+from retrompi.spec import composition, machines, platform_file
 from retrompi.spec import model as of_model
-from retrompi.spec import platform_file
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.platform import Platform
 from retrompi.spec.users_code import of_package, users_code
@@ -263,19 +263,23 @@ def platforms() -> dict[str, Platform]:
 
 
 def platform(name_or_path: str) -> Platform:
-    """A platform by name (``nt-pair``) or by the path of a TOML file; ``nt-pair*64`` has 64 hosts (`Platform.of_size`).
+    """A platform by name (``nt-pair``), by the path of a TOML file, or composed of the library's hosts and networks
+    (``nt4-p6-200*8@switch-100``; ``nt4-p6-200``: one machine on its own). ``nt-pair*64`` has 64 hosts (`Platform.of_size`).
 
     Raises UsageError for an unknown one, InputError for an invalid file.
     """
     base, star, size = name_or_path.rpartition("*")
-    if star and base and size.isdecimal() and len(size) < 9:
+    sized = bool(star and base and size.isdecimal() and len(size) < 9)
+    if sized and ("@" in base or base not in machines.files("host") or base in _platform_files()):
         return platform(base).of_size(int(size))
     if not _is_path(name_or_path):
         for place in (paths.platforms_dir, paths.user_platforms_dir):
             file = place() / f"{name_or_path}.toml"
             if not name_or_path.endswith(".fit") and is_file(file):
                 return platform_file.load(file)
-    return platform_file.load(toml_file("platform", _platform_files(), name_or_path))
+        if sized or any(c in name_or_path for c in "@+") or name_or_path in machines.files("host"):
+            return machines.platform(composition.parse(name_or_path))
+    return platform_file.load(toml_file("platform", {**_platform_files(), **machines.files("host")}, name_or_path))
 
 
 def resolve(

@@ -16,10 +16,11 @@ from retrompi.sim.simulate import SimulationEnded
 from retrompi.spec import cross_traffic, registry, topology
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.collectives import PREFIX, doors
+from retrompi.spec.composition import MAX_HOSTS, resized
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
-from retrompi.spec.platform import LINK_WORDS, MAX_HOSTS, Platform, declaration
+from retrompi.spec.platform import LINK_WORDS, Platform, declaration
 from retrompi.spec.timed_section import Program
 from retrompi.store import lookup
 from retrompi.store.identity import RunSpec
@@ -96,7 +97,7 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         sets = {k: v for k, v in sets.items() if concerns(k, model) and (_owner(k) or k.startswith(("platform.", PREFIX)))}
     platform = given.pop("platform", scenario.platform)
     if "hosts" in given:
-        platform = f"{platform.partition('*')[0]}*{_whole('hosts', given.pop('hosts'), 1, MAX_HOSTS)}"
+        platform = resized(platform, _whole("hosts", given.pop("hosts"), 1, MAX_HOSTS))
     changed: dict[str, Any] = {"model": model, "platform": platform, "given": {}}
     args = dict(scenario.args)
     program: dict[str, Any] = {}
@@ -282,7 +283,7 @@ class Room:
         if not self._rooms:
             self._rooms = [registry.platform(p) for p in self.platforms]
             if self.hosts:
-                self._rooms = [registry.platform(f"{p.partition('*')[0]}*{self.hosts}") for p in self.platforms] + self._rooms
+                self._rooms = [registry.platform(resized(p, self.hosts)) for p in self.platforms] + self._rooms
         return self._rooms
 
     def keys(self) -> list[str]:
