@@ -26,9 +26,11 @@ class Euih(RuntimeModel):
         sizes=("0 B", "1048333 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",), source="doc:GL94-001: curves_sp1_layers.csv",
     )  # fmt: skip
 
-    overhead = Param("8 us", "s", "library work per message, at each end", source="fit:fit.toml", fitted=True, low="2 us", high="15 us")
-    header = Param("16 B", "B", "header of a message", source="assumed: four words", low="4 B", high="32 B")
+    overhead = Param("8 us", "s", "library work of the sender per message", source="fit:fit.toml", low="1 us", high="20 us")
+    packet_work = Param("4 us", "s", "library work per packet, at each end", source="fit:fit.toml", low="0.5 us", high="12 us")
+    header = Param("16 B", "B", "header of a packet", source="assumed: four words", low="4 B", high="32 B")
     packet = Param("228 B", "B", "what a packet of the switch carries", source="assumed: steps of curves_sp1_layers.csv at 228, 460, 684 and 916 B", low="220 B", high="236 B")
+    rate = Param("12 MB/s", "B/s", "rate at which the processor writes to the adapter", source="fit:fit.toml", low="6 MB/s", high="30 MB/s")
     poll_cost = Param("1 us", "s", "one poll of the adapter", source="assumed: a read over Micro Channel", low="0.5 us", high="3 us")
 
     def spin(self, p: Values) -> WaitPolicy:
@@ -39,12 +41,12 @@ class Euih(RuntimeModel):
         return Library(0, 0, self.spin(p), self.spin(p))
 
     def within_host(self, p: Values, layout: Layout) -> Path:
-        return Path([Ring(("rank", "rank"), packet=p.packet, header=p.header, slots=16, ws_message=2, ws_packet=1, send_cpu=p.overhead, recv_cpu=p.overhead, space_wait=self.spin(p))])  # fmt: skip
+        return Path([Ring(("rank", "rank"), packet=p.packet, header=p.header, slots=16, ws_message=2, ws_packet=1, send_cpu=p.packet_work, recv_cpu=p.packet_work, space_wait=self.spin(p))])  # fmt: skip
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return Path([
-            Dma(("rank", "rank"), packet=2.0**40, header=p.header, send_cpu=p.overhead, recv_cpu=p.overhead, copies_in=0, copies_out=0,
-                piece=p.packet, cpu_driven=True, space_wait=self.spin(p))
+            Dma(("rank", "rank"), packet=p.packet, header=p.header, message_cpu=p.overhead, send_cpu=p.packet_work, recv_cpu=p.packet_work,
+                copies_in=0, copies_out=0, piece=p.packet + p.header, cpu_driven=True, rate=p.rate, space_wait=self.spin(p))
         ])  # fmt: skip
 
     def probing(self, p: Values, layout: Layout) -> float:

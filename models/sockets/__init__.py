@@ -51,3 +51,26 @@ class Sockets(RuntimeModel):
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """The user starts such a program manually."""
         return [StartStep(f"process {r}", manual=1, note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)], ""
+
+
+class Netpipe(Sockets):
+    name = "sockets:netpipe"
+    title = "TCP sockets, a program that measures them"
+    version = "NetPIPE 2 and 3, ttcp"
+    years = "1984-"
+    summary = "the same buffer is sent again and again, so that it stays in the caches while it fits; no header"
+    variant_note = "What raw TCP is published with: buffers are reused, nothing but the data is sent, the system sends each segment as it is copied."
+    calibrated = Range(
+        sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "p4-1800*2@ip-gm-pci64a", "alpha-ds20*2@ge-syskonnect-jumbo", "xeon-2000*2@ip-gm-pci64c"),
+        source="doc:TC02-002: curves_turner2002_layers.csv and curves_teg2004_layers.csv",
+    )  # fmt: skip
+
+    header = Param("0 B", "B", "header that the program sends before a block", source="code:NetPIPE's TCP module sends the buffer alone", low="0 B", high="64 B")
+    call = Param("1 us", "s", "work of one socket call in addition to the bare system call", source="assumed: a few hundred cycles of the program's loop", low="0.1 us", high="5 us")
+    buffers = Param("64 KiB", "B", "memory of the system's packets that a transfer uses in turn", source="assumed: packets are freed and taken again in the order last in, first out", low="16 KiB", high="512 KiB")
+
+    def connection(self, p: Values) -> Path:
+        return Path([
+            Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, ws_message=1, ws_packet=0, ws_fixed=p.buffers,
+                   by_segment=True, space_wait=self.waits(p))
+        ])  # fmt: skip

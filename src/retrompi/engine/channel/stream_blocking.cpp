@@ -43,6 +43,9 @@ class BlockingStream final : public StreamChan {
   }
 
  private:
+  [[nodiscard]] Ps copy_in_time(const Packet& p, int64_t n) const {
+    return static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(from.host, p, n, true)));
+  }
   Task send(Packet p) override {
     Host& h = from.host;
     if (credits_.limited()) {
@@ -61,7 +64,18 @@ class BlockingStream final : public StreamChan {
       const int64_t n = std::min(piece, tcp_.room());
       piece -= n;
       left -= n;
-      const Ps call = call_cost(from), copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, n, true)));
+      const Ps call = call_cost(from);
+      if (spec.by_segment) {
+        co_await from.thread.run(call, Stage::Syscall);
+        for (int64_t done = 0; done < n;) {
+          const int64_t part = std::min(n - done, tcp_.mss());
+          co_await from.thread.run(copy_in_time(p, part), Stage::Copy);
+          tcp_.write(part);
+          done += part;
+        }
+        continue;
+      }
+      const Ps copy = copy_in_time(p, n);
       if (h.shares_memory) {
         co_await from.thread.run(call, Stage::Syscall);
         co_await from.thread.run(copy, Stage::Copy);
