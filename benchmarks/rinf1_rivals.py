@@ -284,8 +284,8 @@ class Model:
             if r.walk == "two":
                 aside += pages * m.l2_cycles / m.clock
             if r.walk == "memory" and m.name == "workstation":
-                aside += pages * (m.line_copy * m.read_share - m.l2_cycles / m.clock)
-            work = (cycles * m.cycle_scale / m.clock, aside, read * m.read_share * m.line_copy, written * (1 - m.read_share) * m.line_copy)
+                aside += pages * (m.line_read - m.l2_cycles / m.clock)
+            work = (cycles * m.cycle_scale / m.clock, aside, read * m.line_read, written * m.line_write)
             return r.combine(one, m, work)
 
         kernels.cost = cost
@@ -327,9 +327,7 @@ def main(chosen: list[str]) -> None:
             for i, host in enumerate(HOSTS):
                 fits[host] = rinf1.fit("nt-pair", host)
                 room = registry.platform("nt-pair")
-                units = {k: unit for k, (unit, _) in kernels.MACHINE_KEYS.items()}
-                values = {v["parameter"]: kernels.units.parse(v["value"], units[v["parameter"]]) for v in fits[host].values}
-                m = kernels.machine(room, host).changed(values)
+                m = kernels.machine(room, host).changed(rinf1.found_values(fits[host], room))
                 inner = kernels.machine
                 kernels.machine = lambda room, at, inner=inner, m=m, i=i, host=host: m if at in (i, host) else inner(room, at)
                 result = simulate.run(Question("wmpi", "nt-pair", Replay(generate.rinf1("")), [i]))

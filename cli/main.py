@@ -44,6 +44,8 @@ SECTIONS = {
         "reproduce": "Replay the experiments of a paper, judge its claims and write a report.",
         "validate": "Judge the published claims against simulated results.",
         "claims": "List the published claims, or show one.",
+        "transfer": "Show every model on every machine it is known to have run on, simulated and published.",
+        "predict": "Show the predictions for machines whose published values are not known, or make them again.",
         "paper": "Reproduce what one paper alone is about: the NAS benchmarks, Rinf1 loops, copying disks.",
     },
     "Traces and measurements": {

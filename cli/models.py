@@ -170,6 +170,14 @@ def _print_range(card: dict[str, Any]) -> None:
         say(f"  {c['id']}  {c['text']}\n      in: {c['where']}")
 
 
+def _print_transfer(card: dict[str, Any]) -> None:
+    from retrompi.render.transfer_table import HEAD, shown
+
+    if card["transfer"]:
+        say("\nmachines that its library is known to have run on (docs/transfer.md)")
+        print_table([shown(r) for r in card["transfer"]], [Column(key, key) for key in (*HEAD[1:], "ref")])
+
+
 def _print_judged(card: dict[str, Any]) -> None:
     judged = card["judged"]
     say(f"\njudged by {len(judged)} claims" + ("" if judged else ": none names it"))
@@ -237,4 +245,5 @@ def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: 
     print_rows_cited(references([{"rows": card["stands_for_rows"]}, *rows]))
     _print_fit(card)
     _print_range(card)
+    _print_transfer(card)
     _print_judged(card)

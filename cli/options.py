@@ -68,7 +68,6 @@ __all__ = [
 def _names(kind: str, incomplete: str) -> list[CompletionItem]:
     """Completions from folder and file names only: completion must not import a model."""
     from retrompi.base import paths
-    from retrompi.spec import registry
     from retrompi.studies import catalogue
 
     try:
@@ -76,13 +75,24 @@ def _names(kind: str, incomplete: str) -> list[CompletionItem]:
             folders = [d for d in (paths.models_dir(), paths.user_models_dir()) if d.is_dir()]
             names = sorted({p.name for d in folders for p in d.iterdir() if (p / "__init__.py").is_file()})
         else:
-            names = registry.platform_names() if kind == "platform" else catalogue.scenario_names()
+            names = _platforms(incomplete) if kind == "platform" else catalogue.scenario_names()
     except (RetrompiError, OSError):
         return []
     found = [CompletionItem(n) for n in names if n.startswith(incomplete)]
     if kind != "scenario" and ("/" in incomplete or incomplete.startswith(".")):
         found.append(CompletionItem(incomplete, type="dir" if kind == "model" else "file"))
     return found
+
+
+def _platforms(incomplete: str) -> list[str]:
+    """Platforms and hosts of the library; after HOST*COUNT+ its hosts, after @ its networks."""
+    from retrompi.spec import machines, registry
+
+    before, at, _ = incomplete.partition("@")
+    if at:
+        return [f"{before}@{name}" for name in machines.network_names()]
+    head, plus, _ = incomplete.rpartition("+")
+    return [f"{head}{plus}{name}" for name in machines.host_names()] + ([] if plus else registry.platform_names())
 
 
 def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -214,7 +224,8 @@ class OnPlatform:
     """The platform."""
 
     platform: str = option(
-        "Platform: a name (see 'retrompi platforms list') or a TOML file of your own.",
+        "Platform: a name (see 'retrompi platforms list'), hosts and network of the library ('nt4-p6-200*8@switch-100'), or a TOML file "
+        "of your own.",
         "-p", "--platform", default="nt-pair", metavar="NAME|FILE", shell_complete=complete_platform)
 
 

@@ -21,6 +21,25 @@ LIST = (
     Column("title", "title"),
 )
 LIST_KEYS = ("name", "title", "years", "summary", "hosts", "link", "path", "origin")
+HOSTS = (
+    Column("name", "name"),
+    Column("years", "years"),
+    Column("cores", "processors", right=True),
+    Column("clock", "clock", right=True),
+    Column("os", "operating system"),
+    Column("origin", "from"),
+    Column("title", "title"),
+)
+HOST_KEYS = ("name", "title", "years", "summary", "os", "cores", "clock", "path", "origin")
+NETWORKS = (
+    Column("name", "name"),
+    Column("years", "years"),
+    Column("link", "link"),
+    Column("bandwidth", "bandwidth", right=True),
+    Column("origin", "from"),
+    Column("title", "title"),
+)
+NETWORK_KEYS = ("name", "title", "years", "summary", "link", "bandwidth", "path", "origin")
 CARD = (
     Column("path", "quantity"),
     Column("text", "value", right=True),
@@ -34,19 +53,22 @@ CARD_KEYS = ("path", "value", "text", "unit", "low", "high", "source", "help")
 @click.group()
 @debug_option
 def command() -> None:
-    """List the platforms, or show one with its values and sources.
+    """List the platforms and the library of hosts and networks, or show one with its values and sources.
 
     \b
     Examples:
       retrompi platforms list
       retrompi platforms show nt-pair
+      retrompi platforms show 'nt4-p6-200*8@switch-100'
     """
 
 
 @command.command("list")
 @options(output=Output)
 def list_platforms(output: Output) -> None:
-    """List the platforms.
+    """List the platforms, and the library's hosts and networks.
+
+    HOST*COUNT@NETWORK is a platform, too. JSON and CSV have the platforms alone; 'hosts' and 'networks' print the others.
 
     \b
     Examples:
@@ -70,6 +92,59 @@ def list_platforms(output: Output) -> None:
     ]
     warn_of_broken(models=False)
     output.emit(rows, LIST, keys=LIST_KEYS, empty="no platforms", cut=True)
+    if output.text:
+        say("\nhosts of the library")
+        output.emit(_hosts(), HOSTS, cut=True)
+        say("\nnetworks of the library")
+        output.emit(_networks(), NETWORKS, cut=True)
+
+
+def _hosts() -> list[dict[str, Any]]:
+    from retrompi.spec import machines, registry
+
+    return [
+        {"name": m.name, "title": m.title, "years": m.years, "summary": m.summary, "os": m.os, "path": str(m.path),
+         "cores": int(m.quantities["cores"].value), "clock": m.quantities["clock"].text, "origin": registry.origin(m.path)}
+        for m in machines.hosts().values()
+    ]  # fmt: skip
+
+
+def _networks() -> list[dict[str, Any]]:
+    from retrompi.spec import machines, registry
+
+    return [
+        {"name": n.name, "title": n.title, "years": n.years, "summary": n.summary, "link": n.kind, "path": str(n.path),
+         "bandwidth": n.quantities["link.bandwidth"].text, "origin": registry.origin(n.path)}
+        for n in machines.networks().values()
+    ]  # fmt: skip
+
+
+@command.command("hosts")
+@options(output=Output)
+def list_hosts(output: Output) -> None:
+    """List the hosts of the library.
+
+    \b
+    Examples:
+      retrompi platforms hosts
+      retrompi platforms hosts --json
+    """
+    warn_of_broken(models=False)
+    output.emit(_hosts(), HOSTS, keys=HOST_KEYS, empty="no hosts", cut=True)
+
+
+@command.command("networks")
+@options(output=Output)
+def list_networks(output: Output) -> None:
+    """List the networks of the library.
+
+    \b
+    Examples:
+      retrompi platforms networks
+      retrompi platforms networks --json
+    """
+    warn_of_broken(models=False)
+    output.emit(_networks(), NETWORKS, keys=NETWORK_KEYS, empty="no networks", cut=True)
 
 
 def equal_hosts(hosts: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -87,16 +162,20 @@ def equal_hosts(hosts: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, 
 def show_platform(platform: str, output: Output) -> None:
     """Show PLATFORM: its hosts, its network, and every value with its source.
 
-    PLATFORM is a name or a TOML file.
+    PLATFORM is a name, a TOML file, hosts and network of the library (HOST*COUNT@NETWORK), or one host or network of it.
 
     \b
     Examples:
       retrompi platforms show nt-pair
+      retrompi platforms show nt4-p6-200
       retrompi platforms show nt-pair --json
     """
-    from retrompi.render.dossier import platform_dossier, references
+    from retrompi.render.dossier import part_dossier, platform_dossier, references
     from retrompi.spec import registry
 
+    if part := registry.part(platform):
+        _show_part(part_dossier(part), output)
+        return
     card = platform_dossier(registry.platform(platform))
     rows = card["quantities"]
     if output.as_json:
@@ -105,7 +184,8 @@ def show_platform(platform: str, output: Output) -> None:
     if output.as_csv:
         output.emit(rows, CARD, keys=CARD_KEYS)
         return
-    say(f"{card['name']}: {card['title']}\n{card['summary']}\n{card['years']}, in {card['path']}")
+    where = f", in {card['path']}" if card["path"] else ", of hosts and networks of the library"
+    say(f"{card['name']}: {card['title']}\n{card['summary']}\n{card['years']}{where}")
     alike = equal_hosts(card["hosts"], [*rows, *card["kernels"]])
     for first, others in alike.items():
         host = next(h for h in card["hosts"] if h["name"] == first)
@@ -121,10 +201,25 @@ def show_platform(platform: str, output: Output) -> None:
         say("\nwhat the Rinf1 loops cost (docs/rinf1.md)")
         print_table([{**row, "range": range_of(row)} for row in loops], CARD)
     print_rows_cited(references([*rows, *loops]))
-    fit = card["fit"]
-    if fit is not None:
+    for fit in card["fits"]:
         meta = fit.get("meta", {})
         found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
-        say(f"\nfit: {found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
+        say(f"\nfit: {found}; with {fit['by']}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
         for r in fit["rows"]:
             say(f"  {r['id']}  {r['text']}\n      in: {r['where']}")
+
+
+def _show_part(card: Mapping[str, Any], output: Output) -> None:
+    """The card of a host or a network of the library."""
+    from retrompi.render.dossier import references
+
+    rows = card["quantities"]
+    if output.as_json:
+        print_json(dict(card))
+        return
+    if output.as_csv:
+        output.emit(rows, CARD, keys=CARD_KEYS)
+        return
+    say(f"{card['name']}: {card['title']}\n{card['summary']}\n{card['years']}, in {card['path']}\n{card['about']}\n")
+    print_table([{**row, "range": range_of(row)} for row in rows], CARD)
+    print_rows_cited(references(rows))

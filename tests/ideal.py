@@ -60,7 +60,7 @@ def _host(number: int) -> Row:
     still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
                            "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
     many = {"cores": 64, "mem_streams": 64.0, "quantum": 1e3, "tick": 1e-12}
-    return h | fast | still | many | {"name": f"h{number}", "speed": 1.0, "byte_order": "little"}
+    return h | fast | still | many | {"name": f"h{number}", "clock": 150e6, "work": 1.0, "byte_order": "little"}
 
 
 def compiled(

@@ -39,6 +39,8 @@ PRINTED = {
     "models list": (),
     "models show": ("wmpi",),
     "platforms list": (),
+    "platforms hosts": (),
+    "platforms networks": (),
     "platforms show": ("myrinet-clos",),
     "scenarios list": (),
     "scenarios show": ("bf-wmpi-shared",),

@@ -45,9 +45,9 @@ def test_every_runtime_on_every_mixture(tmp_path: Path) -> None:
 def test_keys_of_one_kind_of_host_are_axes(tmp_path: Path) -> None:
     """More of a platform's hosts are copies in turn; a key of one of them changes only what it takes part in."""
     store = open_store(tmp_path / "runs.db")
-    vary = {"mode": ["0,1", "2,3", "1,3"], "platform.unix.speed": "0.4,0.8"}
+    vary = {"mode": ["0,1", "2,3", "1,3"], "platform.unix.work": "0.4,0.8"}
     study = design.from_command("mixed-wmpi", vary, set_={**QUICK, "platform": "nt-unix*4"})
-    times = {(r["mode"], r["platform.unix.speed"]): r for r in rows(store, run_study(store, study).study_id)}
+    times = {(r["mode"], r["platform.unix.work"]): r for r in rows(store, run_study(store, study).study_id)}
     assert times["0,1", "0.4"]["time_s"] > times["0,1", "0.8"]["time_s"]
     assert times["2,3", "-"]["outcome"] == "completed"  # of a host that has no rank nothing is used
 

@@ -95,7 +95,8 @@ def test_a_larger_stride_is_never_faster(n: int, host: str) -> None:
 def test_dearer_memory_slower_clocks_and_smaller_caches_never_help(key: str, n: int, factor: float) -> None:
     one, m = kernels.loop(key), machine()
     base = kernels.seconds(one, n, m)
-    for worse in (replace(m, line_copy=m.line_copy * factor), replace(m, clock=m.clock / factor), replace(m, startup=m.startup * factor),
+    for worse in (replace(m, copy_mem=m.copy_mem / factor), replace(m, read_mem=m.read_mem / factor, copy_mem=m.copy_mem / factor),
+                  replace(m, clock=m.clock / factor), replace(m, startup=m.startup * factor),
                   replace(m, l2=m.l2 / 2), replace(m, l1=m.l1 / 2)):  # fmt: skip
         assert kernels.seconds(one, n, worse) >= base * (1 - 1e-9)
 
@@ -119,7 +120,7 @@ def test_working_sets() -> None:
     lines = 3 / 4 * m.l2_cycles / m.clock
     assert inside < second <= inside + lines * 1.3
     beyond = kernels.cost(one, 100_000, m)
-    memory = m.line_copy * (2 * m.read_share + 1 - m.read_share) / 4
+    memory = (2 * m.line_read + m.line_write) / 4
     assert beyond == pytest.approx(inside + memory, rel=0.02)
     # Every eighth element has a line of its own: four times the lines.
     assert kernels.cost(kernels.loop("dyads-8"), 12_500, m) == pytest.approx(inside + 4 * memory, rel=0.08)
@@ -213,10 +214,11 @@ def test_the_fit_sees_the_calibrate_rows_only(host: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_the_fit_in_force_is_what_the_command_gives(host: str) -> None:
+    room = registry.platform("nt-pair")
     found = rinf1.fit("nt-pair", host)
-    kept = kernels.quantities(registry.platform("nt-pair"), host)
-    for v in found.values:
-        assert kept[v["parameter"]].value == pytest.approx(kernels.units.parse(v["value"], kept[v["parameter"]].unit), rel=1e-3)
+    kept = rinf1.free_values(room, host)
+    for key, value in rinf1.found_values(found, room).items():
+        assert kept[key].value == pytest.approx(value, rel=1e-3)
     assert all(abs(r["residual"]) <= 1 for r in found.residuals)
 
 
@@ -245,7 +247,7 @@ def test_overrides_reach_the_loops() -> None:
 
 def test_the_cluster_has_the_servers_loops() -> None:
     n4 = kernels.machine(registry.platform("nt-cluster"), "n4")
-    assert n4.line_copy == machine().line_copy
+    assert n4.line_read == machine().line_read
     assert n4.clock == machine().clock
 
 

@@ -46,28 +46,28 @@ class CrayMpt(RuntimeModel):
     transport = Param("shared", "choice", "how ranks on one machine communicate: through shared memory or TCP sockets [HW-08]", source="paper:HW-08", choices=("shared", "tcp"))
     vector_share = Param(0.88, "1", "fraction of the memory's copy rate that a vector copy on a J90 reaches", source="fit:fit.toml", low=0.8, high=1)
     pe_share = Param(0.5, "1", "fraction of the memory's copy rate that a local copy on a T3E reaches", source="fit:fit.toml", low=0.3, high=1)
-    put_rate = Param("360 MB/s", "B/s", "rate of an E-register put", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
-    get_rate = Param("330 MB/s", "B/s", "rate of an E-register get", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
+    put_rate = Param("360 MB/s", "B/s", "rate of an E-register put", source="fit:fit.toml", cost="device", low="300 MB/s", high="480 MB/s")
+    get_rate = Param("330 MB/s", "B/s", "rate of an E-register get", source="fit:fit.toml", cost="device", low="300 MB/s", high="480 MB/s")
     mpi_copies = Param(1.6, "1", "copies of an MPI message through the buffer shared by two tasks of a J90", source="fit:fit.toml", low=1, high=2)
     pvm_pack = Param(1, "count", "copies for packing and for unpacking a PVM message, in addition to the two through the shared pool", source="assumed: pack and unpack, four copies in all (note of HW-T1-PVM: about 3.2 to 4)", low=0, high=1)
     pvm_fragment = Param("4 KiB", "B", "size of a fragment of a PVM message on a T3E", source="assumed: PVM's default", low="1 KiB", high="16 KiB")
-    pvm_fragment_cost = Param("3 us", "s", "library work per fragment", source="fit:fit.toml", low="0.5 us", high="15 us")
-    library = Param("7 us", "s", "library work of an MPI send or receive", source="doc:E-REC-13", low="5 us", high="9 us")
-    pvm_library = Param("12 us", "s", "library work of a PVM send or receive", source="assumed: above MPI's by its message buffers", low="7 us", high="30 us")
-    shmem_library = Param("0.5 us", "s", "library work of a SHMEM call", source="doc:E-T3E-01", low="0.3 us", high="2 us")
-    shmem_latency = Param("1 us", "s", "time to set up the E-registers until the first word is sent", source="doc:E-T3E-01", low="0.5 us", high="2 us")
+    pvm_fragment_cost = Param("3 us", "s", "library work per fragment", source="fit:fit.toml", on="cray-t3e:pe0", cost="work", low="0.5 us", high="15 us")
+    library = Param("7 us", "s", "library work of an MPI send or receive", source="doc:E-REC-13", on="cray-t3e:pe0", cost="work", low="5 us", high="9 us")
+    pvm_library = Param("12 us", "s", "library work of a PVM send or receive", source="assumed: above MPI's by its message buffers", on="cray-t3e:pe0", cost="work", low="7 us", high="30 us")
+    shmem_library = Param("0.5 us", "s", "library work of a SHMEM call", source="doc:E-T3E-01", on="cray-t3e:pe0", cost="work", low="0.3 us", high="2 us")
+    shmem_latency = Param("1 us", "s", "time to set up the E-registers until the first word is sent", source="doc:E-T3E-01", cost="device", low="0.5 us", high="2 us")
     header = Param("64 B", "B", "size of a message envelope", source="assumed: one cache line", low="32 B", high="128 B")
     mailboxes = Param(2, "count", "messages that a sender on the T3E may have unread at a receiver", source="assumed: double buffering", low=1, high=16)
     largest = Param("64 MiB", "B", "longest message that is sent without segmentation", source="assumed: messages are not segmented")
-    poll_cost = Param("0.3 us", "s", "one poll for messages", source="assumed: a few remote-memory accesses", low="0.1 us", high="2 us")
-    socket_call = Param("60 us", "s", "work of one socket call, if transport is tcp or the machines are connected by a network", source="assumed: a slow scalar unit (HW-04)", low="20 us", high="200 us")
+    poll_cost = Param("0.3 us", "s", "one poll for messages", source="assumed: a few remote-memory accesses", on="cray-t3e:pe0", cost="work", low="0.1 us", high="2 us")
+    socket_call = Param("60 us", "s", "work of one socket call, if transport is tcp or the machines are connected by a network", source="assumed: a slow scalar unit (HW-04)", on="cray-j90:j90", cost="work", low="20 us", high="200 us")
 
     def shared(self, p: Values) -> Medium:
         """Two tasks of one J90: one buffer per receiver; the sender fills it and waits until the receiver has emptied it."""
         half = p.mpi_copies / 2
         return Ring(("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=True, copies_in=half, copies_out=half, space_wait=self.spin(p))
 
-    def put(self, p: Values, rate: float) -> Medium:
+    def put(self, p: Values, rate: float) -> Dma:
         """Two processing elements of a T3E: a mailbox message, copied in, put and copied out."""
         return Dma(
             ("rank", "rank"), packet=p.largest, header=p.header, piece=64, slots=p.mailboxes, cpu_driven=True, rate=rate, space_wait=self.spin(p)
@@ -142,12 +142,9 @@ class CrayPvm(CrayMpt):
             pack=p.pvm_pack, unpack=p.pvm_pack, space_wait=self.spin(p),
         )  # fmt: skip
 
-    def rate(self, p: Values) -> float:
-        """Puts in fragments, each with library work."""
-        return float(1 / (1 / p.put_rate + p.pvm_fragment_cost / p.pvm_fragment))
-
-    def network(self, p: Values, platform: Platform) -> Medium:
-        return self.put(p, self.rate(p)) if platform.link.kind == "torus" else self.sockets(p)
+    def put(self, p: Values, rate: float) -> Dma:
+        """In fragments, each with library work."""
+        return replace(super().put(p, rate), fragment=p.pvm_fragment, fragment_cpu=p.pvm_fragment_cost)
 
     def work(self, p: Values) -> float:
         return float(p.pvm_library)
@@ -158,7 +155,9 @@ class CrayPvm(CrayMpt):
 
     def one_sided(self, p: Values, layout: Layout) -> tuple[OneSided | None, OneSided | None]:
         same, remote = super().one_sided(p, layout)
-        return same, remote and replace(remote, put_rate=self.rate(p))  # what the tree of a broadcast uses
+        if remote is None:
+            return same, None
+        return same, replace(remote, fragment=p.pvm_fragment, fragment_cpu=p.pvm_fragment_cost)  # what the tree of a broadcast uses
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
         return []

@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path, wait_by
+from retrompi.spec.channels import Cost, Library, Path, wait_by
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Stream
 from retrompi.spec.model import Param, RuntimeModel, StartStep
@@ -32,24 +32,24 @@ class Hpvm(RuntimeModel):
     rcvbuf = Param("65535 B", "B", "socket receive buffer", source="doc:E-NT-07")
     receive = Param("spin", "choice", "how a receive waits", source="assumed: FM_extract polls without yielding", choices=("spin", "spin_yield", "block"))
     polls = Param(50, "count", "polls before a yielding receive gives up the processor", source="code:E-P4-07")
-    poll_cost = Param("20 us", "s", "one call of FM_extract on an idle socket", source="assumed: a select() of a few system calls", low="5 us", high="100 us")
-    library = Param("50 us", "s", "library work of a send or a receive", source="assumed: as the other runtimes', which is 65 to 95 us with their events", low="10 us", high="200 us")
-    network_calls = Param("1 ms", "s", "system calls per message between machines, at each end", source="fit:fit.toml", low="50 us", high="2 ms")
-    packet_cost = Param("10 us", "s", "library work per FM packet, at each end", source="assumed: below one socket call", low="1 us", high="60 us")
-    socket_call = Param("20 us", "s", "WinSock work of one socket call for a packet", source="assumed: below the others', calls are made for each packet", low="5 us", high="100 us")
-    connect = Param("20 ms", "s", "time to open a connection, at its first message", source="assumed: as p4 does", low="5 ms", high="100 ms")
+    poll_cost = Param("20 us", "s", "one call of FM_extract on an idle socket", source="assumed: a select() of a few system calls", on="nt-pair:server", cost="os", low="5 us", high="100 us")
+    library = Param("50 us", "s", "library work of a send or a receive", source="assumed: as the other runtimes', which is 65 to 95 us with their events", on="nt-pair:server", cost="work", low="10 us", high="200 us")
+    network_calls = Param("1 ms", "s", "system calls per message between machines, at each end", source="fit:fit.toml", on="nt-pair:server", cost="os", low="50 us", high="2 ms")
+    packet_cost = Param("10 us", "s", "library work per FM packet, at each end", source="assumed: below one socket call", on="nt-pair:server", cost="work", low="1 us", high="60 us")
+    socket_call = Param("20 us", "s", "WinSock work of one socket call for a packet", source="assumed: below the others', calls are made for each packet", on="nt-pair:server", cost="work", low="5 us", high="100 us")
+    connect = Param("20 ms", "s", "time to open a connection, at its first message", source="assumed: as p4 does", on="nt-pair:server", cost="os", low="5 ms", high="100 ms")
     buffer = Param("2 MiB", "B", "fixed buffer for unexpected messages; it cannot be enlarged by the user", source="paper:BF-FUN-09", low="256 KiB", high="8 MiB")
     nagle = Param(0, "count", "1: Nagle's algorithm enabled", source="code:E-P4-11")
 
-    def hop(self, p: Values, message_cpu: float, senders: int = 1) -> Stream:
+    def hop(self, p: Values, message_call: float, senders: int = 1) -> Stream:
         """TCP from rank to rank, on one machine and between two; a receiver's fixed region is divided among its ``senders``."""
         return Stream(
-            ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost, message_cpu=message_cpu,
+            ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost, message_call=message_call,
             rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet / senders)), nagle=p.nagle, progress=p.sends_extract == "yes",
         )  # fmt: skip
 
     def calls(self, p: Values, layout: Layout) -> Library:
-        receive = wait_by(p.receive, lambda: p.polls, lambda: p.poll_cost)
+        receive = wait_by(p.receive, lambda: p.polls, lambda: Cost(os=p.poll_cost))
         return Library(p.library, p.library, receive, BLOCK, p.buffer)
 
     def within_host(self, p: Values, layout: Layout) -> Path:
@@ -62,8 +62,8 @@ class Hpvm(RuntimeModel):
         """Number of senders among which a receiver's region is divided."""
         return max(1, len(layout.placement) - 1)
 
-    def probing(self, p: Values, layout: Layout) -> float:
-        return float(p.poll_cost)
+    def probing(self, p: Values, layout: Layout) -> Cost:
+        return Cost(os=p.poll_cost)
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
         """FM sends data unconverted, so all machines must have the same byte order [BF-FUN-15]."""
@@ -107,6 +107,6 @@ class DelayedAck(Hpvm):
     nagle = Param(1, "count", "1: Nagle's algorithm enabled", source="assumed: rival hypothesis of mechanisms.md")
     pieces = Param(2, "count", "socket writes per message: header and data", source="assumed: FM 2.x gathers pieces")
 
-    def hop(self, p: Values, message_cpu: float, senders: int = 1) -> Stream:
+    def hop(self, p: Values, message_call: float, senders: int = 1) -> Stream:
         # The header goes out alone and is acknowledged late; the data wait for that acknowledgement.
-        return replace(super().hop(p, message_cpu, senders), header_write=p.pieces > 1)
+        return replace(super().hop(p, message_call, senders), header_write=p.pieces > 1)

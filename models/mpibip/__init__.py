@@ -28,19 +28,19 @@ class MpiBip(RuntimeModel):
         source="paper:LW-NAS-ISA-L01-T to LW-NAS-ISB-L16-T: NAS IS and LU; the keys of IS class B are 128 MiB",
     )  # fmt: skip
 
-    library = Param("1.5 us", "s", "MPICH's ADI and matching, per call", source="assumed: half of the 2-4 us of mechanisms.md", low="1 us", high="2 us")
-    overhead = Param("1 us", "s", "BIP's own work per packet, at each end", source="assumed: low end of 1-3 us (E-BIP-01: 4.3 us in all on older hosts)", low="0.5 us", high="3 us")
+    library = Param("1.5 us", "s", "MPICH's ADI and matching, per call", source="assumed: half of the 2-4 us of mechanisms.md", on="myrinet-piii:n1", cost="work", low="1 us", high="2 us")
+    overhead = Param("1 us", "s", "BIP's own work per packet, at each end", source="assumed: low end of 1-3 us (E-BIP-01: 4.3 us in all on older hosts)", on="myrinet-piii:n1", cost="work", low="0.5 us", high="3 us")
     header = Param("16 B", "B", "size of a message envelope", source="assumed: four words", low="8 B", high="40 B")
     short = Param("1 KiB", "B", "longest message that is sent eagerly, without pinning", source="assumed: between the packet sizes of E-BIP-04", low="256 B", high="4 KiB")
     slots = Param(32, "count", "short messages that a sender may have unread at a receiver", source="assumed: credits", low=8, high=128)
-    pio_rate = Param("80 MB/s", "B/s", "rate at which the processor writes to the card", source="assumed: write-combined stores over PCI", low="40 MB/s", high="250 MB/s")
+    pio_rate = Param("80 MB/s", "B/s", "rate at which the processor writes to the card", source="assumed: write-combined stores over PCI", cost="device", low="40 MB/s", high="250 MB/s")
     piece_min = Param("256 B", "B", "smallest segment of a long message", source="doc:E-BIP-04")
     piece = Param("4 KiB", "B", "largest segment of a long message", source="doc:E-BIP-04")
     pieces = Param(8, "count", "segments a long message is split into, within those sizes", source="assumed: BIP adapts the size of its packets to the message (E-BIP-04)", low=4, high=32)
-    pin = Param("6 us", "s", "time of a call that pins a buffer", source="assumed: low end of 5-50 us", low="5 us", high="50 us")
-    pin_page = Param("0.2 us", "s", "additional time per pinned page", source="assumed: a table entry and a lock", low="0.05 us", high="1 us")
+    pin = Param("6 us", "s", "time of a call that pins a buffer", source="assumed: low end of 5-50 us", on="myrinet-piii:n1", cost="os", low="5 us", high="50 us")
+    pin_page = Param("0.2 us", "s", "additional time per pinned page", source="assumed: a table entry and a lock", on="myrinet-piii:n1", cost="os", low="0.05 us", high="1 us")
     page = Param("4 KiB", "B", "page size", source="assumed: x86")
-    poll_cost = Param("0.3 us", "s", "one poll of the card's queue in memory", source="assumed: a cache miss", low="0.1 us", high="1 us")
+    poll_cost = Param("0.3 us", "s", "one poll of the card's queue in memory", source="assumed: a cache miss", on="myrinet-piii:n1", cost="work", low="0.1 us", high="1 us")
     node_packet = Param("8 KiB", "B", "size of a packet between two processes on a node", source="assumed: MPICH's shared-memory device", low="4 KiB", high="64 KiB")
     node_slots = Param(16, "count", "number of such packets that a receiver can buffer", source="assumed: MPICH's shared-memory device", low=4, high=64)
 
@@ -86,9 +86,9 @@ class MpiBipWindows(MpiBip):
     summary = "the same library on a cygwin layer; pinning through a modified driver"
     variant_note = "Windows 2000: a slower library (cygwin) and more expensive calls of the kernel module for pinning (LW-04); another compiler (LW-05)."
 
-    library = Param("1.7 us", "s", "MPICH's ADI and matching, per call", source="assumed: Linux's x 1.1 for the cygwin layer of LW-04", low="1 us", high="2.5 us")
-    pin = Param("12 us", "s", "time of a call that pins a buffer", source="assumed: Linux's x 2, within x 1.2 to 3 of mechanisms.md", low="6 us", high="50 us")
-    pin_page = Param("0.4 us", "s", "additional time per pinned page", source="assumed: Linux's x 2", low="0.05 us", high="1 us")
+    library = Param("1.7 us", "s", "MPICH's ADI and matching, per call", source="assumed: Linux's x 1.1 for the cygwin layer of LW-04", on="myrinet-piii:n1", cost="work", low="1 us", high="2.5 us")
+    pin = Param("12 us", "s", "time of a call that pins a buffer", source="assumed: Linux's x 2, within x 1.2 to 3 of mechanisms.md", on="myrinet-piii:n1", cost="os", low="6 us", high="50 us")
+    pin_page = Param("0.4 us", "s", "additional time per pinned page", source="assumed: Linux's x 2", on="myrinet-piii:n1", cost="os", low="0.05 us", high="1 us")
 
 
 class Bip(MpiBip):
@@ -99,7 +99,7 @@ class Bip(MpiBip):
     summary = "the interface below MPI-BIP, without matching"
     variant_note = "BIP itself: no ADI, no matching; what the paper's Figure 2 shows beside MPI-BIP."
 
-    library = Param("0.1 us", "s", "the benchmark's own call", source="assumed: a function call", low="0.05 us", high="0.5 us")
+    library = Param("0.1 us", "s", "the benchmark's own call", source="assumed: a function call", on="myrinet-piii:n1", cost="work", low="0.05 us", high="0.5 us")
 
 
 class BipWindows(MpiBipWindows):
@@ -110,4 +110,4 @@ class BipWindows(MpiBipWindows):
     summary = "the interface below MPI-BIP, without matching"
     variant_note = "BIP itself under Windows 2000."
 
-    library = Param("0.15 us", "s", "the benchmark's own call", source="assumed: a function call through cygwin", low="0.05 us", high="0.5 us")
+    library = Param("0.15 us", "s", "the benchmark's own call", source="assumed: a function call through cygwin", on="myrinet-piii:n1", cost="work", low="0.05 us", high="0.5 us")

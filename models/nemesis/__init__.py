@@ -7,8 +7,9 @@ from dataclasses import replace
 from random import Random
 
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path, direct, eager, rendezvous
+from retrompi.spec.channels import Cost, Library, Path, direct, eager, rendezvous
 from retrompi.spec.collectives import Choice, Making
+from retrompi.spec.host import REFERENCE_CALL
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import NO_LIMIT, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
@@ -81,11 +82,11 @@ class Nemesis(RuntimeModel):
         source="paper:KB-01 to KB-20: OSU benchmarks of two processes; 4 MiB is the OSU suite's largest message",
     )  # fmt: skip
 
-    library = Param("60 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
+    library = Param("60 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", on="abe:n1", cost="work", low="20 ns", high="120 ns")
     cell = Param("64 KiB", "B", "size of a cell of the queues", source="code:E-NEM-01")
     cells = Param(64, "count", "cells of a process; the free queue is first in, first out, so all cells are cycled through", source="code:E-NEM-01")
     cell_header = Param("80 B", "B", "size of cell and packet header", source="assumed: a cache line and a bit; E-NEM-02 leaves 0-536 B", low="0 B", high="536 B")
-    poll_cost = Param("30 ns", "s", "one poll of the receive queue", source="assumed: the low end of 30-100 ns (mechanisms.md)", low="30 ns", high="100 ns")
+    poll_cost = Param("30 ns", "s", "one poll of the receive queue", source="assumed: the low end of 30-100 ns (mechanisms.md)", on="abe:n1", cost="work", low="30 ns", high="100 ns")
     queue_lines = Param(1, "count", "cache lines of the receiver touched by enqueueing a cell: the tail of the queue", source="assumed: the queue's layout", low=1, high=3)
     cell_lines = Param(2, "count", "cache lines of the sender touched by dequeueing a cell: its link and its header", source="assumed: the queue's layout", low=1, high=3)
     buffers = Param(8, "count", "number of buffers in the copy buffer of a pair", source="code:E-NEM-03")
@@ -94,19 +95,19 @@ class Nemesis(RuntimeModel):
     chunk_switch = Param("128 KiB", "B", "longest message that is copied in short chunks", source="code:E-NEM-04")
     thread_level = Param("single", "choice", "thread support provided by MPI_Init_thread", source="paper:KB-16", choices=("single", "multiple"))
     lock_kind = Param("pthread", "choice", "type of the global lock taken by each call", source="paper:KB-19", choices=LOCKS)
-    pthread = Param("85 ns", "s", "time to acquire and release a pthread mutex", source="assumed: middle of 50-120 ns (mechanisms.md)", low="50 ns", high="120 ns")
-    critical_section = Param("50 ns", "s", "time to acquire and release a critical section", source="doc:E-NT-11")
-    mutex = Param("1 us", "s", "time to acquire and release a Windows mutex", source="doc:E-NT-11")
+    pthread = Param("85 ns", "s", "time to acquire and release a pthread mutex", source="assumed: middle of 50-120 ns (mechanisms.md)", on="abe:n1", cost="work", low="50 ns", high="120 ns")
+    critical_section = Param("50 ns", "s", "time to acquire and release a critical section", source="doc:E-NT-11", on="abe:n1", cost="work")
+    mutex = Param("1 us", "s", "time to acquire and release a Windows mutex", source="doc:E-NT-11", on="abe:n1", cost="os")
     progress = Param("poll", "choice", "how progress is made on the network", source="paper:KB-18", choices=PROGRESS)
-    look = Param("300 ns", "s", "poll() or select() in addition to a bare system call", source="assumed: two null system calls", low="100 ns", high="1 us")
-    descriptor = Param("60 ns", "s", "additional time per connection that is polled", source="assumed: a few cache lines of the kernel", low="20 ns", high="200 ns")
+    look = Param("300 ns", "s", "poll() or select() in addition to a bare system call", source="assumed: two null system calls", on="abe:n1", cost="os", low="100 ns", high="1 us")
+    descriptor = Param("60 ns", "s", "additional time per connection that is polled", source="assumed: a few cache lines of the kernel", on="abe:n1", cost="os", low="20 ns", high="200 ns")
     tcp_skip = Param(128, "count", "polls of shared memory per poll of the completion port", source="code:E-NEM-06", low=128, high=2048)
-    socket_call = Param("1 us", "s", "a socket call in addition to a bare system call", source="assumed: of its time", low="0.5 us", high="3 us")
+    socket_call = Param("1 us", "s", "a socket call in addition to a bare system call", source="assumed: of its time", on="abe:n1", cost="work", low="0.5 us", high="3 us")
     socket_buffer = Param("128 KiB", "B", "size of the send and receive buffer of a socket", source="code:E-NEM-07")
     header = Param("40 B", "B", "size of the packet header on a socket", source="assumed: CH3's", low="32 B", high="64 B")
     first_read = Param("1 KiB", "B", "size of the buffer into which the beginning of a message is read; the rest is read into the receive buffer", source="code:MPICH2 of 2010, newtcp_module_impl.h")
     eager = Param("128 KiB", "B", "longest message sent between nodes without a handshake", source="code:E-NEM-08")
-    connect = Param("200 us", "s", "time to open a connection, at its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
+    connect = Param("200 us", "s", "time to open a connection, at its first message", source="assumed: three segments and the answer of the peer's progress", on="abe:n1", cost="os", low="50 us", high="5 ms")
 
     def queues(self, p: Values) -> Ring:
         """The hop between two processes of a node: cells of the sender's free queue."""
@@ -124,16 +125,18 @@ class Nemesis(RuntimeModel):
             )
         ]  # fmt: skip
 
-    def lock(self, p: Values) -> float:
-        """The cost of the global lock per call (s)."""
+    def lock(self, p: Values) -> Cost:
+        """The cost of the global lock per call; a Windows mutex is an object of the kernel's."""
         if p.thread_level == "single":
-            return 0.0
-        return float({"pthread": p.pthread, "critical_section": p.critical_section, "mutex": p.mutex}[p.lock_kind])
+            return Cost()
+        if p.lock_kind == "mutex":
+            return Cost(os=p.mutex)
+        return Cost(p.pthread if p.lock_kind == "pthread" else p.critical_section)
 
     def polling(self, p: Values, network: float, every: float = 1) -> WaitPolicy:
         """Waiting is polling; ``network`` (s) is spent on the network in each poll, or in one of ``every`` polls."""
-        each = p.poll_cost + (network if every == 1 else 0.0)
-        return WaitPolicy("spin", poll_cost=each, look_every=every, look_cost=network if every > 1 else 0.0)
+        polled, looked = (network, 0.0) if every == 1 else (0.0, network)
+        return WaitPolicy("spin", poll_cost=p.poll_cost, poll_call=polled, look_every=every, look_cost=looked)
 
     def calls(self, p: Values, layout: Layout) -> Library:
         waits = self.polls(p, layout)
@@ -144,16 +147,19 @@ class Nemesis(RuntimeModel):
         lock, every, network = self.lock(p), 1.0, 0.0
         if layout.several_hosts:
             if p.progress == "iocp":
-                network, every = layout.number("syscall"), p.tcp_skip
+                network, every = REFERENCE_CALL, p.tcp_skip
             else:
-                network = layout.number("syscall") + p.look + p.descriptor * sum(h != layout.placement[0] for h in layout.placement)
+                network = REFERENCE_CALL + p.look + p.descriptor * sum(h != layout.placement[0] for h in layout.placement)
         waits = self.polling(p, network, every)
         # In multi-threaded mode each poll releases the lock and yields the processor [E-NEM-05].
-        return replace(waits, poll_cost=waits.poll_cost + (lock + layout.number("syscall") if lock else 0.0))
+        if lock == Cost():
+            return waits
+        return replace(waits, poll_cost=waits.poll_cost + lock.work, poll_call=waits.poll_call + lock.os + REFERENCE_CALL)
 
-    def probing(self, p: Values, layout: Layout) -> float:
+    def probing(self, p: Values, layout: Layout) -> Cost:
         """A test or probe costs one poll."""
-        return self.polls(p, layout).poll_cost
+        waits = self.polls(p, layout)
+        return Cost(waits.poll_cost, waits.poll_call)
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         protocol = self.protocol(p, p.cell - p.cell_header + 1)
@@ -192,9 +198,9 @@ class Windows(Nemesis):
     summary = "lock-free queues of 64 KiB cells, direct copies by the receiver from 16 KiB; completion ports between nodes"
     variant_note = "Windows: the receiver copies long messages directly from the sender's memory; the system transfers network data and reports their completion; critical sections."
 
-    library = Param("75 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
+    library = Param("75 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", on="abe-windows:n1", cost="work", low="20 ns", high="120 ns")
     direct_from = Param("16 KiB", "B", "shortest message that the receiver copies directly", source="paper:KB-06")
-    direct_overhead = Param("1.5 us", "s", "time to access another process's memory, in addition to a bare system call", source="assumed: middle of 0.5-3 us (mechanisms.md)", low="0.5 us", high="3 us")
+    direct_overhead = Param("1.5 us", "s", "time to access another process's memory, in addition to a bare system call", source="assumed: middle of 0.5-3 us (mechanisms.md)", on="abe-windows:n1", cost="os", low="0.5 us", high="3 us")
     lock_kind = Param("critical_section", "choice", "type of the global lock taken by each call", source="paper:KB-17", choices=LOCKS)
     progress = Param("iocp", "choice", "how progress is made on the network", source="paper:KB-14", choices=PROGRESS)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path, wait_by
+from retrompi.spec.channels import Cost, Library, Path, wait_by
 from retrompi.spec.layout import Layout
-from retrompi.spec.media import Stream, WaitPolicy
+from retrompi.spec.media import Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
 from retrompi.spec.platform import Platform
 from retrompi.spec.values import Values
@@ -22,14 +22,14 @@ class Sockets(RuntimeModel):
     calibrated = Range(sizes=("1000 kB", "1000 kB"), ranks=(2, 2), platforms=("myrinet-piii",), source="paper:LW-R-05: chunks of the replication tool")
 
     header = Param("8 B", "B", "header that the program sends before a block: its number and length", source="assumed: two words", low="0 B", high="64 B")
-    call = Param("5 us", "s", "work of one socket call in addition to the bare system call", source="assumed: E-NT-10's kernel path at several hundred MHz", low="1 us", high="20 us")
-    connect = Param("1 ms", "s", "time to open a connection, at its first use", source="assumed: a few exchanges of segments", low="0.2 ms", high="20 ms")
+    call = Param("5 us", "s", "work of one socket call in addition to the bare system call", source="assumed: E-NT-10's kernel path at several hundred MHz", on="myrinet-piii:n1", cost="work", low="1 us", high="20 us")
+    connect = Param("1 ms", "s", "time to open a connection, at its first use", source="assumed: a few exchanges of segments", on="myrinet-piii:n1", cost="os", low="0.2 ms", high="20 ms")
     receive = Param("block", "choice", "how a read waits", source="assumed: blocking sockets", choices=("block", "spin"))
-    poll_cost = Param("5 us", "s", "one poll of an idle socket, if the read spins", source="assumed: a system call", low="1 us", high="20 us")
+    poll_cost = Param("5 us", "s", "one poll of an idle socket, if the read spins", source="assumed: a system call", on="myrinet-piii:n1", cost="os", low="1 us", high="20 us")
 
     def waits(self, p: Values) -> WaitPolicy:
         """How a read waits for data, and a write for buffer space."""
-        return wait_by(p.receive, lambda: 1, lambda: p.poll_cost)
+        return wait_by(p.receive, lambda: 1, lambda: Cost(os=p.poll_cost))
 
     def calls(self, p: Values, layout: Layout) -> Library:
         return Library(0, 0, self.waits(p), self.waits(p))
@@ -45,8 +45,8 @@ class Sockets(RuntimeModel):
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return self.connection(p)
 
-    def probing(self, p: Values, layout: Layout) -> float:
-        return float(p.poll_cost)
+    def probing(self, p: Values, layout: Layout) -> Cost:
+        return Cost(os=p.poll_cost)
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """The user starts such a program manually."""
@@ -66,11 +66,29 @@ class Netpipe(Sockets):
     )  # fmt: skip
 
     header = Param("0 B", "B", "header that the program sends before a block", source="code:NetPIPE's TCP module sends the buffer alone", low="0 B", high="64 B")
-    call = Param("1 us", "s", "work of one socket call in addition to the bare system call", source="assumed: a few hundred cycles of the program's loop", low="0.1 us", high="5 us")
+    call = Param("0.2 us", "s", "work of one socket call in addition to the bare system call", source="assumed: a few hundred cycles of the program's loop", on="p4-1800:p4-1800", cost="work", low="0.05 us", high="5 us")
     buffers = Param("64 KiB", "B", "memory of the system's packets that a transfer uses in turn", source="assumed: packets are freed and taken again in the order last in, first out", low="16 KiB", high="512 KiB")
 
     def connection(self, p: Values) -> Path:
         return Path([
             Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, ws_message=1, ws_packet=0, ws_fixed=p.buffers,
                    by_segment=True, space_wait=self.waits(p))
+        ])  # fmt: skip
+
+
+class Pipe(Sockets):
+    name = "sockets:pipe"
+    title = "a pipe between two processes"
+    version = "Unix"
+    years = "1973-"
+    summary = "the system copies what is written into the pipe's buffer, and out of it for the reader"
+    variant_note = "A pipe instead of TCP, on one host: what lmbench's context switch, pipe latency and pipe bandwidth measure."
+    calibrated = Range(sizes=("1 B", "64 KiB"), ranks=(2, 2), platforms=("linux-i686", "sun-ultra1", "ibm-power2", "ibm-43p"), source="doc:LM96-054: pipe latencies of four systems")
+
+    buffer = Param("4 KiB", "B", "what the pipe holds", source="code:Linux 1.3 and 2.0, fs/pipe.c: one page", low="4 KiB", high="64 KiB")
+    operation = Param("9 us", "s", "a write and the read of it, for the system", source="fit:fit.toml", on="nt-pair:server", cost="os", low="4 us", high="24 us")
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([
+            Ring(("rank", "rank"), packet=p.buffer, header=0, slots=1, event=p.operation, ws_message=1, ws_packet=1, space_wait=self.waits(p))
         ])  # fmt: skip

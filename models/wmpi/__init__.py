@@ -33,30 +33,30 @@ class Wmpi(RuntimeModel):
     prefix = Param("32 B", "B", "header that the allocator adds to every buffer of the pool", source="assumed: p4's message block links", low="8 B", high="64 B")
     copies = Param(2, "count", "copies of a message in shared memory: into the pool and out of it", source="code:E-P4-08")
     copy_set = Param("64 KiB", "B", "working set of a copy through the pool", source="assumed: copies favoured by the cache, or 80 MB/s could not be (E-LM-01, mechanisms.md)", low="16 KiB", high="128 KiB")
-    library = Param("50 us", "s", "library work of a send or a receive", source="fit:fit.toml", low="5 us", high="90 us")
-    event = Param("30 us", "s", "signalling the receiver", source="assumed: a kernel object, range of E-REC-15", low="10 us", high="30 us")
+    library = Param("50 us", "s", "library work of a send or a receive", source="fit:fit.toml", on="nt-pair:server", cost="work", low="5 us", high="90 us")
+    event = Param("30 us", "s", "signalling the receiver", source="assumed: a kernel object, range of E-REC-15", on="nt-pair:server", cost="os", low="10 us", high="30 us")
     largest_class = Param("1 MiB", "B", "largest buffer class; a message that does not fit into the buffer of a largest packet uses rendezvous", source="code:E-P4-03", low="256 KiB", high="1 MiB")
     answer_wait = Param("spin", "choice", "how a sender waits for the receiver's reply", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
     receive_wait = Param("block", "choice", "how a receive waits", source="assumed: a kernel event, which the 175 us on one processor demand", choices=("spin", "spin_yield", "block"))
     polls = Param(50, "count", "polls before a yielding process gives up the processor", source="code:E-P4-07")
     exhausted = Param("abort", "choice", "what happens to a message when the pool is exhausted; a rendezvous message always waits", source="code:E-P4-04 (the same allocator: without a buffer alloc_p4_msg ends the job)", choices=("abort", "wait"))
     pool_wait = Param("block", "choice", "how a sender waits for a free buffer", source="assumed: as a receive waits", choices=("spin", "spin_yield", "block"))
-    poll_cost = Param("2 us", "s", "one poll of the queue and the pool's lock", source="assumed: a lock and a few memory accesses", low="0.5 us", high="20 us")
-    socket_call = Param("90 us", "s", "library and WinSock work of one socket call", source="assumed: 0.2 ms at 75 MHz, the low end of mechanisms.md", low="90 us", high="675 us")
+    poll_cost = Param("2 us", "s", "one poll of the queue and the pool's lock", source="assumed: a lock and a few memory accesses", on="nt-pair:server", cost="work", low="0.5 us", high="20 us")
+    socket_call = Param("90 us", "s", "library and WinSock work of one socket call", source="assumed: 0.2 ms at 75 MHz, the low end of mechanisms.md", on="nt-pair:server", cost="work", low="90 us", high="675 us")
     socket_buffer = Param("16 KiB", "B", "size of the socket buffers that p4 requests", source="code:E-P4-05")
-    connect = Param("20 ms", "s", "time to open a connection, at its first message", source="assumed: p4 connects when a message needs it, by a listener process", low="5 ms", high="100 ms")
-    daemon = Param("100 us", "s", "time to route a packet in a daemon", source="fit:fit.toml", low="20 us", high="800 us")
+    connect = Param("20 ms", "s", "time to open a connection, at its first message", source="assumed: p4 connects when a message needs it, by a listener process", on="nt-pair:server", cost="os", low="5 ms", high="100 ms")
+    daemon = Param("100 us", "s", "time to route a packet in a daemon", source="fit:fit.toml", on="nt-pair:server", cost="work", low="20 us", high="800 us")
     network_packet = Param("32 KiB", "B", "largest datagram between daemons", source="fit:fit.toml", low="16 KiB", high="60 KiB")
     udp_window = Param(4, "count", "unacknowledged datagrams that a daemon may have in flight", source="assumed: a small window", low=1, high=16)
-    udp_timeout = Param("500 ms", "s", "time until the first retry", source="assumed: half a second", low="50 ms", high="2 s")
+    udp_timeout = Param("500 ms", "s", "time until the first retry", source="assumed: half a second", cost="time", low="50 ms", high="2 s")
     udp_retries = Param(10, "count", "retries before a daemon gives up", source="assumed: ten", low=3, high=30)
     loss = Param(0, "probability", "probability that a datagram is lost", source="assumed: a dedicated cable loses none", low=0, high=1)
     duplicate = Param(0, "probability", "probability that a datagram is delivered twice", source="assumed: a dedicated cable doubles none", low=0, high=1)
     reorder = Param(0, "probability", "probability that a datagram is overtaken by its successors", source="assumed: one path, one order", low=0, high=1)
-    reorder_delay = Param("20 ms", "s", "delay of a datagram that is overtaken", source="assumed: a few datagrams long", low="1 ms", high="1 s")
+    reorder_delay = Param("20 ms", "s", "delay of a datagram that is overtaken", source="assumed: a few datagrams long", cost="time", low="1 ms", high="1 s")
     xdr_buffer = Param("4 KiB", "B", "size of the conversion buffer for data between machines of different byte order", source="code:E-P4-06")
-    xdr_call = Param("20 us", "s", "time to set up XDR for one such buffer", source="assumed: a few calls for each buffer", low="5 us", high="100 us")
-    xdr_byte = Param("60 ns/B", "s/B", "time to convert a byte, at each end", source="assumed: a call for each 4 B word, nine cycles a byte", low="20 ns/B", high="200 ns/B")
+    xdr_call = Param("20 us", "s", "time to set up XDR for one such buffer", source="assumed: a few calls for each buffer", on="nt-pair:server", cost="work", low="5 us", high="100 us")
+    xdr_byte = Param("60 ns/B", "s/B", "time to convert a byte, at each end", source="assumed: a call for each 4 B word, nine cycles a byte", on="nt-pair:server", cost="work", low="20 ns/B", high="200 ns/B")
     unexpected = Param("0 B", "B", "library memory for unexpected messages; 0: limited only by the machine", source="assumed: p4 allocates as it needs")
 
     def waits(self, p: Values, kind: str) -> WaitPolicy:
@@ -124,7 +124,7 @@ class AbsorbedCopies(Wmpi):
     largest_class = Param("1 GiB", "B", "size above which a message uses rendezvous, regardless of its packets: none", source="assumed: rival hypothesis of mechanisms.md")
     exhausted = Param("wait", "choice", "what happens to a message when the pool is exhausted", source="assumed: rival hypothesis of mechanisms.md", choices=("abort", "wait"))
     receive_wait = Param("spin_yield", "choice", "how a receive waits", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
-    poll_cost = Param("0.5 us", "s", "one poll of the queue", source="assumed: a lock and a few memory accesses", low="0.1 us", high="20 us")
+    poll_cost = Param("0.5 us", "s", "one poll of the queue", source="assumed: a lock and a few memory accesses", on="nt-pair:server", cost="work", low="0.1 us", high="20 us")
 
     def longest_unasked(self, p: Values) -> int:
         return int(p.largest_class)
@@ -142,7 +142,7 @@ class AdditiveStall(Wmpi):
     summary = "the sender of a long message sleeps in a timed wait before it checks for the reply; the copies are added to it"
     variant_note = "Rival: a stall of fixed length (a timed wait) is added to each long message, in addition to the copies."
 
-    stall = Param("130 ms", "s", "time-out of the wait for the answer", source="assumed: T(512K) and T(4M) of mechanisms.md", low="100 ms", high="200 ms")
+    stall = Param("130 ms", "s", "time-out of the wait for the answer", source="assumed: T(512K) and T(4M) of mechanisms.md", cost="time", low="100 ms", high="200 ms")
 
     def calls(self, p: Values, layout: Layout) -> Library:
         return Library(p.library, p.library, self.waits(p, p.receive_wait), WaitPolicy("poll", period=p.stall), p.unexpected)

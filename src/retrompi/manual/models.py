@@ -10,6 +10,7 @@ from retrompi.manual.markdown import Page, cite, escape, link, slug, table
 from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import rows as reference_rows
 from retrompi.render.dossier import model_dossier
+from retrompi.render.transfer_table import HEAD, shown
 from retrompi.spec import registry
 
 __all__ = ["model_pages", "range_text"]
@@ -76,6 +77,11 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
     told = card["calibrated"]
     out.append("None is stated: every use is noted." if told is None else
                f"{escape(told['text'])} ({cite(told['source'], known, _ROOT)}). A use outside of it is noted.")  # fmt: skip
+    if card["transfer"]:
+        out.append("## Other machines")
+        out.append(f"Where its library is known to have run ({link('transfer', '../../transfer.md')}), by `validate/transfer.csv`.")
+        rows = [[escape(str(r[k] or "")) for k in (*HEAD[1:], "ref", "note")] for r in map(shown, card["transfer"])]
+        out.append(table([*HEAD[1:], "source", "note"], rows))
     out.append("## Statements that judge it")
     judged = [
         [cite(j["id"], known, _ROOT), escape(j["use"]), escape(j["says"]), escape(j["where"]), escape(j["how"])] for j in card["judged"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from retrompi.papers.verdicts import measure
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
 
-__all__ = ["Fit", "fit"]
+__all__ = ["Fit", "fit", "write_platform"]
 
 Progress = Callable[[int, int, str], None]
 STARTS = 2
@@ -116,12 +116,19 @@ class Fit:
             theirs = [v for v in self.values if v["parameter"].startswith("platform.")]
             if theirs and self.platform_file is not None:
                 meta = {k: tables[self.model]["meta"][k] for k in ("date", "version", "seed", "claims")}
-                values = {v["parameter"].removeprefix("platform."): v["value"] for v in theirs}
-                by = {"values": values, "meta": {"by": self.model, **meta}}
-                self.platform_file.write_text(toml_text.tables("retrompi calibrate", {"fit": by}), encoding="utf-8")
+                write_platform(self.platform_file, self.model, {v["parameter"].removeprefix("platform."): v["value"] for v in theirs}, meta)
         except OSError as error:
             raise InputError(f"cannot write the fit: {error.strerror}", file, code="unwritable-file") from None
         return file
+
+
+def write_platform(file: Path, by: str, values: Mapping[str, str], meta: Mapping[str, Any]) -> None:
+    """Replaces the tables of the fit ``by`` (a model, or a study such as ``rinf1``) in a platform's fit file and keeps those of others.
+
+    ``values``: keys as in `Platform.with_overrides`. Raises OSError.
+    """
+    tables = toml_text.read(file, "fit")[1] if file.exists() else {}
+    file.write_text(toml_text.tables("retrompi calibrate", {**tables, by: {"values": values, "meta": meta}}), encoding="utf-8")
 
 
 def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[_Free]:

@@ -19,7 +19,8 @@ from typing import Any
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.paths import reference_dir, validate_dir
 
-__all__ = ["USES", "Claim", "SizeRange", "by_paper", "checks", "find", "for_fit", "load", "paper_key", "papers"]
+__all__ = ["USES", "Claim", "SizeRange", "by_paper", "checks", "find", "for_fit", "judging", "load", "models_of", "paper_key",
+           "papers"]  # fmt: skip
 
 USES = ("calibrate", "validate", "context", "exclude")
 KINDS = ("quant", "knee", "trend", "order", "qual")
@@ -221,6 +222,20 @@ def checks() -> Mapping[str, tuple[Mapping[str, Any], ...]]:
                 raise InputError(f"'{claim_id}' is checked in another file as well", path)
             out[claim_id] = tuple(entries)
     return out
+
+
+def models_of(check: Mapping[str, Any]) -> set[str]:
+    """The models that a check concerns: by name, as one of two curves, or in the path of a fact (startup.wmpi.failures)."""
+    facts = [str(check.get("path", "")), *map(str, check.get("paths", {}).values())]
+    curves = [check[k][0] for k in ("better", "worse") if k in check]
+    return {*check.get("models", ()), *curves, *(word for p in facts for word in p.split(".")[1:2])}
+
+
+def judging(model: str) -> list[Claim]:
+    """The claims whose checks concern ``model``; for a variant that no claim names, those of its base model."""
+    by: dict[str, set[str]] = {i: set().union(*map(models_of, entries)) for i, entries in checks().items()}
+    name = model if any(model in ms for ms in by.values()) else model.partition(":")[0]
+    return [c for c in load() if name in by.get(c.id, ())]
 
 
 def for_fit(model: str) -> list[Claim]:

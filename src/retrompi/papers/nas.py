@@ -22,6 +22,7 @@ from retrompi.base.paths import reference_dir, validate_dir
 from retrompi.papers.claims import Claim, by_paper, for_fit
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
+from retrompi.spec import registry
 from retrompi.spec.question import Experiment, Question, Replay
 from retrompi.spec.timed_section import Program
 from retrompi.store.identity import specification
@@ -29,6 +30,7 @@ from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.spec.host import Host
     from retrompi.store.database import Store
 
 __all__ = ["FIT_FILE", "PAPER", "SYSTEMS", "Cell", "Fit", "calibrate", "cell", "fits", "memory_share", "published", "summary", "table"]
@@ -89,13 +91,30 @@ def _programs() -> Mapping[str, Any]:
     return tomllib.loads((validate_dir() / "nas.toml").read_text(encoding="utf-8"))
 
 
-def memory_seconds(program: str) -> float:
-    """Seconds that one processor waits for main memory in the timed part of the undivided problem (counts and rates of nas.toml)."""
-    told, rates = _programs()[program[:-1]], _programs()["rates"]
+def _host(platform: str) -> Host:
+    """The first host of a platform; those of a NAS run are alike."""
+    return registry.platform(platform).hosts[0]
+
+
+def memory_seconds(program: str, platform: str) -> float:
+    """Seconds that one processor waits for main memory in the timed part of the undivided problem (counts of nas.toml)."""
+    told = _programs()[program[:-1]]
+    rates = {"read": _host(platform).read_mem, "write": units.parse(_programs()["rates"]["write"]["value"], "B/s")}
     words = told["iterations"] * told["elements"][program[-1]] * told["word"]
-    return float(
-        sum(words * sum(loop[way] for loop in told["loops"]) / units.parse(rates[way]["value"], "B/s") for way in ("read", "write"))
-    )
+    return float(sum(words * sum(loop[way] for loop in told["loops"]) / rate for way, rate in rates.items()))
+
+
+def arithmetic_seconds(program: str, platform: str) -> float | None:
+    """Seconds of arithmetic in the timed part, by the program's operations and the host's clock; None if its operations are not known."""
+    told = _programs()[program[:-1]]
+    if "operations" not in told:
+        return None
+    of, _, name = _programs()["arithmetic"]["host"].partition(":")
+    reference = registry.platform(of).host(name)
+    operations = 0.0
+    for coefficient in told["operations"]:
+        operations = operations * told["points"][program[-1]] + coefficient
+    return float(told["iterations"] * operations / (_host(platform).clock * reference.flops / reference.clock))
 
 
 def published(what: str = "T", *, fit: bool = False) -> dict[Cell, Claim]:
@@ -120,9 +139,9 @@ def one_process_seconds(program: str, system: str) -> float:
     return _seconds(alone) if alone else 4 * _seconds(told[Cell(program, system, 4)])
 
 
-def memory_share(program: str, system: str) -> float:
-    """Share of the fitted one-process computation spent on the memory bus, at most 1. Independent of any time on two CPUs."""
-    return fits()[program, system].memory_share(program)
+def memory_share(program: str, system: str, platform: str) -> float:
+    """Share of the computation spent on the memory bus, at most 1. Independent of any time on two CPUs."""
+    return fits()[program, system].memory_share(program, platform)
 
 
 @dataclass(frozen=True)
@@ -136,9 +155,13 @@ class Fit:
         """Computation of all processes together, seconds."""
         return self.compute_s * (1.0 if processes == 1 else self.gain)
 
-    def memory_share(self, program: str) -> float:
-        """Counted memory seconds over the computation. Not over T(1), which for IS includes copies by the library."""
-        return min(1.0, memory_seconds(program) / self.compute_s)
+    def memory_share(self, program: str, platform: str) -> float:
+        """Counted memory seconds over those and the arithmetic's, if the operations are known; otherwise over the fitted computation.
+
+        Not over T(1), which for IS includes copies by the library.
+        """
+        memory, arithmetic = memory_seconds(program, platform), arithmetic_seconds(program, platform)
+        return min(1.0, memory / (self.compute_s if arithmetic is None else memory + arithmetic))
 
 
 def fits() -> dict[tuple[str, str], Fit]:
@@ -167,7 +190,7 @@ def cell(
     One process on each host, then a second one on each. ``trace`` returns the parsed trace when needed.
     """
     compute_s = fit.of(at.processes)
-    program = Program(section(at.trace), compute_s, fit.memory_share(at.program))
+    program = Program(section(at.trace), compute_s, fit.memory_share(at.program, platform))
     made = {"file": _bytes_hash(at.trace), **program.row()}
     asked = Resolved.of(Question(model, platform, Experiment.of("nas", at.trace, made)))
 
@@ -226,7 +249,7 @@ def _fit_one(
         "system": system,
         "compute_s": compute_s,
         "gain": gain,
-        "memory_share": Fit(compute_s, gain).memory_share(program),
+        "memory_share": Fit(compute_s, gain).memory_share(program, platform),
         "error_1": off_alone,
         "error_4": off_four,
         "claims": [told[c].id for c in (alone, four) if c in told],

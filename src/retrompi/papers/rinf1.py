@@ -14,17 +14,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import kernels, registry
 
 if TYPE_CHECKING:
     from retrompi.papers.claims import Claim
-    from retrompi.spec.platform import Platform
+    from retrompi.spec.platform import Platform, Quantity
 
-__all__ = ["Fit", "facts", "fit"]
+__all__ = ["Fit", "facts", "fit", "found_values", "free_values", "write"]
 
-FREE = ("cycle_scale", "startup", "line_copy", "read_share")
-"""The free parameters of a fit; their ranges are given by the machines."""
+MEMORY = ("copy_mem", "read_mem")
+"""The values of the host, beside those of its kernels, that the loops depend on; a fit finds those whose source is ``fit:``."""
+UNFITTED = "assumed: not fitted yet"
 STARTS = 12
 """Starts of the optimiser: a loop's minimum may be at the shortest or the longest vectors, so there are several local minima."""
 PATH = "rinf1"
@@ -89,8 +91,21 @@ def _visible(platform: Platform, host: str) -> list[tuple[Claim, str]]:
     return found
 
 
+def free_values(room: Platform, host: str) -> dict[str, Quantity]:
+    """What a fit of this host determines: the values with a source ``fit:`` among those of its kernels and its `MEMORY`."""
+    given = {**kernels.quantities(room, host), **{k: room.quantities[f"{host}.{k}"] for k in MEMORY}}
+    return {k: q for k, q in given.items() if q.source.startswith(("fit:", UNFITTED))}
+
+
+def found_values(found: Fit, room: Platform) -> dict[str, float]:
+    """The values of a fit by their key, in base units."""
+    units_of = {k: q.unit for k, q in free_values(room, found.host).items()}
+    told = {str(v["parameter"]).rpartition(".")[2]: str(v["value"]) for v in found.values}
+    return {k: units.parse(text, units_of[k]) for k, text in told.items()}
+
+
 def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
-    """Fits the `FREE` numbers of a host to its calibration claims: residuals are logarithms, a factor SAME is 1. No file is written.
+    """Fits the `free_values` of a host to its calibration claims: residuals are logarithms, a factor SAME is 1. No file is written.
 
     Raises UsageError when no claim is marked for calibration of this host.
     """
@@ -101,8 +116,8 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     from retrompi.papers.metrics import SAME
 
     room = registry.platform(platform)
-    base, described = kernels.machine(room, host), kernels.quantities(room, host)
-    free = [_Free(k, kernels.MACHINE_KEYS[k][0], described[k].low or 0.0, described[k].high or 0.0, described[k].text) for k in FREE]
+    base = kernels.machine(room, host)
+    free = [_Free(k, q.unit, q.low or 0.0, q.high or 0.0, q.text) for k, q in free_values(room, host).items()]
     seen = _visible(room, host)
     out = Fit(host, seed)
 
@@ -145,7 +160,8 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
         else:
             note = f"determined: its range moves the residuals by {moved:.3g} factors of {SAME:g}"
         edge = " (at the edge of its range)" if best.x[i] < 1e-3 or best.x[i] > 1 - 1e-3 else ""
-        out.values.append({"parameter": f.key, "value": f.show(float(best.x[i])), "low": _text(f.low, f.unit),
+        name = f"platform.{host}.{f.key}" if f.key in MEMORY else f.key
+        out.values.append({"parameter": name, "value": f.show(float(best.x[i])), "low": _text(f.low, f.unit),
                            "high": _text(f.high, f.unit), "note": note + edge})  # fmt: skip
     out.residuals = look([float(v) for v in best.x])
     outside = [r["claim"] for r in out.residuals if abs(r["residual"]) > 1]
@@ -154,15 +170,18 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
 
 
 def write(platform: str, fits: Sequence[Fit]) -> Path:
-    """Writes ``platforms/kernels/NAME.fit.toml`` and returns its path."""
+    """Writes ``platforms/kernels/NAME.fit.toml`` and, for what copies use as well, ``platforms/NAME.fit.toml``; returns the first path."""
     import retrompi
     from retrompi.base import toml as toml_text
+    from retrompi.papers.calibrate import write_platform
 
     room = registry.platform(platform)
-    file = (room.path or Path("x.toml")).parent / "kernels" / f"{room.name}.fit.toml"
-    tables = {
+    beside = (room.path or Path("x.toml")).with_name(f"{room.name}.fit.toml")
+    file = beside.parent / "kernels" / beside.name
+    tables = toml_text.read(file, "fit")[1] if file.exists() else {}
+    tables |= {
         f.host: {
-            "values": {v["parameter"]: v["value"] for v in f.values},
+            "values": {v["parameter"]: v["value"] for v in f.values if not v["parameter"].startswith("platform.")},
             "residuals": {r["claim"]: [r["observed"], r["low"], r["high"], r["unit"], r["residual"]] for r in f.residuals},
             "meta": {
                 "date": datetime.date.today().isoformat(),
@@ -176,8 +195,14 @@ def write(platform: str, fits: Sequence[Fit]) -> Path:
         }
         for f in fits
     }
+    found = {str(v["parameter"]): v["value"] for f in fits for v in f.values}
+    memory = {key.removeprefix("platform."): text for key, text in found.items() if key.startswith("platform.")}
     try:
         file.write_text(toml_text.tables("retrompi paper rinf1 --fit", tables), encoding="utf-8")
+        if memory:
+            meta = {k: tables[fits[0].host]["meta"][k] for k in ("date", "version", "seed")}
+            owners = {key.partition(".")[0] for key in memory}
+            write_platform(beside, PATH, memory, {**meta, "claims": [c for h in sorted(owners) for c in tables[h]["meta"]["claims"]]})
     except OSError as error:
         raise InputError(f"cannot write the fit: {error.strerror}", file, code="unwritable-file") from None
     return file

@@ -7,15 +7,17 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from retrompi.papers.claims import Claim, checks, load
+from retrompi.papers import transfer
+from retrompi.papers.claims import Claim, checks, judging, load
 from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import Citation, cited, rows
 from retrompi.spec import registry, topology
 from retrompi.spec.collectives import described
+from retrompi.spec.machines import Machine, Network
 from retrompi.spec.model import RuntimeModel, fit_tables, model_values
 from retrompi.spec.platform import Platform
 
-__all__ = ["how_of", "model_dossier", "platform_dossier", "references"]
+__all__ = ["how_of", "model_dossier", "part_dossier", "platform_dossier", "references"]
 
 Row = dict[str, Any]
 _HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "better", "worse", "relation", "paths", "by", "op",
@@ -41,20 +43,10 @@ def how_of(entries: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(", ".join(f"{k} {text(c[k])}" for k in _HOW if k in c) for c in entries)
 
 
-def _names(check: Mapping[str, Any]) -> set[str]:
-    """The models that a check concerns: by name, as one of two curves, or in the path of a fact (startup.wmpi.failures)."""
-    paths = [str(check.get("path", "")), *map(str, check.get("paths", {}).values())]
-    curves = [check[k][0] for k in ("better", "worse") if k in check]
-    return {*check.get("models", ()), *curves, *(word for p in paths for word in p.split(".")[1:2])}
-
-
 def _judging(cls: type[RuntimeModel]) -> list[tuple[Claim, tuple[Mapping[str, Any], ...]]]:
     """The claims whose checks concern this model (a variant's base model if no claim names the variant), and its own evidence."""
-    base = cls.name.partition(":")[0]
-    by: dict[str, set[str]] = {i: set().union(*map(_names, entries)) for i, entries in checks().items()}
-    names = cls.name if any(cls.name in ms for ms in by.values()) else base
     own, how = evidence(cls)
-    return [(c, checks()[c.id]) for c in load() if names in by.get(c.id, ())] + [(c, how[c.id]) for c in own]
+    return [(c, checks()[c.id]) for c in judging(cls.name)] + [(c, how[c.id]) for c in own]
 
 
 def _fit(cls: type[RuntimeModel]) -> Row | None:
@@ -96,7 +88,8 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
     Keys name, title, version, years, summary, stands_for, folder, hash, variant_of, variant_note, variants; ``parameters`` (rows of
     `Values.describe` with ``rows``, the text of each source's row); ``collectives`` (rows of `described`); ``fit`` (values, residuals
     against the claims' text; None without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with
-    ``verdict``, ``observed`` and ``finding`` from ``verdicts``); ``failures`` (ids). Raises UsageError for an unknown model.
+    ``verdict``, ``observed`` and ``finding`` from ``verdicts``); ``transfer`` (rows of `papers.transfer`); ``failures`` (ids). Raises
+    UsageError for an unknown model.
     """
     cls = registry.model(model)
     latest = {str(v["id"]): v for v in verdicts}
@@ -130,6 +123,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "fit": fit,
         "calibrated": _calibrated(cls),
         "judged": judged,
+        "transfer": transfer.judged(transfer.shipped(cls.name), {i: str(v["verdict"]) for i, v in latest.items()}),
         "failures": [j["id"] for j in judged if j["verdict"] == "fail"],
     }
 
@@ -146,7 +140,7 @@ def _family(cls: type[RuntimeModel]) -> list[tuple[str, str]]:
 
 
 def platform_dossier(platform: Platform) -> Row:
-    """A platform's card: texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fit``."""
+    """A platform's card: texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fits``."""
     from retrompi.base import toml as toml_text
     from retrompi.base.errors import UsageError
     from retrompi.spec import kernels
@@ -162,19 +156,19 @@ def platform_dossier(platform: Platform) -> Row:
             continue  # a host without described loops
         loops += [with_rows({"path": f"{h.name}.{k}", "value": q.value, "text": q.text, "unit": q.unit, "source": q.source,
                              "help": q.help, "low": q.low, "high": q.high}) for k, q in own.items()]  # fmt: skip
-    fit: Row | None = None
+    fits: list[Row] = []
     if platform.path is not None:
         file = platform.path.with_name(f"{platform.path.stem}.fit.toml")
         if file.is_file():
-            fit = {"file": str(file), **toml_text.read(file, "fit")[1]["fit"]}
-            names = fit.get("meta", {}).get("claims", [])
-            fit["rows"] = [rows()[i].row() for i in names if i in rows()]
+            for by, told in toml_text.read(file, "fit")[1].items():
+                names = told.get("meta", {}).get("claims", [])
+                fits.append({"by": by, "file": str(file), **told, "rows": [rows()[i].row() for i in names if i in rows()]})
     return {
         "name": platform.name,
         "title": platform.title,
         "years": platform.years,
         "summary": platform.summary,
-        "path": str(platform.path),
+        "path": "" if platform.path is None else str(platform.path),
         "hash": platform.hash,
         "hosts": [{"name": h.name, "os": h.os, "byte_order": h.byte_order} for h in platform.hosts],
         "link": f"{platform.link.kind} {topology.text(platform.link.kind, platform.link.shape)}".strip(),
@@ -184,8 +178,25 @@ def platform_dossier(platform: Platform) -> Row:
         ],
         "quantities": [with_rows(r) for r in platform.describe()],
         "kernels": loops,
-        "fit": fit,
+        "fits": fits,
     }
+
+
+def part_dossier(part: Machine | Network) -> Row:
+    """The card of a host or a network of the library: texts and ``quantities`` with ``rows`` as of `model_dossier`."""
+    if isinstance(part, Machine):
+        kind, about = "host", f"{part.os}, {part.byte_order} endian"
+    else:
+        kind, about = "network", f"link: {f'{part.kind} {topology.text(part.kind, part.shape)}'.strip()}"
+    return {
+        "name": part.name, "kind": kind, "title": part.title, "years": part.years, "summary": part.summary, "path": str(part.path),
+        "about": about,
+        "quantities": [
+            {"path": path, "value": q.value, "text": q.text, "unit": q.unit, "source": q.source, "help": q.help, "low": q.low,
+             "high": q.high, "rows": [c.row() for c in cited(q.source, q.help)]}
+            for path, q in part.quantities.items()
+        ],
+    }  # fmt: skip
 
 
 def references(parameters: Iterable[Row]) -> list[Citation]:

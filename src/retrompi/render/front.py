@@ -16,9 +16,11 @@ from retrompi.base.units import format_time
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import SYSTEMS, anchor, system_of
+from retrompi.papers.transfer import judged, shipped
 from retrompi.papers.verdicts import Summary, Verdict, summary
 from retrompi.render.html import bounds, boxes, document, number, ranges, table
 from retrompi.render.ladder import ladder_rows, ladder_table
+from retrompi.render.transfer_table import transfer_html
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -286,12 +288,16 @@ def front_page(score: Scorecard, how: Made) -> str:
 <p>{len(score.claims)} published statements about historical MPI environments, each with a verdict. <b>Fit</b>: a calibration was allowed to
 see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
 <nav><a href="#matrix">Verdicts</a><a href="#papers">Papers</a><a href="#failures">Failures</a><a href="#unjudged">Not judged</a>
-{'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}<a href="#made">How it was made</a></nav></header>
+{'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}<a href="#transfer">Transfer</a>
+<a href="#made">How it was made</a></nav></header>
 {_counts(score)}
 <h2 id="matrix">Verdicts by system and kind of claim</h2>{_matrix(score)}
 <h2 id="papers">The papers</h2>{_papers(score)}
 <h2 id="failures">What fails: {len(score.failures())}</h2>{_failures(score)}
 <h2 id="unjudged">What is not judged</h2>{_unjudged(score)}
 {_fidelity(score)}
+<h2 id="transfer">Transfer</h2><p>Every model on every machine that its library is known to have run on. <b>Input</b>: a value of the model
+or the machine comes from it. <b>Blind</b>: predicted, with an interval, before the project knows the published number.</p>
+{transfer_html(judged(shipped(), {v.id: v.verdict for v in score.verdicts}))}
 <h2 id="made">Provenance</h2>{table(("what", ""), rows)}""",
     )

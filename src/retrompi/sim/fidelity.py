@@ -324,6 +324,7 @@ def curved(
         "forward_cost": {},
         "same_bulk": [],
         "call_lock": 0.0,
+        "lock_system": 0.0,
         "direct_call": 0.0,
         "convert_byte": 0.0,
         "convert_buffer": 0.0,

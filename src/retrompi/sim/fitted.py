@@ -51,6 +51,8 @@ class FittedModel(RuntimeModel):
         "s",
         "a call that looks for a message and finds none",
         source="assumed: a hundred instructions or two",
+        on="nt-pair:server",
+        cost="work",
         low="0 s",
         high="10 us",
     )

@@ -1,6 +1,6 @@
 """What the parts of a model return: message paths, the cost of library calls, and the protocol by message size.
 
-A path is made of media (`retrompi.spec.media`). Times are seconds on the reference host (``platform.host.speed`` 1), sizes bytes.
+A path is made of media (`retrompi.spec.media`). Times are seconds on the reference host, as `Values` hands them out; sizes are bytes.
 """
 
 from __future__ import annotations
@@ -11,20 +11,35 @@ from typing import Any
 
 from retrompi.spec.media import BINOMIAL, BLOCK, NO_LIMIT, Broadcast, Medium, WaitPolicy
 
-__all__ = ["NO_PATH", "Library", "Path", "Row", "direct", "eager", "rendezvous", "wait_by", "work"]
+__all__ = ["NO_PATH", "Cost", "Library", "Path", "Row", "direct", "eager", "rendezvous", "wait_by", "work"]
 
 Row = dict[str, Any]
 """A channel specification for the engine, of plain values."""
 
 
-def wait_by(kind: str, polls: Callable[[], float], poll_cost: Callable[[], float]) -> WaitPolicy:
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A time (s on the reference host) that is partly work of the processor and partly services of the operating system (``os``)."""
+
+    work: float = 0.0
+    os: float = 0.0
+
+    @staticmethod
+    def of(given: Cost | float) -> Cost:
+        """``given``; a plain number is work."""
+        return given if isinstance(given, Cost) else Cost(given)
+
+
+def wait_by(kind: str, polls: Callable[[], float], poll_cost: Callable[[], Cost | float]) -> WaitPolicy:
     """The wait policy ``kind`` (``block``, ``spin`` or ``spin_yield``).
 
-    ``polls`` and ``poll_cost`` (s) are called only if the policy polls, so that parameters without effect do not count as read.
+    ``polls`` and ``poll_cost`` (s; a plain number is work) are called only if the policy polls, so that parameters without effect do not
+    count as read.
     """
     if kind == "block":
         return BLOCK
-    return WaitPolicy(kind, polls=polls() if kind == "spin_yield" else 1, poll_cost=poll_cost())
+    each = Cost.of(poll_cost())
+    return WaitPolicy(kind, polls=polls() if kind == "spin_yield" else 1, poll_cost=each.work, poll_call=each.os)
 
 
 Points = Sequence[tuple[int, int]]
@@ -64,8 +79,8 @@ class Path:
     """The path of messages between two ranks of one host or of two hosts; returned by a model's `within_host` and `between_hosts`.
 
     ``hops``: the channels in order; ``protocol``: ranges of message sizes (bytes) with their protocol; ``bulk``: the hops of rendezvous
-    data if they differ; ``idle`` and ``forward_cost``: how proxies and daemons on the path wait, and their cost of routing a packet (s);
-    ``direct_call``: the operating system's part of a direct copy (s).
+    data if they differ; ``idle`` and ``forward_cost``: how proxies and daemons on the path wait, and their work of routing a packet (s);
+    ``direct_call``: the operating system's part of a direct copy beside a bare call (s).
     """
 
     hops: Sequence[Medium]
@@ -81,7 +96,8 @@ class Library:
     """The cost of library calls on every path; returned by a model's `calls`. Times in seconds on the reference host.
 
     ``send_cpu`` and ``recv_cpu``: CPU time of a send and of a receive; ``recv_wait`` and ``send_wait``: how they wait;
-    ``unexpected_limit``: bytes for unexpected messages (0: the host's memory); ``call_lock``: locking the library, per call.
+    ``unexpected_limit``: bytes for unexpected messages (0: the host's memory); ``call_lock``: locking the library, per call (a plain
+    number is work).
     """
 
     send_cpu: float
@@ -89,7 +105,7 @@ class Library:
     recv_wait: WaitPolicy
     send_wait: WaitPolicy
     unexpected_limit: float = 0.0
-    call_lock: float = 0.0
+    call_lock: Cost | float = 0.0
     broadcast: Broadcast = BINOMIAL
 
 

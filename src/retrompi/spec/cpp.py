@@ -12,8 +12,9 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
+from retrompi.base.units import PS
 from retrompi.spec.fields import Field, declared
-from retrompi.spec.host import Host
+from retrompi.spec.host import REFERENCE_CALL, REFERENCE_CLOCK, Host
 from retrompi.spec.link import Link
 from retrompi.spec.media import MEDIA, Broadcast, Checked, Medium, OneSided, WaitPolicy
 
@@ -21,6 +22,8 @@ __all__ = ["header", "write"]
 
 _READERS = {
     "Ps": "seconds",
+    "Work": "seconds",
+    "Service": "seconds",
     "PsPerByte": "seconds_per_byte",
     "double": "number",
     "bool": "flag",
@@ -65,6 +68,8 @@ def _initial(f: Field) -> str:
         value = f.low if f.low else 1 if f.above is not None else 0
     if f.cpp == "bool":
         return " = true" if value else " = false"
+    if f.scale in ("work", "os"):
+        return f" = {{{round(value * 1e12)}}}"
     return f" = {round(value * 1e12) if f.cpp == 'Ps' else f'{value:g}'}"
 
 
@@ -72,7 +77,12 @@ def _read(f: Field) -> str:
     if f.kind == "choice" and f.cpp != "std::string":
         words = ", ".join(f'{{"{w}", {f.cpp}::{_enumerator(w)}}}' for w in f.choices)
         return f'r.choice("{f.name}", {f.name}, {{{words}}});'
-    return f'r.{_READERS.get(f.cpp, "value")}("{f.name}", {f.name});'
+    return f'r.{_READERS.get(f.cpp, "value")}("{f.name}", {_number(f)});'
+
+
+def _number(f: Field) -> str:
+    """The C++ expression for the number of a field."""
+    return f"{f.name}.ps" if f.scale in ("work", "os") else f.name
 
 
 def _bounds(f: Field) -> Iterator[tuple[str, str]]:
@@ -84,11 +94,11 @@ def _bounds(f: Field) -> Iterator[tuple[str, str]]:
         ends.append((0.0, ">=", "or more"))
     for bound, sign, words in ends:
         if bound is not None:
-            scale = 1e12 if f.cpp == "Ps" else 1
+            scale = 1e12 if f.cpp in ("Ps", "Work", "Service") else 1
             told = f"more than {bound:g}" if sign == ">" else f"{bound:g} {words}"
-            absent = f"{f.name} == 0 || " if f.default == 0 and (f.above is not None or (f.low or 0) > 0) else ""
+            absent = f"{_number(f)} == 0 || " if f.default == 0 and (f.above is not None or (f.low or 0) > 0) else ""
             value = bound * scale
-            yield f"{absent}{f.name} {sign} {round(value) if value == round(value) else value!r}", told
+            yield f"{absent}{_number(f)} {sign} {round(value) if value == round(value) else value!r}", told
 
 
 def _struct(cls: type) -> Iterator[str]:
@@ -114,7 +124,8 @@ def _struct(cls: type) -> Iterator[str]:
 
 
 def _unit(f: Field) -> str:
-    told = {"Ps": "ps", "PsPerByte": "ps/B"}.get(f.cpp, f.unit if f.kind == "quantity" and f.unit != "count" else "")
+    times = {"Ps": "ps", "Work": "ps", "Service": "ps", "PsPerByte": "ps/B"}
+    told = times.get(f.cpp, f.unit if f.kind == "quantity" and f.unit != "count" else "")
     return f" ({told})" if told else ""
 
 
@@ -144,7 +155,7 @@ def header() -> str:
         "// Made by retrompi.spec.cpp from the declarations in src/retrompi/spec; not to be edited.",
         "#pragma once",
         "#include <memory>", "#include <string>", "#include <variant>", "#include <vector>", "",
-        '#include "event/core.hpp"', "",
+        '#include "event/core.hpp"', '#include "host/cost.hpp"', "",
         "namespace retrompi {", "",
         "class Chan;", "class Proc;", "enum class WaitFor : uint8_t;", "struct CurveSet;", "struct SharedParts;", "struct World;", "",
         "/// The processes at both ends of a hop: rank, NAME@src, NAME@dst.",
@@ -154,6 +165,9 @@ def header() -> str:
         "  static constexpr const char* kNames[] = {" + ", ".join(f'"{n}"' for n in MEDIA) + "};",
         "  return kNames[static_cast<size_t>(m)];",
         "}", "",
+        "// The host on which the costs of a library are stated.",
+        f"inline constexpr double kReferenceClock = {REFERENCE_CLOCK!r};  // Hz",
+        f"inline constexpr Ps kReferenceCall = {round(REFERENCE_CALL / PS)};  // its null system call", "",
         *_enums(), "",
     ]  # fmt: skip
     for cls in _declarations():

@@ -53,7 +53,8 @@ class Field:
     ``kind`` is quantity (a number with a unit), whole (a count), flag (0 or 1), choice, word (any text) or other (not parsed from text).
     ``low`` and ``high`` are inclusive bounds, ``above`` is an exclusive lower bound; `units.WIDEST` bounds every number. ``area`` groups
     fields in tables; ``used_by`` lists the kinds of work that use it; ``plain`` is its value on a host known only by a measured curve.
-    ``cpp`` is the C++ type, "" for none.
+    ``cpp`` is the C++ type, "" for none. ``scale`` is the kind of a time or rate of a model (`retrompi.spec.param.COSTS`): work and os are
+    stated for the reference host, and the engine turns them into time of the host at hand.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Field:
     used_by: tuple[Use, ...] = (Use.ALWAYS,)
     plain: str = ""
     cpp: str = ""
+    scale: str = ""
 
     @property
     def optional(self) -> bool:
@@ -157,6 +159,8 @@ def _field(default: Any, *, kw_only: bool = False, **facts: Any) -> Any:
 
 _CPP = {"s": "Ps", "B": "int64_t", "s/B": "PsPerByte"}
 """Unit -> the engine's type of a quantity; any other is a double."""
+_SCALED = {"work": "Work", "os": "Service"}
+"""Scale -> the engine's type of a time on the reference host."""
 
 
 def quantity(
@@ -168,7 +172,8 @@ def quantity(
     high: float | None = None,
     **more: Any,
 ) -> Any:
-    """A number in ``unit`` (`units.UNITS`). ``more`` are `Field`'s ``above``, ``area``, ``used_by``, ``plain`` and ``cpp``."""
+    """A number in ``unit`` (`units.UNITS`). ``more`` are `Field`'s ``above``, ``area``, ``used_by``, ``plain``, ``cpp`` and
+    ``scale``."""
     if not units.check_unit(unit):
         raise ValueError(f"no base unit '{unit}'")
     facts: dict[str, Any] = {
@@ -178,7 +183,7 @@ def quantity(
         "low": low,
         "high": high,
         "above": None,
-        "cpp": _CPP.get(unit, "double"),
+        "cpp": _SCALED.get(more.get("scale", ""), _CPP.get(unit, "double")),
     }
     return _field(default, **facts | more)
 

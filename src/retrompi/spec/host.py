@@ -6,9 +6,13 @@ from dataclasses import dataclass
 
 from retrompi.spec.fields import Use, choice, flag, quantity, whole, word
 
-__all__ = ["BYTE_ORDERS", "Host"]
+__all__ = ["BYTE_ORDERS", "REFERENCE_CALL", "REFERENCE_CLOCK", "Host"]
 
 BYTE_ORDERS = ("little", "big")
+REFERENCE_CLOCK = 150e6
+"""Clock (Hz) of the host on which costs of libraries are stated to the engine: nt-pair's Server, a Pentium Pro (paper:BF-CFG-02)."""
+REFERENCE_CALL = 4e-6
+"""Null system call (s) of that host (doc:E-LM-10)."""
 _LOOPS = (Use.COPIES, Use.KERNELS)
 
 
@@ -20,13 +24,19 @@ class Host:
     os: str = word("operating system", cpp="")
     byte_order: str = choice("byte order of its numbers", BYTE_ORDERS, enum="ByteOrder", used_by=Use.BYTE_ORDER)
     cores: float = whole("number of CPUs", low=1, high=65536, area="processor", plain="1")
-    speed: float = quantity(
-        "count", "CPU speed relative to the NT Server of nt-pair", above=0, low=1e-6, high=1e6, area="processor", plain="1"
+    clock: float = quantity("Hz", "CPU clock", above=0, low=1e6, high=1e12, area="processor", plain="1 GHz")
+    work: float = quantity(
+        "count",
+        "work a cycle does in library code, relative to a Pentium Pro's",
+        above=0,
+        low=0.01,
+        high=100,
+        area="processor",
+        plain="1",
     )
     flops: float = quantity(
         "flop/s", "rate at which a trace's compute amounts run", above=0, area="processor", plain="1000 Mflop/s", used_by=Use.COMPUTE
     )
-    clock: float = quantity("Hz", "CPU clock", area="processor", plain="1 GHz", used_by=Use.KERNELS, cpp="")
     quantum: float = quantity(
         "s", "time a thread may run before the scheduler takes the next one", above=0, low=1e-6, area="scheduler", plain="50 ms"
     )
@@ -128,6 +138,11 @@ class Host:
         "count", "lines changed by another core that a copy fetches at a time", above=0, area="memory", plain="1", used_by=Use.CORES
     )
     fsb_rate: float = quantity("B/s", "rate of a package's front-side bus", above=0, area="memory", plain="10 GB/s", used_by=Use.CORES)
+
+    @property
+    def speed(self) -> float:
+        """Speed of a processor in library code, relative to the reference host's: clock and work per cycle."""
+        return self.clock * self.work / REFERENCE_CLOCK
 
     @property
     def family(self) -> str:

@@ -41,8 +41,6 @@ MACHINE_KEYS: Mapping[str, tuple[str, str]] = {
     "l2_cycles": ("count", "cycles for a line of the second-level cache"),
     "cycle_scale": ("count", "cycles of an in-cache turn against an in-order Pentium's"),
     "startup": ("count", "cycles to enter and leave a loop"),
-    "line_copy": ("s", "reading a line from main memory and writing one, fetched and written back"),
-    "read_share": ("count", "share of reading in it"),
 }
 """Key of a machine -> (unit, meaning)."""
 
@@ -86,7 +84,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Machine:
-    """The values of a host that the loops depend on, in Hz, seconds and bytes; ``startup`` and ``l2_cycles`` in cycles."""
+    """The values of a host that the loops depend on, in Hz, seconds, bytes and bytes/s; ``startup`` and ``l2_cycles`` in cycles."""
 
     name: str
     clock: float
@@ -101,9 +99,19 @@ class Machine:
     l2_cycles: float
     cycle_scale: float
     startup: float
-    line_copy: float
-    read_share: float
+    copy_mem: float
+    read_mem: float
     quantities: Mapping[str, Quantity] | None = None
+
+    @property
+    def line_read(self) -> float:
+        """Seconds to read a line from main memory."""
+        return self.line / self.read_mem
+
+    @property
+    def line_write(self) -> float:
+        """Seconds to write a line to main memory, fetched and written back: what copying a line takes beyond reading it."""
+        return max(0.0, self.line / self.copy_mem - self.line_read)
 
     def changed(self, values: Mapping[str, float]) -> Machine:
         """A copy with some ``values`` replaced."""
@@ -325,13 +333,13 @@ def _counted(which: Loop, n: int, shape: Machine) -> tuple[float, float, float]:
 
 def _geometry(m: Machine) -> Machine:
     """The machine with all times neutralized: the fields that memory traffic depends on, as a cache key."""
-    return replace(m, name="", clock=1, tick=1, cycle_scale=1, startup=0, line_copy=0, read_share=0, l2_cycles=0, quantities=None)
+    return replace(m, name="", clock=1, tick=1, cycle_scale=1, startup=0, copy_mem=1, read_mem=1, l2_cycles=0, quantities=None)
 
 
 def cost(which: Loop, n: int, m: Machine) -> float:
     """Seconds per iteration of the inner loop at length ``n``, without start-up."""
     from_l2, read, written = _counted(which, n, _geometry(m))
-    memory = m.line_copy * (read * m.read_share + written * (1 - m.read_share))
+    memory = read * m.line_read + written * m.line_write
     return (turn_cycles(which) * m.cycle_scale + from_l2 * m.l2_cycles) / m.clock + memory
 
 
@@ -420,7 +428,7 @@ def quantities(platform: Platform, host: str) -> dict[str, Quantity]:
 
 
 def machine(room: Platform, host: str | int) -> Machine:
-    """The `Machine` of a host (name or index); clock, tick and caches are those of the platform, including overrides.
+    """The `Machine` of a host (name or index); clock, tick, caches and memory are those of the platform, including overrides.
 
     Raises UsageError for a host without kernel values, InputError for a wrong file.
     """
@@ -429,8 +437,8 @@ def machine(room: Platform, host: str | int) -> Machine:
     v = {k: q.value for k, q in own.items()}
     whole = {k: int(v.pop(k)) for k in ("line", "page", "l1_ways", "tlb")}
     return Machine(
-        name=h.name, clock=h.clock, tick=h.tick, l1=h.l1, l2=h.l2, l2_ways=int(h.l2_ways), quantities=_Frozen(own),
-        **whole, **v,  # type: ignore[arg-type]
+        name=h.name, clock=h.clock, tick=h.tick, l1=h.l1, l2=h.l2, l2_ways=int(h.l2_ways), copy_mem=h.copy_mem, read_mem=h.read_mem,
+        quantities=_Frozen(own), **whole, **v,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

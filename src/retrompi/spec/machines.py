@@ -15,18 +15,18 @@ from typing import Any
 
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
-from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.paths import stamp
 from retrompi.spec import topology
 from retrompi.spec.composition import Composition
 from retrompi.spec.fields import declared, quantities
-from retrompi.spec.host import Host
+from retrompi.spec.host import REFERENCE_CLOCK, Host
 from retrompi.spec.link import Link
 from retrompi.spec.platform import Platform, Quantity
 from retrompi.spec.quantity_file import CARD, LINK, Reader, fit_values, with_fitted
 
-__all__ = ["CARD_KEYS", "SERVICES", "Machine", "Network", "Read", "compose", "files", "host", "host_names", "network", "network_names",
-           "platform"]  # fmt: skip
+__all__ = ["CARD_KEYS", "SERVICES", "Machine", "Network", "Read", "broken", "compose", "files", "host", "host_names", "hosts", "network",
+           "network_names", "networks", "platform"]  # fmt: skip
 
 CARD_KEYS = ("nic_rate", "nic_latency", "mss")
 """Values of a host that its network card brings, and with it the network."""
@@ -87,9 +87,7 @@ def _card_keys() -> dict[str, Any]:
 
 
 def _speed(given: Mapping[str, Quantity]) -> float:
-    if "work" not in given:
-        return given["speed"].value
-    return given["clock"].value * given["work"].value / 150e6
+    return given["clock"].value * given["work"].value / REFERENCE_CLOCK
 
 
 # --- where they are ------------------------------------------------------------------------------------------------------------
@@ -119,6 +117,32 @@ def host_names() -> list[str]:
 def network_names() -> list[str]:
     """The names of the library's networks, the user's included."""
     return list(files("network"))
+
+
+def hosts() -> dict[str, Machine]:
+    """Name -> host of the library; one of the user's that cannot be read is left out (`broken`)."""
+    return {name: read for name in host_names() if isinstance(read := _tried("host", name), Machine)}
+
+
+def networks() -> dict[str, Network]:
+    """Name -> network of the library, as `hosts`."""
+    return {name: read for name in network_names() if isinstance(read := _tried("network", name), Network)}
+
+
+def broken() -> dict[str, RetrompiError]:
+    """Name -> error of the user's hosts and networks that cannot be read."""
+    tried = {name: _tried(kind, name) for kind in _FOLDERS for name in files(kind)}
+    return {name: error for name, error in tried.items() if isinstance(error, RetrompiError)}
+
+
+def _tried(kind: str, name: str) -> Machine | Network | RetrompiError:
+    """A host or network, or the error of one of the user's; raises the error of one of the package's."""
+    try:
+        return host(name) if kind == "host" else network(name)
+    except RetrompiError as error:
+        if files(kind)[name].parent == paths.platforms_dir() / _FOLDERS[kind]:
+            raise
+        return error
 
 
 def _file(kind: str, name: str, beside: Path | None) -> Path:

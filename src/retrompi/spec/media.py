@@ -1,9 +1,10 @@
 """The media that carry messages, and the wait policies of processes, with one declaration per field.
 
 The path of a message is a list of media, one per hop. Each medium accepts only its own fields: ``Ring(..., nagle=True)`` raises
-TypeError. Times are seconds on the reference host (``platform.host.speed`` 1), sizes bytes, rates bytes per second; a value outside its
-declared bounds raises UsageError. The engine's structs and their readers are generated from these classes (`retrompi.spec.cpp`);
-docs/add-a-parameter.md walks through adding a field and a medium.
+TypeError. Sizes are bytes, rates bytes per second. A time that is work of a processor or a service of the operating system (``scale``) is
+in seconds on the reference host, `retrompi.spec.host`, and the engine charges what it takes on the host at hand; other times are
+seconds as they are. A value outside its declared bounds raises UsageError. The engine's structs and their readers are generated from
+these classes (`retrompi.spec.cpp`); docs/add-a-parameter.md walks through adding a field and a medium.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from retrompi.base.units import NO_LIMIT
 from retrompi.spec.fields import Use, choice, declared, flag, quantity, to_engine, whole, word
 
 __all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring",
-           "Stream", "WaitPolicy"]  # fmt: skip
+           "Stream", "WaitPolicy", "calls_system"]  # fmt: skip
 
 
 class Checked:
@@ -33,6 +34,11 @@ class Checked:
                 field.check(value, f"{what}: {name}")
 
 
+def calls_system(part: Any) -> bool:
+    """Whether a medium or wait policy has a cost that is a service of the operating system."""
+    return any(f.scale == "os" and getattr(part, name) > 0 for name, f in declared(type(part)).items())
+
+
 @dataclass(frozen=True, slots=True)
 class WaitPolicy(Checked):
     """How a process waits: it blocks, polls without a break, yields the processor after so many polls, or looks again in a period."""
@@ -40,14 +46,15 @@ class WaitPolicy(Checked):
     kind: str = choice("how it waits", ("block", "spin", "spin_yield", "poll"), enum="WaitKind", default="block")
     _: KW_ONLY
     polls: float = whole("polls before the processor is offered to others (spin_yield)", default=1)
-    poll_cost: float = quantity("s", "one look at the queues", default=0.0)
-    period: float = quantity("s", "time-out asked of the system (poll); it ends on a clock tick", default=0.0)
+    poll_cost: float = quantity("s", "one look at the queues", scale="work", default=0.0)
+    poll_call: float = quantity("s", "the system's part of one look at the queues", scale="os", default=0.0)
+    period: float = quantity("s", "time-out asked of the system (poll); it ends on a clock tick", scale="time", default=0.0)
     look_every: float = whole("polls of shared memory for one look at the network", low=1, default=1)
-    look_cost: float = quantity("s", "a look at the network that finds nothing, where it is not in every poll", default=0.0)
+    look_cost: float = quantity("s", "a look at the network that finds nothing, where it is not in every poll", scale="os", default=0.0)
 
     def __post_init__(self) -> None:
         Checked.__post_init__(self)
-        if self.look_every > 1 and self.poll_cost <= 0:
+        if self.look_every > 1 and self.poll_cost + self.poll_call <= 0:
             raise UsageError("wait: look_every above 1 needs a poll_cost above 0", code="out-of-range")
 
 
@@ -66,7 +73,7 @@ class Medium(Checked):
 
     def uses(self, remote: bool) -> set[Use]:
         """The kinds of work it causes on the processors and network of a platform; ``remote``: between two hosts, else within one."""
-        return {Use.WIRE} if remote else set()
+        return ({Use.WIRE} if remote else set()) | ({Use.CALLS} if calls_system(self) else set())
 
     def to_engine(self) -> dict[str, Any]:
         """The channel specification read by the engine."""
@@ -94,8 +101,8 @@ class Copied(Medium):
     ws_message: float = quantity("count", "messages in the working set of a copy", default=0.0, low=0)
     ws_packet: float = quantity("count", "packets in the working set of a copy", default=2.0, low=0)
     ws_fixed: float = quantity("B", "bytes in the working set of a copy at least", default=0.0, cpp="double")
-    send_cpu: float = quantity("s", "library work of a packet at the sender", default=0.0)
-    recv_cpu: float = quantity("s", "library work of a packet at the receiver", default=0.0)
+    send_cpu: float = quantity("s", "library work of a packet at the sender", scale="work", default=0.0)
+    recv_cpu: float = quantity("s", "library work of a packet at the receiver", scale="work", default=0.0)
     space_wait: WaitPolicy = word("how a sender waits for room", default=BLOCK, cpp="WaitPolicy")  # noqa: RUF009
 
     def uses(self, remote: bool) -> set[Use]:
@@ -106,7 +113,7 @@ class Copied(Medium):
 class SharedMemory(Copied):
     """Memory that processes of one host share: the sender copies in, links and signals; the receiver copies out and frees."""
 
-    event: float = quantity("s", "signalling the receiver", default=0.0)
+    event: float = quantity("s", "signalling the receiver", scale="os", default=0.0)
     by_event: bool = flag("0 when the receiver finds a packet only when it looks", default=True)
     progress: bool = flag("1 when a sender that waits for room takes in packets meanwhile", default=True)
     lock: bool = flag("1 when copies in and out are made one at a time on a host", default=False)
@@ -153,9 +160,10 @@ class Stream(Copied):
 
     name: ClassVar[str] = "stream"
 
-    call: float = quantity("s", "library and system cost of a socket call beside the bare system call")
-    message_cpu: float = quantity("s", "library work at either end of a message, whatever its length", default=0.0)
-    connect: float = quantity("s", "opening the connection, on its first use", default=0.0)
+    call: float = quantity("s", "library work of a socket call beside the bare system call", scale="work")
+    message_cpu: float = quantity("s", "library work at either end of a message, whatever its length", scale="work", default=0.0)
+    message_call: float = quantity("s", "system calls at either end of a message, whatever its length", scale="os", default=0.0)
+    connect: float = quantity("s", "opening the connection, on its first use", scale="os", default=0.0)
     io: str = choice(
         "how the library drives the socket: it waits in each call; it writes and reads what is possible whenever it runs; the system "
         "moves the data and tells of completed operations",
@@ -188,14 +196,14 @@ class Datagram(Copied):
 
     name: ClassVar[str] = "datagram"
 
-    call: float = quantity("s", "library and system cost of a socket call beside the bare system call")
-    timeout: float = quantity("s", "time to the first retry; it doubles with each")
+    call: float = quantity("s", "library work of a socket call beside the bare system call", scale="work")
+    timeout: float = quantity("s", "time to the first retry; it doubles with each", scale="time")
     retries: float = whole("retries before the sender gives up")
     window: float = whole("datagrams that may be unacknowledged", low=1, default=1)
     loss: float = quantity("probability", "datagrams lost", default=0.0, high=1)
     duplicate: float = quantity("probability", "datagrams delivered twice", default=0.0, high=1)
     reorder: float = quantity("probability", "datagrams delayed past their successors", default=0.0, high=1)
-    reorder_delay: float = quantity("s", "delay of a datagram that is overtaken", default=0.0)
+    reorder_delay: float = quantity("s", "delay of a datagram that is overtaken", scale="time", default=0.0)
 
     def uses(self, remote: bool) -> set[Use]:
         return Copied.uses(self, remote) | {Use.CALLS} | ({Use.IP, Use.FRAGMENTS} if remote else set())
@@ -215,14 +223,16 @@ class Dma(Copied):
     piece_min: float = quantity("B", "smallest piece of a message", default=1.0, low=1)
     pieces: float = whole("pieces that a message is cut into, within these sizes", default=1, low=1)
     slots: float = whole("places of a sender at a receiver for messages it has not asked for; 0: any number", default=0)
-    rate: float = quantity("B/s", "rate out of the sender's memory; 0: the card's", default=0.0)
+    rate: float = quantity("B/s", "rate out of the sender's memory; 0: the card's", scale="device", default=0.0)
     cpu_driven: bool = flag("1 when the processor moves the data itself", default=False)
     pio_limit: float = quantity("B", "size up to which the processor writes a message to the card", default=0.0)
-    pio_rate: float = quantity("B/s", "rate of that", default=1.0, above=0)
-    pin: float = quantity("s", "making memory known to the card, a call (rendezvous)", default=0.0)
-    pin_page: float = quantity("s", "making memory known to the card, a page (rendezvous)", default=0.0)
+    pio_rate: float = quantity("B/s", "rate of that", scale="device", default=1.0, above=0)
+    pin: float = quantity("s", "making memory known to the card, a call (rendezvous)", scale="os", default=0.0)
+    pin_page: float = quantity("s", "making memory known to the card, a page (rendezvous)", scale="os", default=0.0)
     page: float = quantity("B", "size of such a page", default=4096.0, low=1)
-    message_cpu: float = quantity("s", "library work of the sender for a message, whatever its length", default=0.0)
+    message_cpu: float = quantity("s", "library work of the sender for a message, whatever its length", scale="work", default=0.0)
+    fragment: float = quantity("B", "bytes for which the sender's library works once more; 0: none", default=0.0)
+    fragment_cpu: float = quantity("s", "that work", scale="work", default=0.0)
     progress: bool = flag("1 when a sender that waits takes in packets meanwhile", default=True)
 
     def uses(self, remote: bool) -> set[Use]:
@@ -238,7 +248,7 @@ class Curve(Medium):
     curve: Mapping[str, Any] = word(
         "classes of ranks and the table of each pair of them", cpp="std::shared_ptr<const CurveSet>"
     )
-    connect: float = quantity("s", "what the first message between two ranks adds", default=0.0)
+    connect: float = quantity("s", "what the first message between two ranks adds", scale="time", default=0.0)
 
     def uses(self, remote: bool) -> set[Use]:
         return Medium.uses(self, remote) | (set() if remote else {Use.CORES})
@@ -252,11 +262,13 @@ MEDIA: Mapping[str, type[Medium]] = {cls.name: cls for cls in (Pool, Ring, Strea
 class OneSided(Checked):
     """One-sided operations between two ranks; on one host they are copies."""
 
-    put_rate: float = quantity("B/s", "rate of a put between hosts", low=0)
-    get_rate: float = quantity("B/s", "rate of a get between hosts", low=0)
-    cpu: float = quantity("s", "library work of an operation")
-    latency: float = quantity("s", "until the first byte is on its way; a get pays it before its data set out")
+    put_rate: float = quantity("B/s", "rate of a put between hosts", scale="device", low=0)
+    get_rate: float = quantity("B/s", "rate of a get between hosts", scale="device", low=0)
+    cpu: float = quantity("s", "library work of an operation", scale="work")
+    latency: float = quantity("s", "until the first byte is on its way; a get pays it before its data set out", scale="device")
     piece: float = quantity("B", "what must have crossed a stage before the next stage starts", low=1)
+    fragment: float = quantity("B", "bytes of a put for which the library works once more; 0: none", default=0.0)
+    fragment_cpu: float = quantity("s", "that work", scale="work", default=0.0)
 
 
 @dataclass(frozen=True, slots=True)

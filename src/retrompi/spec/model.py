@@ -21,8 +21,8 @@ from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.names import check_name
 from retrompi.base.paths import stamp
-from retrompi.spec import compiled_values
-from retrompi.spec.channels import NO_PATH, Library, Row
+from retrompi.spec import compiled_values, named_host
+from retrompi.spec.channels import NO_PATH, Cost, Library, Row
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.collectives import MPICH1, MPICH1_MAKING, PREFIX, Choice, Making, doors
 from retrompi.spec.fields import to_engine
@@ -82,8 +82,10 @@ def _files(folder: Path, inside: str = "") -> Iterator[tuple[str, int, int]]:
 
 
 @lru_cache(maxsize=64)
-def _hash(name: str, folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
+def _hash(name: str, folder: Path, files: tuple[tuple[str, int, int], ...], machines: tuple[tuple[str, float], ...]) -> str:
     digest = hashlib.sha256(name.encode())
+    if machines:
+        digest.update(repr(machines).encode())
     for path in sorted((folder / within for within, _, _ in files)):
         digest.update(b"\0" + path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
@@ -166,8 +168,9 @@ class RuntimeModel:
 
     @classmethod
     def hash(cls) -> str:
-        """SHA-256 of the model's name and the files in its folder, including the fit, which changes results."""
-        return _hash(cls.name, cls.folder(), tuple(_files(cls.folder())))
+        """SHA-256 of the model's name, the files in its folder, including the fit, and the machines on which its costs are stated."""
+        machines = tuple(sorted(named_host.factors(cls.params(), cls.folder()).items()))
+        return _hash(cls.name, cls.folder(), tuple(_files(cls.folder())), machines)
 
     puts_in_collectives: ClassVar[bool] = False
     """Whether collectives may put data into the memory of other ranks and so depend on `one_sided`."""
@@ -184,8 +187,8 @@ class RuntimeModel:
         """The path between ranks of two hosts."""
         raise NotImplementedError(f"model class {type(self).__name__} does not define between_hosts")
 
-    def probing(self, p: Values, layout: Layout) -> float:
-        """The cost (s) of a test or probe that finds no message or completion."""
+    def probing(self, p: Values, layout: Layout) -> Cost | float:
+        """The cost (s) of a test or probe that finds no message or completion; a plain number is work."""
         return 0.0
 
     def one_sided(self, p: Values, layout: Layout) -> tuple[OneSided | None, OneSided | None]:
@@ -193,7 +196,8 @@ class RuntimeModel:
         return None, None
 
     def conversion(self, p: Values) -> tuple[float, float, float]:
-        """Byte-order conversion at either end: (seconds per byte, size in bytes of its buffer or 0 for none, seconds per buffer)."""
+        """Byte-order conversion at either end: (seconds per byte, size in bytes of its buffer or 0 for none, seconds per buffer), all
+        work of the processor."""
         return 0.0, 0.0, 0.0
 
     def hosts(self, p: Values, layout: Layout) -> list[Host]:
@@ -222,6 +226,7 @@ class RuntimeModel:
         nowhere: tuple[OneSided | None, OneSided | None] = (None, None)
         one_sided = part("one_sided", lambda: self.one_sided(p, layout), nowhere)
         convert = part("conversion", lambda: self.conversion(p), (0.0, 0.0, 0.0))
+        test, lock = Cost.of(part("probing", lambda: self.probing(p, layout), 0.0)), Cost.of(calls.call_lock)
         with p.reading("calls"):
             hosts = self.hosts(p, layout)
         return {
@@ -237,8 +242,10 @@ class RuntimeModel:
             "protocol_remote": list(between.protocol),
             "send_cpu": calls.send_cpu,
             "recv_cpu": calls.recv_cpu,
-            "test_cpu": part("probing", lambda: self.probing(p, layout), 0.0),
-            "call_lock": calls.call_lock,
+            "test_cpu": test.work,
+            "test_system": test.os,
+            "call_lock": lock.work,
+            "lock_system": lock.os,
             "direct_call": within.direct_call,
             "recv_wait": to_engine(calls.recv_wait),
             "send_wait": to_engine(calls.send_wait),
@@ -385,4 +392,4 @@ def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str
             raise UsageError(f"{key}: {error}", code=error.code) from None
         before = f"{settings[name].text}, {settings[name].source}" if name in settings else "the model's table"
         settings[name] = Setting(value, text, f"assumed: set by the user (was {before})", True)
-    return Values(cls.name, params, settings)
+    return Values(cls.name, params, settings, named_host.factors(params, cls.folder()))

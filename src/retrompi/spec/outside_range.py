@@ -36,7 +36,7 @@ def outside(
         return ["the model states no calibrated range"]
     found = []
     if room.name not in known.platforms:
-        found.append(f"platform {room.name} (calibrated on {', '.join(known.platforms)})")
+        found.append(f"platform {room.name} (calibrated on {', '.join(known.platforms)}; docs/transfer.md says how it does on others)")
     low, high = known.bytes
     beyond = [s for s in sizes if not low <= s <= high]
     if beyond:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +10,18 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.spec.sources import wrong_source
 
-__all__ = ["Param"]
+__all__ = ["COSTS", "Param"]
 
 _STRING_UNITS = ("choice", "str")
+COSTS: Mapping[str, str] = {
+    "work": "work of a processor, which another machine does faster or slower",
+    "os": "a service of the operating system, which another machine's system gives faster or slower",
+    "time": "a time that is the same on every machine: a timer, a wait that a programmer chose",
+    "device": "a time or rate of a network card or link, which every host has that uses it",
+}
+"""What a time or rate can be, and so what becomes of it on another machine (docs/transfer.md)."""
+_TIMED = ("s", "s/B", "B/s")
+_OF_A_HOST = ("work", "os")
 
 
 @dataclass(eq=False)
@@ -22,8 +31,9 @@ class Param:
     ``default`` is a text with its unit (``"16 KiB"``), a plain number for units ``1``, ``count`` and
     ``probability``, or one of ``choices`` (unit ``choice``). ``source`` says where
     the number comes from and begins ``paper: doc: code: fit: assumed:``. ``low`` and ``high`` are the sourced range
-    to which a fit is limited; a what-if may go as far as `units.WIDEST`. Raises ValueError for an invalid declaration, so that a bad
-    model fails on import.
+    to which a fit is limited; a what-if may go as far as `units.WIDEST`. A time or rate says what it is (``cost``, one of `COSTS`); work
+    and services of the operating system also say on which host they take so long (``on``: ``PLATFORM:HOST``). Raises ValueError for an
+    invalid declaration, so that a bad model fails on import.
     """
 
     default: Any
@@ -34,6 +44,8 @@ class Param:
     """Declared as text, converted to a float in the base unit; likewise ``high``."""
     high: Any = field(default=None, kw_only=True)
     choices: Sequence[str] | None = field(default=None, kw_only=True)
+    on: str = field(default="", kw_only=True)
+    cost: str = field(default="", kw_only=True)
     name: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
@@ -48,6 +60,8 @@ class Param:
         if self.choices is None and (declared in _STRING_UNITS or not units.check_unit(declared)):
             problem = "needs choices" if declared in _STRING_UNITS else f"valid: {', '.join(units.UNITS)}, choice"
             raise ValueError(f"{where}: the unit '{declared}' {problem}")
+        if problem := self._cost_problem(declared):
+            raise ValueError(f"{where}: {problem}")
         try:
             self.low, self.high = (None if v is None else float(self.parse(str(v))) for v in (self.low, self.high))
             value = self.parse(self.default)
@@ -55,6 +69,17 @@ class Param:
             raise ValueError(f"{where}: {error}") from None
         if not self.inside(value):
             raise ValueError(f"{where}: the default lies outside {self.range_text}")
+
+    def _cost_problem(self, unit: str) -> str:
+        """What is wrong with `cost` and `on` of a parameter in ``unit``; "" if nothing is."""
+        if unit not in _TIMED:
+            return f"a parameter in {unit} has neither cost nor on" if self.cost or self.on else ""
+        if self.cost and self.cost not in COSTS:
+            return f"'{self.cost}' is no kind of cost{nearest(self.cost, COSTS)}"
+        platform, _, host = self.on.partition(":")
+        if self.cost in _OF_A_HOST:
+            return "" if platform and host else f"cost '{self.cost}' needs on='PLATFORM:HOST', the host on which it takes so long"
+        return f"cost '{self.cost}' is the same on every host and has no on" if self.on else ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

@@ -150,7 +150,7 @@ class Platform:
         return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
 
     def with_fit(self, file: Path) -> Platform:
-        """A copy with the ``fit:`` quantities set to the results of a calibration (``[fit.values]``, keys as in `with_overrides`).
+        """A copy with the ``fit:`` quantities set to the results of calibrations (tables ``[BY.values]``, keys as in `with_overrides`).
 
         Raises InputError for a value of a quantity that is not fitted or outside its sourced range.
         """

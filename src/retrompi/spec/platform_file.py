@@ -20,7 +20,7 @@ from retrompi.spec.placements import DECLARABLE, WORDS
 from retrompi.spec.platform import LINK_WORDS, Placement, Platform, Quantity
 from retrompi.spec.quantity_file import LINK, Reader
 
-__all__ = ["load"]
+__all__ = ["load", "sources"]
 
 _HOST_WORDS = ("os", "byte_order")
 
@@ -226,6 +226,12 @@ def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, i
         if q.source.startswith("fit:") and q is room.quantities[path] and id(q) not in reader.settled
     }
     return replace(fitted, quantities={**fitted.quantities, **unfitted})
+
+
+def sources(path: str | Path) -> list[Path]:
+    """The files that the platform in ``path`` is read from: its own, those of hosts that it names, and the fits beside them."""
+    load(path)
+    return [f for f, then in _KNOWN[str(Path(path)), os.path.abspath(path)][0] if then is not None]
 
 
 def load(path: str | Path) -> Platform:

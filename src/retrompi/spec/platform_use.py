@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.spec.fields import Use, declared, quantities, used_by
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
-from retrompi.spec.media import Medium
+from retrompi.spec.media import Medium, WaitPolicy, calls_system
 
 if TYPE_CHECKING:
     from retrompi.spec.calls import Calls
@@ -47,7 +47,7 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
         Use.COMPUTE: calls.computing,
         Use.KERNELS: calls.kernels,
         Use.COPIES: calls.collective or calls.one_sided,
-        Use.CALLS: direct,
+        Use.CALLS: direct or rows["test_system"] > 0 or rows["lock_system"] > 0 or any(calls_system(WaitPolicy(**w)) for w in _waits(rows)),
         Use.CARRY: any(h["quantum_carry"] for h in rows["hosts"]),
         Use.TCP_LOSS: Use.TCP_REMOTE in found and calls.failures,
         Use.IP: calls.traffic,
@@ -62,6 +62,11 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
     if {Use.COPIES, Use.COMPUTE} & found and any(h["cores"] > 1 for h in rows["hosts"]):
         found.add(Use.SHARED_MEMORY)
     return found
+
+
+def _waits(rows: Mapping[str, Any]) -> list[dict[str, Any]]:
+    hops = (*rows["same"], *rows["same_bulk"], *rows["remote"])
+    return [rows["recv_wait"], rows["send_wait"], *rows["idle"].values(), *(h["space_wait"] for h in hops if "space_wait" in h)]
 
 
 def _crosses(hop: Mapping[str, Any]) -> bool:

@@ -105,9 +105,9 @@ class Reader:
 
 
 def fit_values(file: Path) -> dict[str, str]:
-    """The results of a calibration, ``[fit.values]`` of ``file``. Raises InputError if it cannot be read."""
+    """The results of calibrations, the tables ``[BY.values]`` of ``file`` together. Raises InputError if it cannot be read."""
     try:
-        return {str(k): str(v) for k, v in toml_text.read(file, "fit")[1]["fit"]["values"].items()}
+        return {str(k): str(v) for told in toml_text.read(file, "fit")[1].values() for k, v in told["values"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file, code="unreadable-file"

@@ -29,8 +29,24 @@ from retrompi.spec.platform import Platform
 from retrompi.spec.users_code import of_package, users_code
 from retrompi.spec.values import Values
 
-__all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "resolve", "shipped",
-           "toml_file", "toml_files"]  # fmt: skip
+__all__ = [
+    "broken",
+    "forget",
+    "known",
+    "model",
+    "model_names",
+    "models",
+    "origin",
+    "part",
+    "platform",
+    "platform_names",
+    "platforms",
+    "resolve",
+    "shipped",
+    "shipped_platform",
+    "toml_file",
+    "toml_files",
+]
 
 _LOADING = threading.Lock()
 
@@ -165,7 +181,7 @@ def broken(models: bool = True) -> dict[str, RetrompiError]:
             load(place)
         except RetrompiError as error:
             found[name] = error
-    return found
+    return found | machines.broken()
 
 
 def origin(where: Path | None) -> str:
@@ -173,6 +189,7 @@ def origin(where: Path | None) -> str:
     if where is None:
         return ""
     parent = where.parent.resolve()
+    parent = parent.parent if parent.name in ("hosts", "networks") else parent
     if parent in (paths.models_dir().resolve(), paths.platforms_dir().resolve()):
         return "retrompi"
     return "user" if parent in (paths.user_models_dir().resolve(), paths.user_platforms_dir().resolve()) else str(parent)
@@ -280,6 +297,43 @@ def platform(name_or_path: str) -> Platform:
         if sized or any(c in name_or_path for c in "@+") or name_or_path in machines.files("host"):
             return machines.platform(composition.parse(name_or_path))
     return platform_file.load(toml_file("platform", {**_platform_files(), **machines.files("host")}, name_or_path))
+
+
+def part(name: str) -> machines.Machine | machines.Network | None:
+    """The host or network of the library with this name; None if a platform has it, or nothing."""
+    if _is_path(name) or name in _platform_files():
+        return None
+    if name in machines.files("host"):
+        return machines.host(name)
+    return machines.network(name) if name in machines.files("network") else None
+
+
+def shipped_platform(text: str) -> bool:
+    """Whether a platform's name, ``NAME*N`` or a composition needs nothing but files of the package."""
+    ours = paths.platforms_dir()
+    base = composition.unsized(text)
+    if _is_path(base):
+        return False
+    if (ours / f"{base}.toml").is_file():
+        return True
+    try:
+        what = composition.parse(base)
+    except UsageError:
+        return False
+    needed = [ours / "hosts" / f"{host}.toml" for host, _ in what.terms]
+    return all(map(is_file, [*needed, *([ours / "networks" / f"{what.network}.toml"] if what.network else [])]))
+
+
+def known(name: str, most: int) -> bool:
+    """Whether ``name`` is a platform's, or composes at most ``most`` hosts of the library. A path is not a name."""
+    if name in _platform_files():
+        return True
+    try:
+        what = composition.parse(name)
+    except UsageError:
+        return False
+    networks = {"", *machines.files("network")}
+    return what.hosts <= most and what.network in networks and {host for host, _ in what.terms} <= set(machines.files("host"))
 
 
 def resolve(

@@ -26,23 +26,30 @@ class Setting:
 class Values(Mapping[str, "float | str"]):
     """Resolved parameters: ``p.packet`` or ``p["packet"]`` is a float in its base unit, or a word.
 
+    Costs of a host (`Param.on`) are handed out in seconds of the reference host, as the engine takes them: ``factors`` gives what each is
+    multiplied by. Everything else (`settings`, `as_dict`, `describe`) is in the form in which the parameter is declared.
+
     Every read is recorded with the part of the runtime being compiled (`reading`), so that an override that a run does not use can be
     refused with the reason. Iterating over names, `settings` and `as_dict` are not recorded as reads.
     """
 
-    __slots__ = ("_params", "_part", "_read", "_settings", "model")
+    __slots__ = ("_factors", "_params", "_part", "_read", "_settings", "model")
 
-    def __init__(self, model: str, params: Mapping[str, Param], settings: Mapping[str, Setting]) -> None:
+    def __init__(
+        self, model: str, params: Mapping[str, Param], settings: Mapping[str, Setting], factors: Mapping[str, float] | None = None
+    ) -> None:
         self.model = model
         self._params = dict(params)
         self._settings = dict(settings)
+        self._factors = factors or {}
         self._read: dict[str, set[str]] = {}
         self._part = ""
 
     def __getitem__(self, name: str) -> float | str:
         setting = self._settings[name]
         self._read.setdefault(name, set()).add(self._part)
-        return setting.value
+        factor = self._factors.get(name)
+        return setting.value if factor is None else float(setting.value) * factor
 
     @contextmanager
     def reading(self, part: str) -> Iterator[None]:
@@ -96,10 +103,10 @@ class Values(Mapping[str, "float | str"]):
     def fresh(self, choices: Mapping[str, str] | None = None) -> Values:
         """The same values without recorded reads, with ``choices`` replacing parameters that are words."""
         other = {k: Setting(v, v, "assumed: tried", True) for k, v in (choices or {}).items()}
-        return Values(self.model, self._params, {**self._settings, **other})
+        return Values(self.model, self._params, {**self._settings, **other}, self._factors)
 
     def describe(self) -> list[dict[str, Any]]:
-        """Rows name, value, text, unit, source, help, low, high, choices, overridden for cards and tables."""
+        """Rows name, value, text, unit, source, help, low, high, choices, cost, on, overridden for cards and tables."""
         return [
             {
                 "name": name,
@@ -111,6 +118,8 @@ class Values(Mapping[str, "float | str"]):
                 "low": self._params[name].low,
                 "high": self._params[name].high,
                 "choices": self._params[name].choices,
+                "cost": self._params[name].cost,
+                "on": self._params[name].on,
                 "overridden": setting.overridden,
             }
             for name, setting in self._settings.items()

@@ -13,6 +13,7 @@ from retrompi.spec.calls import ANYTHING
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.platform import Quantity
+from retrompi.spec.question import Starts
 from retrompi.studies import axes, case, tornado
 from retrompi.studies.scenario import trace_of
 from retrompi.traces.calls import calls_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced"]
+__all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced", "sourced_of"]
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,13 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     Includes parameters of the model, the platform's hosts (``platform.host.KEY`` if all of them have the same value and range) and the
     link. A range of 0..1 for a probability is not an estimate and is left out.
     """
-    asked = Resolved.of(scenario.question())
+    return sourced_of(Resolved.of(scenario.question()))
+
+
+def sourced_of(asked: Resolved) -> list[tornado.Factor]:
+    """`sourced` for a run that is no scenario's."""
     cls, values, room, placement = asked.model, asked.values, asked.room, asked.placement
-    calls = ANYTHING if scenario.start else calls_of(asked.trace, asked.question)
+    calls = ANYTHING if isinstance(asked.question.workload, Starts) else calls_of(asked.trace, asked.question)
     used = compile_runtime(cls, values, Layout(room, placement), calls).used
     found = []
     for row in values.describe():
@@ -95,7 +100,7 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
             name = f"{cls.name.partition(':')[0]}.{row['name']}"
             source = cls.params()[row["name"]].source
             numbers = Quantity(row["value"], row["unit"], row["text"], source, row["help"], row["low"], row["high"])
-            found.append(_factor(name, numbers, scenario))
+            found.append(_factor(name, numbers, cls.name))
     hosts = [room.hosts[i].name for i in sorted(set(placement))]
     ranged = {p: q for p, q in room.quantities.items() if q.low is not None and q.high is not None and f"platform.{p}" in used}
     for short in dict.fromkeys(p.rpartition(".")[2] for p in ranged if p.rpartition(".")[0] in hosts):
@@ -104,8 +109,8 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
         if len(own) == len(hosts) and len({(q.value, q.low, q.high) for q in own.values()}) == 1:
             own = {"host": first}
         for host, q in own.items():
-            found.append(_factor(f"platform.{host}.{short}", q, scenario))
-    found += [_factor(f"platform.{p}", q, scenario) for p, q in ranged.items()
+            found.append(_factor(f"platform.{host}.{short}", q, cls.name))
+    found += [_factor(f"platform.{p}", q, cls.name) for p, q in ranged.items()
               if p.startswith("link.")]  # fmt: skip
     return [f for f in found if f.axis.span is not None and f.ends[0] != f.ends[1] and not _anything(f.axis.span)]
 
@@ -114,11 +119,11 @@ def _anything(span: axes.Span) -> bool:
     return span.base == "probability" and (span.low, span.high) == (0.0, 1.0)
 
 
-def _factor(name: str, q: Quantity, scenario: Scenario) -> tornado.Factor:
+def _factor(name: str, q: Quantity, model: str) -> tornado.Factor:
     assert q.low is not None
     assert q.high is not None
     span = axes.Span(q.low, q.high, units.canonical(q.unit), _spelling(q.unit, (q.low, q.high)))
-    return tornado.Factor(axes.Axis(name, (), span), case.whole(name, scenario.model), units.format_quantity(q.value, q.unit), q.source)
+    return tornado.Factor(axes.Axis(name, (), span), case.whole(name, model), units.format_quantity(q.value, q.unit), q.source)
 
 
 def _spelling(unit: str, ends: Sequence[float]) -> str:

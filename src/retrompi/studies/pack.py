@@ -22,7 +22,8 @@ from typing import Any
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.files import open_regular
-from retrompi.spec import registry
+from retrompi.spec import platform_file, registry
+from retrompi.spec.composition import unsized
 from retrompi.studies.axes import split
 from retrompi.studies.case import proper
 from retrompi.studies.stored_study import Stored
@@ -87,24 +88,25 @@ class _Collected:
         return f"{INSIDE}models/{folder.name}{f':{variant}' if variant else ''}"
 
     def platform(self, text: str) -> str:
-        """A platform: unchanged if it is part of this package, else the path of its file in the zip; ``*N`` is kept."""
-        base, star, size = text.rpartition("*")
-        if not star:
-            base, size = text, ""
-        file = _platform_file(base)
-        if file is None or registry.origin(file) == "retrompi":
+        """A platform: unchanged if it is part of this package, else the path of its file in the zip; ``*N`` is kept.
+
+        Raises UsageError for a composition of the user's own hosts or networks, which is no file.
+        """
+        registry.platform(text)  # raises for an unknown name
+        if registry.shipped_platform(text):
             return text
-        for beside in (file, file.with_name(f"{file.stem}.fit.toml")):
-            if beside.is_file():
-                self.files[f"platforms/{beside.name}"] = beside
-        return f"{INSIDE}platforms/{file.name}{star}{size}"
-
-
-def _platform_file(name: str) -> Path | None:
-    registry.platform(name)  # raises for an unknown name
-    own = paths.user_platforms_dir() / f"{name}.toml"
-    ours = paths.platforms_dir() / f"{name}.toml"
-    return ours if ours.is_file() else own if own.is_file() else Path(name) if Path(name).is_file() else None
+        base = unsized(text)
+        own = paths.user_platforms_dir() / f"{base}.toml"
+        file = own if own.is_file() else Path(base)
+        if not file.is_file():
+            raise UsageError(
+                f"the platform '{text}' names hosts or a network of your own: to pack it, write a platform file with hosts and network"
+            )
+        for source in platform_file.sources(file):
+            if registry.origin(source) != "retrompi":
+                folder = f"{source.parent.name}/" if source.parent.name in ("hosts", "networks") and source != file else ""
+                self.files[f"platforms/{folder}{source.name}"] = source
+        return f"{INSIDE}platforms/{file.name}{text.removeprefix(base)}"
 
 
 def _members(path: Path) -> dict[str, Path]:

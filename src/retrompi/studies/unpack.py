@@ -27,6 +27,8 @@ from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.files import open_regular
 from retrompi.base.toml import quoted, value
+from retrompi.spec import registry
+from retrompi.spec.composition import unsized
 from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten, sha256_of
 
 __all__ = ["Difference", "Package", "compare", "default_folder", "unpack"]
@@ -187,7 +189,9 @@ def _check_read_back(file: Path, zip_file: Path) -> None:
     for kind, texts in named.items():
         folder, ending = ours[kind]
         for text in texts:
-            base = text.rpartition("*")[0] or text if kind == "platform" else text.partition(":")[0]
+            if kind == "platform" and registry.shipped_platform(text):
+                continue
+            base = unsized(text) if kind == "platform" else text.partition(":")[0]
             if not (_NAME.fullmatch(base) and Path(f"{folder}/{base}{ending}").is_file()) and untrusted.outside(Path(base), root):
                 raise wrong(f"names the {kind} '{text[:80]}', which is neither in it nor retrompi's")
     shipped = (paths.reference_dir() / "traces").resolve()
@@ -293,18 +297,17 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tupl
         return f"{root / name}{colon}{plain(variant) if colon else ''}"
 
     def platform(text: str) -> str:
-        base, star, size = text.rpartition("*")
-        base, size = (base, size) if star else (text, "")
-        if star and not re.fullmatch("[0-9]{1,8}", size):
-            raise refuse(text)
+        base = unsized(text)
         if not base.startswith(INSIDE):
-            if not (paths.platforms_dir() / f"{plain(base)}.toml").is_file():
+            for name in re.split("[*+@]", base):
+                plain(name)
+            if not registry.shipped_platform(text):
                 raise refuse(text)
             return text
         name = inside(base, "platforms")
         if name not in files or not name.endswith(".toml") or name.count("/") != 1:
             raise refuse(text)
-        return f"{root / name}{star}{size}"
+        return f"{root / name}{text.removeprefix(base)}"
 
     def trace(text: str) -> str:
         known = manifest["traces"].get(text)

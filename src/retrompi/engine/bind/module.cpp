@@ -231,14 +231,14 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   };
   c.rank.same = rows(r.get("protocol_same"));
   c.rank.remote = rows(r.get("protocol_remote"));
-  c.rank.send_cpu = r.ps("send_cpu");
-  c.rank.recv_cpu = r.ps("recv_cpu");
-  c.rank.test_cpu = r.ps("test_cpu");
+  c.rank.send_cpu = {r.ps("send_cpu")};
+  c.rank.recv_cpu = {r.ps("recv_cpu")};
+  c.rank.test = {{r.ps("test_cpu")}, {r.ps("test_system")}};
   c.rank.convert_byte = r.num("convert_byte") * kPsPerSecond;
   c.rank.convert_buffer = r.integer("convert_buffer");
-  c.rank.convert_call = r.ps("convert_call");
-  c.rank.lock = r.ps("call_lock");
-  c.rank.direct_call = r.ps("direct_call");
+  c.rank.convert_call = {r.ps("convert_call")};
+  c.rank.lock = {{r.ps("call_lock")}, {r.ps("lock_system")}};
+  c.rank.direct_call = {r.ps("direct_call")};
   c.rank.recv_wait = read<WaitPolicy>(r.get("recv_wait"), "recv_wait");
   c.rank.send_wait = read<WaitPolicy>(r.get("send_wait"), "send_wait");
   auto rma = [](const py::object& o) {
@@ -261,7 +261,7 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   if (d.contains("context_bytes")) c.collectives.context_bytes = r.integer("context_bytes");
   if (d.contains("split_gathers")) c.collectives.split_gathers = r.get("split_gathers").cast<bool>();
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = read<WaitPolicy>(v, "idle");
-  for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
+  for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = {to_ps(v.cast<double>())};
   c.unexpected_limit = r.integer("unexpected_limit");
   if (d.contains("kernels"))
     for (const auto& k : r.get("kernels").cast<py::list>()) {

@@ -25,14 +25,14 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
     ++common.count.packets;
     const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
-    co_await from.thread.run(from.host.scaled(spec.send_cpu), Stage::Library);
+    co_await from.thread.run(from.host.time(spec.send_cpu), Stage::Library);
     co_await transmit(seq);
   }
 
   Task pull(Token t) override {
     switch (t.kind) {
       case kAck:
-        co_await from.thread.run(call(from), Stage::Syscall);
+        co_await socket_call(from);
         if (Out* o = find(t.seq)) o->acked = true;
         while (!out_.empty() && out_.front().acked && out_.front().fetched) {
           out_.pop_front();
@@ -78,7 +78,9 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     int64_t bytes = 0;
     bool late = false;
   };
-  [[nodiscard]] Ps call(const Proc& p) const { return p.host.spec.syscall + p.host.scaled(spec.call); }
+  [[nodiscard]] Thread::Await socket_call(Proc& p) const {
+    return p.thread.run_parts({p.host.time(spec.call), Stage::Library}, {p.host.spec.syscall, Stage::Syscall});
+  }
   Out* find(uint32_t seq) {
     const uint32_t i = seq - base_;
     return i < out_.size() ? &out_[i] : nullptr;
@@ -88,7 +90,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     const Packet p = find(seq)->p;
     Host& h = from.host;
     const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
-    co_await from.thread.run(call(from), Stage::Syscall);
+    co_await socket_call(from);
     co_await from.thread.run(copy, Stage::Copy);
     Out* o = find(seq);
     if (!o || o->acked) co_return;  // acknowledged while it was being retransmitted
@@ -186,10 +188,10 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     if (o) copy_out_begins(o->p);
     const int64_t bytes = o ? o->p.bytes : 0;
     const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, o->p, bytes, false))) : 0;
-    co_await to.thread.run(call(to), Stage::Syscall);
+    co_await socket_call(to);
     co_await to.thread.run(copy, Stage::Copy);
     // Acknowledge every datagram, duplicates included: the first acknowledgement may have been lost.
-    co_await to.thread.run(call(to), Stage::Syscall);
+    co_await socket_call(to);
     ship(to, kAck, seq, spec.header);
     o = find(seq);
     if (seq < expected_ || !o || o->fetched) co_return;
@@ -201,7 +203,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     Packet p = o->p;
     while (true) {
       ++expected_;
-      co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
+      co_await to.thread.run(h.time(spec.recv_cpu), Stage::Library);
       copy_out_ends(p);
       if (!to.take(p)) co_await to.handle(p);
       const auto it = early_.find(expected_);

@@ -34,14 +34,15 @@ class DmaChan final : public ChanOf<DmaSpec> {
       assert(free_slots_ >= 0);
     }
     copy_in_begins(p);
-    const Ps lib = h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0));
+    const int64_t fragments = spec.fragment > 0 ? (p.bytes + spec.fragment - 1) / spec.fragment : 0;
+    const Ps lib = h.time(spec.send_cpu + (p.first ? spec.message_cpu : Work{}) + fragments * spec.fragment_cpu);
     const Ps copy = direct ? 0 : static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     co_await from.thread.run(lib, Stage::Library);
     if (copy > 0) co_await from.thread.run(copy, Stage::Copy);
     // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave.
     if (p.kind == Packet::Cts || direct) {
       const int64_t pages = (p.m->bytes + spec.page - 1) / spec.page;
-      co_await from.thread.run(h.scaled(spec.pin + pages * spec.pin_page), Stage::Syscall);
+      co_await from.thread.run(h.time(spec.pin + pages * spec.pin_page), Stage::Syscall);
     }
     ++common.count.packets;
     const int64_t bytes = p.bytes + spec.header;
@@ -68,7 +69,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     copy_out_begins(p);
     Host& h = to.host;
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;
-    co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
+    co_await to.thread.run(h.time(spec.recv_cpu), Stage::Library);
     if (!direct && p.kind == Packet::Data) {
       const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
       if (copy > 0) co_await to.thread.run(copy, Stage::Copy);

@@ -276,7 +276,7 @@ class Forwarder : public Proc {
     return true;
   }
   ChannelMap next;  // by destination rank
-  Ps cost = 0;      // routing a packet
+  Work cost;        // routing a packet
  private:
   std::deque<Packet> pending_;
 };

@@ -40,7 +40,7 @@ class SharedChan final : public ChanOf<Spec> {
     copy_in_begins(p);
     Host& h = from.host;
     if (spec.pack > 0) co_await private_copies(from, p, spec.pack);
-    const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
+    const Ps lib = h.time(spec.send_cpu), event = h.time(spec.event);
     if (spec.lock) co_await from.until([this] { return pool_lock().take(from.thread); }, locking(), false);
     if (in_caches()) {
       co_await from.thread.run(lib, Stage::Library);
@@ -73,7 +73,7 @@ class SharedChan final : public ChanOf<Spec> {
     if (stays_in_pool(e.p)) {
       e.p.m->in_pool.push_back({this, e.buffer, e.p.transit, e.p.bytes});
       e.p.held = true;
-      co_await to.thread.run(to.host.scaled(spec.recv_cpu), Stage::Library);
+      co_await to.thread.run(to.host.time(spec.recv_cpu), Stage::Library);
     } else {
       co_await copy_out(e.p, e.buffer);
     }
@@ -153,7 +153,7 @@ class SharedChan final : public ChanOf<Spec> {
   }
   Task copy_out(Packet p, int32_t buffer) {
     Host& h = to.host;
-    const Ps lib = h.scaled(spec.recv_cpu);
+    const Ps lib = h.time(spec.recv_cpu);
     copy_out_begins(p);
     if (spec.lock) co_await to.until([this] { return pool_lock().take(to.thread); }, locking(), false);
     if (in_caches()) {

@@ -16,7 +16,7 @@ std::optional<Resource> StreamChan::resource() const {
 Task StreamChan::open_and_send(Packet p) {
   open_ = true;
   if (reverse_) reverse_->open_ = true;
-  co_await from.thread.run(from.host.scaled(spec.connect), Stage::Syscall);
+  co_await from.thread.run(from.host.time(spec.connect), Stage::Syscall);
   co_await send(p);
 }
 

@@ -38,8 +38,14 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
     if (n > 0 && reverse_) reverse_->credits_.refill(n);
   }
 
-  [[nodiscard]] Ps call_cost(const Proc& p) const { return p.host.spec.syscall + p.host.scaled(spec.call); }
-  [[nodiscard]] Ps library_cost(const Host& h, Ps packet, const Packet& p) const { return h.scaled(packet + (p.first ? spec.message_cpu : 0)); }
+  [[nodiscard]] Thread::Part call_work(const Proc& p) const { return {p.host.time(spec.call), Stage::Library}; }
+  [[nodiscard]] static Thread::Part call_itself(const Proc& p) { return {p.host.spec.syscall, Stage::Syscall}; }
+  [[nodiscard]] Thread::Await socket_call(Proc& p) const { return p.thread.run_parts(call_work(p), call_itself(p)); }
+  /// What the library does for a packet at one end, and for a message with its first packet.
+  [[nodiscard]] Thread::Await library_work(Proc& at, Work packet, const Packet& p) const {
+    return at.thread.run_parts({at.host.time(p.first ? packet + spec.message_cpu : packet), Stage::Library},
+                               {p.first ? at.host.time(spec.message_call) : Ps(0), Stage::Syscall});
+  }
   /// Bytes of a packet in the stream; at least one, since a packet that has none would never be read.
   [[nodiscard]] int64_t length(const Packet& p) const { return std::max<int64_t>(1, p.bytes + spec.header); }
   /// There are bytes to be read: a token in the reader's inbox, one at a time.

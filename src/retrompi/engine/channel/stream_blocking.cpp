@@ -15,13 +15,12 @@ class BlockingStream final : public StreamChan {
     const Frame& f = frames_.front();
     copy_out_begins(f.p);
     const int64_t n = std::min(tcp_.readable(), f.end - tcp_.read_bytes());
-    const Ps call = call_cost(to);
     const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, f.p, n, false)));
     if (h.shares_memory) {  // the copy uses the bus, the call does not
-      co_await to.thread.run(call, Stage::Syscall);
+      co_await socket_call(to);
       co_await to.thread.run(copy, Stage::Copy);
     } else {
-      co_await to.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
+      co_await to.thread.run_parts(call_work(to), call_itself(to), {copy, Stage::Copy});
     }
     tcp_.read(n);
     const bool whole = tcp_.read_bytes() == frames_.front().end;
@@ -32,10 +31,10 @@ class BlockingStream final : public StreamChan {
     }
     if (tcp_.readable() > 0) offer();
     if (!done) co_return;
-    co_await to.thread.run(library_cost(h, spec.recv_cpu, done->p), Stage::Library);
+    co_await library_work(to, spec.recv_cpu, done->p);
     refill_reverse(done->credits);
     if (credits_.limited() && credits_.owe()) {
-      co_await to.thread.run(call, Stage::Syscall);
+      co_await socket_call(to);
       credits_.send_update();
     }
     copy_out_ends(done->p);
@@ -53,7 +52,7 @@ class BlockingStream final : public StreamChan {
       credits_.take();
     }
     copy_in_begins(p);
-    co_await from.thread.run(library_cost(h, spec.send_cpu, p), Stage::Library);
+    co_await library_work(from, spec.send_cpu, p);
     int64_t left = length(p);
     frames_.push_back({p, tcp_.written() + left, pay_reverse()});
     ++common.count.packets;
@@ -64,9 +63,8 @@ class BlockingStream final : public StreamChan {
       const int64_t n = std::min(piece, tcp_.room());
       piece -= n;
       left -= n;
-      const Ps call = call_cost(from);
       if (spec.by_segment) {
-        co_await from.thread.run(call, Stage::Syscall);
+        co_await socket_call(from);
         for (int64_t done = 0; done < n;) {
           const int64_t part = std::min(n - done, tcp_.mss());
           co_await from.thread.run(copy_in_time(p, part), Stage::Copy);
@@ -77,10 +75,10 @@ class BlockingStream final : public StreamChan {
       }
       const Ps copy = copy_in_time(p, n);
       if (h.shares_memory) {
-        co_await from.thread.run(call, Stage::Syscall);
+        co_await socket_call(from);
         co_await from.thread.run(copy, Stage::Copy);
       } else {
-        co_await from.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
+        co_await from.thread.run_parts(call_work(from), call_itself(from), {copy, Stage::Copy});
       }
       tcp_.write(n);
     }

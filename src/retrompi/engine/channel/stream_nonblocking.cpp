@@ -19,7 +19,7 @@ class QueuedStream : public StreamChan {
   };
   Task send(Packet p) override {
     copy_in_begins(p);
-    co_await from.thread.run(library_cost(from.host, spec.send_cpu, p), Stage::Library);
+    co_await library_work(from, spec.send_cpu, p);
     queued_ = checked_sum(queued_, length(p));
     frames_.push_back({p, queued_, 0});
     unsent_.push_back({p, queued_});
@@ -54,7 +54,7 @@ class QueuedStream : public StreamChan {
   [[nodiscard]] Ps copy_out_time(int64_t n) const { return copy_time(to.host, frames_.front().p, n, false); }
   Task take_in(const std::vector<Packet>& packets) {
     for (const Packet& p : packets) {
-      co_await to.thread.run(library_cost(to.host, spec.recv_cpu, p), Stage::Library);
+      co_await library_work(to, spec.recv_cpu, p);
       copy_out_ends(p);
       if (!to.take(p)) co_await to.handle(p);
     }
@@ -86,7 +86,7 @@ class NonblockingStream final : public QueuedStream {
     Host& h = from.host;
     while (tcp_.written() < queued_ && tcp_.room() > 0) {
       const int64_t n = std::min(unsent_.front().end - tcp_.written(), tcp_.room());
-      co_await from.thread.run(call_cost(from), Stage::Syscall);
+      co_await socket_call(from);
       co_await from.thread.run(copy_time(h, unsent_.front().p, n, true), Stage::Copy);
       tcp_.write(n);
       finish_sent(tcp_.written());
@@ -95,7 +95,7 @@ class NonblockingStream final : public QueuedStream {
   }
   Task read_some() {
     if (!frames_.empty()) copy_out_begins(frames_.front().p);
-    co_await to.thread.run(call_cost(to), Stage::Syscall);
+    co_await socket_call(to);
     offered_ = false;
     const bool begins = at_packet();
     const int64_t n = std::min(tcp_.readable(), next_read());
@@ -128,7 +128,7 @@ class AsynchronousStream final : public QueuedStream {
   /// What fits is copied into the socket's buffer now; the rest is copied from the user's buffer as space becomes free.
   Task submit(Packet p) override {
     const int64_t fits = std::clamp<int64_t>(tcp_.room(), 0, length(p));
-    co_await from.thread.run(call_cost(from), Stage::Syscall);
+    co_await socket_call(from);
     co_await from.thread.run(copy_time(from.host, p, fits, true), Stage::Copy);
     tcp_.write(queued_ - tcp_.written());
     finish_sent(buffered());
@@ -136,7 +136,7 @@ class AsynchronousStream final : public QueuedStream {
   /// Position up to which written bytes are in the send buffer or already sent.
   [[nodiscard]] int64_t buffered() const { return tcp_.snd_una() + tcp_.sndbuf(); }
   Task complete_write() {
-    co_await from.thread.run(call_cost(from), Stage::Syscall);
+    co_await socket_call(from);
     told_sent_ = false;
     finish_sent(buffered());
   }
@@ -144,10 +144,10 @@ class AsynchronousStream final : public QueuedStream {
     const int64_t n = completed_;
     const bool begins = completed_begins_;
     if (!frames_.empty()) copy_out_begins(frames_.front().p);
-    co_await to.thread.run(call_cost(to), Stage::Syscall);
+    co_await socket_call(to);
     if (begins) co_await to.thread.run(copy_out_time(n), Stage::Copy);
     const std::vector<Packet> whole = whole_packets();
-    co_await to.thread.run(call_cost(to), Stage::Syscall);  // the next read is posted
+    co_await socket_call(to);  // the next read is posted
     told_read_ = false;
     fill_posted_read();
     co_await take_in(whole);

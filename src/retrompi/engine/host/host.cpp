@@ -64,7 +64,7 @@ void Host::start_clock(Thread& t) {
     const Ps need = t.slow_ > 1 ? static_cast<Ps>(static_cast<double>(t.need_) * t.slow_ + 0.5) : t.need_;
     loop.schedule(loop.now + t.pre_ + need, callback<&Thread::on_done>(t, t.gen_));
   } else if (t.policy_.kind == WaitPolicy::SpinYield && others_ready(t.prio_, static_cast<size_t>(t.core_))) {
-    loop.schedule(loop.now + t.pre_ + t.policy_.polls * t.policy_.poll_cost, callback<&Thread::on_yield>(t, t.gen_), true);
+    loop.schedule(loop.now + t.pre_ + t.policy_.polls * t.poll_, callback<&Thread::on_yield>(t, t.gen_), true);
   }
 }
 

@@ -113,6 +113,7 @@ class Thread {
   State state_ = State::Blocked;
   Mode mode_ = Mode::Work;
   WaitPolicy policy_;
+  Ps poll_ = 0;  // one poll by it, on this host
   bool signalled_ = false;
   bool poll_armed_ = false;
   int prio_ = 0;
@@ -189,7 +190,8 @@ class Host {
   /// Books a copy on the buses of two cores from now on; returns how much longer than `core` it takes.
   Ps claim_bus(int a, int b, const CopyCost& c);
   /// A cost stated for the reference host, on this host.
-  [[nodiscard]] Ps scaled(Ps reference) const { return spec.scaled(reference); }
+  [[nodiscard]] Ps time(Work w) const { return spec.time(w); }
+  [[nodiscard]] Ps time(Service s) const { return spec.time(s); }
 
   HostSpec spec;
   bool shares_memory = false;  // computations declare their share of the memory bus; copies then use it as well

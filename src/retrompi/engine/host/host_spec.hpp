@@ -10,8 +10,13 @@ namespace retrompi {
 struct HostSpec : HostFields {
   Ps tick_phase = 0;  // clocks of two machines are not synchronised
 
-  /// A cost stated for the reference host, on this host.
-  [[nodiscard]] Ps scaled(Ps reference) const { return static_cast<Ps>(static_cast<double>(reference) / speed + 0.5); }
+  /// Speed of a processor in library code, relative to the reference host's.
+  [[nodiscard]] double speed() const { return clock * work / kReferenceClock; }
+  [[nodiscard]] Ps time(Work w) const { return static_cast<Ps>(static_cast<double>(w.ps) / speed() + 0.5); }
+  /// Systems differ in their services as they differ in their null call.
+  [[nodiscard]] Ps time(Service s) const {
+    return static_cast<Ps>(static_cast<double>(s.ps) * (static_cast<double>(syscall) / static_cast<double>(kReferenceCall)) + 0.5);
+  }
   /// The first tick at or after `t`.
   [[nodiscard]] Ps next_tick(Ps t) const { return tick_phase + (t - tick_phase + tick - 1) / tick * tick; }
   /// Share of the lines of a working set that miss the second-level cache.

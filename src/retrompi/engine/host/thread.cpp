@@ -68,6 +68,7 @@ void Thread::close_log() {
 
 Thread::Await Thread::wait(const WaitPolicy& p) {
   policy_ = p;
+  poll_ = host_.time(p.poll_cost) + host_.time(p.poll_call);
   signalled_ = false;
   poll_armed_ = false;
   mode_ = Mode::Wait;
@@ -164,8 +165,8 @@ void Thread::kill() {
 }
 
 Ps Thread::notice(bool network) const {
-  if (!network || policy_.look_every <= 1) return policy_.poll_cost;
-  const Ps round = policy_.look_every * policy_.poll_cost;
+  if (!network || policy_.look_every <= 1) return poll_;
+  const Ps round = std::max<Ps>(1, policy_.look_every * poll_);
   return round - (host_.loop.now - wait_begin_) % round;
 }
 

@@ -18,7 +18,8 @@ const RmaSpec& OneSided::rma(int32_t target) const {
 /// Common to put and get: the transfer is counted at both ends, so that what all ranks sent is what all received, and on one host the origin
 /// copies the data at once.
 Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, bool put) {
-  co_await rank_.thread.run(rank_.host.scaled(s.cpu), Stage::Library);
+  const int64_t fragments = put && s.fragment > 0 ? (bytes + s.fragment - 1) / s.fragment : 0;
+  co_await rank_.thread.run(rank_.host.time(s.cpu + fragments * s.fragment_cpu), Stage::Library);
   ++rank_.common.count.messages;
   rank_.common.count.bytes = checked_sum(rank_.common.count.bytes, bytes);
   ++rank_.common.count.delivered;
@@ -29,7 +30,7 @@ Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, bool put) 
   ++to.receives;
   to.bytes_received += bytes;
   if (rank_.common.timeline) rank_.common.timeline->moved(rank_.id, other, bytes);
-  if (rank_.near(other)) co_await rank_.thread.run(s.latency + rank_.plain_copy(bytes), Stage::Copy);
+  if (rank_.near(other)) co_await rank_.thread.run_parts({s.latency, Stage::Nic}, {rank_.plain_copy(bytes), Stage::Copy});
 }
 
 Task OneSided::put(int32_t target, int64_t bytes) {

@@ -62,19 +62,19 @@ void Rank::fail(const Action& a, const std::string& why) const {
 Ps Rank::conversion(int32_t peer, int64_t bytes) const {
   if (spec.convert_buffer <= 0 || job.rank(peer).host.spec.byte_order == host.spec.byte_order) return 0;
   const int64_t buffers = (bytes + spec.convert_buffer - 1) / spec.convert_buffer;
-  return host.scaled(static_cast<Ps>(spec.convert_byte * static_cast<double>(bytes)) + buffers * spec.convert_call);
+  return host.time(Work{static_cast<Ps>(spec.convert_byte * static_cast<double>(bytes))} + buffers * spec.convert_call);
 }
 
 Task Rank::handle(Packet p) {
   // Matching and completion are charged when the message arrives, not when its receive is posted: in a PingPong the posting
   // overlaps the wait.
-  const bool called = p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !p.m->rendezvous)) && (spec.lock > 0 || spec.recv_cpu > 0);
+  const bool called = p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !p.m->rendezvous)) && (spec.lock.some() || spec.recv_cpu.some());
   if (called || (p.kind == Packet::Data && !p.held && conversion(p.m->src, p.bytes) > 0)) return handle_with_work(p, called);
   return handle_now(p);
 }
 
 Task Rank::handle_with_work(Packet p, bool called) {
-  if (called) co_await library_call(spec.recv_cpu);
+  if (called) co_await library_call({spec.recv_cpu, {}});
   if (p.kind == Packet::Data && !p.held) {
     if (!p.m->envelope_known) receiver.arrive(*p.m);
     co_await thread.run(conversion(p.m->src, p.bytes), Stage::Library);
@@ -104,14 +104,16 @@ Task Rank::handle_now(const Packet& p) {
   return {};
 }
 
-Task Rank::library_call(Ps cost) {
-  if (spec.lock <= 0 && cost <= 0) return {};
+Task Rank::library_call(CallCost cost) {
+  if (!spec.lock.some() && !cost.some()) return {};
   return locked_call(cost);
 }
 
-Task Rank::locked_call(Ps cost) {
-  co_await thread.run(host.scaled(spec.lock), Stage::Lock);
-  co_await thread.run(host.scaled(cost), Stage::Library);
+Task Rank::locked_call(CallCost cost) {
+  co_await thread.run(host.time(spec.lock.work), Stage::Lock);
+  co_await thread.run(host.time(spec.lock.system), Stage::Syscall);
+  co_await thread.run(host.time(cost.work), Stage::Library);
+  co_await thread.run(host.time(cost.system), Stage::Syscall);
 }
 
 Task Rank::progress() {
@@ -120,7 +122,7 @@ Task Rank::progress() {
   const bool look = every <= 1 || ++tests_ % every == 0;
   auto network = [](const Token& t) { return t.chan->medium == Medium::Stream; };
   if (look && every > 1 && std::none_of(inbox.begin(), inbox.end(), network))
-    co_await thread.run(host.scaled(spec.recv_wait.look_cost), Stage::Syscall);
+    co_await thread.run(host.time(spec.recv_wait.look_cost), Stage::Syscall);
   while (true) {
     const auto it = look ? inbox.begin() : std::find_if_not(inbox.begin(), inbox.end(), network);
     if (it == inbox.end()) {

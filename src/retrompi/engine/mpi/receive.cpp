@@ -89,7 +89,7 @@ Task ReceiveSide::copy_directly(Message& m) {
     transit = path.add(PacketTransit{-1, sender.thread.log(), rank_.thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes, now,
                                      now, now, now});
   }
-  co_await rank_.thread.run(rank_.host.spec.syscall + rank_.host.scaled(rank_.spec.direct_call), Stage::Syscall);
+  co_await rank_.thread.run(rank_.host.spec.syscall + rank_.host.time(rank_.spec.direct_call), Stage::Syscall);
   co_await rank_.copy(rank_.host.copy_cost(m.bytes, source, target, rank_.host.kinship(rank_.core, sender.core)), sender.core);
   path.copy_out_ends(transit, rank_.world.loop.now);
   m.arrived = m.bytes;

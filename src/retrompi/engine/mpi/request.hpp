@@ -41,13 +41,14 @@ struct ProtocolRow {
 
 struct RankSpec {
   std::vector<ProtocolRow> same, remote;
-  Ps send_cpu = 0, recv_cpu = 0, test_cpu = 0;  // one call of the library, on the reference host
+  Work send_cpu, recv_cpu;  // one call of the library
+  CallCost test;            // one that looks for a message or a completion and finds none
   // Between hosts of different byte order each end converts, at a cost for each byte and one for each buffer.
   double convert_byte = 0;
   int64_t convert_buffer = 0;
-  Ps convert_call = 0;
-  Ps lock = 0;         // its lock, taken and released in each
-  Ps direct_call = 0;  // the system's part of a direct copy in addition to a bare system call
+  Work convert_call;
+  CallCost lock;        // its lock, taken and released in each
+  Service direct_call;  // the system's part of a direct copy in addition to a bare system call
   WaitPolicy recv_wait, send_wait;
 };
 

@@ -20,7 +20,7 @@ struct JobConfig {
   coll::Table collectives;
   bool free_wildcards = false;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
-  std::map<std::string, Ps> forward_cost;
+  std::map<std::string, Work> forward_cost;
   std::vector<KernelRow> kernels;
   int64_t unexpected_limit = 0;
   double compute_scale = 1;

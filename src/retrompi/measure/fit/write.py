@@ -258,7 +258,7 @@ class PlatformFile:
                 of_host["flops"].plain,
                 "assumed: no loop was timed on it; --set platform.host.flops=RATE states the rate of its processor",
             ),
-            "speed": (of_host["speed"].plain, "assumed: the reference machine of its model"),
+            "work": (of_host["work"].plain, "assumed: the model states its costs on this platform"),
             **(self.known or {}),
         }
 

@@ -19,7 +19,7 @@ from retrompi.traces.generate import DEFAULT_SIZES
 
 __all__ = ["COLLECTIVES", "FORMAT", "SETTINGS", "Export", "export"]
 
-FORMAT = 1
+FORMAT = 2
 PS = 1e-12
 NONE = "none"
 
@@ -142,12 +142,12 @@ class Export:
         yield "# times are picoseconds, sizes bytes, rates bytes or operations a second"
         for note in (*self.cautions, *self.notes):
             yield "# " + " ".join(note.split())
-        yield "# host NAME FLOPS SPEED CORES TICK PHASE QUANTUM WAIT_CHARGE BOOST QUANTUM_CARRY QUANTUM_AT_TICK"
+        yield "# host NAME FLOPS CLOCK WORK SYSCALL CORES TICK PHASE QUANTUM WAIT_CHARGE BOOST QUANTUM_CARRY QUANTUM_AT_TICK"
         yield "#      L1 L2 WAYS COPY_L1 COPY_L2 COPY_MEM"
         for host, phase in zip(rows["hosts"], _phases(rows["hosts"], self.seed), strict=True):
-            numbers = [host["flops"], host["speed"]]
+            numbers = [host["flops"], host["clock"], host["work"]]
             copies = [host[k] for k in ("l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem")]
-            system = [int(host["cores"]), _ps(host["tick"]), phase, _ps(host["quantum"]), _ps(host["wait_charge"])]
+            system = [_ps(host["syscall"]), int(host["cores"]), _ps(host["tick"]), phase, _ps(host["quantum"]), _ps(host["wait_charge"])]
             system += [int(host[k]) for k in ("boost", "quantum_carry", "quantum_at_tick")]
             yield " ".join(["host", host["name"], *map(_number, numbers), *map(str, system), *map(_number, copies)])
         yield "# rank HOST CLASS"
@@ -155,7 +155,7 @@ class Export:
         for host, cls in zip(rows["placement"], classes, strict=True):
             yield f"rank {host} {cls}"
         yield f"ports {self._ports()}"
-        yield f"test {_ps(rows['test_cpu'])}"
+        yield f"test {_ps(rows['test_cpu'])} {_ps(rows['test_system'])}"
         yield f"unexpected {int(rows['unexpected_limit'])}"
         yield f"broadcast-copies {_number(rows['bcast']['copies_root'])} {_number(rows['bcast']['copies_leaf'])}"
         yield f"communicators {int(rows['context_bytes'])} {int(rows['split_gathers'])}"

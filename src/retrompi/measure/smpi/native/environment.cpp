@@ -96,7 +96,9 @@ HostSpec host(Lines& l) {
   HostSpec h;
   h.name = l.take<std::string>();
   h.flops = l.take<double>();
-  h.speed = l.take<double>();
+  h.clock = l.take<double>();
+  h.work = l.take<double>();
+  h.syscall = l.take<Ps>();
   h.cores = l.take<int>();
   h.tick = l.take<Ps>();
   h.tick_phase = l.take<Ps>();
@@ -137,7 +139,7 @@ void load(Environment& e, Lines& l) {
       return which == "same" ? e.same : e.remote;
     };
     if (word == "retrompi-smpi") {
-      if (const int version = l.take<int>(); version != 1) l.fail("version " + std::to_string(version) + " of the format; this plug-in reads 1");
+      if (const int version = l.take<int>(); version != 2) l.fail("version " + std::to_string(version) + " of the format; this plug-in reads 2");
     } else if (word == "model") {
       e.model = l.rest();
     } else if (word == "platform") {
@@ -153,7 +155,8 @@ void load(Environment& e, Lines& l) {
     } else if (word == "ports") {
       e.rank_ports = l.take<std::string>() == "rank";
     } else if (word == "test") {
-      e.test = l.take<Ps>();
+      e.test.work = {l.take<Ps>()};
+      e.test.system = {l.take<Ps>()};
     } else if (word == "work") {
       cost = &work(l, e.collectives.work);
     } else if (word == "cost") {

@@ -33,7 +33,7 @@ struct Environment {
   std::vector<Place> ranks;
   PairKind same, remote;
   bool rank_ports = false;
-  Ps test = 0;  // a test that finds nothing, on the reference host
+  CallCost test;  // one that finds nothing
   int64_t unexpected_limit = 0;
   coll::Table collectives;
   std::vector<std::pair<std::string, std::string>> settings;  // SimGrid's

@@ -86,10 +86,10 @@ void Rank::advance(Running& c, bool blocking) {
         run(copy_cost(s.bytes, s.copies));
         break;
       case Step::Combine:
-        if (const Ps ps = environment().collectives.work.combine.at(s.bytes); ps > 0) run(host.scaled(ps));
+        if (const Ps ps = environment().collectives.work.combine.at(s.bytes); ps > 0) run(host.time(Work{ps}));
         break;
       case Step::Work:
-        run(host.scaled(s.bytes));
+        run(host.time(Work{s.bytes}));
         break;
       case Step::Put:
         put(c.comm->world[static_cast<size_t>(s.peer)], s.bytes);

@@ -1,0 +1,94 @@
+"""``retrompi predict``: the predictions of numbers that the project does not know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import progress
+from retrompi.cli.output import Column, Output, say, time_column
+
+KEYS = ("prediction", "model", "platform", "placement", "what", "size_B", "nominal_s", "low_s", "median_s", "high_s", "fitted_low_s",
+        "fitted_high_s", "date", "commit")  # fmt: skip
+COLUMNS = (
+    Column("prediction", "prediction"),
+    Column("size_B", "size", lambda v: format_bytes(v), right=True),
+    time_column("nominal_s", "one-way time"),
+    time_column("low_s", "5 %"),
+    time_column("median_s", "median"),
+    time_column("high_s", "95 %"),
+    time_column("fitted_low_s", "fits held: 5 %"),
+    time_column("fitted_high_s", "95 %"),
+    Column("date", "made"),
+)
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """Options of ``retrompi predict``."""
+
+    write: bool = option("Simulate the predictions again and write their files.", "--write")
+    check: bool = option("Simulate the predictions again and compare them with their files.", "--check")
+    to: Path | None = option(
+        "Folder of the files (default: validate/predictions).", "--to", type=click.Path(file_okay=False, path_type=Path))
+
+    def __post_init__(self) -> None:
+        if self.write and self.check:
+            raise UsageError("--write and --check are mutually exclusive", code="conflicting-options")
+        if self.to is not None and not (self.write or self.check):
+            raise UsageError("--to applies to --write and --check", code="unused-option")
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@options(given=PredictOptions, output=Output)
+@click.pass_context
+def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, output: Output) -> None:
+    """Show the predictions for machines whose published values are not known, or make them again.
+
+    Times are one-way times of a PingPong: with nominal values, and the median and the 5 to 95 % range over a Latin hypercube of all
+    parameters with a sourced range. Date and commit tell when they were made. With --check, exit code 1 means that the models or
+    machines of today give another prediction.
+
+    \b
+    Examples:
+      retrompi predict
+      retrompi predict --csv
+    """
+    from retrompi.papers import predictions
+
+    wanted = [predictions.plan(name).name for name in names] or list(predictions.plans())
+    if given.write or given.check:
+        folder = given.to or predictions.folder()
+        differ = []
+        for name in wanted:
+            with progress(name) as report:
+                text = predictions.written(predictions.made(name, report))
+            file = folder / f"{name}.toml"
+            try:
+                if given.write:
+                    folder.mkdir(parents=True, exist_ok=True)
+                    file.write_text(text, encoding="utf-8")
+                    click.echo(f"written: {file}", err=True)
+                elif not predictions.same(text, file.read_text(encoding="utf-8")):
+                    differ.append(name)
+            except OSError as error:
+                verb = "write" if given.write else "read"
+                raise UsageError(f"cannot {verb} {file}: {error.strerror}", code=f"un{verb.replace('write', 'writ')}able-file") from None
+        if given.check:
+            say(f"differ: {', '.join(differ)}" if differ else f"{len(wanted)} predictions are as written")
+            ctx.exit(1 if differ else 0)
+        return
+    output.emit(_rows(predictions.shipped(), wanted), COLUMNS, keys=KEYS, empty="no prediction has been made yet")
+
+
+def _rows(files: dict[str, dict[str, Any]], wanted: list[str]) -> list[dict[str, Any]]:
+    shared = ("model", "platform", "placement", "date", "commit")
+    told = [(name, files[name]) for name in wanted if name in files]
+    return [{"prediction": name, **{k: f[k] for k in shared}, **v} for name, f in told for v in f["value"]]

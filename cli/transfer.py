@@ -1,0 +1,62 @@
+"""``retrompi transfer``: the table of transfer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from retrompi.base.errors import UsageError
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import RunOutput, complete_model, progress
+from retrompi.cli.output import Column
+
+COLUMNS = (
+    Column("model", "model"),
+    Column("machine", "machine"),
+    Column("what", "what"),
+    Column("published", "published", right=True),
+    Column("simulated", "simulated", right=True),
+    Column("ratio", "ratio", right=True),
+    Column("use", "use"),
+)
+
+
+@dataclass(frozen=True)
+class TransferOptions:
+    """Options of ``retrompi transfer``."""
+
+    model: str = option(
+        "Runtime model: it and its variants only.", "-m", "--model", default="", metavar="NAME", shell_complete=complete_model)
+    write: bool = option("Also keep the table for the cards of the models (validate/transfer.csv).", "--write")
+
+    def __post_init__(self) -> None:
+        if self.model and self.write:
+            raise UsageError("--write keeps the whole table; leave --model out", code="conflicting-options")
+
+
+@click.command()
+@options(given=TransferOptions, output=RunOutput)
+def command(given: TransferOptions, output: RunOutput) -> None:
+    """Show every model on every machine it is known to have run on, simulated and published.
+
+    A number is 'fitted' if a fit saw it, 'input' if a value of the model or machine comes from it, 'held out' if neither, 'blind' if the
+    published value is not known to the project. The statements of the papers are counted by the newest verdicts of the store ('retrompi
+    validate'). The ratio is the simulated over the published number.
+
+    \b
+    Examples:
+      retrompi transfer --model mpibip
+      retrompi transfer --csv
+    """
+    from retrompi.papers import transfer
+    from retrompi.render.transfer_table import shown
+    from retrompi.spec import registry
+
+    if given.model:
+        registry.model(given.model)  # names the nearest of an unknown one
+    with progress("transfer") as report:
+        rows = transfer.rows(output.open(), given.model, fresh=output.fresh, progress=report)
+    if given.write:
+        click.echo(f"written: {transfer.write(rows)}", err=True)
+    output.emit([shown(r) for r in rows] if output.text else rows, COLUMNS, keys=transfer.KEYS, empty="no machine is known for this model")

@@ -1,0 +1,249 @@
+"""Predictions of numbers that the project does not know: a run with nominal values, and an interval from the ranges of its parameters.
+
+``validate/predictions/plan.toml`` says what is predicted; `made` simulates it and `written` is the text of its file beside the plan.
+An interval is the 5 to 95 % range over a seeded Latin hypercube, each parameter that the run uses drawn log-uniformly from its sourced
+range; parameters without a range keep their value. A second interval keeps fitted parameters at their fit as well.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import random
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from retrompi.base import paths, units
+from retrompi.base import toml as toml_text
+from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
+from retrompi.spec.question import Question, pingpong
+from retrompi.studies.keys import sourced_of
+from retrompi.studies.tornado import Factor
+
+__all__ = ["Made", "Plan", "Value", "folder", "held_out_error", "made", "plans", "quantile", "same", "shipped", "written"]
+
+LOW, HIGH = 0.05, 0.95
+"""The quantiles of an interval."""
+WARM_UP = 5
+"""Exchanges before each size that are not timed: connections are open, buffers known."""
+PLAN_KEYS = ("name", "title", "model", "platform", "placement", "sizes", "repetitions", "note")
+STAMPS = ("date", "commit", "code")
+"""The lines of a file that differ when it is made again from the same models and machines."""
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is predicted: the one-way times of a PingPong at ``sizes`` (B); ``draws`` and ``seed`` are the sample's."""
+
+    name: str
+    title: str
+    model: str
+    platform: str
+    placement: str
+    sizes: tuple[int, ...]
+    repetitions: int
+    draws: int
+    seed: int
+    note: str = ""
+
+    def question(self, sets: Mapping[str, str] | None = None) -> Question:
+        """The run with these overrides."""
+        return Question(self.model, self.platform, pingpong(self.sizes, self.repetitions, WARM_UP), self.placement, dict(sets or {}))
+
+
+@dataclass(frozen=True)
+class Value:
+    """One-way seconds at ``size`` B: with nominal values, and over the samples (``fitted_low``..``fitted_high``: with fits held)."""
+
+    size: int
+    nominal: float
+    low: float
+    median: float
+    high: float
+    fitted_low: float
+    fitted_high: float
+
+
+@dataclass(frozen=True)
+class Made:
+    """A prediction: its values, the ``factors`` that were drawn, and how many draws of both samples did not complete."""
+
+    plan: Plan
+    values: tuple[Value, ...]
+    factors: tuple[Factor, ...]
+    dropped: int = 0
+    stamps: Mapping[str, str] = field(default_factory=dict)
+
+
+def folder() -> Path:
+    """The folder of the plan and of the shipped predictions."""
+    return paths.validate_dir() / "predictions"
+
+
+@cache
+def plans() -> Mapping[str, Plan]:
+    """Name -> plan, in the order of ``plan.toml``; InputError for a wrong file."""
+    file = folder() / "plan.toml"
+    data = toml_text.read(file, "plan of predictions")[1]
+    out: dict[str, Plan] = {}
+    with toml_text.taken_apart("plan of predictions", file):
+        for given in data["prediction"]:
+            unknown = [k for k in given if k not in PLAN_KEYS]
+            if unknown:
+                raise InputError(f"unknown key '{unknown[0]}'{nearest(unknown[0], PLAN_KEYS)}", file, code="unknown-key")
+            sizes = tuple(units.parse_sizes(given["sizes"]))
+            more = {k: given[k] for k in ("title", "model", "platform", "placement", "repetitions", "note") if k in given}
+            out[given["name"]] = Plan(name=given["name"], sizes=sizes, draws=data["draws"], seed=data["seed"], **more)
+    return out
+
+
+def plan(name: str) -> Plan:
+    """The plan of that name; raises UsageError, suggesting the nearest, if there is none."""
+    if name not in plans():
+        raise UsageError(f"no prediction '{name}'{nearest(name, plans(), 20)}", code="unknown-name")
+    return plans()[name]
+
+
+# --- the sample ----------------------------------------------------------------------------------------------------------------
+
+
+def factors(asked: Resolved) -> list[Factor]:
+    """Every number that the run uses and that has a sourced range, to be drawn log-uniformly where the range does not begin at zero."""
+    found = []
+    for f in sourced_of(asked):
+        span = f.axis.span
+        assert span is not None
+        found.append(replace(f, axis=replace(f.axis, span=replace(span, log=span.low > 0))))
+    return found
+
+
+def hypercube(drawn: Sequence[Factor], draws: int, seed: str) -> list[dict[str, str]]:
+    """A Latin hypercube: every factor has one value in each of ``draws`` parts of its range. The same seed gives the same points."""
+    rng = random.Random(seed)
+    columns = {}
+    for f in drawn:
+        places = list(range(draws))
+        rng.shuffle(places)
+        columns[f.key] = [f.at((place + rng.random()) / draws) for place in places]
+    return [{key: texts[i] for key, texts in columns.items()} for i in range(draws)]
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The ``share`` quantile of ``values``, interpolated linearly."""
+    ranked = sorted(values)
+    at = share * (len(ranked) - 1)
+    below = math.floor(at)
+    above = min(below + 1, len(ranked) - 1)
+    return ranked[below] + (at - below) * (ranked[above] - ranked[below])
+
+
+def _times(asked: Plan, sets: Mapping[str, str]) -> list[float] | None:
+    """One-way seconds at the plan's sizes; None if the run does not complete or the values exclude each other."""
+    try:
+        rows = simulate.benchmark(asked.question(sets))
+    except (simulate.SimulationEnded, UsageError):
+        return None
+    return [float(r["time_us"]) * 1e-6 for r in rows]
+
+
+def made(name: str, progress: Progress | None = None) -> Made:
+    """Simulates the prediction ``name``: nominal values, and both samples. Deterministic but for the stamps.
+
+    Raises UsageError for an unknown name, model or platform, RetrompiError if the nominal run does not complete.
+    """
+    asked = plan(name)
+    nominal = _times(asked, {})
+    if nominal is None:
+        raise RetrompiError(f"the run of '{name}' with nominal values does not complete", code="not-completed")
+    drawn = factors(Resolved.of(asked.question()))
+    free = [f for f in drawn if not f.source.startswith("fit:")]
+    samples: list[list[list[float]]] = []
+    dropped, done = 0, 0
+    for part, which in (("all", drawn), ("free", free)):
+        told = []
+        for sets in hypercube(which, asked.draws, f"{asked.seed} {name} {part}"):
+            times = _times(asked, sets)
+            done += 1
+            if progress is not None:
+                progress(done, 2 * asked.draws, name)
+            if times is None:
+                dropped += 1
+            else:
+                told.append(times)
+        if len(told) < asked.draws // 2:
+            raise RetrompiError(f"most draws of '{name}' do not complete: there is no interval", code="not-completed")
+        samples.append(told)
+    values = []
+    for i, size in enumerate(asked.sizes):
+        every, held = ([times[i] for times in sample] for sample in samples)
+        interval = quantile(every, LOW), median(every), quantile(every, HIGH)
+        values.append(Value(size, nominal[i], *interval, quantile(held, LOW), quantile(held, HIGH)))
+    return Made(asked, tuple(values), tuple(drawn), dropped, _stamps())
+
+
+# --- files ---------------------------------------------------------------------------------------------------------------------
+
+
+def _stamps() -> dict[str, str]:
+    from datetime import UTC, datetime
+
+    from retrompi.store.identity import code_version
+
+    root = paths.source_root()
+    commit = "none: not a checkout"
+    if root is not None:
+        try:
+            told = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=30)
+            commit = told.stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            commit = "unknown"
+    return {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "commit": commit, "code": code_version()}
+
+
+def written(found: Made) -> str:
+    """The text of the file of a prediction."""
+    asked = found.plan
+    head: dict[str, Any] = {
+        "title": asked.title, **found.stamps, "command": f"retrompi predict --write {asked.name}", "model": asked.model,
+        "platform": asked.platform, "placement": asked.placement, "repetitions": asked.repetitions, "draws": asked.draws,
+        "seed": asked.seed, "dropped": found.dropped, "note": asked.note,
+    }  # fmt: skip
+    lines = ["# Written by `retrompi predict --write`; not by hand. README.md explains it.", ""]
+    lines += [f"{k} = {toml_text.value(v)}" for k, v in head.items() if v != ""]
+    for v in found.values:
+        lines += ["", "[[value]]", 'what = "one-way time"', f"size_B = {v.size}"]
+        lines += [f"{k}_s = {getattr(v, k):.6g}" for k in ("nominal", "low", "median", "high", "fitted_low", "fitted_high")]
+    lines += ["", "# What was drawn: its value and its range."]
+    for f in found.factors:
+        row = {"key": f.key, "value": f.base, "low": f.ends[0], "high": f.ends[-1], "source": f.source}
+        lines += ["", "[[drawn]]", *(f"{k} = {toml_text.value(v)}" for k, v in row.items())]
+    return "\n".join(lines) + "\n"
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two files of a prediction are equal but for their stamps."""
+    def rest(text: str) -> list[str]:
+        return [line for line in text.splitlines() if line.partition(" = ")[0] not in STAMPS]
+
+    return rest(one) == rest(other)
+
+
+def shipped() -> dict[str, dict[str, Any]]:
+    """Name -> the tables of the shipped file of every plan that has one."""
+    files = {name: folder() / f"{name}.toml" for name in plans()}
+    return {name: toml_text.read(file, "prediction")[1] for name, file in files.items() if file.is_file()}
+
+
+def held_out_error(file: Path | None = None) -> float:
+    """The factor that nine of ten held-out times and rates of the models' own machines stay within (``errors.csv``)."""
+    with (file or folder() / "errors.csv").open(newline="", encoding="utf-8") as handle:
+        away = [abs(math.log(float(r["simulated"]) / float(r["published"]))) for r in csv.DictReader(handle)]
+    return math.exp(quantile(away, 0.9))

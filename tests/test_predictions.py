@@ -1,0 +1,110 @@
+"""Predictions: the sample behind an interval, the files, and that they are made again as they are."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refusals import agrees, refused
+
+from retrompi.base import units
+from retrompi.base.errors import UsageError
+from retrompi.papers import predictions
+from retrompi.sim.resolved import Resolved
+from retrompi.spec import registry
+
+NAMES = list(predictions.plans())
+DRAWS = 6
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans with few draws: what is tested does not depend on their number."""
+    short = {name: replace(p, draws=DRAWS) for name, p in predictions.plans().items()}
+    monkeypatch.setattr(predictions, "plans", lambda: short)
+
+
+def test_quantiles_are_interpolated() -> None:
+    assert [predictions.quantile([3.0, 1.0, 2.0], q) for q in (0, 0.25, 0.5, 1)] == [1, 1.5, 2, 3]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hypercube_has_a_value_in_every_part_of_every_range(name: str) -> None:
+    asked = Resolved.of(predictions.plan(name).question())
+    drawn = predictions.factors(asked)
+    assert drawn
+    points = predictions.hypercube(drawn, 10, "a seed")
+    assert points == predictions.hypercube(drawn, 10, "a seed") != predictions.hypercube(drawn, 10, "another")
+    for f in drawn:
+        span = f.axis.span
+        assert span is not None
+        values = sorted(units.parse(p[f.key], span.base) for p in points)
+        # A text has fewer digits than the value drawn, and whole numbers are rounded.
+        assert span.low * (1 - 1e-3) <= values[0] <= values[-1] <= span.high * (1 + 1e-3)
+        if not f.whole and span.log:
+            parts = [math.log(v / span.low) / math.log(span.high / span.low) * 10 for v in values]
+            assert all(i - 0.05 <= part <= i + 1.05 for i, part in enumerate(parts))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("few")
+def test_a_prediction_is_made_again_as_it_was(name: str) -> None:
+    one, two = (predictions.written(predictions.made(name)) for _ in range(2))
+    assert predictions.same(one, two)
+    assert [line.partition(" = ")[0] for line in one.splitlines() if line.partition(" = ")[0] in predictions.STAMPS] == list(
+        predictions.STAMPS
+    )
+    for v in predictions.made(name).values:
+        assert 0 < v.low <= v.median <= v.high
+        assert 0 < v.fitted_low <= v.fitted_high
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_prediction_says_how_it_was_made(name: str) -> None:
+    told = predictions.shipped()[name]
+    plan = predictions.plan(name)
+    assert (told["model"], told["platform"], told["placement"]) == (plan.model, plan.platform, plan.placement)
+    assert (told["draws"], told["seed"]) == (plan.draws, plan.seed)
+    assert tuple(v["size_B"] for v in told["value"]) == plan.sizes
+    assert re.fullmatch(r"[0-9a-f]{40}", told["commit"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", told["date"])
+    for f in told["drawn"]:
+        assert f["source"].partition(":")[0] in ("paper", "doc", "code", "fit", "assumed")
+    assert told["dropped"] <= plan.draws // 10
+
+
+def test_what_is_predicted_is_a_known_model_on_a_known_platform() -> None:
+    for plan in predictions.plans().values():
+        registry.model(plan.model)
+        registry.platform(plan.platform)
+    with refused(UsageError, "unknown-name | 't3e-mpi'"):
+        predictions.plan("t3e-mpy")
+
+
+def test_files_differ_in_more_than_their_stamps() -> None:
+    text = 'date = "a"\ncommit = "b"\nlow_s = 1\n'
+    assert predictions.same(text, text.replace('"a"', '"c"'))
+    assert not predictions.same(text, text.replace("1", "2"))
+
+
+@pytest.mark.usefixtures("few")
+def test_the_command(retrompi: Callable[..., Any], tmp_path: Path) -> None:
+    name = "t3e-mpi"
+    assert retrompi("predict", name, "--write", "--to", str(tmp_path)).code == 0
+    assert retrompi("predict", name, "--check", "--to", str(tmp_path)).code == 0
+    file = tmp_path / f"{name}.toml"
+    file.write_text(file.read_text().replace("nominal_s = ", "nominal_s = 9"), encoding="utf-8")
+    differs = retrompi("predict", name, "--check", "--to", str(tmp_path))
+    assert (differs.code, differs.out.strip()) == (1, f"differ: {name}")
+    rows = json.loads(retrompi("predict", name, "--json").out)
+    assert {r["prediction"] for r in rows} <= {name}
+    agrees(retrompi("predict", "t3e-mpy"), "unknown-name | 't3e-mpi'")
+    agrees(retrompi("predict", "--write", "--check"), "conflicting-options")
+    agrees(retrompi("predict", "--to", "x"), "unused-option")
+    agrees(retrompi("predict", name, "--check", "--to", str(tmp_path / "none")), "unreadable-file")

@@ -1,0 +1,125 @@
+"""The table of transfer: its pairs, their sources, what it counts, and where it is shown."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refusals import agrees, refused
+
+from retrompi.base import paths
+from retrompi.base.errors import InputError
+from retrompi.papers import claims, transfer
+from retrompi.papers.sources import rows as reference
+from retrompi.render.dossier import model_dossier
+from retrompi.render.transfer_table import HEAD, shown, transfer_html
+from retrompi.spec import registry
+from retrompi.store import open_store
+
+SIMULATED = [(p, n) for p in transfer.pairs() for n in p.numbers if p.platform]
+
+
+def test_every_model_and_every_platform_of_the_table_exist() -> None:
+    for pair in transfer.pairs():
+        registry.model(pair.model)
+        if pair.platform:
+            registry.platform(pair.platform)
+        else:
+            assert pair.note, f"{pair.model} on {pair.machine} is not simulated: the note says why"
+
+
+def test_every_model_of_the_package_is_in_the_table() -> None:
+    """Rivals stand for no other library than that which they vary."""
+    real = {name for name, cls in registry.models().items() if not cls.variant_note.startswith("Rival")}
+    assert {p.model for p in transfer.pairs()} >= real
+
+
+def _told(ref: str) -> str:
+    period = paths.reference_dir() / "period" / "evidence.csv"
+    with period.open(newline="", encoding="utf-8") as handle:
+        known = {r["id"]: f"{r['value']} {r['low']} {r['high']} {r['unit']}" for r in csv.DictReader(handle)}
+    known |= {i: c.text for i, c in reference().items()}
+    assert ref in known, f"no row {ref}"
+    return known[ref]
+
+
+@pytest.mark.parametrize("number", [n for p in transfer.pairs() for n in p.numbers], ids=lambda n: f"{n.ref} {n.what}")
+def test_a_published_number_is_that_of_its_row(number: transfer.Number) -> None:
+    """The ends of its range stand in the row, in some unit."""
+    told = [float(x) for x in re.findall(r"\d+(?:\.\d+)?", _told(number.ref))]
+    scales = {"s": (1, 1e-3, 1e-6), "B/s": (1e6, 1e6 / 8), "B": (1, 1024)}[transfer.WHAT[number.what][1]]
+    assert number.low <= number.published <= number.high
+    for end in (number.low, number.high):
+        assert any(x * s == pytest.approx(end, rel=2e-3) for x in told for s in scales), f"{end} is not in '{_told(number.ref)}'"
+
+
+def test_statements_are_counted_once_and_only_fitted_or_held_out() -> None:
+    rows = [r for r in transfer.rows(open_store(":memory:"), "winmpich") if r["unit"] == "statements"]
+    counts = {r["use"]: r["published"] for r in rows}
+    mine = claims.judging("winmpich")
+    assert counts == {word: sum(c.use == use for c in mine) for use, word in (("calibrate", "fitted"), ("validate", "held out"))}
+    assert all(r["simulated"] is None for r in rows)  # nothing has been judged in an empty store
+    verdicts = {c.id: "fail" for c in mine} | {mine[0].id: "pass"}
+    assert sum(r["simulated"] for r in transfer.judged(rows, verdicts)) == (mine[0].use in ("calibrate", "validate"))
+
+
+def test_half_of_the_bandwidth_is_interpolated() -> None:
+    assert transfer._half({1024: 25.0, 4096: 50.0, 1 << 20: 100.0}) == pytest.approx(4096)
+    assert 1024 < transfer._half({1024: 25.0, 4096: 60.0, 1 << 20: 100.0}) < 4096
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [("what = 'speed'", "unknown-name"), ("use = 'seen'", "unknown-name"), ("size = '4 parsecs'", "bad-unit"),
+     ("paper = 'x'", "unknown-key"), ("ref = 'x', models = 3", "unknown-key")],
+)  # fmt: skip
+def test_a_wrong_file_is_told(wrong: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"what": "'time'", "use": "'held out'", "size": "'0 B'", "published": "'1 us'", "ref": "'x'"}
+    texts = {key: f"{key} = {text}" for key, text in given.items()}
+    texts[wrong.partition(" ")[0]] = wrong
+    (tmp_path / "transfer.toml").write_text(
+        f"[[pair]]\nmodels = ['wmpi']\nmachine = 'x'\nnumbers = [{{ {', '.join(texts.values())} }}]\n", encoding="utf-8"
+    )
+    monkeypatch.setattr(paths, "validate_dir", lambda: tmp_path)
+    transfer.pairs.cache_clear()
+    try:
+        with refused(InputError, f"{error} | transfer.toml"):
+            transfer.pairs()
+    finally:
+        transfer.pairs.cache_clear()
+
+
+@pytest.mark.parametrize(("pair", "number"), SIMULATED, ids=[f"{p.model} {n.what} {n.size} {p.platform}" for p, n in SIMULATED])
+def test_the_shipped_table_is_what_the_models_give(pair: transfer.Pair, number: transfer.Number) -> None:
+    """If this fails, a model or machine has changed: `retrompi transfer --write` after `retrompi validate --all`."""
+    rows = [r for r in transfer.shipped(pair.model) if r["ref"] == number.ref and r["machine"] == pair.machine
+            and (r["what"], r["size_B"]) == (transfer.WHAT[number.what][0], number.size)]  # fmt: skip
+    assert len(rows) == 1
+    assert rows[0]["simulated"] == pytest.approx(transfer._simulated(open_store(":memory:"), pair, number, False), rel=1e-4)
+
+
+def test_the_table_is_on_cards_and_in_the_atlas() -> None:
+    card = model_dossier("craympt")
+    assert {r["machine"] for r in card["transfer"]} == {p.machine for p in transfer.pairs() if p.model == "craympt"}
+    page = transfer_html(transfer.shipped())
+    assert "Cray J90" in page
+    for row in transfer.shipped():
+        texts = shown(row)
+        assert all(isinstance(texts[k], str) for k in HEAD)
+        assert texts["published"] or row["what"] == "no number"
+
+
+def test_the_command(retrompi: Callable[..., Any]) -> None:
+    rows = json.loads(retrompi("transfer", "--model", "nemesis", "--json").out)
+    assert {r["model"].partition(":")[0] for r in rows} == {"nemesis"}
+    assert set(rows[0]) == set(transfer.KEYS)
+    table = list(csv.DictReader(retrompi("transfer", "-m", "nemesis", "--csv").out.splitlines()))
+    assert [r["machine"] for r in table] == [r["machine"] for r in rows]
+    assert "not simulated" in retrompi("transfer", "-m", "nemesis").out
+    agrees(retrompi("transfer", "-m", "nemesys"), "unknown-model | 'nemesis'")
+    agrees(retrompi("transfer", "-m", "nemesis", "--write"), "conflicting-options")
