@@ -26,12 +26,12 @@ class Euih(RuntimeModel):
         sizes=("0 B", "1048333 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",), source="doc:GL94-001: curves_sp1_layers.csv",
     )  # fmt: skip
 
-    overhead = Param("8 us", "s", "library work of the sender per message", source="fit:fit.toml", on="ibm-sp1:ibm-sp1", cost="work", low="1 us", high="20 us")
-    packet_work = Param("4 us", "s", "library work per packet, at each end", source="fit:fit.toml", on="ibm-sp1:ibm-sp1", cost="work", low="0.5 us", high="12 us")
+    overhead = Param("8 us", "s", "library work of the sender per message", source="fit:fit.toml", on="ibm-sp1:n1", cost="work", low="1 us", high="20 us")
+    packet_work = Param("4 us", "s", "library work per packet, at each end", source="fit:fit.toml", on="ibm-sp1:n1", cost="work", low="0.5 us", high="25 us")
     header = Param("16 B", "B", "header of a packet", source="assumed: four words", low="4 B", high="32 B")
     packet = Param("228 B", "B", "what a packet of the switch carries", source="assumed: steps of curves_sp1_layers.csv at 228, 460, 684 and 916 B", low="220 B", high="236 B")
     rate = Param("12 MB/s", "B/s", "rate at which the processor writes to the adapter", source="fit:fit.toml", cost="device", low="6 MB/s", high="30 MB/s")
-    poll_cost = Param("1 us", "s", "one poll of the adapter", source="assumed: a read over Micro Channel", on="ibm-sp1:ibm-sp1", cost="work", low="0.5 us", high="3 us")
+    poll_cost = Param("1 us", "s", "one poll of the adapter", source="assumed: a read over Micro Channel", on="ibm-sp1:n1", cost="work", low="0.5 us", high="3 us")
 
     def spin(self, p: Values) -> WaitPolicy:
         """How a process waits for a message."""

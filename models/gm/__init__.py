@@ -27,10 +27,10 @@ class Gm(RuntimeModel):
         sizes=("64 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@myrinet-pci64a",), source="doc:TC02-035: curves_turner2002_layers.csv, raw GM",
     )  # fmt: skip
 
-    overhead = Param("0.27 us", "s", "GM's library work per message, at each end", source="doc:E-MYR-04: 0.54 us for both ends, on a 2 GHz Xeon", on="xeon-2000:xeon-2000", cost="work", low="0.2 us", high="1 us")
+    overhead = Param("0.27 us", "s", "GM's library work per message, at each end", source="doc:E-MYR-04: 0.54 us for both ends, on a 2 GHz Xeon", on="xeon-2000:n1", cost="work", low="0.2 us", high="1 us")
     header = Param("24 B", "B", "header of a packet", source="code:gm.h, GM_SIZEOF_PACKET_HEADER")
     piece = Param("4 KiB", "B", "largest packet of a message", source="code:gm.h, GM_MTU")
-    poll_cost = Param("0.3 us", "s", "one poll of the card's queue in memory", source="assumed: a cache miss", on="xeon-2000:xeon-2000", cost="work", low="0.1 us", high="1 us")
+    poll_cost = Param("0.3 us", "s", "one poll of the card's queue in memory", source="assumed: a cache miss", on="xeon-2000:n1", cost="work", low="0.1 us", high="1 us")
     node_packet = Param("4 KiB", "B", "size of a packet between two processes of one host", source="code:gm.h, GM_MTU; the card loops it back")
 
     def spin(self, p: Values) -> WaitPolicy:

@@ -66,7 +66,7 @@ class Netpipe(Sockets):
     )  # fmt: skip
 
     header = Param("0 B", "B", "header that the program sends before a block", source="code:NetPIPE's TCP module sends the buffer alone", low="0 B", high="64 B")
-    call = Param("0.2 us", "s", "work of one socket call in addition to the bare system call", source="assumed: a few hundred cycles of the program's loop", on="p4-1800:p4-1800", cost="work", low="0.05 us", high="5 us")
+    call = Param("0.2 us", "s", "work of one socket call in addition to the bare system call", source="assumed: a few hundred cycles of the program's loop", on="p4-1800:n1", cost="work", low="0.05 us", high="5 us")
     buffers = Param("64 KiB", "B", "memory of the system's packets that a transfer uses in turn", source="assumed: packets are freed and taken again in the order last in, first out", low="16 KiB", high="512 KiB")
 
     def connection(self, p: Values) -> Path:

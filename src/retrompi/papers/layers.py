@@ -33,6 +33,8 @@ SIZES = 26
 """Sizes of a curve that a fit sees."""
 STARTS = 3
 STEPS = 25
+LINEAR = 0.05
+"""Residuals beyond this count linearly: the median is to be small, not the largest error of a curve whose shape a mechanism misses."""
 REPETITIONS = 4
 Progress = Callable[[int, int, str], None]
 _TABLE = "period/evidence.csv"
@@ -117,9 +119,9 @@ def _evidence() -> dict[str, dict[str, str]]:
 
 
 def points(file: str, where: Mapping[str, str]) -> tuple[Point, ...]:
-    """The points of ``validate/reference/period/FILE`` in the rows that ``where`` selects, by size; those at the grid's zero are left out.
+    """The points of ``validate/reference/period/FILE`` in the rows that ``where`` selects, by size, without those at zero.
 
-    Columns: ``bytes`` (or ``bytes_approx``); ``mbps`` (10^6 b/s) or ``value`` with ``unit`` (time_us, MB/s); ``plus_minus`` in the same unit.
+    Columns: ``bytes`` (or ``bytes_approx``); ``mbps`` (10^6 b/s) or ``value`` with ``unit`` (time_us, MB/s); ``plus_minus`` likewise.
     """
     found = []
     for row in csv.DictReader(read_text(paths.reference_dir() / "period" / file).splitlines()):
@@ -146,7 +148,8 @@ def times(curve: Curve, sizes: Iterable[int], sets: Sequence[str] = ()) -> dict[
     from retrompi.sim import simulate
     from retrompi.spec.question import Question, pingpong
 
-    asked = Question(curve.model, curve.platform, pingpong(sorted(set(sizes)), REPETITIONS, 2), "distributed", [*curve.sets, *sets], idle_overrides=True)
+    work = pingpong(sorted(set(sizes)), REPETITIONS, 2)
+    asked = Question(curve.model, curve.platform, work, "distributed", [*curve.sets, *sets], idle_overrides=True)
     return {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in simulate.benchmark(asked)}
 
 
@@ -241,8 +244,9 @@ class Fit:
             tables = toml_text.read(file, "fit")[1] if file.exists() else {}
             table = tables.setdefault(models.get(file, "fit"), {})
             table["values"] = {**table.get("values", {}), **values}
-            table["meta"] = {**table.get("meta", {}), "date": datetime.date.today().isoformat(), "seed": self.seed,
-                             "evaluations": self.evaluations, "layers": sorted({*table.get("meta", {}).get("layers", []), self.group})}  # fmt: skip
+            before = table.get("meta", {})
+            table["meta"] = {**before, "date": datetime.date.today().isoformat(), "seed": self.seed, "evaluations": self.evaluations,
+                             "layers": sorted({*before.get("layers", []), self.group})}  # fmt: skip
             try:
                 file.write_text(toml_text.tables("retrompi layers --fit", tables), encoding="utf-8")
             except OSError as error:
@@ -309,9 +313,11 @@ def fit(name: str, *, seed: int = 1, progress: Progress | None = None) -> Fit:
 
     draw = np.random.default_rng(seed)
     starts = [np.full(len(free), 0.5), *(draw.uniform(0.1, 0.9, len(free)) for _ in range(STARTS - 1))]
-    found = [least_squares(residuals, s, bounds=(0, 1), diff_step=0.02, x_scale=0.3, loss="soft_l1", max_nfev=STEPS) for s in starts]
+    law: dict[str, Any] = {"bounds": (0, 1), "loss": "soft_l1", "f_scale": LINEAR, "max_nfev": STEPS}
+    found = [least_squares(residuals, s, diff_step=0.02, x_scale=0.3, **law) for s in starts]
     best = min(found, key=lambda f: float(f.cost))
-    finer = least_squares(residuals, np.clip(best.x, 1e-6, 1 - 1e-6), bounds=(0, 1), diff_step=0.005, x_scale=0.1, loss="soft_l1", max_nfev=STEPS)
+    near = np.clip(best.x, 1e-6, 1 - 1e-6)
+    finer = least_squares(residuals, near, diff_step=0.005, x_scale=0.1, **law)
     if finer.cost < best.cost:
         best = finer
     for f, x in zip(free, best.x, strict=True):

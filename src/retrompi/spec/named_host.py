@@ -1,5 +1,5 @@
 """The hosts on which models state their costs, by name: ``nt-pair:server`` is the host ``server`` of the platform ``nt-pair``, and
-``ibm-sp1:ibm-sp1`` the host of the library's machine ``ibm-sp1`` on its own."""
+``ibm-sp1:n1`` the host of the library's machine ``ibm-sp1`` on its own."""
 
 from __future__ import annotations
 
