@@ -59,7 +59,7 @@ SECTIONS = {
     },
     "What there is": {
         "models": "List the runtime models, or show one with its parameters and sources.",
-        "platforms": "List the platforms, or show one with its values and sources.",
+        "platforms": "List the platforms and the library of hosts and networks, or show one with its values and sources.",
         "scenarios": "List the scenarios, show one, or run it.",
         "runs": "List, show, compare, tag, export and delete the stored runs.",
     },

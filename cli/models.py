@@ -28,6 +28,7 @@ CARD = (
     Column("text", "value", right=True),
     Column("unit", "unit"),
     Column("range", "range"),
+    Column("cost", "cost"),
     Column("source", "source"),
     Column("help", "meaning"),
 )
@@ -37,7 +38,7 @@ COLLECTIVES = (
     Column("when", "when"),
     Column("source", "source"),
 )
-CARD_KEYS = ("name", "value", "text", "unit", "low", "high", "choices", "source", "help", "overridden")
+CARD_KEYS = ("name", "value", "text", "unit", "low", "high", "choices", "cost", "source", "help", "overridden")
 
 
 @click.group()

@@ -86,6 +86,9 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
             ctx.exit(1 if differ else 0)
         return
     output.emit(_rows(predictions.shipped(), wanted), COLUMNS, keys=KEYS, empty="no prediction has been made yet")
+    if output.text:
+        say(f"\nnine of ten held-out times and rates of the papers' machines are within a factor of {predictions.held_out_error():.2f} "
+            "(validate/predictions/README.md)")
 
 
 def _rows(files: dict[str, dict[str, Any]], wanted: list[str]) -> list[dict[str, Any]]:

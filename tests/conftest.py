@@ -215,7 +215,7 @@ class Toy(RuntimeModel):
     years = "1997"
     summary = "a runtime that tests use"
     packet = Param("16 KiB", "B", "largest packet", source="assumed: for tests", low="1 KiB", high="64 KiB")
-    call = Param("10 us", "s", "cost of a call", source="fit:fit.toml", low="5 us", high="50 us")
+    call = Param("10 us", "s", "cost of a call", source="fit:fit.toml", on="nt-pair:server", cost="work", low="5 us", high="50 us")
     wait = Param("block", "choice", "how a receiver waits", source="assumed: for tests", choices=("block", "spin"))
 
     def calls(self, p, layout):

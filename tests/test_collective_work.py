@@ -52,7 +52,8 @@ def written(name: str, work: dict[str, dict[int, float]], alltoall: str = "pairw
         work={what: (sizes, "fit: made for a test") for what, sizes in work.items()},
     ).write(default_folder(name))  # fmt: skip
     PlatformFile(name="work-room", title="A room", summary="for a test", years="2026",
-               known={"cores": ("2", "assumed: for tests")}).write(paths.user_platforms_dir() / "work-room.toml")  # fmt: skip
+               known={"cores": ("2", "assumed: for tests"), "clock": ("150 MHz", "assumed: the reference's")},
+               ).write(paths.user_platforms_dir() / "work-room.toml")  # fmt: skip
     return folder
 
 

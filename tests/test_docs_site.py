@@ -24,7 +24,7 @@ from retrompi.cli import main as command_line
 from retrompi.labs.lab import lab_names
 from retrompi.manual.commands import commands
 from retrompi.manual.markdown import escape, slug, table
-from retrompi.spec import registry
+from retrompi.spec import machines, registry
 from retrompi.studies import catalogue, design
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -115,7 +115,10 @@ def test_everything_has_a_page(html: dict[str, str]) -> None:
     own = {n for n, c in registry.models().items() if registry.origin(c.folder()) == "retrompi"}
     assert _titles("Models") == own
     assert all(v in own for v in ("wmpi", "wmpi:absorbed", "nemesis:windows"))
-    assert _titles("Platforms") == {n for n, p in registry.platforms().items() if registry.origin(p.path) == "retrompi"}
+    ours = {n for n, p in registry.platforms().items() if registry.origin(p.path) == "retrompi"}
+    assert _titles("Platforms") == {"Hosts of the library", "Networks of the library", *ours}
+    (shown,) = (p.text for p in manual.pages() if p.title == "Hosts of the library")
+    assert all(f"`{name}`" in shown for name in machines.host_names())
     assert _titles("Scenarios") == set(catalogue.scenario_names())
     assert _titles("Studies") == set(design.study_names())
     assert _titles("Labs") == set(lab_names())

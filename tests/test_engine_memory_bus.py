@@ -42,8 +42,9 @@ def test_two_equal_computations_stretch_each_other_by_the_queueing_formula(share
     assert computing(run(seconds(2), seconds(2), share=share)) == pytest.approx([2 * (1 + share**2)] * 2, rel=1e-6)
 
 
-def test_more_processors_add_their_shares() -> None:
-    assert computing(run(*[seconds(1)] * 4, share=0.5, cores=4)) == pytest.approx([1 + 3 * 0.25] * 4, rel=1e-6)
+def test_more_processors_add_their_shares_and_never_get_more_than_the_memory_has() -> None:
+    assert computing(run(*[seconds(1)] * 4, share=0.2, cores=4)) == pytest.approx([1 + 3 * 0.04] * 4, rel=1e-6)
+    assert computing(run(*[seconds(1)] * 4, share=0.5, cores=4)) == pytest.approx([4 * 0.5] * 4, rel=1e-6)
 
 
 def test_a_computation_is_stretched_only_while_a_neighbour_computes() -> None:
@@ -91,7 +92,8 @@ def test_the_stretch_lies_between_none_and_full_and_is_the_same_each_time(share:
     result = run(*ranks, share=share, cores=3)
     for parts, took in zip(work, computing(result), strict=True):
         alone = sum(parts) / 1000
-        assert alone * (1 - 1e-9) <= took <= alone * (1 + share**2 * (len(work) - 1)) * (1 + 1e-6) + 1e-9
+        most = max(1 + share**2 * (len(work) - 1), share * len(work))
+        assert alone * (1 - 1e-9) <= took <= alone * most * (1 + 1e-6) + 1e-9
     assert run(*ranks, share=share, cores=3).time_ps == result.time_ps
 
 

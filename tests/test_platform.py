@@ -54,6 +54,8 @@ def test_contract(room: platform.Platform) -> None:
 def test_every_cited_source_exists(room: platform.Platform) -> None:
     assert room.path is not None
     cited = cited_ids(room.path.read_text(encoding="utf-8"))
+    for row in room.describe():
+        cited |= cited_ids(f"{row['source']} {row['help']}")
     assert cited
     assert cited <= reference_ids(), cited - reference_ids()
     for row in room.describe():
@@ -136,14 +138,14 @@ def _line_of(file: Path, part: str, number: int = 1) -> int:
 @pytest.mark.parametrize(
     ("old", "new", "at", "says"),
     [
-        ('value = "120 ms"', 'value = "120"', "quantum = {", "bad-unit | 'quantum' | '120'"),
-        ('value = "120 ms"', 'value = "120 MiB"', "quantum = {", "bad-unit | 'MiB'"),
+        ('value = "40 ms"', 'value = "40"', "quantum = {", "bad-unit | 'quantum' | '40'"),
+        ('value = "40 ms"', 'value = "40 MiB"', "quantum = {", "bad-unit | 'MiB'"),
         ('value = "8 KiB"', 'value = "8 KB"', "l1 =", "bad-unit"),
-        ('source = "doc:E-NT-01"', 'source = "somewhere"', "quantum = {", "bad-source"),
-        ('source = "doc:E-NT-01", ', "", "quantum = {", "bad-source"),
+        ('source = "doc:E-NT-02"', 'source = "somewhere"', "quantum = {", "bad-source"),
+        ('source = "doc:E-NT-02", ', "", "quantum = {", "bad-source"),
         ("quantum = {", "quantam = {", "quantam", "unknown-key | 'quantam' | 'quantum'"),
-        ('value = "120 ms"', "valeu = 1", "quantum = {", "bad-value"),
-        ('low = "120 ms"', 'low = "121 ms"', "quantum = {", "out-of-range"),
+        ('value = "40 ms"', "valeu = 1", "quantum = {", "bad-value"),
+        ('low = "20 ms"', 'low = "41 ms"', "quantum = {", "out-of-range"),
         ('name = "server"', 'name = "link"', 'name = "link"', "bad-name"),
         ('kind = "cable"', 'kind = "wire"', 'kind = "wire"', "unknown-name | 'wire'"),
         ("nic_rate = {", "# nic_rate = {", 'name = "server"', "missing-key | 'server' | nic_rate"),
@@ -162,10 +164,12 @@ def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, at: st
 
 
 def test_the_line_is_the_second_hosts(tmp_path: Path) -> None:
-    file = _edited(tmp_path, 'value = "40 ms"', 'value = "40"')
+    file = _edited(tmp_path, "", "", 0)
+    before, at, after = file.read_text(encoding="utf-8").rpartition("nic_latency = {")
+    file.write_text(f"{before}{at}{after.replace('100 us', '100', 1)}", encoding="utf-8")
     with pytest.raises(InputError) as caught:
         platform_file.load(file)
-    assert caught.value.line == _line_of(file, "quantum = {", 2)
+    assert caught.value.line == _line_of(file, "nic_latency = {", 2)
 
 
 @pytest.mark.parametrize("text", ["", "[host]\nname = 'a'", "host = 3", "[[host]]\n", "name = 3", "link = 1\nhost = [1]"])

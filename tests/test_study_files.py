@@ -41,7 +41,7 @@ class Mine(RuntimeModel):
     version = "1"
     years = "1997"
     summary = "one ring"
-    library = Param("40 us", "s", "library work", source="assumed: of a test")
+    library = Param("40 us", "s", "library work", source="assumed: of a test", on="nt-pair:server", cost="work")
 
     def calls(self, p, layout):
         return Library(p.library, p.library, BLOCK, BLOCK)

@@ -58,8 +58,8 @@ def test_a_published_number_is_that_of_its_row(number: transfer.Number) -> None:
         assert any(x * s == pytest.approx(end, rel=2e-3) for x in told for s in scales), f"{end} is not in '{_told(number.ref)}'"
 
 
-def test_statements_are_counted_once_and_only_fitted_or_held_out() -> None:
-    rows = [r for r in transfer.rows(open_store(":memory:"), "winmpich") if r["unit"] == "statements"]
+def test_statements_are_counted_once_and_only_fitted_or_held_out(tmp_path: Path) -> None:
+    rows = [r for r in transfer.rows(open_store(tmp_path / "x.db"), "winmpich") if r["unit"] == "statements"]
     counts = {r["use"]: r["published"] for r in rows}
     mine = claims.judging("winmpich")
     assert counts == {word: sum(c.use == use for c in mine) for use, word in (("calibrate", "fitted"), ("validate", "held out"))}
@@ -95,17 +95,17 @@ def test_a_wrong_file_is_told(wrong: str, error: str, tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(("pair", "number"), SIMULATED, ids=[f"{p.model} {n.what} {n.size} {p.platform}" for p, n in SIMULATED])
-def test_the_shipped_table_is_what_the_models_give(pair: transfer.Pair, number: transfer.Number) -> None:
+def test_the_shipped_table_is_what_the_models_give(pair: transfer.Pair, number: transfer.Number, tmp_path: Path) -> None:
     """If this fails, a model or machine has changed: `retrompi transfer --write` after `retrompi validate --all`."""
     rows = [r for r in transfer.shipped(pair.model) if r["ref"] == number.ref and r["machine"] == pair.machine
             and (r["what"], r["size_B"]) == (transfer.WHAT[number.what][0], number.size)]  # fmt: skip
     assert len(rows) == 1
-    assert rows[0]["simulated"] == pytest.approx(transfer._simulated(open_store(":memory:"), pair, number, False), rel=1e-4)
+    assert rows[0]["simulated"] == pytest.approx(transfer._simulated(open_store(tmp_path / "x.db"), pair, number, False), rel=1e-4)
 
 
 def test_the_table_is_on_cards_and_in_the_atlas() -> None:
     card = model_dossier("craympt")
-    assert {r["machine"] for r in card["transfer"]} == {p.machine for p in transfer.pairs() if p.model == "craympt"}
+    assert {r["machine"] for r in card["transfer"]} >= {p.machine for p in transfer.pairs() if p.model == "craympt"}
     page = transfer_html(transfer.shipped())
     assert "Cray J90" in page
     for row in transfer.shipped():

@@ -41,7 +41,7 @@ class Euih(RuntimeModel):
         return Library(0, 0, self.spin(p), self.spin(p))
 
     def within_host(self, p: Values, layout: Layout) -> Path:
-        return Path([Ring(("rank", "rank"), packet=p.packet, header=p.header, slots=16, ws_message=2, ws_packet=1, send_cpu=p.packet_work, recv_cpu=p.packet_work, space_wait=self.spin(p))])  # fmt: skip
+        return Path([Ring(("rank", "rank"), packet=p.packet, header=p.header, slots=16, send_cpu=p.packet_work, recv_cpu=p.packet_work, space_wait=self.spin(p))])  # fmt: skip
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return Path([

@@ -41,7 +41,7 @@ class Gm(RuntimeModel):
         return Library(0, 0, self.spin(p), self.spin(p))
 
     def within_host(self, p: Values, layout: Layout) -> Path:
-        return Path([Ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=16, ws_message=2, ws_packet=1, send_cpu=p.overhead, recv_cpu=p.overhead, space_wait=self.spin(p))])  # fmt: skip
+        return Path([Ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=16, send_cpu=p.overhead, recv_cpu=p.overhead, space_wait=self.spin(p))])  # fmt: skip
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return Path([

@@ -54,7 +54,7 @@ class MpiBip(RuntimeModel):
 
     def node(self, p: Values) -> Ring:
         """From rank to rank through the memory of a node."""
-        return Ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=p.node_slots, ws_message=2, ws_packet=1, space_wait=self.spin(p))
+        return Ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=p.node_slots, ws_packet=1, space_wait=self.spin(p))
 
     def spin(self, p: Values) -> WaitPolicy:
         return WaitPolicy("spin", poll_cost=p.poll_cost)

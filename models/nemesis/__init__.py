@@ -113,7 +113,7 @@ class Nemesis(RuntimeModel):
         """The hop between two processes of a node: cells of the sender's free queue."""
         return Ring(
             ("rank", "rank"), packet=p.cell - p.cell_header, header=p.cell_header, slots=p.cells, slots_of_sender=True, cores=True,
-            ws_message=2, ws_packet=p.cells, lines_in=p.queue_lines, lines_out=p.cell_lines, space_wait=self.polling(p, 0.0),
+            lines_in=p.queue_lines, lines_out=p.cell_lines, space_wait=self.polling(p, 0.0),
         )  # fmt: skip
 
     def copy_buffer(self, p: Values) -> list[Ring]:
@@ -121,7 +121,7 @@ class Nemesis(RuntimeModel):
         return [
             Ring(
                 ("rank", "rank"), packet=p.chunk, header=0, short_packet=p.short_chunk, short_until=p.chunk_switch, slots=p.buffers,
-                one_message=True, cores=True, ws_message=2, ws_packet=p.buffers, lines_in=1, lines_out=1, space_wait=self.polling(p, 0.0),
+                one_message=True, cores=True, lines_in=1, lines_out=1, space_wait=self.polling(p, 0.0),
             )
         ]  # fmt: skip
 
@@ -170,7 +170,6 @@ class Nemesis(RuntimeModel):
         socket = Stream(
             ("rank", "rank"), packet=NO_LIMIT, header=p.header, call=p.socket_call, connect=p.connect,
             sndbuf=p.socket_buffer, rcvbuf=p.socket_buffer, io="async" if p.progress == "iocp" else "nonblocking", first_read=p.first_read,
-            ws_message=1, ws_packet=0, ws_fixed=p.socket_buffer,
         )  # fmt: skip
         return Path([socket], [eager(0, p.eager + 1), rendezvous(p.eager + 1)])
 

@@ -36,7 +36,7 @@ class Sockets(RuntimeModel):
 
     def connection(self, p: Values) -> Path:
         return Path([
-            Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, ws_packet=0, ws_fixed=2.0**30, space_wait=self.waits(p))
+            Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, space_wait=self.waits(p))
         ])  # fmt: skip
 
     def within_host(self, p: Values, layout: Layout) -> Path:
@@ -67,12 +67,10 @@ class Netpipe(Sockets):
 
     header = Param("0 B", "B", "header that the program sends before a block", source="code:NetPIPE's TCP module sends the buffer alone", low="0 B", high="64 B")
     call = Param("0.2 us", "s", "work of one socket call in addition to the bare system call", source="assumed: a few hundred cycles of the program's loop", on="p4-1800:n1", cost="work", low="0.05 us", high="5 us")
-    buffers = Param("64 KiB", "B", "memory of the system's packets that a transfer uses in turn", source="assumed: packets are freed and taken again in the order last in, first out", low="16 KiB", high="512 KiB")
 
     def connection(self, p: Values) -> Path:
         return Path([
-            Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, ws_message=1, ws_packet=0, ws_fixed=p.buffers,
-                   by_segment=True, space_wait=self.waits(p))
+            Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, by_segment=True, space_wait=self.waits(p))
         ])  # fmt: skip
 
 
@@ -90,5 +88,5 @@ class Pipe(Sockets):
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         return Path([
-            Ring(("rank", "rank"), packet=p.buffer, header=0, slots=1, event=p.operation, ws_message=1, ws_packet=1, space_wait=self.waits(p))
+            Ring(("rank", "rank"), packet=p.buffer, header=0, slots=1, event=p.operation, space_wait=self.waits(p))
         ])  # fmt: skip

@@ -49,7 +49,7 @@ class WinMpich(RuntimeModel):
         return Ring(
             between, packet=p.packet if ranks else p.proxy_packet - p.header, header=p.header,
             slots=p.slots if ranks else p.proxy_slots, copies_in=p.copies / 2, copies_out=p.copies / 2,
-            ws_message=p.live, ws_packet=p.slots if ranks else p.proxy_slots, event=p.event, by_event=by_event,
+            ws_message=p.live, event=p.event, by_event=by_event,
             progress=(p.send_drains if between[0] == "rank" else p.proxy_drains) == "yes",
         )  # fmt: skip
 

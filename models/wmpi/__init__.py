@@ -32,7 +32,6 @@ class Wmpi(RuntimeModel):
     pool = Param("1 MiB", "B", "size of the global shared memory of a machine", source="paper:BF-FUN-06", low="1 MiB", high="16 MiB")
     prefix = Param("32 B", "B", "header that the allocator adds to every buffer of the pool", source="assumed: p4's message block links", low="8 B", high="64 B")
     copies = Param(2, "count", "copies of a message in shared memory: into the pool and out of it", source="code:E-P4-08")
-    copy_set = Param("64 KiB", "B", "working set of a copy through the pool", source="assumed: copies favoured by the cache, or 80 MB/s could not be (E-LM-01, mechanisms.md)", low="16 KiB", high="128 KiB")
     library = Param("50 us", "s", "library work of a send or a receive", source="fit:fit.toml", on="nt-pair:server", cost="work", low="5 us", high="90 us")
     event = Param("30 us", "s", "signalling the receiver", source="assumed: a kernel object, range of E-REC-15", on="nt-pair:server", cost="os", low="10 us", high="30 us")
     largest_class = Param("1 MiB", "B", "largest buffer class; a message that does not fit into the buffer of a largest packet uses rendezvous", source="code:E-P4-03", low="256 KiB", high="1 MiB")
@@ -75,7 +74,7 @@ class Wmpi(RuntimeModel):
         """p4's pool of buffers between two tasks of one machine."""
         pool = Pool(
             ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, classes=CLASSES, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
-            exhausted_aborts=p.exhausted == "abort", event=p.event, hold_unexpected=True, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
+            exhausted_aborts=p.exhausted == "abort", event=p.event, hold_unexpected=True, space_wait=self.waits(p, p.pool_wait),
         )  # fmt: skip
         # E-P4-01 puts the threshold of MPICH's p4 device at 128000 B; WMPI's curve has none there, so the hypothesis is that a
         # message uses rendezvous if it does not fit into a buffer of the pool (mechanisms.md). Its developers attributed the step to

@@ -11,6 +11,10 @@ class Scheduler : public testing::Test {
     co_await t.run(ps, Stage::Compute);
     *done = loop.now;
   }
+  Task copy(Thread& t, Ps ps, Ps* done) {
+    co_await t.run(ps, Stage::Copy, 1);
+    *done = loop.now;
+  }
   Task wait_then_work(Thread& t, WaitPolicy policy, Ps ps, Ps* woken, Ps* done) {
     co_await t.wait(policy);
     *woken = loop.now;
@@ -24,6 +28,7 @@ class Scheduler : public testing::Test {
   void signal(uint64_t immediate) { waiting->signal(immediate != 0); }
   void signal_at(Ps t, bool immediate = true) { loop.schedule(t, callback<&Scheduler::signal>(*this, immediate ? 1 : 0)); }
   void kernel() { host->kernel(2 * kMillisecond, Stage::Stack, callback<&Scheduler::kernel_done>(*this)); }
+  void kernel_copy() { host->kernel(2 * kMillisecond, Stage::Copy, callback<&Scheduler::kernel_done>(*this), false, 1); }
   void kernel_done() { kernel_at = loop.now; }
   void run() {
     while (!loop.empty()) loop.step();
@@ -64,6 +69,38 @@ TEST_F(Scheduler, TwoProcessorsRunTwoThreadsAtOnce) {
   run();
   EXPECT_EQ(a, 51 * kMillisecond);
   EXPECT_EQ(b, 31 * kMillisecond);
+}
+
+// Each waits for memory throughout. Together, a memory for one copy at a time gives each a half, one for two serves both; alone again, b goes on at
+// full rate: 1 (switch) + 2 x 30 for a; then 20 are left of b.
+TEST_F(Scheduler, ProcessorsShareWhatTheMemoryServes) {
+  for (const double streams : {1.0, 2.0}) {
+    HostSpec spec = plain_host();
+    spec.cores = 2;
+    spec.mem_streams = streams;
+    loop = Loop();
+    make(spec);
+    Thread &x = host->add_thread("a", 1), &y = host->add_thread("b", 1);
+    x.start(copy(x, 30 * kMillisecond, &a));
+    y.start(copy(y, 50 * kMillisecond, &b));
+    run();
+    EXPECT_EQ(a, (streams > 1 ? 31 : 61) * kMillisecond);
+    EXPECT_EQ(b, (streams > 1 ? 51 : 81) * kMillisecond);
+  }
+}
+
+// The system's own copy on the first processor: 2 ms alone, and the copy of the second takes as much longer.
+TEST_F(Scheduler, TheKernelsCopiesUseTheMemoryToo) {
+  HostSpec spec = plain_host();
+  spec.cores = 2;
+  make(spec);
+  Thread &x = host->add_thread("a", 1), &y = host->add_thread("b", 1);
+  x.start(work(x, 1 * kMillisecond, &a));
+  y.start(copy(y, 50 * kMillisecond, &b));
+  loop.schedule(5 * kMillisecond, callback<&Scheduler::kernel_copy>(*this));
+  run();
+  EXPECT_EQ(kernel_at, 9 * kMillisecond);
+  EXPECT_EQ(b, 53 * kMillisecond);
 }
 
 // w: 0-1, then it waits. a: 1-5 (a switch and 3 of work). w is signalled at 5 and outranks a: 5-6 switch, 6-8 work. a: 8-9 switch, 9-56.

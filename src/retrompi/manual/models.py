@@ -30,11 +30,11 @@ def range_text(row: Mapping[str, Any]) -> str:
 
 def _parameters(card: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     rows = [
-        [f"`{card['name'].partition(':')[0]}.{r['name']}`", escape(r["text"]), escape(r["unit"]), escape(range_text(r)),
+        [f"`{card['name'].partition(':')[0]}.{r['name']}`", escape(r["text"]), escape(r["unit"]), escape(range_text(r)), escape(r["cost"]),
          cite(r["help"], known, _ROOT), cite(r["source"], known, _ROOT)]
         for r in card["parameters"]
     ]  # fmt: skip
-    return table(["key", "value", "unit", "range or choices", "what it is", "source"], rows)
+    return table(["key", "value", "unit", "range or choices", "cost", "what it is", "source"], rows)
 
 
 def _fit(card: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:

@@ -1,15 +1,17 @@
-"""A page for every platform: hosts, link, placements, every number with its source; identical hosts share a table."""
+"""A page for every platform: hosts, link, placements, every number with its source; identical hosts share a table. A page for the
+library's hosts and one for its networks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from retrompi.manual.markdown import Page, cite, escape, link, slug, table
+from retrompi.manual.markdown import Page, anchor, cite, escape, link, slug, table
 from retrompi.manual.models import range_text
 from retrompi.papers.sources import rows as reference_rows
-from retrompi.render.dossier import platform_dossier
-from retrompi.spec import registry
+from retrompi.render.dossier import part_dossier, platform_dossier
+from retrompi.spec import machines, registry
+from retrompi.spec.machines import Machine, Network
 
 __all__ = ["platform_pages"]
 
@@ -65,8 +67,45 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
     return Page(f"reference/platforms/{slug(name)}.md", "Platforms", name, "\n\n".join(out) + "\n")
 
 
+def _part(part: Machine | Network, known: Mapping[str, Any]) -> str:
+    """The section of a host or a network of the library: of one that is like another, the values in which it differs."""
+    card = part_dossier(part)
+    other = {}
+    if part.like:
+        other = (machines.network(part.like) if isinstance(part, Network) else machines.host(part.like)).quantities
+    cells = [
+        [f"`{r['path']}`", escape(r["text"]), escape(range_text(r)), cite(r["help"], known, _ROOT), cite(r["source"], known, _ROOT)]
+        for r in card["quantities"]
+        if other.get(r["path"]) != part.quantities[r["path"]]
+    ]
+    told = f" As [{escape(part.like)}](#{slug(part.like)}), except:" if part.like else ""
+    return "\n\n".join([
+        f"## {escape(card['title'])} {anchor(part.name)}",
+        f"`{part.name}`, {escape(card['years'])}: {escape(card['summary'])}. {escape(card['about'])}.{told}",
+        table(["key", "value", "range", "what it is", "source"], cells),
+    ])  # fmt: skip
+
+
+def _library(known: Mapping[str, Any]) -> list[Page]:
+    """The pages of the library's hosts and of its networks."""
+    pages = []
+    for name, title, told, parts in (
+        ("hosts", "Hosts", "What a host states; its network card belongs to the network.", list(machines.hosts().values())),
+        ("networks", "Networks", "What a network states, for its link and for the card of each host.", list(machines.networks().values())),
+    ):
+        ours = [p for p in parts if registry.origin(p.path) == "retrompi"]
+        text = "\n\n".join([
+            f"# {title} of the library",
+            f"{told} `HOST*COUNT@NETWORK` is a platform ([adding a machine](../../add-a-platform.md)).",
+            table(["name", "what", "years"], [[f"[{escape(p.name)}](#{slug(p.name)})", escape(p.title), escape(p.years)] for p in ours]),
+            *(_part(p, known) for p in ours),
+        ])  # fmt: skip
+        pages.append(Page(f"reference/platforms/{name}.md", "Platforms", f"{title} of the library", text + "\n"))
+    return pages
+
+
 def platform_pages() -> list[Page]:
-    """An overview and a page for every platform of the package."""
+    """An overview, a page for every platform of the package, and those of the library."""
     known = reference_rows()
     found = {name: p for name, p in registry.platforms().items() if registry.origin(p.path) == "retrompi"}
     rows = [
@@ -77,5 +116,7 @@ def platform_pages() -> list[Page]:
         "# Platforms",
         "A machine room is a TOML file in `platforms/`; `NAME*N` is a room of that kind with N hosts ([networks](../../networks.md)).",
         table(["name", "room", "years", "hosts", "link"], rows),
+        "Further platforms are composed of the [hosts](hosts.md) and [networks](networks.md) of the library: `nt4-p6-200*8@switch-100`.",
     ])  # fmt: skip
-    return [Page("reference/platforms/index.md", "Platforms", "Overview", text + "\n"), *(_page(name, known) for name in found)]
+    overview = Page("reference/platforms/index.md", "Platforms", "Overview", text + "\n")
+    return [overview, *_library(known), *(_page(name, known) for name in found)]

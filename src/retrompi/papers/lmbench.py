@@ -185,7 +185,7 @@ def _pipe_bandwidth(platform: str, room: Platform, sets: Sequence[str]) -> float
 
 def _tcp_bandwidth(platform: str, room: Platform, sets: Sequence[str]) -> float:
     buffers = [f"platform.host.{k}={_BUFFERS} B" for k in ("window", "sndbuf")]
-    return _one_way("sockets:netpipe", platform, _size("tcp_piece"), 8, [*buffers, f"sockets.buffers={_BUFFERS // 2} B", *sets])
+    return _one_way("sockets:netpipe", platform, _size("tcp_piece"), 8, [*buffers, *sets])
 
 
 _LOCAL = {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from retrompi.base.units import format_quantity
-from retrompi.spec import registry
+from retrompi.spec import named_host, registry
 from retrompi.spec.model import fit_tables, resolve
+from retrompi.spec.platform import Platform
 
 __all__ = ["Card", "fit_rows", "model_card", "platform_rows"]
 
@@ -69,14 +71,27 @@ def fit_rows(tables: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
     return tuple(out)
 
 
+def _here(row: Mapping[str, Any], room: Platform, factors: Mapping[str, float]) -> str:
+    """The host on which a cost is stated, and what it is on the first host of ``room``; empty for other parameters."""
+    on = row["cost"].partition(" on ")[2]
+    if not on:
+        return ""
+    host = room.hosts[0]
+    here = named_host.seconds_on(host, row["value"], factors.get(row["name"], 1.0), row["cost"])
+    if f"{room.name}:{host.name}" == on or math.isclose(here, row["value"], rel_tol=1e-6):
+        return f" on {on}"
+    return f" on {on} ({_text(here, row['unit'])} on {room.name}:{host.name})"
+
+
 def model_card(model: str, platform: str, sets: tuple[str, ...] = ()) -> Card:
     """The card of ``model`` on ``platform``, with the overrides ``sets`` applied."""
     cls = registry.model(model)
-    values, _ = resolve(cls, registry.platform(platform), list(sets))
+    values, room = resolve(cls, registry.platform(platform), list(sets))
+    factors = named_host.factors(cls.params(), cls.folder())
     rows = tuple(
         {
             "name": r["name"],
-            "value": r["text"] if isinstance(r["value"], str) else _text(r["value"], r["unit"]),
+            "value": r["text"] if isinstance(r["value"], str) else _text(r["value"], r["unit"]) + _here(r, room, factors),
             "range": _range(r["low"], r["high"], r["unit"]),
             "source": r["source"] + (" (overridden)" if r["overridden"] else ""),
             "help": r["help"],

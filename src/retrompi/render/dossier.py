@@ -190,7 +190,7 @@ def part_dossier(part: Machine | Network) -> Row:
         kind, about = "network", f"link: {f'{part.kind} {topology.text(part.kind, part.shape)}'.strip()}"
     return {
         "name": part.name, "kind": kind, "title": part.title, "years": part.years, "summary": part.summary, "path": str(part.path),
-        "about": about,
+        "about": about, "like": part.like,
         "quantities": [
             {"path": path, "value": q.value, "text": q.text, "unit": q.unit, "source": q.source, "help": q.help, "low": q.low,
              "high": q.high, "rows": [c.row() for c in cited(q.source, q.help)]}

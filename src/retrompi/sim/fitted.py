@@ -21,6 +21,7 @@ from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK
 from retrompi.spec.model import Param, RuntimeModel, fit_tables
+from retrompi.spec.named_host import named_host
 from retrompi.spec.platform import Placement, Platform
 from retrompi.spec.values import Values
 
@@ -112,7 +113,9 @@ class FittedModel(RuntimeModel):
 
     def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> Row:
         base = super().compile(p, layout, parts)
-        if found := read_work(self.folder() / "work.csv"):
+        if measured := read_work(self.folder() / "work.csv"):
+            speed = named_host(self.params()["test_cost"].on, self.folder()).speed  # that of the machine it was measured on
+            found = {what: [(size, round(ps * speed)) for size, ps in points] for what, points in measured.items()}
             calls = {what.partition(" ")[2]: points for what, points in found.items() if what.startswith("call ")}
             buffers = (found.get("buffers 1", []), found.get("buffers 2", []))
             base["work"] = work(call=calls, combine=found.get("combine", []), buffers=buffers)

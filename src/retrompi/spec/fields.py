@@ -30,6 +30,7 @@ class Use(StrEnum):
     CARRY = "quanta of which a wait leaves the rest"
     COPIES = "copies in memory"
     SHARED_MEMORY = "processors that share a memory"
+    CACHES = "buffers that processors share"
     CALLS = "system calls (sockets, direct copies)"
     TCP = "TCP connections"
     TCP_SEND_BUFFER = "TCP connections whose send buffer the runtime leaves to the system"

@@ -14,6 +14,7 @@ REFERENCE_CLOCK = 150e6
 REFERENCE_CALL = 4e-6
 """Null system call (s) of that host (doc:E-LM-10)."""
 _LOOPS = (Use.COPIES, Use.KERNELS)
+_LINES = (Use.CORES, Use.CACHES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +129,16 @@ class Host:
         plain="1 GB/s",
         used_by=Use.BURSTS,
     )
-    l2_shared_by: float = whole("cores that share a second-level cache", low=1, area="memory", plain="1", used_by=Use.CORES)
+    l2_shared_by: float = whole(
+        "cores that share a second-level cache", low=1, area="memory", plain="1", used_by=(Use.CORES, Use.SHARED_MEMORY)
+    )
     package_cores: float = whole("cores that share a bus to the memory", low=1, area="processor", plain="1", used_by=Use.CORES)
     line_shared: float = quantity(
-        "s", "a cache line from a core with which the second-level cache is shared", area="memory", plain="0 ns", used_by=Use.CORES
+        "s", "a cache line from a core with which the second-level cache is shared", area="memory", plain="0 ns", used_by=_LINES
     )
-    line_bus: float = quantity("s", "a cache line from a core's cache across the bus", area="memory", plain="0 ns", used_by=Use.CORES)
+    line_bus: float = quantity("s", "a cache line from a core's cache across the bus", area="memory", plain="0 ns", used_by=_LINES)
     lines_in_flight: float = quantity(
-        "count", "lines changed by another core that a copy fetches at a time", above=0, area="memory", plain="1", used_by=Use.CORES
+        "count", "lines changed by another core that a copy fetches at a time", above=0, area="memory", plain="1", used_by=_LINES
     )
     fsb_rate: float = quantity("B/s", "rate of a package's front-side bus", above=0, area="memory", plain="10 GB/s", used_by=Use.CORES)
 

@@ -25,8 +25,24 @@ from retrompi.spec.link import Link
 from retrompi.spec.platform import Platform, Quantity
 from retrompi.spec.quantity_file import CARD, LINK, Reader, fit_values, with_fitted
 
-__all__ = ["CARD_KEYS", "SERVICES", "Machine", "Network", "Read", "broken", "compose", "files", "host", "host_names", "hosts", "network",
-           "network_names", "networks", "platform"]  # fmt: skip
+__all__ = [
+    "CARD_KEYS",
+    "SERVICES",
+    "Machine",
+    "Network",
+    "Read",
+    "at",
+    "broken",
+    "compose",
+    "files",
+    "host",
+    "host_names",
+    "hosts",
+    "network",
+    "network_names",
+    "networks",
+    "platform",
+]
 
 CARD_KEYS = ("nic_rate", "nic_latency", "mss")
 """Values of a host that its network card brings, and with it the network."""
@@ -54,6 +70,8 @@ class Machine:
     byte_order: str
     quantities: Mapping[str, Quantity]
     path: Path
+    like: str = ""
+    """The host that the values come from which its file does not state."""
     services: Mapping[str, tuple[str, Quantity, float]] = field(default_factory=dict)
     """Scaled value -> (host that it was stated for, the statement, the speed of that host)."""
 
@@ -76,6 +94,7 @@ class Network:
     rail_policy: str
     quantities: Mapping[str, Quantity]
     path: Path
+    like: str = ""
 
 
 def _host_keys() -> dict[str, Any]:
@@ -103,7 +122,7 @@ def files(kind: str, beside: Path | None = None) -> dict[str, Path]:
     """Name -> file of every ``host`` or ``network``; ``beside`` is the folder of a platform's file, whose own come first."""
     found: dict[str, Path] = {}
     for folder in _folders(kind, beside):
-        for file in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
+        for file in sorted(folder.glob("*.toml"), key=lambda f: f.stem) if folder.is_dir() else ():
             if not file.name.endswith(".fit.toml"):
                 found.setdefault(file.stem, file)
     return found
@@ -117,6 +136,12 @@ def host_names() -> list[str]:
 def network_names() -> list[str]:
     """The names of the library's networks, the user's included."""
     return list(files("network"))
+
+
+def at(file: Path) -> Machine | Network:
+    """The host or network in ``file``, by the folder that it is in. Raises as `host`."""
+    root = file.resolve().parent.parent
+    return network(file.stem, root) if file.resolve().parent.name == _FOLDERS["network"] else host(file.stem, root)
 
 
 def hosts() -> dict[str, Machine]:
@@ -222,7 +247,8 @@ def _host(reader: Reader, read: Read, depth: int) -> Machine:
     given, keys = reader.data, _host_keys()
     stated = reader.table(given, keys, (*_ABOUT, *_WORDS, "like", "services"), None)
     numbers, words, roots = dict(stated), {}, {}
-    if like := _like(reader, "host", depth):
+    like = _like(reader, "host", depth)
+    if like:
         try:
             other = host(like, _root(reader), read, depth + 1)
         except UsageError as error:
@@ -245,7 +271,7 @@ def _host(reader: Reader, read: Read, depth: int) -> Machine:
     if missing := [k for k in keys if k not in numbers]:
         raise reader.fail(f"host '{reader.path.stem}' lacks {', '.join(missing)}", code="missing-key")
     numbers = _fitted({k: numbers[k] for k in keys}, reader.path, stated, keys.__getitem__, read)
-    return Machine(reader.path.stem, **_about(reader), **words, quantities=numbers, path=reader.path, services=roots)
+    return Machine(reader.path.stem, **_about(reader), **words, quantities=numbers, path=reader.path, like=like, services=roots)
 
 
 def network(name: str, beside: Path | None = None, read: Read | None = None, depth: int = 0) -> Network:
@@ -268,7 +294,8 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
     stated |= {f"card.{k}": q for k, q in reader.table(card, of_card, (), CARD).items()}
     numbers, kind, policy = dict(stated), "", "pair"
     shape: tuple[int, ...] = ()
-    if like := _like(reader, "network", depth):
+    like = _like(reader, "network", depth)
+    if like:
         try:
             other = network(like, _root(reader), read, depth + 1)
         except UsageError as error:
@@ -289,7 +316,9 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
         raise reader.fail(f"network '{reader.path.stem}' lacks {', '.join(missing)}", code="missing-key")
     ordered = {k: numbers[k] for k in needed if k in numbers}
     numbers = _fitted(ordered, reader.path, stated, needed.__getitem__, read)
-    return Network(reader.path.stem, **_about(reader), kind=kind, shape=shape, rail_policy=policy, quantities=numbers, path=reader.path)
+    return Network(
+        reader.path.stem, **_about(reader), kind=kind, shape=shape, rail_policy=policy, quantities=numbers, path=reader.path, like=like
+    )
 
 
 # --- composing -----------------------------------------------------------------------------------------------------------------

@@ -92,15 +92,12 @@ class Medium(Checked):
 class Copied(Medium):
     """A medium that the processor copies packets into and out of.
 
-    The working set of a copy consists of channel memory (a number of packets, or a fixed size if larger) and of the user's buffers (a
-    number of messages), which compete for the same cache.
+    The working set of a copy consists of the channel's memory and of the message's buffers, which compete for the same cache: those of
+    both ranks if they share it. A process that only passes packets on uses the buffer of a packet.
     """
 
     copies_in: float = quantity("count", "copies of a packet at the sender", default=1.0, low=0)
     copies_out: float = quantity("count", "copies of a packet at the receiver", default=1.0, low=0)
-    ws_message: float = quantity("count", "messages in the working set of a copy", default=0.0, low=0)
-    ws_packet: float = quantity("count", "packets in the working set of a copy", default=2.0, low=0)
-    ws_fixed: float = quantity("B", "bytes in the working set of a copy at least", default=0.0, cpp="double")
     send_cpu: float = quantity("s", "library work of a packet at the sender", scale="work", default=0.0)
     recv_cpu: float = quantity("s", "library work of a packet at the receiver", scale="work", default=0.0)
     space_wait: WaitPolicy = word("how a sender waits for room", default=BLOCK, cpp="WaitPolicy")  # noqa: RUF009
@@ -118,8 +115,12 @@ class SharedMemory(Copied):
     progress: bool = flag("1 when a sender that waits for room takes in packets meanwhile", default=True)
     lock: bool = flag("1 when copies in and out are made one at a time on a host", default=False)
     until_taken: bool = flag("1 when a sender waits until its packet has been copied out", default=False)
+    ws_message: float = quantity("count", "buffers of a message's size in a cache that both ranks use", default=2.0, low=0)
     pack: float = quantity("count", "copies in the sender's own memory before those in, outside the lock", default=0.0, low=0)
     unpack: float = quantity("count", "copies in the receiver's own memory after those out, outside the lock", default=0.0, low=0)
+
+    def uses(self, remote: bool) -> set[Use]:
+        return Copied.uses(self, remote) | {Use.CACHES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +147,13 @@ class Ring(SharedMemory):
     one_message: bool = flag("1 when a message enters only when the one before has left", default=False)
     short_packet: float = quantity("B", "largest payload of a packet of a short message; 0: as of any other", default=0.0)
     short_until: float = quantity("B", "size up to which a message is short", default=0.0)
+    ws_packet: float = quantity("count", "packets in use in turn; 0: all its slots", default=0.0, low=0)
     cores: bool = flag("1 when its memory lies in the caches of the cores that use it", default=False)
     lines_in: float = whole("cache lines of the other core that queueing a packet touches (cores)", default=0)
     lines_out: float = whole("cache lines of the other core that taking out a packet touches (cores)", default=0)
 
     def uses(self, remote: bool) -> set[Use]:
-        return Copied.uses(self, remote) | ({Use.CORES} if self.cores else set())
+        return SharedMemory.uses(self, remote) | ({Use.CORES} if self.cores else set())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

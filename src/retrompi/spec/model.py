@@ -226,7 +226,8 @@ class RuntimeModel:
         nowhere: tuple[OneSided | None, OneSided | None] = (None, None)
         one_sided = part("one_sided", lambda: self.one_sided(p, layout), nowhere)
         convert = part("conversion", lambda: self.conversion(p), (0.0, 0.0, 0.0))
-        test, lock = Cost.of(part("probing", lambda: self.probing(p, layout), 0.0)), Cost.of(calls.call_lock)
+        test = part("probing", lambda: Cost.of(self.probing(p, layout)), Cost())
+        lock = Cost.of(calls.call_lock)
         with p.reading("calls"):
             hosts = self.hosts(p, layout)
         return {

@@ -1,5 +1,4 @@
-"""The hosts on which models state their costs, by name: ``nt-pair:server`` is the host ``server`` of the platform ``nt-pair``, and
-``ibm-sp1:n1`` the host of the library's machine ``ibm-sp1`` on its own."""
+"""The hosts on which models state their costs, by name: ``nt-pair:server`` is the host ``server`` of the platform ``nt-pair``."""
 
 from __future__ import annotations
 
@@ -14,26 +13,34 @@ from retrompi.spec.host import REFERENCE_CALL, Host
 
 if TYPE_CHECKING:
     from retrompi.spec.param import Param
+    from retrompi.spec.platform import Platform
 
-__all__ = ["factors", "named_host"]
+__all__ = ["factors", "named_host", "seconds_on"]
 
 
 def named_host(on: str, folder: Path) -> Host:
-    """The host that the model in ``folder`` calls ``on``, of a platform of the package, of the user, or in a file beside the folder.
+    """The host that the model in ``folder`` calls ``on``.
 
-    Raises InputError if there is none.
+    Its platform is one of the package or of the user, a file beside the folder (or at a path from it, ``../mine.toml:h1``), or composed of
+    the library's hosts and networks. Raises InputError if there is none.
     """
-    name, _, host = on.partition(":")
-    places = (paths.platforms_dir(), paths.user_platforms_dir(), folder.parent, folder)
-    file = next((f for f in (place / f"{name}.toml" for place in places) if f.is_file()), None)
-    if file is None and name in machines.host_names():
-        return machines.platform(composition.parse(name)).host(host)
-    if file is None:
-        raise InputError(f"costs are stated on '{on}', but there is no platform '{name}'", folder / "__init__.py", code="unknown-platform")
+    name, _, host = on.rpartition(":")
     try:
-        return platform_file.load(file).host(host)
+        return _platform(name, folder).host(host)
     except UsageError as error:
         raise InputError(f"costs are stated on '{on}': {error}", folder / "__init__.py", code=error.code) from None
+
+
+def _platform(name: str, folder: Path) -> Platform:
+    plain = name.partition("*")[0]  # the hosts of nt-pair*64 are copies of nt-pair's
+    places = (paths.platforms_dir(), paths.user_platforms_dir(), folder.parent, folder)
+    files = [folder / name] if name.endswith(".toml") else [place / f"{plain}.toml" for place in places if "@" not in name]
+    file = next((f for f in files if f.is_file()), None)
+    if file is not None:
+        return platform_file.load(file)
+    if any(c in name for c in "@+") or plain in machines.files("host"):
+        return machines.platform(composition.parse(name))
+    raise UsageError(f"there is no platform '{name}'", code="unknown-platform")
 
 
 def factors(params: Mapping[str, Param], folder: Path) -> dict[str, float]:
@@ -55,3 +62,8 @@ def factors(params: Mapping[str, Param], folder: Path) -> dict[str, float]:
         if factor != 1:
             found[name] = factor
     return found
+
+
+def seconds_on(host: Host, value: float, factor: float, cost: str) -> float:
+    """A cost on ``host`` (s or s/B), from its ``value`` on the host where it is stated and what `factors` gives for it."""
+    return value * factor / host.speed if cost.startswith("work") else value * factor * host.syscall / REFERENCE_CALL

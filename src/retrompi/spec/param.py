@@ -74,9 +74,10 @@ class Param:
         """What is wrong with `cost` and `on` of a parameter in ``unit``; "" if nothing is."""
         if unit not in _TIMED:
             return f"a parameter in {unit} has neither cost nor on" if self.cost or self.on else ""
-        if self.cost and self.cost not in COSTS:
-            return f"'{self.cost}' is no kind of cost{nearest(self.cost, COSTS)}"
-        platform, _, host = self.on.partition(":")
+        if self.cost not in COSTS:
+            told = f"'{self.cost}' is no kind of cost{nearest(self.cost, COSTS)}" if self.cost else f"a parameter in {unit} says what it is"
+            return f"{told}; cost is one of {', '.join(COSTS)}"
+        platform, _, host = self.on.rpartition(":")
         if self.cost in _OF_A_HOST:
             return "" if platform and host else f"cost '{self.cost}' needs on='PLATFORM:HOST', the host on which it takes so long"
         return f"cost '{self.cost}' is the same on every host and has no on" if self.on else ""
@@ -106,6 +107,11 @@ class Param:
     def fitted(self) -> bool:
         """Whether the value comes from the model's fit.toml."""
         return self.source.startswith("fit:")
+
+    @property
+    def cost_text(self) -> str:
+        """``work on nt-pair:server``, ``time``; empty for what is no time and no rate."""
+        return f"{self.cost} on {self.on}" if self.on else self.cost
 
     @property
     def range_text(self) -> str:

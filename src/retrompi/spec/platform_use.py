@@ -26,6 +26,7 @@ _ABSENT: Mapping[Use, str] = {
     Use.COMPUTE: _NONE_IN_TRACE,
     Use.KERNELS: _NONE_IN_TRACE,
     Use.SHARED_MEMORY: "no host of this run has several processors that copy or compute",
+    Use.CACHES: "no host of this run has several processors",
     Use.TCP_LOSS: "nothing fails in this run (--fail)",
     Use.IP: "no socket of this run reaches another machine",
     Use.WIRE: "no message of this run leaves its machine",
@@ -59,9 +60,9 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
         Use.SITES: layout.several_hosts and layout.platform.link.kind == "wan",
     }
     found |= {use for use, yes in more.items() if yes}
-    if {Use.COPIES, Use.COMPUTE} & found and any(h["cores"] > 1 for h in rows["hosts"]):
-        found.add(Use.SHARED_MEMORY)
-    return found
+    if not any(h["cores"] > 1 for h in rows["hosts"]):
+        return found - {Use.CACHES}
+    return found | ({Use.SHARED_MEMORY} if {Use.COPIES, Use.COMPUTE} & found else set())
 
 
 def _waits(rows: Mapping[str, Any]) -> list[dict[str, Any]]:

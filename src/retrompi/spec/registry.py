@@ -300,8 +300,11 @@ def platform(name_or_path: str) -> Platform:
 
 
 def part(name: str) -> machines.Machine | machines.Network | None:
-    """The host or network of the library with this name; None if a platform has it, or nothing."""
-    if _is_path(name) or name in _platform_files():
+    """The host or network of the library with this name, or in a file in a folder hosts or networks; None if there is none."""
+    if _is_path(name):
+        file = Path(name)
+        return machines.at(file) if file.resolve().parent.name in ("hosts", "networks") and is_file(file) else None
+    if name in _platform_files():
         return None
     if name in machines.files("host"):
         return machines.host(name)

@@ -106,7 +106,7 @@ class Values(Mapping[str, "float | str"]):
         return Values(self.model, self._params, {**self._settings, **other}, self._factors)
 
     def describe(self) -> list[dict[str, Any]]:
-        """Rows name, value, text, unit, source, help, low, high, choices, cost, on, overridden for cards and tables."""
+        """Rows name, value, text, unit, source, help, low, high, choices, cost, overridden for cards and tables."""
         return [
             {
                 "name": name,
@@ -118,8 +118,7 @@ class Values(Mapping[str, "float | str"]):
                 "low": self._params[name].low,
                 "high": self._params[name].high,
                 "choices": self._params[name].choices,
-                "cost": self._params[name].cost,
-                "on": self._params[name].on,
+                "cost": self._params[name].cost_text,
                 "overridden": setting.overridden,
             }
             for name, setting in self._settings.items()

@@ -10,11 +10,13 @@ from urllib.parse import urlencode
 from dash import html
 
 from retrompi.base.units import format_time
+from retrompi.render.transfer_table import HEAD, shown
 from retrompi.studio import parts
 from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side
 from retrompi.studio.pieces import Part, Value, cited, facts, named, number_rows, source, table, verdict, worded
 
-__all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "side_tables", "start", "variants", "wire"]
+__all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "side_tables", "start", "transfer",
+           "variants", "wire"]  # fmt: skip
 
 _HEAD = ("parameter", "value", "range", "source")
 
@@ -138,6 +140,17 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
         html.P(f"{line}." if line else ""),
         html.Details([html.Summary(f"{len(rows)} statements"), table(("statement", "verdict", "group", "what it says"), items)]),
     ]
+
+
+def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
+    """The machines that the model's library is known to have run on, simulated and published; nothing where none is known."""
+    if not rows:
+        return []
+    cells: list[list[Part]] = [
+        [*(Value(r[k]) if k in ("published", "simulated", "ratio") else str(r[k]) for k in HEAD[1:]), str(r["ref"] or "")]
+        for r in map(shown, rows)
+    ]
+    return [html.H2("Machines it is known to have run on", id="transfer"), table((*HEAD[1:], "source"), cells)]
 
 
 def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> list[Part]:

@@ -447,5 +447,10 @@ PYBIND11_MODULE(_engine, m) {
   bind_store(m);
   m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"), py::arg("further") = std::vector<const retrompi::Trace*>{},
         "Runs one simulation. At most one with the reference wire in the life of a process: SimGrid allows no second.");
+  m.def(
+      "memory_slowdown",
+      [](double share, const std::vector<double>& others, double streams) { return retrompi::memory_slowdown(share, others, streams); },
+      py::arg("share"), py::arg("others"), py::arg("streams"),
+      "How much longer than alone a processor takes that waits for main memory for a share of its time, beside others with theirs.");
   m.def("simgrid_version", &retrompi::simgrid_version, "Version of the SimGrid library in use.");
 }

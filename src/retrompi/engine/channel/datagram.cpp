@@ -89,9 +89,8 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
   Task transmit(uint32_t seq) {
     const Packet p = find(seq)->p;
     Host& h = from.host;
-    const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     co_await socket_call(from);
-    co_await from.thread.run(copy, Stage::Copy);
+    co_await from.thread.run(copy_cost(p, p.bytes, true).times(spec.copies_in));
     Out* o = find(seq);
     if (!o || o->acked) co_return;  // acknowledged while it was being retransmitted
     // The retry timer is a timed wait of the daemon: it ends on a clock tick and doubles with each try.
@@ -187,9 +186,9 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     Out* o = find(seq);
     if (o) copy_out_begins(o->p);
     const int64_t bytes = o ? o->p.bytes : 0;
-    const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, o->p, bytes, false))) : 0;
+    const CopyCost copy = o ? copy_cost(o->p, bytes, false).times(spec.copies_out) : CopyCost{};
     co_await socket_call(to);
-    co_await to.thread.run(copy, Stage::Copy);
+    co_await to.thread.run(copy);
     // Acknowledge every datagram, duplicates included: the first acknowledgement may have been lost.
     co_await socket_call(to);
     ship(to, kAck, seq, spec.header);

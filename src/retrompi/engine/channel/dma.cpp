@@ -36,9 +36,8 @@ class DmaChan final : public ChanOf<DmaSpec> {
     copy_in_begins(p);
     const int64_t fragments = spec.fragment > 0 ? (p.bytes + spec.fragment - 1) / spec.fragment : 0;
     const Ps lib = h.time(spec.send_cpu + (p.first ? spec.message_cpu : Work{}) + fragments * spec.fragment_cpu);
-    const Ps copy = direct ? 0 : static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     co_await from.thread.run(lib, Stage::Library);
-    if (copy > 0) co_await from.thread.run(copy, Stage::Copy);
+    if (!direct) co_await from.thread.run(copy_cost(p, p.bytes, true).times(spec.copies_in));
     // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave.
     if (p.kind == Packet::Cts || direct) {
       const int64_t pages = (p.m->bytes + spec.page - 1) / spec.page;
@@ -71,8 +70,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;
     co_await to.thread.run(h.time(spec.recv_cpu), Stage::Library);
     if (!direct && p.kind == Packet::Data) {
-      const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
-      if (copy > 0) co_await to.thread.run(copy, Stage::Copy);
+      co_await to.thread.run(copy_cost(p, p.bytes, false).times(spec.copies_out));
       if (spec.slots > 0) {
         ++free_slots_;
         assert(free_slots_ <= spec.slots);

@@ -168,11 +168,13 @@ class Proc {
     inbox.push_back(t);
     thread.signal(immediate, network);
   }
+  /// Whether its copies use the message's own memory; else the buffer of a packet, which it uses again for the next.
+  [[nodiscard]] virtual bool holds_messages() const { return true; }
   /// Uses the processor for a copy, and waits for the bus where others use it too.
   Task copy(CopyCost c, int other_core) {
-    const Ps late = host.claim_bus(core, other_core, c);
-    co_await thread.run(c.core, Stage::Copy);
-    co_await thread.run(late, Stage::Queueing);
+    const Ps passed = host.claim_bus(core, other_core, c);
+    co_await thread.run(c);
+    co_await thread.run(passed - world.loop.now, Stage::Queueing);
   }
 
   /// Waits until `cond` holds; takes in packets meanwhile if `progress`.
@@ -234,6 +236,17 @@ class Chan {
   void copy_out_ends(const Packet& p) { world.anatomy.path.copy_out_ends(p.transit, world.loop.now); }
 };
 
+/// The memory (bytes) of a channel that a message of `all` bytes passes through in packets of `packet`, at the end where they go `in` or out.
+inline double channel_memory(const PoolSpec& s, const Host&, double all, double, bool) { return std::min(all, static_cast<double>(s.pool)); }
+inline double channel_memory(const RingSpec& s, const Host&, double, double packet, bool) {
+  return (s.ws_packet > 0 ? s.ws_packet : s.slots) * packet;
+}
+inline double channel_memory(const StreamSpec& s, const Host& h, double all, double, bool in) {
+  const int64_t own = in ? s.sndbuf : s.rcvbuf;
+  return std::min(all, static_cast<double>(own > 0 ? own : in ? h.spec.sndbuf : h.spec.window));
+}
+inline double channel_memory(const MediumSpec&, const Host&, double, double packet, bool) { return packet; }
+
 /// A channel with the declared parameters of its medium (spec/media.py).
 template <class Spec>
 class ChanOf : public Chan {
@@ -242,23 +255,45 @@ class ChanOf : public Chan {
   const Spec& spec;
 
  protected:
-  /// Copying `bytes` of a packet between the user's buffer and the channel's, on `host`; `in`: towards the channel.
-  [[nodiscard]] Ps copy_time(const Host& host, const Packet& p, int64_t bytes, bool in) const {
-    const double channel = std::max(spec.ws_fixed, spec.ws_packet * static_cast<double>(p.bytes));
-    const double user = p.m ? spec.ws_message * static_cast<double>(p.m->bytes) + channel : channel;
-    return in ? host.copy_time(bytes, user, channel) : host.copy_time(bytes, channel, user);
+  /// Copying `bytes` of a packet between the buffer at one end and the channel's memory; `in`: towards the channel.
+  [[nodiscard]] CopyCost copy_cost(const Packet& p, int64_t bytes, bool in) const {
+    const Proc& end = in ? from : to;
+    const bool local = &from.host == &to.host;
+    const Kinship kin = local ? from.host.kinship(from.core, to.core) : Kinship::Same;
+    const bool data = p.m && p.kind == Packet::Data, whole = data && end.holds_messages();
+    const auto packet = static_cast<double>(p.bytes), all = data ? static_cast<double>(p.m->bytes) : packet, n = whole ? all : packet;
+    const double memory = channel_memory(spec, end.host, all, packet, in);
+    double buffers = 1;  // of the message in this end's cache: source and destination, or each has a cache of its own
+    if (whole && local && from.holds_messages() && to.holds_messages()) buffers = kin == Kinship::Bus ? both_buffers() / 2 : both_buffers();
+    CopySide user, channel;
+    if (by_itself(kin)) {
+      user.near = user.set = buffers * n + memory;
+      channel.near = channel.set = memory;
+    } else {
+      // Between two uses of a line: everything that passes this cache, and of the longer one only as much as the other lets pass.
+      const double passing = std::min(memory, n);
+      user.set = buffers * n + passing;
+      channel.set = memory + buffers * passing;
+      user.near = kin == Kinship::Same && !in_caches() ? user.set : n + passing + static_cast<double>(in_caches() ? Chan::spec.header : 0);
+      channel.near = kin == Kinship::Same && !in_caches() ? channel.set : memory;
+      if constexpr (kShared) channel.held = CopySide::Dirty;
+    }
+    return in ? end.host.copy_cost(bytes, user, channel, kin) : end.host.copy_cost(bytes, channel, user, kin);
   }
-  /// The same where sender and receiver run on different cores.
-  [[nodiscard]] CopyCost copy_cost(const Packet& p, bool in) const {
-    const Kinship kin = from.host.kinship(from.core, to.core);
-    const auto n = static_cast<double>(p.m ? p.m->bytes : p.bytes), packet = static_cast<double>(p.bytes);
-    const double ring = std::max(spec.ws_fixed, spec.ws_packet * packet), passing = std::min(ring, n);
-    // Source and destination share a cache, or each has a private one.
-    const double buffers = kin == Kinship::Bus ? spec.ws_message / 2 : spec.ws_message;
-    CopySide user{.near = n + passing + static_cast<double>(spec.header), .set = buffers * n + passing};
-    CopySide channel{.near = ring, .set = ring + buffers * std::min(ring, n), .held = CopySide::Dirty};
-    return in ? from.host.copy_cost(p.bytes, user, channel, kin) : to.host.copy_cost(p.bytes, channel, user, kin);
+  /// Its memory lies in the caches of the cores that use it.
+  [[nodiscard]] bool in_caches() const {
+    if constexpr (std::is_same_v<Spec, RingSpec>) return spec.cores;
+    return false;
   }
+
+ private:
+  static constexpr bool kShared = std::is_same_v<Spec, RingSpec> || std::is_same_v<Spec, PoolSpec>;
+  [[nodiscard]] double both_buffers() const {
+    if constexpr (kShared) return spec.ws_message;
+    return 2;
+  }
+  /// One processor fills a ring and empties it in turns, so that its slots stay in the cache.
+  [[nodiscard]] bool by_itself(Kinship kin) const { return std::is_same_v<Spec, RingSpec> && kin == Kinship::Same && !in_caches(); }
 };
 
 /// A proxy or daemon: passes packets on to the next hop.
@@ -270,6 +305,7 @@ class Forwarder : public Proc {
     take(p);
     co_return;
   }
+  [[nodiscard]] bool holds_messages() const override { return false; }
   bool take(const Packet& p) override {
     pending_.push_back(p);
     if (p.first && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_in(p.m->number, thread.log(), world.loop.now);

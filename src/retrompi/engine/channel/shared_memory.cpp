@@ -10,7 +10,7 @@ template <class Spec, class Memory>
 class SharedChan final : public ChanOf<Spec> {
   using Base = ChanOf<Spec>;
   using Base::common, Base::from, Base::to, Base::spec, Base::world;
-  using Base::copy_cost, Base::copy_time, Base::copy_in_begins, Base::copy_in_ends, Base::copy_out_begins, Base::copy_out_ends;
+  using Base::copy_cost, Base::in_caches, Base::copy_in_begins, Base::copy_in_ends, Base::copy_out_begins, Base::copy_out_ends;
   static constexpr bool kRing = std::is_same_v<Spec, RingSpec>;
 
  public:
@@ -45,16 +45,11 @@ class SharedChan final : public ChanOf<Spec> {
     if (in_caches()) {
       co_await from.thread.run(lib, Stage::Library);
       co_await from.thread.run(lines(true) * h.line(h.kinship(from.core, to.core)), Stage::Line);
-      co_await from.copy(copy_cost(p, true), to.core);
+      co_await from.copy(copy_cost(p, p.bytes, true), to.core);
     } else {
-      const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
-      if (h.shares_memory) {
-        co_await from.thread.run(lib, Stage::Library);
-        co_await from.thread.run(copy, Stage::Copy);
-        co_await from.thread.run(event, Stage::Event);
-      } else {
-        co_await from.thread.run_parts({lib, Stage::Library}, {copy, Stage::Copy}, {event, Stage::Event});
-      }
+      co_await from.thread.run(lib, Stage::Library);
+      co_await from.thread.run(copy_cost(p, p.bytes, true).times(spec.copies_in));
+      co_await from.thread.run(event, Stage::Event);
     }
     if (spec.lock) pool_lock().give();
     ++common.count.packets;
@@ -110,11 +105,7 @@ class SharedChan final : public ChanOf<Spec> {
     int32_t buffer;
     Ps at;
   };
-  /// Its memory lies in the caches of the cores that use it; lines of the other core that queueing a packet or taking it out touches.
-  [[nodiscard]] bool in_caches() const {
-    if constexpr (kRing) return spec.cores;
-    return false;
-  }
+  /// Lines of the other core that queueing a packet or taking it out touches.
   [[nodiscard]] int lines(bool in) const {
     if constexpr (kRing) return in ? spec.lines_in : spec.lines_out;
     return 0;
@@ -159,15 +150,10 @@ class SharedChan final : public ChanOf<Spec> {
     if (in_caches()) {
       co_await to.thread.run(lines(false) * h.line(h.kinship(from.core, to.core)), Stage::Line);
       co_await to.thread.run(lib, Stage::Library);
-      co_await to.copy(copy_cost(p, false), from.core);
+      co_await to.copy(copy_cost(p, p.bytes, false), from.core);
     } else {
-      const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
-      if (h.shares_memory) {
-        co_await to.thread.run(lib, Stage::Library);
-        co_await to.thread.run(copy, Stage::Copy);
-      } else {
-        co_await to.thread.run_parts({lib, Stage::Library}, {copy, Stage::Copy});
-      }
+      co_await to.thread.run(lib, Stage::Library);
+      co_await to.thread.run(copy_cost(p, p.bytes, false).times(spec.copies_out));
     }
     if (spec.lock) pool_lock().give();
     if constexpr (!kRing)
@@ -182,8 +168,7 @@ class SharedChan final : public ChanOf<Spec> {
     copy_out_ends(p);
   }
   Task private_copies(Proc& who, Packet p, double copies) {
-    if (copies > 0 && p.bytes > 0)
-      co_await who.thread.run(static_cast<Ps>(copies * static_cast<double>(copy_time(who.host, p, p.bytes, true))), Stage::Copy);
+    if (copies > 0 && p.bytes > 0) co_await who.thread.run(copy_cost(p, p.bytes, true).times(copies));
   }
   std::shared_ptr<Memory> memory_;
   int64_t filled_ = 0, emptied_ = 0;

@@ -38,9 +38,9 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
     if (n > 0 && reverse_) reverse_->credits_.refill(n);
   }
 
-  [[nodiscard]] Thread::Part call_work(const Proc& p) const { return {p.host.time(spec.call), Stage::Library}; }
-  [[nodiscard]] static Thread::Part call_itself(const Proc& p) { return {p.host.spec.syscall, Stage::Syscall}; }
-  [[nodiscard]] Thread::Await socket_call(Proc& p) const { return p.thread.run_parts(call_work(p), call_itself(p)); }
+  [[nodiscard]] Thread::Await socket_call(Proc& p) const {
+    return p.thread.run_parts({p.host.time(spec.call), Stage::Library}, {p.host.spec.syscall, Stage::Syscall});
+  }
   /// What the library does for a packet at one end, and for a message with its first packet.
   [[nodiscard]] Thread::Await library_work(Proc& at, Work packet, const Packet& p) const {
     return at.thread.run_parts({at.host.time(p.first ? packet + spec.message_cpu : packet), Stage::Library},

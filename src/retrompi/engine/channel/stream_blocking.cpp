@@ -15,13 +15,9 @@ class BlockingStream final : public StreamChan {
     const Frame& f = frames_.front();
     copy_out_begins(f.p);
     const int64_t n = std::min(tcp_.readable(), f.end - tcp_.read_bytes());
-    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, f.p, n, false)));
-    if (h.shares_memory) {  // the copy uses the bus, the call does not
-      co_await socket_call(to);
-      co_await to.thread.run(copy, Stage::Copy);
-    } else {
-      co_await to.thread.run_parts(call_work(to), call_itself(to), {copy, Stage::Copy});
-    }
+    const CopyCost copy = copy_cost(f.p, n, false).times(spec.copies_out);
+    co_await socket_call(to);
+    co_await to.thread.run(copy);
     tcp_.read(n);
     const bool whole = tcp_.read_bytes() == frames_.front().end;
     std::optional<Frame> done;
@@ -42,11 +38,7 @@ class BlockingStream final : public StreamChan {
   }
 
  private:
-  [[nodiscard]] Ps copy_in_time(const Packet& p, int64_t n) const {
-    return static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(from.host, p, n, true)));
-  }
   Task send(Packet p) override {
-    Host& h = from.host;
     if (credits_.limited()) {
       if (credits_.exhausted()) co_await from.until([this] { return !credits_.exhausted(); }, spec.space_wait, spec.progress);
       credits_.take();
@@ -63,23 +55,17 @@ class BlockingStream final : public StreamChan {
       const int64_t n = std::min(piece, tcp_.room());
       piece -= n;
       left -= n;
+      co_await socket_call(from);
       if (spec.by_segment) {
-        co_await socket_call(from);
         for (int64_t done = 0; done < n;) {
           const int64_t part = std::min(n - done, tcp_.mss());
-          co_await from.thread.run(copy_in_time(p, part), Stage::Copy);
+          co_await from.thread.run(copy_cost(p, part, true).times(spec.copies_in));
           tcp_.write(part);
           done += part;
         }
         continue;
       }
-      const Ps copy = copy_in_time(p, n);
-      if (h.shares_memory) {
-        co_await socket_call(from);
-        co_await from.thread.run(copy, Stage::Copy);
-      } else {
-        co_await from.thread.run_parts(call_work(from), call_itself(from), {copy, Stage::Copy});
-      }
+      co_await from.thread.run(copy_cost(p, n, true).times(spec.copies_in));
       tcp_.write(n);
     }
   }

@@ -51,7 +51,7 @@ class QueuedStream : public StreamChan {
     }
     return whole;
   }
-  [[nodiscard]] Ps copy_out_time(int64_t n) const { return copy_time(to.host, frames_.front().p, n, false); }
+  [[nodiscard]] CopyCost copy_out(int64_t n) const { return copy_cost(frames_.front().p, n, false); }
   Task take_in(const std::vector<Packet>& packets) {
     for (const Packet& p : packets) {
       co_await library_work(to, spec.recv_cpu, p);
@@ -83,11 +83,10 @@ class NonblockingStream final : public QueuedStream {
   Task write_some() {
     if (writing_) co_return;
     writing_ = true;
-    Host& h = from.host;
     while (tcp_.written() < queued_ && tcp_.room() > 0) {
       const int64_t n = std::min(unsent_.front().end - tcp_.written(), tcp_.room());
       co_await socket_call(from);
-      co_await from.thread.run(copy_time(h, unsent_.front().p, n, true), Stage::Copy);
+      co_await from.thread.run(copy_cost(unsent_.front().p, n, true));
       tcp_.write(n);
       finish_sent(tcp_.written());
     }
@@ -99,9 +98,9 @@ class NonblockingStream final : public QueuedStream {
     offered_ = false;
     const bool begins = at_packet();
     const int64_t n = std::min(tcp_.readable(), next_read());
-    co_await to.thread.run(copy_out_time(n), Stage::Copy);
+    co_await to.thread.run(copy_out(n));
     tcp_.read(n);
-    if (begins) co_await to.thread.run(copy_out_time(n), Stage::Copy);
+    if (begins) co_await to.thread.run(copy_out(n));
     const std::vector<Packet> whole = whole_packets();
     if (tcp_.readable() > 0) offer();
     co_await take_in(whole);
@@ -129,7 +128,7 @@ class AsynchronousStream final : public QueuedStream {
   Task submit(Packet p) override {
     const int64_t fits = std::clamp<int64_t>(tcp_.room(), 0, length(p));
     co_await socket_call(from);
-    co_await from.thread.run(copy_time(from.host, p, fits, true), Stage::Copy);
+    co_await from.thread.run(copy_cost(p, fits, true));
     tcp_.write(queued_ - tcp_.written());
     finish_sent(buffered());
   }
@@ -145,7 +144,7 @@ class AsynchronousStream final : public QueuedStream {
     const bool begins = completed_begins_;
     if (!frames_.empty()) copy_out_begins(frames_.front().p);
     co_await socket_call(to);
-    if (begins) co_await to.thread.run(copy_out_time(n), Stage::Copy);
+    if (begins) co_await to.thread.run(copy_out(n));
     const std::vector<Packet> whole = whole_packets();
     co_await socket_call(to);  // the next read is posted
     told_read_ = false;
@@ -158,7 +157,8 @@ class AsynchronousStream final : public QueuedStream {
     if (n <= 0) return;
     filling_ = true;
     attribute(NetworkPacket::Read, n);
-    to.host.kernel(copy_out_time(n), Stage::Copy, callback<&AsynchronousStream::on_filled>(*this, static_cast<uint64_t>(n)));
+    const CopyCost copy = copy_out(n);
+    to.host.kernel(copy.core, Stage::Copy, callback<&AsynchronousStream::on_filled>(*this, static_cast<uint64_t>(n)), false, copy.memory);
   }
   void on_filled(int64_t n) {
     const bool begins = at_packet();

@@ -12,8 +12,8 @@ struct ReferenceCost {
   friend ReferenceCost operator*(int64_t n, ReferenceCost a) { return {n * a.ps}; }
   [[nodiscard]] bool some() const { return ps > 0; }
 };
-using Work = ReferenceCost<struct OfProcessor>;   // of a processor
-using Service = ReferenceCost<struct OfSystem>;   // of the operating system
+using Work = ReferenceCost<struct OfProcessor>;  // of a processor
+using Service = ReferenceCost<struct OfSystem>;  // of the operating system
 
 /// What a call costs: its own instructions and the system's services.
 struct CallCost {

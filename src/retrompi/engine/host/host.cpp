@@ -50,17 +50,21 @@ bool Host::undisturbed(const Thread& t, Ps until) const {
 }
 
 void Host::go(Thread& t) {
-  if (t.core_ == 0 && cores_[0].kernel_busy) return;  // continues when the kernel is done
+  if (t.core_ == 0 && cores_[0].kernel_busy) {  // continues when the kernel is done
+    if (t.seg_ == Stage::Library) t.enter(Stage::Interrupt);
+    return;
+  }
   start_clock(t);
-  if (t.memory_ > 0 && cores_.size() > 1) reshare(t);
+  if (t.memory_ > 0) reshare(&t);
 }
 
 void Host::start_clock(Thread& t) {
   t.on_clock_ = true;
   t.began_ = loop.now;
   ++t.gen_;
+  if (t.memory_ > 0) ++using_memory_;
   if (t.mode_ != Thread::Mode::Wait || t.signalled_) {
-    t.slow_ = slowdown(t);
+    t.slow_ = slowdown(t.memory_, &t);
     const Ps need = t.slow_ > 1 ? static_cast<Ps>(static_cast<double>(t.need_) * t.slow_ + 0.5) : t.need_;
     loop.schedule(loop.now + t.pre_ + need, callback<&Thread::on_done>(t, t.gen_));
   } else if (t.policy_.kind == WaitPolicy::SpinYield && others_ready(t.prio_, static_cast<size_t>(t.core_))) {
@@ -69,15 +73,16 @@ void Host::start_clock(Thread& t) {
 }
 
 void Host::pause(Thread& t) {
-  const bool shares = t.on_clock_ && t.memory_ > 0 && cores_.size() > 1;
+  const bool shares = t.on_clock_ && t.memory_ > 0;
   stop_clock(t);
-  if (shares) reshare(t);
+  if (shares) reshare(&t);
 }
 
 void Host::stop_clock(Thread& t) {
   ++t.gen_;
   if (!t.on_clock_) return;
   t.on_clock_ = false;
+  if (t.memory_ > 0) --using_memory_;
   const Ps now = loop.now, used = now - t.began_;
   assert(used >= 0);
   t.used_ += used;
@@ -257,8 +262,8 @@ void Host::release(Thread& t) {
   dispatch(core);
 }
 
-void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background) {
-  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background});
+void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background, double memory) {
+  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background, memory_is_shared() ? memory : 0});
   if (!background) ++own_kjobs_;
   loop.add_pending(loop.owner);
   Core& c = cores_[0];
@@ -270,12 +275,29 @@ void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background) {
 
 void Host::start_kernel(Core& c) {
   c.kernel_since = loop.now;
-  loop.schedule(loop.now + kjobs_.front().cost, callback<&Host::on_kernel>(*this), own_kjobs_ == 0);
+  kernel_.need = kjobs_.front().cost;
+  kernel_.memory = kjobs_.front().memory;
+  if (kernel_.memory > 0) ++using_memory_;
+  start_kernel_clock();
+  if (kernel_.memory > 0) reshare(nullptr);
 }
 
-void Host::on_kernel() {
+void Host::start_kernel_clock() {
+  kernel_.began = loop.now;
+  kernel_.slow = slowdown(kernel_.memory, nullptr);
+  const Ps need = kernel_.slow > 1 ? static_cast<Ps>(static_cast<double>(kernel_.need) * kernel_.slow + 0.5) : kernel_.need;
+  loop.schedule(loop.now + need, callback<&Host::on_kernel>(*this, ++kernel_.gen), own_kjobs_ == 0);
+}
+
+void Host::on_kernel(uint32_t gen) {
+  if (gen != kernel_.gen) return;
   Core& c = cores_[0];
   assert(c.kernel_busy && !kjobs_.empty());
+  if (kernel_.memory > 0) {
+    kernel_.memory = 0;
+    --using_memory_;
+    reshare(nullptr);
+  }
   const KernelJob job = kjobs_.front();
   kjobs_.pop_front();
   if (!job.background) --own_kjobs_;

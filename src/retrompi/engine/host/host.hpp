@@ -2,6 +2,7 @@
 #pragma once
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,15 @@ struct CopySide {
   double near = 0;                                  // by this core: decides the first level
   double set = 0;                                   // in the cache: decides the second level
   enum : uint8_t { Own, Clean, Dirty } held = Own;  // last user of the line: this core; another core that read it; another core that wrote it
+  bool operator==(const CopySide&) const = default;
 };
 
 struct CopyCost {
-  Ps core = 0;     // with the bus to itself
-  double bus = 0;  // bytes that cross the bus
+  Ps core = 0;        // with memory and bus to itself
+  double memory = 0;  // share of it spent waiting for main memory
+  double bus = 0;     // bytes that cross the bus
+  /// The same data copied `n` times.
+  [[nodiscard]] CopyCost times(double n) const { return {static_cast<Ps>(n * static_cast<double>(core)), memory, n * bus}; }
 };
 
 class Host;
@@ -45,9 +50,10 @@ class Thread {
   };
 
   /// Uses the processor for `ps` picoseconds (of this host; already scaled). `memory`: the share of them spent waiting for
-  /// the memory bus when no other processor uses it; computations on other processors slow these down and vice versa.
+  /// main memory when no other processor uses it; those that do slow each other down.
   Await run(Ps ps, Stage s, double memory = 0);
-  /// The same for several parts executed back to back; only the log distinguishes them.
+  Await run(const CopyCost& c) { return run(c.core, Stage::Copy, c.memory); }
+  /// The same for several parts without memory executed back to back; only the log distinguishes them.
   struct Part {
     Ps ps;
     Stage s;
@@ -119,9 +125,9 @@ class Thread {
   int prio_ = 0;
   int core_ = -1, pin_ = -1;
   Ps pre_ = 0;             // context switch still to be charged first
-  Ps need_ = 0;            // processor time still needed, as if alone on the memory bus
-  double memory_ = 0;      // share of `need_` spent on the memory bus
-  double slow_ = 1;        // slowdown of the current interval by the neighbours on that bus
+  Ps need_ = 0;            // processor time still needed, as if no other processor used the memory
+  double memory_ = 0;      // share of `need_` spent waiting for it
+  double slow_ = 1;        // slowdown of the current interval by the others that do
   Ps began_ = 0;           // when the current interval on the processor began
   bool acting_ = false;    // its coroutine is executing
   bool on_clock_ = false;  // `pre_`, then `need_`, is being consumed
@@ -148,7 +154,12 @@ struct KernelJob {
   Cause by;
   uint32_t owner;
   bool background;  // of cross traffic
+  double memory;    // share of `cost` spent waiting for main memory
 };
+
+/// How much longer than alone a processor takes that waits for main memory for a share `m` of its time, while `others` do so for shares of
+/// theirs and the memory serves `streams` of them at full rate (docs/nas.md).
+[[nodiscard]] double memory_slowdown(double m, std::span<const double> others, double streams);
 
 /// A lock: one holder at a time; the others wait until it is released.
 struct Lock {
@@ -177,24 +188,21 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   Thread& add_thread(const std::string& name, uint32_t owner);
-  /// `background`: work for cross traffic, which does not keep a run alive.
-  void kernel(Ps cost, Stage stage, const Callback& done, bool background = false);
+  /// `background`: work for cross traffic, which does not keep a run alive. `memory`: as that of Thread::run.
+  void kernel(Ps cost, Stage stage, const Callback& done, bool background = false, double memory = 0);
 
-  /// HostSpec::copy_time, cached.
-  [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
-  /// A copy by `core` of data that `other` wrote or will read.
-  [[nodiscard]] CopyCost copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const;
+  /// A copy between the memory of two processes, whose processors are so related.
+  [[nodiscard]] CopyCost copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin = Kinship::Same) const;
   [[nodiscard]] Kinship kinship(int a, int b) const;
   /// Transfer of a line that the other core has modified.
   [[nodiscard]] Ps line(Kinship k) const { return k == Kinship::Bus ? spec.line_bus : k == Kinship::Cache ? spec.line_shared : 0; }
-  /// Books a copy on the buses of two cores from now on; returns how much longer than `core` it takes.
+  /// Books a copy on the buses of two cores from now on; returns when its last byte has passed.
   Ps claim_bus(int a, int b, const CopyCost& c);
   /// A cost stated for the reference host, on this host.
   [[nodiscard]] Ps time(Work w) const { return spec.time(w); }
   [[nodiscard]] Ps time(Service s) const { return spec.time(s); }
 
   HostSpec spec;
-  bool shares_memory = false;  // computations declare their share of the memory bus; copies then use it as well
   Loop& loop;
   Anatomy& anatomy;
   [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }
@@ -213,8 +221,9 @@ class Host {
   [[nodiscard]] bool undisturbed(const Thread& t, Ps until) const;
   void go(Thread& t);     // the running thread (re)starts consuming its need
   void pause(Thread& t);  // the running thread stops consuming
-  [[nodiscard]] double slowdown(const Thread& t) const;
-  void reshare(const Thread& t);  // `t` has started or stopped using the memory bus: its neighbours change speed
+  [[nodiscard]] bool memory_is_shared() const { return cores_.size() > 1; }
+  [[nodiscard]] double slowdown(double memory, const Thread* self) const;  // self: null for the kernel
+  void reshare(const Thread* self);                                        // it has started or stopped using the memory: the others change speed
   void start_clock(Thread& t);
   void stop_clock(Thread& t);
   void resume(Thread& t);  // the need is consumed: let the coroutine act
@@ -228,22 +237,31 @@ class Host {
   Stage blame(const Thread& t) const;
   void reblame();  // anatomy only: the running thread has changed or begun to spin
   void start_kernel(Core& c);
-  void on_kernel();
+  void start_kernel_clock();
+  void on_kernel(uint32_t gen);
 
   void queue(Thread& t, bool front);
   static constexpr int kPrios = 4;
   std::vector<Core> cores_;
   std::vector<Ps> bus_free_;  // by package
   std::array<std::deque<Thread*>, kPrios> ready_;
-  unsigned waiting_ = 0;  // a bit for each priority with a ready thread
-  bool pinned_ = false;   // some thread is pinned: not every thread may use every core
+  unsigned waiting_ = 0;                // a bit for each priority with a ready thread
+  bool pinned_ = false;                 // some thread is pinned: not every thread may use every core
+  int using_memory_ = 0;                // threads on the clock, and kernel work, that wait for memory
+  mutable std::vector<double> others_;  // scratch space of `slowdown`
   struct Copied {
     int64_t bytes = -1;
-    double from = 0, to = 0;
-    Ps ps = 0;
+    CopySide from, to;
+    Kinship kin = Kinship::Same;
+    CopyCost cost;
   };
-  mutable std::array<Copied, 64> copied_;  // cached times of copies: the same sizes recur
+  mutable std::array<Copied, 64> copied_;  // cached costs of copies: the same sizes recur
   std::deque<KernelJob> kjobs_;
+  struct {  // the first of them, under way
+    Ps need = 0, began = 0;
+    double memory = 0, slow = 1;
+    uint32_t gen = 0;  // invalidates the end of an earlier speed
+  } kernel_;
   size_t own_kjobs_ = 0;  // those that belong to a job
   std::deque<std::unique_ptr<Thread>> threads_;
 };

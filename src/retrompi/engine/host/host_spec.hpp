@@ -32,17 +32,22 @@ struct HostSpec : HostFields {
     }
     return std::clamp(1 - below, 0.0, 1.0);
   }
+  /// One side of a copy, in seconds per byte.
+  struct PerByte {
+    double time = 0, memory = 0;  // of the time: waiting for main memory
+  };
+  /// Reads (1 transfer) or writes (2) lines, with `near` bytes between two uses by this core and `set` bytes by all who use its cache: a line that is
+  /// written in main memory is fetched first and written back later, so writing is two thirds of a copy there (E-LM-01, E-LM-02 and E-LM-09 agree on
+  /// this).
+  [[nodiscard]] PerByte copy_side(double near, double set, double transfers) const {
+    if (near <= l1) return {0.5 / copy_l1, 0};
+    const double miss = misses(set), memory = miss * (transfers / 3) / copy_mem;
+    return {(1 - miss) * 0.5 / copy_l2 + memory, memory};
+  }
   /// Time to copy `bytes` from a place with one working set (bytes) to a place with another.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const {
     if (bytes <= 0) return 0;
-    // A line is read once and written once; a line that is written in main memory is fetched first and written back later, so
-    // writing is two thirds of a copy there (E-LM-01, E-LM-02 and E-LM-09 agree on this).
-    auto side = [this](double ws, double mem_share) {
-      if (ws <= l1) return 0.5 / copy_l1;
-      const double miss = misses(ws);
-      return (1 - miss) * 0.5 / copy_l2 + miss * mem_share / copy_mem;
-    };
-    return to_ps(static_cast<double>(bytes) * (side(from_set, 1.0 / 3) + side(to_set, 2.0 / 3)));
+    return to_ps(static_cast<double>(bytes) * (copy_side(from_set, from_set, 1).time + copy_side(to_set, to_set, 2).time));
   }
 };
 

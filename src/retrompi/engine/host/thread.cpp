@@ -24,7 +24,8 @@ constexpr uint32_t kMostSkipped = 200;
 
 Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   if (ps <= 0) return {*this, true};
-  if (host_.undisturbed(*this, host_.loop.now + ps) && !(host_.shares_memory && (s == Stage::Copy || memory > 0)) && ++skipped_ < kMostSkipped) {
+  if (!host_.memory_is_shared()) memory = 0;
+  if (host_.undisturbed(*this, host_.loop.now + ps) && !(memory > 0 && host_.using_memory_ > 0) && ++skipped_ < kMostSkipped) {
     // Nothing could observe the elapsed time: no event, and the coroutine continues at once.
     Ps& now = host_.loop.now;
     used_ += ps;
@@ -41,8 +42,7 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   }
   skipped_ = 0;
   need_ = ps;
-  // A copy by the library only waits for memory, unless its data are in a cache; those of long copies are not.
-  memory_ = s == Stage::Copy && host_.shares_memory ? 1 : memory;
+  memory_ = memory;
   want_ = s;
   mode_ = Mode::Work;
   host_.go(*this);

@@ -95,7 +95,7 @@ Task Collectives::advance(CollectiveRun& c, bool blocking) {
         c.passed = 0;
         break;
       case Step::Copy:
-        co_await rank_.thread.run(rank_.plain_copy(s.bytes, s.copies), Stage::Copy);
+        co_await rank_.thread.run(rank_.plain_copy(s.bytes, s.copies));
         break;
       case Step::Combine:
         if (const Ps ps = rank_.job.collectives.work.combine.at(s.bytes); ps > 0) co_await rank_.thread.run(rank_.host.time(Work{ps}), Stage::Library);

@@ -30,7 +30,9 @@ Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, bool put) 
   ++to.receives;
   to.bytes_received += bytes;
   if (rank_.common.timeline) rank_.common.timeline->moved(rank_.id, other, bytes);
-  if (rank_.near(other)) co_await rank_.thread.run_parts({s.latency, Stage::Nic}, {rank_.plain_copy(bytes), Stage::Copy});
+  if (!rank_.near(other)) co_return;
+  co_await rank_.thread.run(s.latency, Stage::Nic);
+  co_await rank_.thread.run(rank_.plain_copy(bytes));
 }
 
 Task OneSided::put(int32_t target, int64_t bytes) {

@@ -34,9 +34,10 @@ class Rank final : public Proc {
   Task finish_pending();
   [[nodiscard]] bool near(int32_t other) const { return job.rank(other).host_index == host_index; }  // on the same host
   /// Copies between two places of the user's or the library's memory.
-  [[nodiscard]] Ps plain_copy(int64_t bytes, double copies = 1) const {
-    const double set = 2.0 * static_cast<double>(bytes);
-    return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set)));
+  [[nodiscard]] CopyCost plain_copy(int64_t bytes, double copies = 1) const {
+    const double both = 2.0 * static_cast<double>(bytes);
+    const CopySide side{.near = both, .set = both};
+    return host.copy_cost(bytes, side, side).times(copies);
   }
   /// Conversion of data exchanged with `peer`, if its byte order differs.
   [[nodiscard]] Ps conversion(int32_t peer, int64_t bytes) const;

@@ -61,7 +61,7 @@ Task ReceiveSide::take_unexpected(Message& m) {
     const int64_t n = m.unexpected_bytes;
     m.unexpected_bytes = 0;
     unexpected_bytes_ -= n;
-    co_await rank_.thread.run(rank_.plain_copy(n), Stage::Copy);
+    co_await rank_.thread.run(rank_.plain_copy(n));
   }
   if (m.sync && !m.ack_sent) {
     m.ack_sent = true;

@@ -46,7 +46,7 @@ Task SendSide::isend_with_work(Message& m, bool buffered) {
   co_await rank_.library_call({rank_.spec.send_cpu, {}});
   if (buffered) {
     // MPI 1.1, 3.4: a buffered send is complete once the user's data is in the attached buffer.
-    co_await rank_.thread.run(rank_.plain_copy(m.bytes), Stage::Copy);
+    co_await rank_.thread.run(rank_.plain_copy(m.bytes));
     m.sreq->done = true;
     m.sreq->m = nullptr;
     m.sreq = nullptr;

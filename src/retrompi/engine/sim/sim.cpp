@@ -138,7 +138,6 @@ class Simulation {
       // The first host's clock starts with the run; the others are not synchronised with it.
       h.tick_phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.tick));
       w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
-      w_.hosts.back()->shares_memory = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.c.memory_share > 0; });
     }
     placed_.resize(w_.hosts.size());
     // Curves need no wire; one-sided operations do at every fidelity.

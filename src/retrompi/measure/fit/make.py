@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -207,8 +208,12 @@ def make(
             known={"cores": cores},
             by=by,
         ).write(room_file)
+        on = f"{where}:h1"
     else:
-        where = registry.platform(platform).name
+        room = registry.platform(platform)
+        where = room.name
+        named = room.path is None or registry.origin(room.path) in ("retrompi", "user")
+        on = f"{where if named else os.path.relpath(str(room.path), target)}:{room.hosts[0].name}"
     first = curves[0].measured.provenance
     tool = f"{first.tool} {first.version}".strip()
     ModelFiles(
@@ -219,6 +224,7 @@ def make(
         years=_years(curves),
         summary=f"segments of {' and '.join(_words(c) for c in curves)}",
         platform=where,
+        on=on,
         source=f"fit: {tool}, {first.file}",
         eager={c.kind: c.eager for c in curves},
         seen={c.kind: c.seen for c in curves},

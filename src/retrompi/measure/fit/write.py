@@ -80,13 +80,16 @@ class _Param:
     source: str
     low: str
     high: str
+    on: str = ""
+    """The host on which it is that much work."""
 
     def line(self) -> str:
-        return (f'{self.name} = Param("{self.text}", "{self.unit}", "{self.help}", source={_source(self.source)!r}, '
+        stated = f', on={self.on!r}, cost="work"' if self.on else ""
+        return (f'{self.name} = Param("{self.text}", "{self.unit}", "{self.help}", source={_source(self.source)!r}{stated}, '
                 f'low="{self.low}", high="{self.high}")')  # fmt: skip
 
 
-def _params(eager: Mapping[str, Limit], test: tuple[float, str]) -> list[_Param]:
+def _params(eager: Mapping[str, Limit], test: tuple[float, str], on: str) -> list[_Param]:
     found = []
     for where, text in (("same", "of one host"), ("remote", "between hosts")):
         limit, source, *bounds = eager.get(where, (None, "assumed: nothing was measured there"))
@@ -95,7 +98,7 @@ def _params(eager: Mapping[str, Limit], test: tuple[float, str]) -> list[_Param]
         found.append(_Param(f"eager_{where}", known, "B", f"messages {text} from this size on ask the receiver first", source, low, high))
     cost = f"{test[0] * 1e9:.6g} ns"
     low, high = (cost, cost) if test[1].startswith("fit:") else ("0 s", "1 ms")
-    return [*found, _Param("test_cost", cost, "s", "a call that looks for a message and finds none", test[1], low, high)]
+    return [*found, _Param("test_cost", cost, "s", "a call that looks for a message and finds none", test[1], low, high, on)]
 
 
 def _work_text(by: str, work: Mapping[str, tuple[Mapping[int, float], str]]) -> str:
@@ -116,8 +119,9 @@ class ModelFiles:
     the calibrated range, ``sources`` those of the curve's columns. ``seen`` and ``held_out``: pair kind -> sizes in bytes.
     ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``communicators``: with a table, how
     communicators are created. ``meta`` and ``extra`` go into ``fit.toml`` as rows of ``[NAME.meta]`` and as separate tables
-    ``[NAME.TABLE]``. ``work``: costs of collectives other than messages (`retrompi.sim.fitted.work_names`) -> ({bytes: seconds}, source),
-    written to ``work.csv``.
+    ``[NAME.TABLE]``. ``on``: the host on which the costs were measured, ``PLATFORM:HOST`` or ``FILE.toml:HOST`` with a path from the folder
+    (default: the host ``h1`` of ``platform``). ``work``: costs of collectives other than messages (`retrompi.sim.fitted.work_names`) ->
+    ({bytes: seconds}, source), written to ``work.csv``.
     """
 
     name: str
@@ -128,6 +132,7 @@ class ModelFiles:
     summary: str
     platform: str
     source: str
+    on: str = ""
     ranks: tuple[int, int] = (2, 2)
     eager: Mapping[str, Limit] | None = None
     test: tuple[float, str] = (1e-7, "assumed: a hundred instructions or two")
@@ -159,7 +164,7 @@ class ModelFiles:
         all_sizes = [s for sizes in seen.values() for s in sizes] or [p.size for s in self.samples.values() for p in s.there]
         known = (f"Range(sizes=({units.format_bytes(min(all_sizes))!r}, {units.format_bytes(max(all_sizes))!r}), ranks={self.ranks!r}, "
                  f"platforms=({self.platform!r},), source={_source(self.source)!r})")  # fmt: skip
-        params = _params(self.eager or {}, self.test)
+        params = _params(self.eager or {}, self.test, self.on or f"{self.platform}:h1")
         fitted = [p for p in params if p.source.startswith("fit:")]
         today = datetime.date.today().isoformat()
         doc = f"{self.summary}. Written by `{self.by}` on {today}; the points are in curve.csv, what is known of them in fit.toml."

@@ -90,6 +90,7 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
         *card_parts.fit(card["fit"]),
         html.H2("Statements that judge it", id="judged"),
         *card_parts.judged(card["judged"]),
+        *card_parts.transfer(card["transfer"]),
     ]
 
 
