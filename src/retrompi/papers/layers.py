@@ -25,17 +25,18 @@ from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.files import read_text
 
-__all__ = ["FINE", "Curve", "Fit", "Group", "Point", "fit", "group", "judge", "names", "points"]
+__all__ = ["FINE", "Curve", "Fit", "Group", "Owner", "Point", "curve_rows", "evidence", "fit", "fit_file", "group", "judge", "names",
+           "owner", "points", "span", "times"]  # fmt: skip
 
 FINE = 0.05
 """A point judges if the grid of the drawing is at most this share of its value: the error that is to be shown."""
 SIZES = 26
 """Sizes of a curve that a fit sees."""
-STARTS = 3
+STARTS = 4
 STEPS = 25
 LINEAR = 0.05
 """Residuals beyond this count linearly: the median is to be small, not the largest error of a curve whose shape a mechanism misses."""
-REPETITIONS = 4
+REPETITIONS = 1
 Progress = Callable[[int, int, str], None]
 _TABLE = "period/evidence.csv"
 
@@ -101,7 +102,7 @@ def group(name: str) -> Group:
 
 
 def _curve(c: Mapping[str, Any]) -> Curve:
-    row = _evidence()[c["latency"]] if "latency" in c else None
+    row = evidence()[c["latency"]] if "latency" in c else None
     latency = None
     if row is not None:
         scale = units.parse(f"1 {row['unit']}", "s")
@@ -112,7 +113,7 @@ def _curve(c: Mapping[str, Any]) -> Curve:
 
 
 @cache
-def _evidence() -> dict[str, dict[str, str]]:
+def evidence() -> dict[str, dict[str, str]]:
     """The rows that a fit may read, by id."""
     rows = csv.DictReader(read_text(paths.reference_dir() / _TABLE).splitlines())
     return {r["id"]: r for r in rows if r["use"] == "calibrate"}
@@ -136,7 +137,7 @@ def points(file: str, where: Mapping[str, str]) -> tuple[Point, ...]:
         if time > 0:
             found.append(Point(size, time, grid / value))
     if not found:
-        raise UsageError(f"no rows {dict(where)} in {file}")
+        raise UsageError(f"no rows {dict(where)} in {file}", code="no-claims")
     return tuple(sorted(found, key=lambda p: p.size))
 
 
@@ -148,7 +149,7 @@ def times(curve: Curve, sizes: Iterable[int], sets: Sequence[str] = ()) -> dict[
     from retrompi.sim import simulate
     from retrompi.spec.question import Question, pingpong
 
-    work = pingpong(sorted(set(sizes)), REPETITIONS, 2)
+    work = pingpong(sorted(set(sizes)), REPETITIONS, 1)
     asked = Question(curve.model, curve.platform, work, "distributed", [*curve.sets, *sets], idle_overrides=True)
     return {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in simulate.benchmark(asked)}
 
@@ -182,7 +183,7 @@ def curve_rows(name: str) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Owner:
+class Owner:
     """Where a free value lives: ``kind`` host, network or model, and the key of ``--set``."""
 
     kind: str
@@ -191,20 +192,21 @@ class _Owner:
     option: str
 
 
-def _owner(path: str) -> _Owner:
+def owner(path: str) -> Owner:
+    """Whose value ``path`` is: ``p4-1800.interrupt``, ``ge-ga620.card.nic_rate``, ``euih.rate``. Raises UsageError for no one's."""
     from retrompi.spec import machines, registry
 
     name, _, key = path.partition(".")
     if name in machines.host_names():
-        return _Owner("host", name, key, f"platform.host.{key}")
+        return Owner("host", name, key, f"platform.host.{key}")
     if name in machines.network_names():
         table, _, of = key.partition(".")
-        return _Owner("network", name, key, f"platform.{'link' if table == 'link' else 'host'}.{of}")
+        return Owner("network", name, key, f"platform.{'link' if table == 'link' else 'host'}.{of}")
     registry.model(name)
-    return _Owner("model", name, key, path)
+    return Owner("model", name, key, path)
 
 
-def _range(path: str, o: _Owner) -> Any:
+def span(path: str, o: Owner) -> Any:
     """The free value with the range of its own file. Raises UsageError if it states none, or does not say that it is fitted."""
     from retrompi.papers.calibrate import _Free
     from retrompi.spec import machines, registry
@@ -235,8 +237,8 @@ class Fit:
         files: dict[Path, dict[str, str]] = {}
         models: dict[Path, str] = {}
         for row in self.values:
-            o = _owner(row["parameter"])
-            file = _fit_file(o)
+            o = owner(row["parameter"])
+            file = fit_file(o)
             files.setdefault(file, {})[o.key] = row["value"]
             if o.kind == "model":
                 models[file] = o.name
@@ -254,7 +256,8 @@ class Fit:
         return sorted(files)
 
 
-def _fit_file(o: _Owner) -> Path:
+def fit_file(o: Owner) -> Path:
+    """Where a fit of the value is written."""
     from retrompi.spec import machines, registry
 
     if o.kind == "model":
@@ -289,8 +292,8 @@ def fit(name: str, *, seed: int = 1, progress: Progress | None = None) -> Fit:
     from scipy.optimize import least_squares
 
     what = group(name)
-    owners = {path: _owner(path) for path in what.free}
-    free = [_range(path, owners[path]) for path in what.free]
+    owners = {path: owner(path) for path in what.free}
+    free = [span(path, owners[path]) for path in what.free]
     seen = {c.name: _seen(c) for c in what.curves}
     mine = {c.name: [f for f in free if _belongs(owners[f.key], c)] for c in what.curves}
     known: dict[tuple[str, tuple[str, ...]], dict[int, float]] = {}
@@ -330,7 +333,7 @@ def _shown(f: Any, x: float) -> str:
     return str(f.show(x))
 
 
-def _belongs(o: _Owner, c: Curve) -> bool:
+def _belongs(o: Owner, c: Curve) -> bool:
     from retrompi.spec import composition
 
     if o.kind == "model":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import csv
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -51,6 +51,8 @@ LISTED = frozenset(OBSERVABLES) - {"context_switch_2proc_32K", "latency_UDP_loop
 _INPUTS = {"null_system_call", "context_switch_2proc_0K", "bcopy", "bandwidth_pipe", "latency_TCP_loopback_roundtrip"}
 _ARRAY = 32 * 1024
 _BUFFERS = 1 << 20
+PIECES = 16
+"""Pieces of a simulated bandwidth, after as many that are not timed; lmbench sends more, which does not change the mean."""
 
 
 @dataclass(frozen=True)
@@ -110,28 +112,26 @@ def _size(name: str) -> int:
     return int(units.parse(_given()["programs"][name], "B"))
 
 
-def _to_and_fro(model: str, platform: str, sets: Sequence[str]) -> float:
-    """Round trip (s) of a word; two processes of one host share a processor."""
+def _to_and_fro(model: str, platform: str, sets: Sequence[str], apart: bool = False) -> float:
+    """Round trip (s) of a word between two processes on one processor, or ``apart`` on two hosts."""
     from retrompi.sim import simulate
     from retrompi.spec.question import Question, pingpong
 
-    local = "@" not in platform
-    where, cores = ([0, 0], (0, 0)) if local else ([0, 1], ())
+    where, cores = ([0, 1], ()) if apart else ([0, 0], (0, 0))
     asked = Question(model, platform, pingpong([_size("word")], 20, 3), where, sets, cores=cores, idle_overrides=True)
     return 2e-6 * float(simulate.benchmark(asked)[0]["time_us"])
 
 
-def _one_way(model: str, platform: str, size: int, count: int, sets: Sequence[str]) -> float:
-    """Bandwidth (`MB`/s) of ``count`` pieces in one direction; the processes of one host have a processor each where there are two."""
+def _one_way(model: str, platform: str, size: int, sets: Sequence[str], apart: bool = False) -> float:
+    """Bandwidth (`MB`/s) of `PIECES` in one direction; the processes of one host have a processor each where there are two."""
     from retrompi.sim import simulate
     from retrompi.spec.question import Benchmark, Question
 
-    local = "@" not in platform
     cores: tuple[int, ...] = ()
-    if local:
+    if not apart:
         cores = (0, 1) if registry.platform(platform).hosts[0].cores > 1 else (0, 0)
-    work = Benchmark("osu_bandwidth", {"sizes": [size], "window": count, "reps": 1, "warm_up": 1})
-    asked = Question(model, platform, work, [0, 0] if local else [0, 1], sets, cores=cores, idle_overrides=True)
+    work = Benchmark("osu_bandwidth", {"sizes": [size], "window": PIECES, "reps": 1, "warm_up": 1})
+    asked = Question(model, platform, work, [0, 1] if apart else [0, 0], sets, cores=cores, idle_overrides=True)
     return size / float(simulate.benchmark(asked)[0]["time_us"]) * 1e6 / MB
 
 
@@ -171,8 +171,8 @@ def _pipe_latency(platform: str, room: Platform, sets: Sequence[str]) -> float:
     return _to_and_fro("sockets:pipe", platform, [*_of_pipe(room), *sets]) * 1e6
 
 
-def _tcp_latency(platform: str, room: Platform, sets: Sequence[str]) -> float:
-    return _to_and_fro("sockets:netpipe", platform, sets) * 1e6
+def _tcp_latency(platform: str, room: Platform, sets: Sequence[str], apart: bool = False) -> float:
+    return _to_and_fro("sockets:netpipe", platform, sets, apart) * 1e6
 
 
 def _bcopy(platform: str, room: Platform, sets: Sequence[str]) -> float:
@@ -180,20 +180,22 @@ def _bcopy(platform: str, room: Platform, sets: Sequence[str]) -> float:
 
 
 def _pipe_bandwidth(platform: str, room: Platform, sets: Sequence[str]) -> float:
-    return _one_way("sockets:pipe", platform, _size("pipe_piece"), 64, [*_of_pipe(room), *sets])
+    return _one_way("sockets:pipe", platform, _size("pipe_piece"), [*_of_pipe(room), *sets])
 
 
-def _tcp_bandwidth(platform: str, room: Platform, sets: Sequence[str]) -> float:
+def _tcp_bandwidth(platform: str, room: Platform, sets: Sequence[str], apart: bool = False) -> float:
     buffers = [f"platform.host.{k}={_BUFFERS} B" for k in ("window", "sndbuf")]
-    return _one_way("sockets:netpipe", platform, _size("tcp_piece"), 8, [*buffers, *sets])
+    return _one_way("sockets:netpipe", platform, _size("tcp_piece"), [*buffers, *sets], apart)
 
 
-_LOCAL = {
+_ALONE: dict[str, Callable[[str, Platform, Sequence[str]], float]] = {
     "null_system_call": _null_call, "context_switch_2proc_0K": _switch, "context_switch_2proc_32K": _switch_32,
     "latency_pipe_roundtrip": _pipe_latency, "latency_TCP_loopback_roundtrip": _tcp_latency, "latency_UDP_loopback_roundtrip": _tcp_latency,
     "bcopy": _bcopy, "bandwidth_pipe": _pipe_bandwidth, "bandwidth_TCP_loopback": _tcp_bandwidth,
 }  # fmt: skip
-_BETWEEN = {"latency_TCP_roundtrip": _tcp_latency, "latency_UDP_roundtrip": _tcp_latency, "bandwidth_TCP": _tcp_bandwidth}
+_BETWEEN: dict[str, Callable[[str, Platform, Sequence[str], bool], float]] = {
+    "latency_TCP_roundtrip": _tcp_latency, "latency_UDP_roundtrip": _tcp_latency, "bandwidth_TCP": _tcp_bandwidth,
+}  # fmt: skip
 
 
 def one(platform: str, observable: str, sets: Sequence[str] = ()) -> float:
@@ -202,7 +204,9 @@ def one(platform: str, observable: str, sets: Sequence[str] = ()) -> float:
     if sets:
         pairs = (s.split("=", 1) for s in sets)
         room = room.with_overrides({k.removeprefix("platform."): v for k, v in pairs if k.startswith("platform.")})
-    return (_BETWEEN if observable in _BETWEEN else _LOCAL)[observable](platform, room, sets)
+    if observable in _BETWEEN:
+        return _BETWEEN[observable](platform, room, sets, True)
+    return _ALONE[observable](platform, room, sets)
 
 
 def measure(platform: str, sets: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -211,14 +215,10 @@ def measure(platform: str, sets: Sequence[str] = ()) -> list[dict[str, Any]]:
     Raises UsageError for an unknown platform or override.
     """
     room = registry.platform(platform)
-    rows = [_row(o, one(_alone(platform, room), o, sets)) for o in _LOCAL if room.hosts]
+    rows = [_row(o, one(platform, o, sets)) for o in _ALONE]
     if len(room.hosts) > 1:
         rows += [_row(o, one(platform, o, sets)) for o in _BETWEEN]
     return rows
-
-
-def _alone(platform: str, room: Platform) -> str:
-    return platform.partition("@")[0].partition("*")[0].partition("+")[0] if "@" in platform else platform
 
 
 def _row(observable: str, value: float) -> dict[str, Any]:
