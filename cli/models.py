@@ -172,11 +172,13 @@ def _print_range(card: dict[str, Any]) -> None:
 
 
 def _print_transfer(card: dict[str, Any]) -> None:
-    from retrompi.render.transfer_table import HEAD, shown
+    from retrompi.cli.transfer import columns
+    from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
 
-    if card["transfer"]:
-        say("\nmachines that its library is known to have run on (docs/transfer.md)")
-        print_table([shown(r) for r in card["transfer"]], [Column(key, key) for key in (*HEAD[1:], "ref")])
+    for head, rows in ((NUMBERS, numbers(card["transfer"])), (HELD, held(card["transfer"]))):
+        if rows:
+            say("\nmachines that its library is known to have run on" + (" (docs/transfer.md)" if head is NUMBERS else ": statements"))
+            print_table(rows, columns((*head[1:], "ref")))
 
 
 def _print_judged(card: dict[str, Any]) -> None:

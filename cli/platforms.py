@@ -201,12 +201,7 @@ def show_platform(platform: str, output: Output) -> None:
         say("\nwhat the Rinf1 loops cost (docs/rinf1.md)")
         print_table([{**row, "range": range_of(row)} for row in loops], CARD)
     print_rows_cited(references([*rows, *loops]))
-    for fit in card["fits"]:
-        meta = fit.get("meta", {})
-        found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
-        say(f"\nfit: {found}; with {fit['by']}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
-        for r in fit["rows"]:
-            say(f"  {r['id']}  {r['text']}\n      in: {r['where']}")
+    _say_fits(card)
 
 
 def _show_part(card: Mapping[str, Any], output: Output) -> None:
@@ -223,3 +218,13 @@ def _show_part(card: Mapping[str, Any], output: Output) -> None:
     say(f"{card['name']}: {card['title']}\n{card['summary']}\n{card['years']}, in {card['path']}\n{card['about']}\n")
     print_table([{**row, "range": range_of(row)} for row in rows], CARD)
     print_rows_cited(references(rows))
+    _say_fits(card)
+
+
+def _say_fits(card: Mapping[str, Any]) -> None:
+    for fit in card["fits"]:
+        meta = fit.get("meta", {})
+        found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
+        say(f"\nfit: {found}; with {fit['by']}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
+        for r in fit["rows"]:
+            say(f"  {r['id']}  {r['text']}\n      in: {r['where']}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
@@ -9,17 +10,12 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import RunOutput, complete_model, progress
-from retrompi.cli.output import Column
+from retrompi.cli.output import Column, print_table, say
 
-COLUMNS = (
-    Column("model", "model"),
-    Column("machine", "machine"),
-    Column("what", "what"),
-    Column("published", "published", right=True),
-    Column("simulated", "simulated", right=True),
-    Column("ratio", "ratio", right=True),
-    Column("use", "use"),
-)
+
+def columns(names: Sequence[str]) -> tuple[Column, ...]:
+    """Columns of texts under their own names; numbers are right-aligned."""
+    return tuple(Column(name, name, right=name in ("published", "simulated", "ratio")) for name in names)
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,8 @@ class TransferOptions:
     """Options of ``retrompi transfer``."""
 
     model: str = option(
-        "Runtime model: it and its variants only.", "-m", "--model", default="", metavar="NAME", shell_complete=complete_model)
+        "Runtime model: it and its variants only.", "-m", "--model", default="", metavar="NAME", shell_complete=complete_model
+    )
     write: bool = option("Also keep the table for the cards of the models (validate/transfer.csv).", "--write")
 
     def __post_init__(self) -> None:
@@ -41,8 +38,8 @@ def command(given: TransferOptions, output: RunOutput) -> None:
     """Show every model on every machine it is known to have run on, simulated and published.
 
     A number is 'fitted' if a fit saw it, 'input' if a value of the model or machine comes from it, 'held out' if neither, 'blind' if the
-    published value is not known to the project. The statements of the papers are counted by the newest verdicts of the store ('retrompi
-    validate'). The ratio is the simulated over the published number.
+    published value is not known to the project: the range is then the prediction's interval. The ratio is the simulated over the published
+    number. Statements of the papers are counted by the store's newest verdicts ('retrompi validate --all'), or else by those shipped.
 
     \b
     Examples:
@@ -50,7 +47,7 @@ def command(given: TransferOptions, output: RunOutput) -> None:
       retrompi transfer --csv
     """
     from retrompi.papers import transfer
-    from retrompi.render.transfer_table import shown
+    from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
     from retrompi.spec import registry
 
     if given.model:
@@ -59,4 +56,9 @@ def command(given: TransferOptions, output: RunOutput) -> None:
         rows = transfer.rows(output.open(), given.model, fresh=output.fresh, progress=report)
     if given.write:
         click.echo(f"written: {transfer.write(rows)}", err=True)
-    output.emit([shown(r) for r in rows] if output.text else rows, COLUMNS, keys=transfer.KEYS, empty="no machine is known for this model")
+    if not output.text:
+        output.emit(rows, keys=transfer.KEYS)
+        return
+    print_table(numbers(rows), columns(NUMBERS), empty="no number is known for this model")
+    say("\nstatements of the papers on their own machines")
+    print_table(held(rows), columns(HELD), empty="none")

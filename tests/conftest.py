@@ -256,14 +256,14 @@ def store_path(tmp_path: Path) -> Iterator[Path]:
 
 
 REFERENCE_ID = re.compile(
-    r"\b(?:BF-[A-Z]+-\d+[a-zA-Z]?|E-[A-Z0-9]+-\d+|KB-\d+|HW-T\d-[A-Za-z_]*[A-Za-z]|HW-\d+|LW-R-\d+|LW-NAS-\w+-\w+-[TS]|LW-\d+)\b"
+    r"\b(?:BF-[A-Z]+-\d+[a-zA-Z]?|E-[A-Z0-9]+-\d+|KB-\d+|HW-T\d-[A-Za-z_]*[A-Za-z]|HW-\d+|LW-R-\d+|LW-NAS-\w+-\w+-[TS]|LW-\d+|(?:LM96|TC02F?|NP96|TG04F?|GL94F?|GE98|MT94|SRC)-\d+)\b"
 )
 
 
 def reference_ids() -> set[str]:
-    """Every identifier of claims.csv and hardware.csv."""
+    """Every identifier of claims.csv, hardware.csv and period/evidence.csv."""
     ids: set[str] = set()
-    for name in ("claims.csv", "hardware.csv"):
+    for name in ("claims.csv", "hardware.csv", "period/evidence.csv"):
         with (paths.reference_dir() / name).open(newline="", encoding="utf-8") as handle:
             ids |= {row["id"] for row in csv.DictReader(handle)}
     return ids

@@ -39,7 +39,7 @@ def _sourced(given: list[tuple[str, Any]]) -> None:
 
 
 def test_the_library_has_what_was_promised() -> None:
-    assert len(HOSTS) >= 14
+    assert len(HOSTS) >= 20
     assert len(NETWORKS) >= 8
     assert not {*HOSTS, *NETWORKS} & set(registry.platform_names())
     assert not set(HOSTS) & set(NETWORKS)
@@ -99,6 +99,7 @@ def test_a_pair_on_every_network_carries_messages(name: str) -> None:
 
 @pytest.mark.parametrize(("model", "platform"), [
     ("wmpi", "nt4-p6-200-dual*2@hub-10"), ("mpibip", "linux-piii-933*2@myrinet-lanai9"), ("mpibip:bip", "linux-piii-933*2@myrinet-lanai9"),
+    ("mpibip", "linux-p6-200*2@myrinet-lanai4"), ("mpibip:bip", "linux-p6-200*2@myrinet-lanai4"),
     ("craympt", "cray-t3e-pe*2@t3e-torus"), ("craympt:shmem", "cray-t3e-pe*2@t3e-torus"),
 ])  # fmt: skip
 def test_models_run_on_machines_that_they_were_not_fitted_on(model: str, platform: str) -> None:
@@ -308,3 +309,58 @@ def test_errors_are_of_the_project(tmp_path: Path) -> None:
     for text in ("", "*", "@", "+", "a@b@c", "*3", "a*b@c", "\0@x", "../x@hub-10", "nt4-p6-200*2@../switch-100"):
         with pytest.raises(RetrompiError):
             registry.platform(text)
+
+
+# --- the studio ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_studio_offers_every_host_and_takes_compositions_of_limited_size_but_no_paths(tmp_path: Path) -> None:
+    from retrompi.studio import menus
+
+    offered = [option["value"] for option in menus.platforms("nt4-p6-200*7@hub-10")]
+    assert {f"{name}*2@switch-100" for name in HOSTS} < set(offered)
+    assert offered[-1] == "nt4-p6-200*7@hub-10"
+    assert all(map(menus.is_platform, offered))
+    (tmp_path / "mine.toml").write_text(ROOM, encoding="utf-8")
+    for name in ("nt4-p6-200*65@hub-10", str(tmp_path / "mine.toml"), "nt4-p6-201*2@hub-10", "nt4-p6-200*2@hub-11", "nt-pair*9", "", None):
+        assert not menus.is_platform(name)
+
+
+# --- studies, stored runs, more ranks than processors --------------------------------------------------------------------------
+
+
+def test_a_composition_goes_through_a_study_its_store_and_its_pack(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    _write(tmp_path)
+    file = tmp_path / "lab.toml"
+    file.write_text(ROOM, encoding="utf-8")
+    store = ("--store", str(tmp_path / "runs.db"))
+    varied = f"platform=nt4-p6-200*2@hub-10,{file}"
+    made = retrompi(*store, "sweep", "bf-wmpi-distributed", "--vary", varied, "--set", "trace.sizes=1KiB", "--name", "two", "-j", "2")
+    assert made.code == 0, made.err
+    assert "nt4-p6-200*2@hub-10" in retrompi(*store, "runs", "show", "1").out
+    assert "nt4-p6-200" not in retrompi(*store, "runs", "diff", "1", "2").err  # a composition is read again by its name
+    packed = str(tmp_path / "two.zip")
+    assert retrompi(*store, "study", "pack", "two", "-o", packed).code == 0
+    assert retrompi("study", "unpack", packed, str(tmp_path / "there")).code == 0
+    found = {p.relative_to(tmp_path / "there").as_posix() for p in (tmp_path / "there").rglob("*.toml")}
+    assert found >= {"platforms/lab.toml", "platforms/hosts/own.toml", "platforms/networks/slow.toml"}
+    again = retrompi("--store", str(tmp_path / "again.db"), "study", "run", str(tmp_path / "there" / "study.toml"))
+    assert again.code == 0, again.err
+
+
+def test_a_study_with_hosts_of_ones_own_names_a_file_to_be_packed(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    _write(paths.user_platforms_dir())
+    store = ("--store", str(tmp_path / "runs.db"))
+    run = ("sweep", "bf-wmpi-distributed", "--vary", "platform=own*2@slow", "--set", "trace.sizes=1KiB", "--name", "mine", "-j", "1")
+    assert retrompi(*store, *run).code == 0
+    told = retrompi(*store, "study", "pack", "mine", "-o", str(tmp_path / "mine.zip"))
+    assert told.code == 2
+    assert "write a platform file" in told.err
+
+
+def test_more_ranks_than_processors_names_the_composition_that_has_enough(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    trace = tmp_path / "four.ti"
+    trace.write_text("".join(f"{r} compute 100\n" for r in range(4)), encoding="utf-8")
+    run = ("replay", str(trace), "-m", "wmpi", "-p", "nt4-p6-200*2@hub-10", "--mode", "block")
+    told = retrompi("--store", str(tmp_path / "runs.db"), *run)
+    assert "-p 'nt4-p6-200*4@hub-10' has a processor for each rank" in " ".join(told.err.split())

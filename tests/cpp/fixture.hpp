@@ -16,6 +16,8 @@ constexpr Ps kMicrosecond = 1'000'000, kMillisecond = 1'000 * kMicrosecond, kSec
 inline HostSpec plain_host(const std::string& name = "host") {
   HostSpec h;
   h.name = name;
+  h.clock = kReferenceClock;
+  h.work = 1;
   h.quantum = 20 * kMillisecond;
   h.tick = 10 * kMillisecond;
   h.dispatch = 1 * kMillisecond;

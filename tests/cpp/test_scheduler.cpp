@@ -147,7 +147,7 @@ TEST_F(Scheduler, ASpinningThreadBurnsItsQuantum) {
   Thread &x = host->add_thread("a", 1), &s = host->add_thread("s", 1);
   waiting = &s;
   x.start(work(x, 30 * kMillisecond, &a));
-  s.start(wait_then_work(s, {.kind = WaitPolicy::Spin, .poll_cost = kMillisecond / 10}, 0, &woken, &b));
+  s.start(wait_then_work(s, {.kind = WaitPolicy::Spin, .poll_cost = {kMillisecond / 10}}, 0, &woken, &b));
   signal_at(60 * kMillisecond);
   run();
   EXPECT_EQ(a, 52 * kMillisecond);
@@ -159,7 +159,7 @@ TEST_F(Scheduler, ASpinningThreadThatYieldsGivesTheProcessorBack) {
   Thread &x = host->add_thread("a", 1), &s = host->add_thread("s", 1);
   waiting = &s;
   x.start(work(x, 30 * kMillisecond, &a));
-  s.start(wait_then_work(s, {.kind = WaitPolicy::SpinYield, .polls = 10, .poll_cost = kMillisecond / 10}, 0, &woken, &b));
+  s.start(wait_then_work(s, {.kind = WaitPolicy::SpinYield, .polls = 10, .poll_cost = {kMillisecond / 10}}, 0, &woken, &b));
   signal_at(60 * kMillisecond);
   run();
   EXPECT_EQ(a, 34 * kMillisecond);
@@ -205,6 +205,18 @@ TEST_F(Polling, EndsAtTheFirstTick) { EXPECT_EQ(noticed(2 * kMillisecond, false)
 // The wait that begins at 10 ends at 20.
 TEST_F(Polling, EndsAtTheTickOfALaterWait) { EXPECT_EQ(noticed(12 * kMillisecond, false), 20 * kMillisecond); }
 TEST_F(Polling, IsEndedAtOnceByWhatASelectSees) { EXPECT_EQ(noticed(2 * kMillisecond, true), 2 * kMillisecond); }
+
+// Work by the clock and what a cycle does, services by the null call: 4 us on the reference host.
+TEST_F(Scheduler, CostsOfTheReferenceHostScaleByTheirKind) {
+  HostSpec spec = plain_host();
+  spec.clock = 2 * kReferenceClock;
+  spec.work = 1.25;
+  spec.syscall = 6 * kMicrosecond;
+  Host& h = make(spec);
+  EXPECT_EQ(h.time(Work{10 * kMicrosecond}), 4 * kMicrosecond);
+  EXPECT_EQ(h.time(Service{10 * kMicrosecond}), 15 * kMicrosecond);
+  EXPECT_EQ(h.time(Work{10 * kMicrosecond} + 2 * Work{5 * kMicrosecond}), 8 * kMicrosecond);
+}
 
 TEST_F(Scheduler, AKilledThreadGivesItsProcessorUp) {
   make();

@@ -10,7 +10,7 @@ from retrompi.manual.markdown import Page, cite, escape, link, slug, table
 from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import rows as reference_rows
 from retrompi.render.dossier import model_dossier
-from retrompi.render.transfer_table import HEAD, shown
+from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
 from retrompi.spec import registry
 
 __all__ = ["model_pages", "range_text"]
@@ -80,8 +80,10 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
     if card["transfer"]:
         out.append("## Other machines")
         out.append(f"Where its library is known to have run ({link('transfer', '../../transfer.md')}), by `validate/transfer.csv`.")
-        rows = [[escape(str(r[k] or "")) for k in (*HEAD[1:], "ref", "note")] for r in map(shown, card["transfer"])]
-        out.append(table([*HEAD[1:], "source", "note"], rows))
+        for head, told in ((NUMBERS, numbers(card["transfer"])), (HELD, held(card["transfer"]))):
+            if told:
+                rows = [[escape(str(r[k] or "")) for k in (*head[1:], "ref", "note")] for r in told]
+                out.append(table([*head[1:], "source", "note"], rows))
     out.append("## Statements that judge it")
     judged = [
         [cite(j["id"], known, _ROOT), escape(j["use"]), escape(j["says"]), escape(j["where"]), escape(j["how"])] for j in card["judged"]

@@ -33,7 +33,7 @@ LOW, HIGH = 0.05, 0.95
 """The quantiles of an interval."""
 WARM_UP = 5
 """Exchanges before each size that are not timed: connections are open, buffers known."""
-PLAN_KEYS = ("name", "title", "model", "platform", "placement", "sizes", "repetitions", "note")
+PLAN_KEYS = ("name", "title", "machine", "model", "platform", "placement", "sizes", "repetitions", "use", "note")
 STAMPS = ("date", "commit", "code")
 """The lines of a file that differ when it is made again from the same models and machines."""
 Progress = Callable[[int, int, str], None]
@@ -41,10 +41,14 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is predicted: the one-way times of a PingPong at ``sizes`` (B); ``draws`` and ``seed`` are the sample's."""
+    """What is predicted: the one-way times of a PingPong at ``sizes`` (B); ``draws`` and ``seed`` are the sample's.
+
+    ``use`` is ``blind``, or ``input`` if a value of the model or machine comes from another report of the same number.
+    """
 
     name: str
     title: str
+    machine: str
     model: str
     platform: str
     placement: str
@@ -52,6 +56,7 @@ class Plan:
     repetitions: int
     draws: int
     seed: int
+    use: str = "blind"
     note: str = ""
 
     def question(self, sets: Mapping[str, str] | None = None) -> Question:
@@ -100,7 +105,7 @@ def plans() -> Mapping[str, Plan]:
             if unknown:
                 raise InputError(f"unknown key '{unknown[0]}'{nearest(unknown[0], PLAN_KEYS)}", file, code="unknown-key")
             sizes = tuple(units.parse_sizes(given["sizes"]))
-            more = {k: given[k] for k in ("title", "model", "platform", "placement", "repetitions", "note") if k in given}
+            more = {k: given[k] for k in ("title", "machine", "model", "platform", "placement", "repetitions", "use", "note") if k in given}
             out[given["name"]] = Plan(name=given["name"], sizes=sizes, draws=data["draws"], seed=data["seed"], **more)
     return out
 
@@ -212,9 +217,10 @@ def written(found: Made) -> str:
     """The text of the file of a prediction."""
     asked = found.plan
     head: dict[str, Any] = {
-        "title": asked.title, **found.stamps, "command": f"retrompi predict --write {asked.name}", "model": asked.model,
-        "platform": asked.platform, "placement": asked.placement, "repetitions": asked.repetitions, "draws": asked.draws,
-        "seed": asked.seed, "dropped": found.dropped, "note": asked.note,
+        "title": asked.title, "machine": asked.machine, "use": asked.use, **found.stamps,
+        "command": f"retrompi predict --write {asked.name}",
+        "model": asked.model, "platform": asked.platform, "placement": asked.placement, "repetitions": asked.repetitions,
+        "draws": asked.draws, "seed": asked.seed, "dropped": found.dropped, "note": asked.note,
     }  # fmt: skip
     lines = ["# Written by `retrompi predict --write`; not by hand. README.md explains it.", ""]
     lines += [f"{k} = {toml_text.value(v)}" for k, v in head.items() if v != ""]

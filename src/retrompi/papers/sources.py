@@ -1,4 +1,4 @@
-"""Citations in models and platforms: the rows of ``claims.csv`` or ``hardware.csv`` that a source names."""
+"""Citations in models and platforms: the rows of ``claims.csv``, ``hardware.csv`` or ``period/evidence.csv`` that a source names."""
 
 from __future__ import annotations
 
@@ -38,22 +38,30 @@ def _said(*parts: str) -> str:
 
 @cache
 def rows() -> Mapping[str, Citation]:
-    """Every row of both tables by its id; InputError if a table cannot be read."""
+    """Every row of the three tables by its id; InputError if a table cannot be read."""
     out = {}
     for c in load():
         unit = "" if c.unit in ("", "-", "qual") else f" {c.unit}"
         use = "held out: no fit sees it" if c.held_out else c.use
         out[c.id] = Citation(c.id, _said(c.observable, f"{c.value}{unit}"), c.source, c.note, use)
-    path = reference_dir() / "hardware.csv"
+    for r in _table("hardware.csv"):
+        unit = "" if r["unit"] in ("", "-", "qual") else f" {r['unit']}"
+        trust = "" if r["verified"] == "yes" else "a recollection, not verified"
+        out[r["id"]] = Citation(r["id"], _said(r["system"], r["observable"], f"{r['value']}{unit}"), r["source"], r["note"], trust)
+    for r in _table("period/evidence.csv"):
+        what = ", ".join(dict.fromkeys(r[k] for k in ("system", "version", "machine", "os", "network") if r[k]))
+        told = "held out: no fit sees it" if r["use"] == "validate" else ""
+        out[r["id"]] = Citation(r["id"], _said(what, r["observable"], f"{r['value']} {r['unit']}"), r["source"], r["note"], told)
+    return out
+
+
+def _table(name: str) -> list[dict[str, str]]:
+    path = reference_dir() / name
     try:
         with path.open(newline="", encoding="utf-8") as handle:
-            for r in csv.DictReader(handle):
-                unit = "" if r["unit"] in ("", "-", "qual") else f" {r['unit']}"
-                trust = "" if r["verified"] == "yes" else "a recollection, not verified"
-                out[r["id"]] = Citation(r["id"], _said(r["system"], r["observable"], f"{r['value']}{unit}"), r["source"], r["note"], trust)
+            return list(csv.DictReader(handle))
     except OSError as error:
         raise InputError(f"cannot read the reference: {error.strerror}", path, code="unreadable-file") from None
-    return out
 
 
 def cited(*texts: str) -> list[Citation]:

@@ -35,9 +35,12 @@ KEYS = ("model", "machine", "platform", "what", "size_B", "published", "low", "h
 """The columns of the table. Numbers are in base units (s, B/s, B); counts of statements are in ``statements``."""
 _PAIR = ("models", "machine", "platform", "placement", "claims", "note", "numbers")
 _NUMBER = ("what", "size", "published", "low", "high", "ref", "use", "sets")
-WHAT: Mapping[str, tuple[str, str]] = {"time": ("one-way time", "s"), "rate": ("bandwidth", "B/s"), "half": ("half-bandwidth size", "B")}
-"""What is compared: its name and unit. The bandwidth of a PingPong is size / one-way time; half-bandwidth is half of that at ``size``."""
+WHAT: Mapping[str, tuple[str, str]] = {"time": ("time", "s"), "rate": ("bandwidth", "B/s"), "half": ("half bandwidth", "B")}
+"""What is compared: its name and unit. Times are one way, the bandwidth of a PingPong is size / time, and half bandwidth is the size at
+which half of that of ``size`` is reached."""
 STATEMENTS = "statements"
+PREDICTION = "predictions/"
+"""The beginning of a source that is a prediction of the project."""
 _SHORT = {"calibrate": "fitted", "validate": "held out"}
 Progress = Callable[[int, int, str], None]
 
@@ -133,7 +136,7 @@ def _half(rates: Mapping[int, float]) -> float:
 
 def rows(store: Store, model: str = "", *, fresh: bool = False, progress: Progress | None = None) -> list[dict[str, Any]]:
     """The table, with `KEYS`, of all models or one (and its variants): numbers simulated or found in the store, statements by the newest
-    verdicts of the store (``simulated`` is how many pass; None before any was judged), and the shipped predictions."""
+    verdicts of the store, or else as shipped (``simulated`` is how many hold), and the shipped predictions."""
     wanted = [p for p in pairs() if not model or model in (p.model, p.model.partition(":")[0])]
     out = []
     for done, pair in enumerate(wanted):
@@ -179,7 +182,9 @@ def _statements(pair: Pair) -> list[dict[str, Any]]:
     if not pair.claims:
         return []
     counts = {use: len(_judging(pair.model, pair.claims, use)) for use in _SHORT.values()}
-    return [_row(pair, STATEMENTS, published=n, unit=STATEMENTS, use=use, ref=pair.claims) for use, n in counts.items() if n]
+    known = {(r["machine"], r["use"], r["published"]): r["simulated"] for r in shipped(pair.model) if r["unit"] == STATEMENTS}
+    return [_row(pair, STATEMENTS, published=n, simulated=known.get((pair.machine, use, n)), unit=STATEMENTS, use=use, ref=pair.claims)
+            for use, n in counts.items() if n]  # fmt: skip
 
 
 def _blind(model: str) -> list[dict[str, Any]]:
@@ -188,9 +193,9 @@ def _blind(model: str) -> list[dict[str, Any]]:
     for name, told in predictions.shipped().items():
         if model and model not in (told["model"], str(told["model"]).partition(":")[0]):
             continue
-        pair = Pair(told["model"], told["title"], told["platform"], note=f"predicted {told['date']}, interval of 5 to 95 %")
-        out += [_row(pair, v["what"], size_B=v["size_B"], simulated=v["nominal_s"], low=v["low_s"], high=v["high_s"], unit="s", use="blind",
-                     ref=f"predictions/{name}.toml") for v in told["value"]]  # fmt: skip
+        pair = Pair(told["model"], told["machine"], told["platform"], note=f"predicted {told['date']}, interval of 5 to 95 %")
+        out += [_row(pair, WHAT["time"][0], size_B=v["size_B"], simulated=v["nominal_s"], low=v["low_s"], high=v["high_s"], unit="s",
+                     use=told["use"], ref=f"{PREDICTION}{name}.toml") for v in told["value"]]  # fmt: skip
     return out
 
 

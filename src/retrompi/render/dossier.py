@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from retrompi.papers import transfer
@@ -141,7 +142,6 @@ def _family(cls: type[RuntimeModel]) -> list[tuple[str, str]]:
 
 def platform_dossier(platform: Platform) -> Row:
     """A platform's card: texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fits``."""
-    from retrompi.base import toml as toml_text
     from retrompi.base.errors import UsageError
     from retrompi.spec import kernels
 
@@ -156,13 +156,6 @@ def platform_dossier(platform: Platform) -> Row:
             continue  # a host without described loops
         loops += [with_rows({"path": f"{h.name}.{k}", "value": q.value, "text": q.text, "unit": q.unit, "source": q.source,
                              "help": q.help, "low": q.low, "high": q.high}) for k, q in own.items()]  # fmt: skip
-    fits: list[Row] = []
-    if platform.path is not None:
-        file = platform.path.with_name(f"{platform.path.stem}.fit.toml")
-        if file.is_file():
-            for by, told in toml_text.read(file, "fit")[1].items():
-                names = told.get("meta", {}).get("claims", [])
-                fits.append({"by": by, "file": str(file), **told, "rows": [rows()[i].row() for i in names if i in rows()]})
     return {
         "name": platform.name,
         "title": platform.title,
@@ -178,8 +171,20 @@ def platform_dossier(platform: Platform) -> Row:
         ],
         "quantities": [with_rows(r) for r in platform.describe()],
         "kernels": loops,
-        "fits": fits,
+        "fits": [] if platform.path is None else _fits_beside(platform.path),
     }
+
+
+def _fits_beside(path: Path) -> list[Row]:
+    """The fits of a platform, host or network in ``path``: by whom, values, meta and the rows that they were fitted to."""
+    from retrompi.base import toml as toml_text
+
+    file = path.with_name(f"{path.stem}.fit.toml")
+    found = []
+    for by, told in toml_text.read(file, "fit")[1].items() if file.is_file() else ():
+        names = told.get("meta", {}).get("claims", [])
+        found.append({"by": by, "file": str(file), **told, "rows": [rows()[i].row() for i in names if i in rows()]})
+    return found
 
 
 def part_dossier(part: Machine | Network) -> Row:
@@ -190,7 +195,7 @@ def part_dossier(part: Machine | Network) -> Row:
         kind, about = "network", f"link: {f'{part.kind} {topology.text(part.kind, part.shape)}'.strip()}"
     return {
         "name": part.name, "kind": kind, "title": part.title, "years": part.years, "summary": part.summary, "path": str(part.path),
-        "about": about, "like": part.like,
+        "about": about, "like": part.like, "fits": _fits_beside(part.path),
         "quantities": [
             {"path": path, "value": q.value, "text": q.text, "unit": q.unit, "source": q.source, "help": q.help, "low": q.low,
              "high": q.high, "rows": [c.row() for c in cited(q.source, q.help)]}

@@ -1,50 +1,74 @@
-"""The rows of the table of transfer as texts, and as HTML."""
+"""The table of transfer as texts: a table of numbers, and one of the statements that hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from retrompi.base.units import format_bytes, format_quantity
-from retrompi.papers.transfer import STATEMENTS
+from retrompi.papers.transfer import PREDICTION, STATEMENTS
 from retrompi.render.html import table
 
-__all__ = ["HEAD", "shown", "transfer_html"]
+__all__ = ["HELD", "NUMBERS", "held", "numbers", "transfer_html"]
 
-HEAD = ("model", "machine", "what", "published", "simulated", "ratio", "use")
-"""The columns that `shown` makes texts of."""
-
-
-def _number(value: float | None, unit: str | None) -> str:
-    if value is None:
-        return ""
-    return format_quantity(value, unit) if unit in ("s", "B/s", "B") else f"{value:g}"
+NUMBERS = ("model", "machine", "what", "published", "simulated", "ratio", "use")
+"""The columns of `numbers`."""
+HELD = ("model", "machine", "fitted", "held out")
+"""The columns of `held`."""
 
 
-def shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with texts for `HEAD`: what is compared, the published number or its range, the simulated one, and their ratio."""
-    unit = row["unit"]
-    what = str(row["what"]) + (f" at {format_bytes(row['size_B'])}" if row["size_B"] is not None else "")
-    published, simulated, low, high = (_number(row[k], unit) for k in ("published", "simulated", "low", "high"))
-    if unit == STATEMENTS:
-        simulated = f"{simulated} pass" if simulated else "not judged"
-    elif row["use"] == "blind":
-        published, simulated = "kept apart", f"{simulated} ({low} .. {high})"
-    elif low != high:
-        published = f"{low} .. {high}"
-    if not simulated and published:
-        simulated = "not simulated"
-    ratio = "" if row["ratio"] is None else f"{row['ratio']:.2f}"
-    texts = {"what": what, "published": published, "simulated": simulated, "ratio": ratio, "use": row["use"] or ""}
-    return {**row, **texts}
+def _number(value: float | None, unit: str) -> str:
+    return "" if value is None else format_quantity(value, unit)
 
 
-def transfer_html(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The table as HTML."""
-    cells = []
+def _range(low: float, high: float, unit: str) -> str:
+    """``1.08 .. 3.93 ms``: the unit once where it is the same."""
+    (a, unit_a), (b, unit_b) = (format_quantity(float(f"{v:.3g}"), unit).rsplit(" ", 1) for v in (low, high))
+    return f"{a} .. {b} {unit_b}" if unit_a == unit_b else f"{a} {unit_a} .. {b} {unit_b}"
+
+
+def numbers(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of numbers with texts for `NUMBERS`. A prediction's range is its interval, in parentheses, and not what was published."""
+    out = []
     for row in rows:
-        texts = shown(row)
-        told = " ".join(t for t in (texts["ref"], texts["note"]) if t)
-        cells.append([escape(texts[k]) for k in HEAD] + [f'<small class="soft">{escape(told)}</small>'])
-    return table((*HEAD, "source, note"), cells)
+        if row["unit"] in (STATEMENTS, None):
+            continue
+        size = "" if row["size_B"] is None else f" {format_bytes(row['size_B'])}"
+        published, simulated = (_number(row[k], row["unit"]) for k in ("published", "simulated"))
+        if row["low"] is not None and row["low"] != row["high"]:
+            published = _range(row["low"], row["high"], row["unit"])
+        texts = {
+            "what": f"{row['what']}{size}", "published": f"({published})" if str(row["ref"]).startswith(PREDICTION) else published,
+            "simulated": simulated or "not run", "ratio": "" if row["ratio"] is None else f"{row['ratio']:.2f}",
+        }  # fmt: skip
+        out.append({**row, **texts})
+    return out
+
+
+def held(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each model and machine whose statements are counted, or of which no number is known, with texts for `HELD`."""
+    out: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        if row["unit"] not in (STATEMENTS, None):
+            continue
+        texts = out.setdefault((row["model"], row["machine"]), {**row, "fitted": "", "held out": ""})
+        if row["unit"] is None:
+            texts["held out"] = "no number is published"
+        elif row["simulated"] is None:
+            texts[row["use"]] = f"{row['published']:g}, not judged"
+        else:
+            texts[row["use"]] = f"{row['simulated']:g} of {row['published']:g} hold"
+    return list(out.values())
+
+
+def transfer_html(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Both tables as HTML."""
+    both = []
+    for head, texts in ((NUMBERS, numbers(rows)), (HELD, held(rows))):
+        cells = [
+            [escape(str(t[k])) for k in head] + [f'<small class="soft">{escape(" ".join(x for x in (t["ref"], t["note"]) if x))}</small>']
+            for t in texts
+        ]
+        both.append(table((*head, "source, note"), cells))
+    return "".join(both)

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from dash import html
 
 from retrompi.base.units import format_time
-from retrompi.render.transfer_table import HEAD, shown
+from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
 from retrompi.studio import parts
 from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side
 from retrompi.studio.pieces import Part, Value, cited, facts, named, number_rows, source, table, verdict, worded
@@ -146,11 +146,13 @@ def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     """The machines that the model's library is known to have run on, simulated and published; nothing where none is known."""
     if not rows:
         return []
-    cells: list[list[Part]] = [
-        [*(Value(r[k]) if k in ("published", "simulated", "ratio") else str(r[k]) for k in HEAD[1:]), str(r["ref"] or "")]
-        for r in map(shown, rows)
-    ]
-    return [html.H2("Machines it is known to have run on", id="transfer"), table((*HEAD[1:], "source"), cells)]
+    out: list[Part] = [html.H2("Machines it is known to have run on", id="transfer")]
+    for head, told in ((NUMBERS, numbers(rows)), (HELD, held(rows))):
+        cells: list[list[Part]] = [
+            [*(Value(r[k]) if k in ("published", "simulated", "ratio") else str(r[k]) for k in head[1:]), str(r["ref"] or "")] for r in told
+        ]
+        out += [table((*head[1:], "source"), cells)] if cells else []
+    return out
 
 
 def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> list[Part]:

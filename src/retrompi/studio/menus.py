@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from retrompi.spec import registry
+from retrompi.spec import machines, registry
+from retrompi.studio.state import Choice
 
-__all__ = ["models", "modes", "platforms"]
+__all__ = ["PLATFORM", "is_platform", "models", "modes", "platforms"]
 
 Options = list[dict[str, str]]
+MOST_HOSTS = 64
+"""Of a platform composed in a browser."""
+_PAIR = "{}*2@switch-100"
+
+
+def is_platform(name: object) -> bool:
+    """Whether a browser may name this platform: one with a name, or hosts and a network of the library; never a path."""
+    return isinstance(name, str) and registry.known(name, MOST_HOSTS)
+
+
+PLATFORM = Choice(registry.platform_names, "platform", is_platform)
 
 
 def models() -> Options:
@@ -14,9 +26,13 @@ def models() -> Options:
     return [{"value": name, "label": f"{cls.title} ({name})"} for name, cls in registry.models().items()]
 
 
-def platforms() -> Options:
-    """Every platform."""
-    return [{"value": name, "label": f"{room.title} ({name})"} for name, room in registry.platforms().items()]
+def platforms(current: str = "") -> Options:
+    """Every platform, two of every host of the library on Fast Ethernet, and the ``current`` composition, which an address may name."""
+    found = {name: room.title for name, room in registry.platforms().items()}
+    found |= {_PAIR.format(name): f"Library: two of {machine.title}" for name, machine in machines.hosts().items()}
+    if current and current not in found and is_platform(current):
+        found[current] = registry.platform(current).title
+    return [{"value": name, "label": f"{title} ({name})"} for name, title in found.items()]
 
 
 def modes(shared: str, distributed: str) -> Options:

@@ -17,6 +17,7 @@ from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
 from retrompi.spec.platform import declaration
+from retrompi.studio import menus
 from retrompi.traces.calls import PINGPONG
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def check_names(model: str | None = None, platform: str | None = None) -> None:
     """Raises UsageError for an unknown model or platform name. A path would work elsewhere, but a browser must not name code to run."""
     if model is not None and model not in (known := registry.model_names()):
         raise UsageError(f"no model '{model[:60]}'{nearest(model[:60], known)}", code="unknown-model")
-    if platform is not None and platform not in (known := registry.platform_names()):
+    if platform is not None and not menus.is_platform(platform):
+        known = registry.platform_names()
         raise UsageError(f"no platform '{platform[:60]}'{nearest(platform[:60], known)}", code="unknown-platform")
 
 

@@ -87,15 +87,16 @@ def text(most: int = 200) -> Parse:
 
 @dataclass(frozen=True)
 class Choice:
-    """A parser for one of the ``valid`` values, given as a list or by a function that is called on each use."""
+    """A parser for one of the ``valid`` values, given as a list or by a function that is called on each use, and for what ``also`` is."""
 
     valid: Callable[[], Iterable[str]] | Sequence[str]
     what: str = "value"
+    also: Callable[[str], bool] | None = None
 
     def __call__(self, value: str) -> str:
         """The value. Raises UsageError for any other."""
         known = list(self.valid() if callable(self.valid) else self.valid)
-        if value not in known:
+        if value not in known and not (self.also is not None and self.also(value)):
             raise UsageError(f"no {self.what} '{_shown(value)}'{nearest(value[:60], known)}", code="unknown-name")
         return value
 

@@ -118,6 +118,7 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
     """
     from retrompi.spec import registry
     from retrompi.studies import case, catalogue, design
+    from retrompi.studio import menus
 
     if scenario not in catalogue.scenario_names():
         raise UsageError(f"no scenario '{scenario}'{nearest(scenario, catalogue.scenario_names())}", code="unknown-scenario")
@@ -137,7 +138,7 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
         if axis.key in _NO_PATHS:
             valid = registry.model_names() if axis.key == "model" else registry.platform_names()
             for value in axis.values:
-                if value not in valid:
+                if value not in valid and not (axis.key == "platform" and menus.is_platform(value)):
                     raise UsageError(f"no {axis.key} '{value}'{nearest(value, valid)}", code="unknown-name")
     design.check(study, MOST_POINTS)
     return study

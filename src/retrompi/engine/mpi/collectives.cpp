@@ -98,7 +98,8 @@ Task Collectives::advance(CollectiveRun& c, bool blocking) {
         co_await rank_.thread.run(rank_.plain_copy(s.bytes, s.copies));
         break;
       case Step::Combine:
-        if (const Ps ps = rank_.job.collectives.work.combine.at(s.bytes); ps > 0) co_await rank_.thread.run(rank_.host.time(Work{ps}), Stage::Library);
+        if (const Ps ps = rank_.job.collectives.work.combine.at(s.bytes); ps > 0)
+          co_await rank_.thread.run(rank_.host.time(Work{ps}), Stage::Library);
         break;
       case Step::Work:
         co_await rank_.thread.run(rank_.host.time(Work{s.bytes}), Stage::Library);

@@ -68,7 +68,8 @@ Ps Rank::conversion(int32_t peer, int64_t bytes) const {
 Task Rank::handle(Packet p) {
   // Matching and completion are charged when the message arrives, not when its receive is posted: in a PingPong the posting
   // overlaps the wait.
-  const bool called = p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !p.m->rendezvous)) && (spec.lock.some() || spec.recv_cpu.some());
+  const bool called =
+      p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !p.m->rendezvous)) && (spec.lock.some() || spec.recv_cpu.some());
   if (called || (p.kind == Packet::Data && !p.held && conversion(p.m->src, p.bytes) > 0)) return handle_with_work(p, called);
   return handle_now(p);
 }

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.experiments import Job
 from retrompi.sim import simulate
-from retrompi.sim.resolved import place
-from retrompi.spec import registry
-from retrompi.spec.compile import compile_runtime
-from retrompi.spec.layout import Layout
-from retrompi.spec.registry import resolve
+from retrompi.sim.resolved import Resolved
 from retrompi.studies import catalogue
+from retrompi.traces.calls import calls_of
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -28,11 +25,12 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     return []
 
 
-def _read_by(scenario: Scenario, sets: Sequence[str]) -> list[str]:
-    """Those of ``sets`` that the scenario's library reads on its machine: the toolkit's three libraries share one set of numbers."""
-    values, room = resolve(scenario.model, scenario.platform)
-    compile_runtime(registry.model(scenario.model), values, Layout(room, place(room, scenario.mode, 2)))
-    return [s for s in sets if s.partition("=")[0].rpartition(".")[2] in values.read()]
+def _used_by(scenario: Scenario, sets: Sequence[str]) -> list[str]:
+    """Those of ``sets`` that the scenario's run uses: the toolkit's three libraries share one set of numbers."""
+    asked = Resolved.of(scenario.question())
+    used = simulate.compile_question(asked, calls_of(asked.trace, asked.question)).used
+    base = scenario.model.partition(":")[0]
+    return [s for s in sets if f"{base}.{s.partition('=')[0].rpartition('.')[2]}" in used]
 
 
 def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -44,7 +42,7 @@ def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str,
         if not fnmatch(name, FITTED):
             continue
         scenario = catalogue.scenario(name)
-        mine = _read_by(scenario, sets)
+        mine = _used_by(scenario, sets)
         rows = simulate.benchmark(scenario.question().with_(overrides=mine))
         facts[name] = {"peak": max(r["bandwidth_MBps"] for r in rows) * 1e6}
     return [], {"scenarios": facts}

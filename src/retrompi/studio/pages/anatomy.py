@@ -31,7 +31,7 @@ def _size(written: str) -> str:
 def _controls(prefix: str, key: str, defaults: Mapping[str, str]) -> tuple[Control, ...]:
     checks: Mapping[str, Parse] = {
         "model": choice(registry.model_names, "model"),
-        "platform": choice(registry.platform_names, "platform"),
+        "platform": menus.PLATFORM,
         "mode": choice(_MODES, "mode"),
         "size": _size,
         "set": text(500),
@@ -71,7 +71,7 @@ def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> C
     typed = dcc.Input(id=f"{prefix}-size", type="text", value=written, debounce=True, size="10")
     fields = parts.controls(
         parts.menu("Runtime", f"{prefix}-model", menus.models(), values[f"{key}model"]),
-        parts.menu("Platform", f"{prefix}-platform", menus.platforms(), values[f"{key}platform"]),
+        parts.menu("Platform", f"{prefix}-platform", menus.platforms(values[f"{key}platform"]), values[f"{key}platform"]),
         parts.menu("Placement", f"{prefix}-mode", menus.modes("both ranks on one host", "on two hosts"), values[f"{key}mode"]),
         parts.field("Size", html.Div([typed, slider]), "a size with its unit, or use the slider for powers of two"),
         parts.overrides_field(f"{prefix}-set", values[f"{key}set"], "; see the names in the table below"),

@@ -38,10 +38,6 @@ def _sizes(value: str) -> str:
     return value
 
 
-def _platforms() -> list[str]:
-    return [OWN, *registry.platform_names()]
-
-
 PAGE = Page(
     path="/curves",
     title="Curves",
@@ -49,7 +45,7 @@ PAGE = Page(
     help="One-way time and bandwidth over message size: runtimes, published statements, stored runs and measured curves.",
     controls=(
         Control("curves-models", "value", "model", ["wmpi", "winmpich", "hpvm"], choice(registry.model_names, "model")),
-        Control("curves-platform", "value", "platform", "nt-pair", choice(_platforms, "platform")),
+        Control("curves-platform", "value", "platform", "nt-pair", choice([OWN], "platform", menus.is_platform)),
         Control("curves-modes", "value", "mode", ["shared"], text(60)),
         Control("curves-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),
         Control("curves-y", "value", "y", "log", choice(["log", "linear"], "scale")),
@@ -81,7 +77,7 @@ def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
 def layout(query: Query, room: Room) -> Component:
     """The controls as given by the query; the figure, the statements and the numbers below."""
     values, wrong = read(PAGE.controls, query)
-    platforms = [{"value": OWN, "label": "each runtime's own (on which it was calibrated)"}, *menus.platforms()]
+    platforms = [{"value": OWN, "label": "each runtime's own (on which it was calibrated)"}, *menus.platforms(values["platform"])]
     stored = _choices(room, parts.session())
     if len(there := _there(values["run"], stored)) < len(values["run"]):
         wrong.append("a measured curve of this link was uploaded in another browser session, or has been removed; upload it again")

@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, dcc, html
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.spec import registry
-from retrompi.studio import parts
+from retrompi.studio import menus, parts
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, facts
 from retrompi.studio.state import Control, Query, read, text
@@ -73,7 +73,7 @@ def _told(words: list[str]) -> tuple[str, str] | None:
         else:
             return None
     model = given.get("model", "")
-    if model not in registry.model_names() or given.get("platform", "nt-pair") not in registry.platform_names():
+    if model not in registry.model_names() or not menus.is_platform(given.get("platform", "nt-pair")):
         return None
     place = [(k, given[k]) for k in ("mode", "platform") if k in given]
     if kind == "explain":

@@ -28,7 +28,7 @@ PAGE = Page(
         Control("models-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
         Control("models-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
         Control("models-text", "value", "q", "", text(80)),
-        Control("models-platform", "value", "platform", "", choice(registry.platform_names, "platform")),
+        Control("models-platform", "value", "platform", "", menus.PLATFORM),
     ),
 )
 
@@ -99,7 +99,7 @@ def layout(query: Query, room: Room) -> Component:
     values, lines = read(PAGE.controls, query)
     lines += [f"'{name}' is left out: {type(error).__name__}" for name, error in registry.broken().items()]
     card = _dossier(values["model"], room)
-    rooms = [{"label": "its own", "value": ""}, *menus.platforms()]
+    rooms = [{"label": "its own", "value": ""}, *menus.platforms(values["platform"])]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
@@ -124,7 +124,7 @@ def register(app: Dash, room: Room) -> None:
         Input("models-model", "value"), Input("models-platform", "value"), prevent_initial_call=True,
     )  # fmt: skip
     def other(model: str, platform: str | None) -> Any:
-        if model not in registry.model_names() or (platform and platform not in registry.platform_names()):
+        if model not in registry.model_names() or (platform and not menus.is_platform(platform)):
             return no_update, no_update
         card = _dossier(model, room)
         return _head(card), _rest(card, platform or "")

@@ -24,7 +24,7 @@ PAGE = Page(
     order=60,
     help="The platforms: their machines, operating systems, memories and networks, with the source of every value.",
     controls=(
-        Control("platforms-platform", "value", "platform", "nt-pair", choice(registry.platform_names, "platform")),
+        Control("platforms-platform", "value", "platform", "nt-pair", menus.PLATFORM),
         Control("platforms-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
         Control("platforms-text", "value", "q", "", text(80)),
     ),
@@ -32,13 +32,12 @@ PAGE = Page(
 
 
 def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
-    fit = card["fit"]
     fitted: list[Part] = []
-    if fit:
+    for fit in card["fits"]:
         meta = fit.get("meta", {})
         found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
-        fitted = [
-            f"{found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}",
+        fitted += [
+            f"{found}; with {fit['by']}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}",
             *cited(fit["rows"]),
         ]
     return [
@@ -89,11 +88,12 @@ def _card(platform: str) -> tuple[dict[str, Any], list[numbers.Group]]:
 def layout(query: Query, room: Room) -> Component:
     """The card of one platform, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
-    card, groups = _card(values["platform"])
+    chosen = values["platform"]
+    card, groups = _card(chosen)
     return html.Div(
         [
             html.Div(parts.notices(lines)),
-            parts.controls(parts.menu("Platform", "platforms-platform", menus.platforms(), values["platform"], wide=True)),
+            parts.controls(parts.menu("Platform", "platforms-platform", menus.platforms(chosen), chosen, wide=True)),
             html.Div(_head(card, groups), id="platforms-head"),
             html.Div(_levels(card["name"]), id="platforms-levels"),
             html.H2("Numbers", id="numbers"),
@@ -111,7 +111,7 @@ def register(app: Dash, room: Room) -> None:
         prevent_initial_call=True,
     )  # fmt: skip
     def other(platform: str) -> Any:
-        if platform not in registry.platform_names():
+        if not menus.is_platform(platform):
             return no_update, no_update
         return _head(*_card(platform)), _levels(platform)
 
@@ -121,6 +121,6 @@ def register(app: Dash, room: Room) -> None:
         prevent_initial_call=True,
     )  # fmt: skip
     def filtered(platform: str, source: str | None, words: str | None) -> Any:
-        if platform not in registry.platform_names():
+        if not menus.is_platform(platform):
             return no_update
         return _numbers(_card(platform)[0], str(source or ""), str(words or "")[:80])

@@ -48,7 +48,7 @@ PAGE = Page(
     controls=(
         Control("replay-trace", "value", "trace", "made:broadcast", chosen),
         Control("replay-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
-        Control("replay-platform", "value", "platform", "nt-cluster", choice(registry.platform_names, "platform")),
+        Control("replay-platform", "value", "platform", "nt-cluster", menus.PLATFORM),
         Control("replay-mode", "value", "mode", "distributed", choice(list(_MODES), "mode")),
         Control("replay-ranks", "value", "ranks", 8, number(2, MOST_RANKS, whole=True)),
         Control("replay-size", "value", "size", "64 KiB", _size),
@@ -96,7 +96,7 @@ def layout(query: Query, room: Room) -> Component:
             parts.controls(
                 parts.menu("Trace", "replay-trace", known, values["trace"]),
                 parts.menu("Runtime", "replay-model", menus.models(), values["model"]),
-                parts.menu("Platform", "replay-platform", menus.platforms(), values["platform"]),
+                parts.menu("Platform", "replay-platform", menus.platforms(values["platform"]), values["platform"]),
                 parts.menu("Placement", "replay-mode", placements, values["mode"]),
                 html.Div([ranks, size], id="replay-made", style=made),
                 parts.overrides_field("replay-set", values["set"]),

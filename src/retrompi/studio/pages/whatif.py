@@ -38,7 +38,7 @@ PAGE = Page(
     help="Change a parameter of the runtime or its platform, and compare the original curve with the changed one.",
     controls=(
         Control("whatif-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
-        Control("whatif-platform", "value", "platform", "nt-pair", choice(registry.platform_names, "platform")),
+        Control("whatif-platform", "value", "platform", "nt-pair", menus.PLATFORM),
         Control("whatif-mode", "value", "mode", "shared", text(60)),
         Control("whatif-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),
         Control("whatif-y", "value", "y", "log", choice(["log", "linear"], "scale")),
@@ -72,7 +72,7 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(parts.notices([*wrong, *refused]), id="whatif-wrong"),
             parts.controls(
                 parts.menu("Runtime", "whatif-model", menus.models(), model),
-                parts.menu("Platform", "whatif-platform", menus.platforms(), platform),
+                parts.menu("Platform", "whatif-platform", menus.platforms(platform), platform),
                 parts.menu("Mode", "whatif-mode", _modes(platform, mode), mode),
                 parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="whatif-series", inline=True)),
                 parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="whatif-y", inline=True)),
