@@ -484,7 +484,7 @@ def test_the_command(tmp_path: Path, invoke: Callable[..., Any]) -> None:
     out = tmp_path / "wmpi.export"
     done = invoke("smpi", "export", "wmpi", "-p", "nt-cluster", "-n", "2", "-o", str(out))
     assert done.exit_code == 0
-    assert out.read_text().startswith("retrompi-smpi 1\nmodel wmpi\n")
+    assert out.read_text().startswith("retrompi-smpi 2\nmodel wmpi\n")
     notes = json.loads(invoke("smpi", "export", "wmpi", "--mode", "shared", "--json").output)["notes"]
     assert [n for n in notes if "not sampled: aborted: the shared memory pool" in n]
     assert max(map(len, notes)) < 140

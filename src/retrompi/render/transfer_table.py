@@ -19,7 +19,9 @@ HELD = ("model", "machine", "fitted", "held out")
 
 
 def _number(value: float | None, unit: str) -> str:
-    return "" if value is None else format_quantity(value, unit)
+    if value is None:
+        return ""
+    return f"{value:.0f} B" if unit == "B" else format_quantity(value, unit)
 
 
 def _range(low: float, high: float, unit: str) -> str:
@@ -34,7 +36,7 @@ def numbers(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         if row["unit"] in (STATEMENTS, None):
             continue
-        size = "" if row["size_B"] is None else f" {format_bytes(row['size_B'])}"
+        size = "" if row["unit"] == "B" else f" {format_bytes(row['size_B'])}"
         published, simulated = (_number(row[k], row["unit"]) for k in ("published", "simulated"))
         if row["low"] is not None and row["low"] != row["high"]:
             published = _range(row["low"], row["high"], row["unit"])
