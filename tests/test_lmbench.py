@@ -42,7 +42,7 @@ def test_the_first_four_systems_are_fitted_to_and_the_others_are_not(table: list
     local = [s for s in lmbench.systems() if not s.remote]
     first = sorted(local, key=lambda s: min(s.ids.values()))
     assert [s.role for s in first] == ["fitted"] * 4 + ["nothing"] * 4
-    assert all(s.role == "nothing" for s in lmbench.systems() if s.remote)
+    assert {s.name for s in lmbench.systems() if s.remote and s.role != "nothing"} == {"Sun Ultra (sun4u@167), SunOS 5.5"}  # Sun Ultra1
     assert {r["observable"] for r in table if r["use"] == "fitted"} == {"latency_pipe_roundtrip"}
 
 
@@ -54,7 +54,7 @@ def test_predictions(table: list[dict[str, Any]]) -> None:
 
 def test_systems_with_everything_within_15_percent(table: list[dict[str, Any]]) -> None:
     told = lmbench.summary(table)
-    assert len(told["listed_near"]) >= 4, told
+    assert len(told["listed_near"]) >= 5, told
     assert len(told["listed_near_unused"]) >= 2, told
 
 
