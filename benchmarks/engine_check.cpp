@@ -18,6 +18,8 @@ constexpr Ps kMicrosecond = 1'000'000;
 HostSpec computer(const std::string& name) {
   HostSpec h;
   h.name = name;
+  h.clock = kReferenceClock;
+  h.work = 1;
   h.quantum = 20'000 * kMicrosecond;
   h.tick = 10'000 * kMicrosecond;
   h.dispatch = 15 * kMicrosecond;
@@ -55,11 +57,13 @@ Spec hop(const std::string& from = "rank", const std::string& to = "rank") {
   h.packet = 4096;
   h.header = 32;
   if constexpr (!std::is_same_v<Spec, CurveSpec>) {
-    h.ws_message = 2;
-    h.send_cpu = h.recv_cpu = 5 * kMicrosecond;
+    h.send_cpu = h.recv_cpu = {5 * kMicrosecond};
     h.space_wait.what = WaitFor::Room;
   }
-  if constexpr (std::is_base_of_v<SharedMemorySpec, Spec>) h.event = 30 * kMicrosecond;
+  if constexpr (std::is_base_of_v<SharedMemorySpec, Spec>) {
+    h.ws_message = 2;
+    h.event = {30 * kMicrosecond};
+  }
   if constexpr (std::is_same_v<Spec, RingSpec>) h.slots = 2;
   if constexpr (std::is_same_v<Spec, PoolSpec>) {
     h.packet = 131072;
@@ -68,8 +72,8 @@ Spec hop(const std::string& from = "rank", const std::string& to = "rank") {
     h.prefix = 32;
     h.hold_unexpected = true;
   }
-  if constexpr (std::is_same_v<Spec, StreamSpec>) h.connect = 1000 * kMicrosecond;
-  if constexpr (requires { h.call; }) h.call = 50 * kMicrosecond;
+  if constexpr (std::is_same_v<Spec, StreamSpec>) h.connect = {1000 * kMicrosecond};
+  if constexpr (requires { h.call; }) h.call = {50 * kMicrosecond};
   if constexpr (std::is_same_v<Spec, DatagramSpec>) {
     h.window = 2;
     h.retries = 12;
@@ -97,13 +101,13 @@ SimConfig room(size_t hosts, size_t ranks, std::vector<HopSpec> route, WaitPolic
   (hosts > 1 ? c.remote : c.same) = std::move(route);
   for (size_t i = 0; i < hosts; ++i) c.positions.push_back(i);
   c.rank.same = c.rank.remote = {{0, 100'000, ProtocolRow::Eager}, {100'000, INT64_MAX, ProtocolRow::Rendezvous}};
-  c.rank.send_cpu = c.rank.recv_cpu = 50 * kMicrosecond;
-  c.rank.test_cpu = 5 * kMicrosecond;
+  c.rank.send_cpu = c.rank.recv_cpu = {50 * kMicrosecond};
+  c.rank.test.work = {5 * kMicrosecond};
   c.rank.recv_wait = {.kind = waits, .polls = 10, .poll_cost = 2 * kMicrosecond, .period = 3000 * kMicrosecond};
   c.rank.send_wait = c.rank.recv_wait;
   for (const char* role : {"proxy", "daemon"}) {
     c.idle[role] = {.kind = WaitPolicy::Poll, .period = 3000 * kMicrosecond};
-    c.forward_cost[role] = 100 * kMicrosecond;
+    c.forward_cost[role] = {100 * kMicrosecond};
   }
   return c;
 }
@@ -207,7 +211,7 @@ void cores() {
         c.rank.same = {{0, 4096, ProtocolRow::Eager},
                        {4096, std::max<int64_t>(direct, 4096), ProtocolRow::Rendezvous},
                        {direct, INT64_MAX, ProtocolRow::Direct}};
-        c.rank.lock = kMicrosecond;
+        c.rank.lock.work = {kMicrosecond};
         c.anatomy = anatomy;
         c.anatomy_from = "anatomy";
         c.anatomy_to = "end";
@@ -417,7 +421,7 @@ void network(int which) {
       DmaSpec h = hop<DmaSpec>();
       h.pieces = 8;
       h.pio_limit = 100;
-      h.pin = h.pin_page = kMicrosecond;
+      h.pin = h.pin_page = {kMicrosecond};
       h.cpu_driven = which == 7;
       SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
       c.rma_remote = {{.put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096}, true};

@@ -11,7 +11,6 @@ class BlockingStream final : public StreamChan {
 
   Task pull(Token) override {
     offered_ = false;
-    Host& h = to.host;
     const Frame& f = frames_.front();
     copy_out_begins(f.p);
     const int64_t n = std::min(tcp_.readable(), f.end - tcp_.read_bytes());
@@ -39,7 +38,6 @@ class BlockingStream final : public StreamChan {
 
  private:
   Task send(Packet p) override {
-    Host& h = from.host;
     if (credits_.limited()) {
       if (credits_.exhausted()) co_await from.until([this] { return !credits_.exhausted(); }, spec.space_wait, spec.progress);
       credits_.take();
