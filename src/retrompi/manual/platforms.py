@@ -12,6 +12,7 @@ from retrompi.papers.sources import rows as reference_rows
 from retrompi.render.dossier import part_dossier, platform_dossier
 from retrompi.spec import machines, registry
 from retrompi.spec.machines import Machine, Network
+from retrompi.spec.platform import Quantity
 
 __all__ = ["platform_pages"]
 
@@ -70,7 +71,7 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
 def _part(part: Machine | Network, known: Mapping[str, Any]) -> str:
     """The section of a host or a network of the library: of one that is like another, the values in which it differs."""
     card = part_dossier(part)
-    other = {}
+    other: Mapping[str, Quantity] = {}
     if part.like:
         other = (machines.network(part.like) if isinstance(part, Network) else machines.host(part.like)).quantities
     cells = [
