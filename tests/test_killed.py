@@ -27,12 +27,12 @@ def test_a_killed_proxy_hangs_the_job_silently() -> None:
 
 
 def test_a_killed_daemon_is_noticed_when_the_retries_run_out() -> None:
-    result = run(LONG, "wmpi", "distributed", kills=["daemon on workstation@1s"])
+    result = run(LONG, "wmpi", "distributed", kills=["daemon on workstation@1004ms"])
     assert result.outcome == "aborted"
     assert "was not acknowledged after 10 retries" in result.detail
     assert "killed: daemon on workstation" in result.detail
     assert result.time_s > 60
-    few = run(LONG, "wmpi", "distributed", kills=["daemon on workstation@1s"], sets=["udp_retries=3"])
+    few = run(LONG, "wmpi", "distributed", kills=["daemon on workstation@1004ms"], sets=["udp_retries=3"])
     assert few.outcome == "aborted"
     assert few.time_s < result.time_s / 10
 
