@@ -46,6 +46,8 @@ SECTIONS = {
         "claims": "List the published claims, or show one.",
         "transfer": "Show every model on every machine it is known to have run on, simulated and published.",
         "predict": "Show the predictions for machines whose published values are not known, or make them again.",
+        "lmbench": "Run lmbench's programs on a simulated host: calls, context switches, pipes, TCP, copies.",
+        "layers": "Show raw TCP, GM and EUIH beside their published curves, or fit hosts and networks to them.",
         "paper": "Reproduce what one paper alone is about: the NAS benchmarks, Rinf1 loops, copying disks.",
     },
     "Traces and measurements": {

@@ -55,6 +55,8 @@ PRINTED = {
     "runs list": (),
     "runs show": ("{run}",),
     "paper rinf1": ("--kernels", "dyads"),
+    "lmbench": ("-p", "linux-i686"),
+    "layers": ("sp1",),
     "paper replicate": ("--machines", "7"),
 }
 """Command -> arguments with which it prints its tables."""
@@ -68,7 +70,7 @@ ELSEWHERE = {
     "lab check": "needs a started lab", "lab hint": "a text", "lab start": "one row", "lab report": "a page",
     "runs tag": "one line", "runs export": "files for programs", "runs delete": "one line",
     "lab collect": "needs handed-in labs",
-    "paper nas": "half a minute",
+    "paper nas": "half a minute", "transfer": "every model on every machine", "predict": "hundreds of runs, and one row a prediction",
 }  # fmt: skip
 """Commands with --json that are not run here, and why; all of them print by the same writer."""
 

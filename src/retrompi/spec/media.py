@@ -178,6 +178,7 @@ class Stream(Copied):
     rcvbuf: float = quantity("B", "receive buffer; 0: the host's window", default=0.0)
     nagle: bool = flag("1 when a short segment waits for what is not acknowledged", default=False)
     header_write: bool = flag("1 when header and data are two writes", default=False)
+    by_segment: bool = flag("1 when the system sends each segment as soon as a write has copied it (io blocking)", default=False)
     credits: float = whole("packets outstanding before the receiver must have taken them in; 0: any number", default=0)
     progress: bool = flag("1 when a sender that waits for room takes in packets meanwhile", default=True)
 

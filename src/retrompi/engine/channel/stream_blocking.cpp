@@ -55,6 +55,15 @@ class BlockingStream final : public StreamChan {
       piece -= n;
       left -= n;
       co_await socket_call(from);
+      if (spec.by_segment) {
+        for (int64_t done = 0; done < n;) {
+          const int64_t part = std::min(n - done, tcp_.mss());
+          co_await from.thread.run(copy_cost(p, part, true).times(spec.copies_in));
+          tcp_.write(part);
+          done += part;
+        }
+        continue;
+      }
       co_await from.thread.run(copy_cost(p, n, true).times(spec.copies_in));
       tcp_.write(n);
     }

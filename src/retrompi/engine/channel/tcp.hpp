@@ -37,6 +37,7 @@ class TcpConnection {
   /// Free space in the send buffer, in bytes; an asynchronous write may leave it below 0.
   [[nodiscard]] int64_t room() const { return sndbuf_ - (written_ - snd_una_); }
   [[nodiscard]] int64_t sndbuf() const { return sndbuf_; }
+  [[nodiscard]] int64_t mss() const { return mss_; }
   [[nodiscard]] int64_t written() const { return written_; }
   [[nodiscard]] int64_t snd_una() const { return snd_una_; }
   [[nodiscard]] int64_t snd_nxt() const { return snd_nxt_; }

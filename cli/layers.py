@@ -1,0 +1,98 @@
+"""``retrompi layers``: the layers below MPI beside their published curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Drawn, progress
+from retrompi.cli.output import Column, Output, say
+
+
+def _share(v: float) -> str:
+    return f"{v:.1%}"
+
+
+CURVES = (
+    Column("group", "group"),
+    Column("title", "curve"),
+    Column("platform", "platform"),
+    Column("points", "points", right=True),
+    Column("median", "median error", _share, right=True),
+    Column("largest", "largest", _share, right=True),
+    Column("largest_at_B", "at", format_bytes, right=True),
+    Column("missing", "mechanism that is missing"),
+)
+KEYS = ("group", "curve", "title", "model", "platform", "points", "median", "largest", "largest_at_B", "latency_us",
+        "published_latency_us", "missing")  # fmt: skip
+POINTS = (
+    Column("group", "group"),
+    Column("curve", "curve"),
+    Column("size_B", "size", format_bytes, right=True),
+    Column("simulated_us", "simulated, us", lambda v: f"{v:.4g}", right=True),
+    Column("published_us", "published, us", lambda v: f"{v:.4g}", right=True),
+    Column("grid", "grid", _share, right=True),
+    Column("judges", "judges"),
+)
+VALUES = (
+    Column("parameter", "parameter"),
+    Column("value", "value", right=True),
+    Column("low", "low", right=True),
+    Column("high", "high", right=True),
+    Column("note", "note"),
+)
+
+
+@dataclass(frozen=True)
+class LayersOptions(Drawn):
+    """Options of ``retrompi layers``."""
+
+    points: bool = option("Show every point of the curves.", "--points")
+    fit: bool = option("Fit the hosts and networks of GROUP to its curves and write their fit files.", "--fit")
+    dry_run: bool = option("With --fit: print the fit without writing it.", "--dry-run")
+
+    def __post_init__(self) -> None:
+        if self.points and self.fit:
+            raise UsageError("--points shows curves and --fit fits to them; give one", code="conflicting-options")
+        if self.dry_run and not self.fit:
+            raise UsageError("--dry-run belongs to --fit", code="unused-option")
+
+
+@click.command()
+@click.argument("group", required=False)
+@options(given=LayersOptions, output=Output)
+def command(group: str | None, given: LayersOptions, output: Output) -> None:
+    """Show raw TCP, GM and EUIH beside their published curves, or fit hosts and networks to them.
+
+    GROUP is a file of validate/layers: curves measured on the same machines; without it, all of them. The error of a point is simulated /
+    published - 1; only points that the drawing resolves to 5 % judge. A fit sees these curves alone, nothing that a message-passing
+    library reached.
+
+    \b
+    Examples:
+      retrompi layers
+      retrompi layers sp1 --points --csv
+      retrompi layers sp1 --fit --dry-run
+    """
+    from retrompi.papers import layers
+
+    if group is not None:
+        layers.group(group)  # names the nearest of an unknown one
+    wanted = layers.names() if group is None else [group]
+    if given.fit:
+        if group is None:
+            raise UsageError(f"--fit needs a GROUP: {', '.join(wanted)}", code="missing-key")
+        with progress(f"fit {group}") as report:
+            found = layers.fit(group, seed=given.seed, progress=report)
+        output.emit(found.values, VALUES)
+        if not given.dry_run:
+            for file in found.write():
+                say(f"written: {file.name}") if output.text else None
+        return
+    rows: list[dict[str, Any]] = [r for name in wanted for r in (layers.curve_rows(name) if given.points else layers.judge(name))]
+    output.emit(rows, POINTS if given.points else CURVES, keys=[c.key for c in POINTS] if given.points else KEYS)
