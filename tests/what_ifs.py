@@ -15,6 +15,7 @@ from typing import Any
 from retrompi.sim import simulate
 from retrompi.spec.question import Message, Question
 from retrompi.studies import catalogue, design, metrics
+from retrompi.studies.axes import ABSENT
 from retrompi.studies.case import Job, apply, evaluate
 
 GOLDEN = Path(__file__).parent / "data" / "what-ifs.json"
@@ -125,7 +126,7 @@ def value(golden: Golden, study: str, metric: str, **axes: str) -> float:
     values = set()
     for r in golden["rows"][study]:
         here = {k.rpartition(".")[2]: v for k, v in r["axes"].items()}
-        if all(here[k] == v for k, v in axes.items()):
+        if all(here[k] in (v, ABSENT) for k, v in axes.items()):  # an axis that a point does not use has no value there
             values.add(r["values"][metric])
     assert len(values) == 1, (study, metric, axes, values)
     return float(values.pop())
