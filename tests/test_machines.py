@@ -139,6 +139,7 @@ def test_mixed_hosts_keep_their_values() -> None:
     ("nt4-p6-201*2@hub-10", "unknown-host | 'nt4-p6-201' | 'nt4-p6-200'"),
     ("nt4-p6-200*2@hub-11", "unknown-network | 'hub-11' | 'hub-10'"),
     ("nt4-p6-200*2", "missing-key | 'nt4-p6-200*2' | nt4-p6-200*2@switch-100"),
+    ("p4-1800*3@ge-ga620", "bad-topology | 'ge-ga620' | two hosts"),
     ("nt4-p6-200*0@hub-10", "out-of-range | 1 to 16384"),
     ("nt4-p6-200*99999999999@hub-10", "out-of-range | 1 to 16384"),
     ("nt4-p6-200@hub-10@hub-10", "bad-syntax"),
