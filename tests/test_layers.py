@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -12,6 +13,7 @@ from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
 from retrompi.papers import layers
+from retrompi.render.layer_figures import bandwidth
 
 MEDIANS = {"ga620": 0.05, "trendnet": 0.05, "gm": 0.05, "ds20": 0.05, "teg": 0.05, "euih": 0.05, "ip-gm": 0.06}
 """Curve -> median error that it keeps. ip-gm misses 5 %: its cards read memory more slowly than they write, a host has one rate."""
@@ -60,6 +62,14 @@ def test_the_command(retrompi: Callable[..., Any]) -> None:
     errors = [abs(p["simulated_us"] / p["published_us"] - 1) for p in points if p["judges"]]
     assert row["median"] == pytest.approx(median(errors))
     assert row["points"] == len(errors)
+
+
+def test_the_figure_has_simulated_and_published_points(retrompi: Callable[..., Any], tmp_path: Path) -> None:
+    points = layers.curve_rows("sp1")
+    line, marks = bandwidth(points, {"euih": "EUIH"}).data
+    assert len(line.x) == len(marks.x) == sum(p["size_B"] > 0 for p in points)
+    assert retrompi("layers", "sp1", "-o", str(tmp_path / "made.csv")).code == 0
+    assert len((tmp_path / "made.csv").read_text().splitlines()) == len(points) + 1
 
 
 def test_what_the_command_refuses(retrompi: Callable[..., Any]) -> None:
