@@ -51,14 +51,14 @@ VALUES = (
 class LayersOptions(Drawn):
     """Options of ``retrompi layers``."""
 
-    points: bool = option("Show every point of the curves.", "--points")
-    fit: bool = option("Fit the hosts and networks of GROUP to its curves and write their fit files.", "--fit")
-    dry_run: bool = option("With --fit: print the fit without writing it.", "--dry-run")
+    every_point: bool = option("Show every point of the curves.", "--every-point")
+    fit: bool = option("Fit the machines: hosts and networks of GROUP to its curves; their fit files are written.", "--fit")
+    dry_run: bool = option("Do nothing: print the fit without writing it.", "--dry-run")
     out: Path | None = output_option("every point of the curves, as a figure or numbers", "svg", "png", "csv", "json")
 
     def __post_init__(self) -> None:
-        if self.points and self.fit:
-            raise UsageError("--points shows curves and --fit fits to them; give one", code="conflicting-options")
+        if self.every_point and self.fit:
+            raise UsageError("--every-point shows curves and --fit fits to them; give one", code="conflicting-options")
         if self.out is not None and self.fit:
             raise UsageError("--output is for curves, not for a fit", code="conflicting-options")
         if self.dry_run and not self.fit:
@@ -78,7 +78,7 @@ def command(group: str | None, given: LayersOptions, output: Output) -> None:
     \b
     Examples:
       retrompi layers
-      retrompi layers sp1 --points --csv
+      retrompi layers sp1 --every-point --csv
       retrompi layers turner2002-pc -o curves.svg
       retrompi layers sp1 --fit --dry-run
     """
@@ -99,9 +99,9 @@ def command(group: str | None, given: LayersOptions, output: Output) -> None:
         return
     if given.out is not None:
         _write(given.out, wanted)
-    rows: list[dict[str, Any]] = [r for name in wanted for r in (layers.curve_rows(name) if given.points else layers.judge(name))]
-    output.emit(rows, POINTS if given.points else CURVES, keys=[c.key for c in POINTS] if given.points else KEYS)
-    if output.text and not given.points:
+    rows: list[dict[str, Any]] = [r for name in wanted for r in (layers.curve_rows(name) if given.every_point else layers.judge(name))]
+    output.emit(rows, POINTS if given.every_point else CURVES, keys=[c.key for c in POINTS] if given.every_point else KEYS)
+    if output.text and not given.every_point:
         for r in rows:
             if r["missing"]:
                 say(f"{r['title']}: not simulated: {r['missing']}")

@@ -58,7 +58,7 @@ def test_a_fit_reads_what_may_be_calibrated_to_alone() -> None:
 
 def test_the_command(retrompi: Callable[..., Any]) -> None:
     (row,) = json.loads(retrompi("layers", "sp1", "--json").out)
-    points = json.loads(retrompi("layers", "sp1", "--points", "--json").out)
+    points = json.loads(retrompi("layers", "sp1", "--every-point", "--json").out)
     errors = [abs(p["simulated_us"] / p["published_us"] - 1) for p in points if p["judges"]]
     assert row["median"] == pytest.approx(median(errors))
     assert row["points"] == len(errors)
@@ -77,7 +77,7 @@ def test_what_the_command_refuses(retrompi: Callable[..., Any]) -> None:
         (("sp2",), "unknown-name | 'sp2' | 'sp1'"),
         (("--fit",), "missing-key | sp1"),
         (("sp1", "--dry-run"), "unused-option | --fit"),
-        (("sp1", "--fit", "--points"), "conflicting-options | --fit"),
+        (("sp1", "--fit", "--every-point"), "conflicting-options | --fit"),
     ):
         ended = retrompi("layers", *words)
         assert ended.code == 2
