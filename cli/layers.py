@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,8 +11,8 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Drawn, progress
-from retrompi.cli.output import Column, Output, say
+from retrompi.cli.options import Drawn, output_option, progress
+from retrompi.cli.output import Column, Output, say, write_drawn
 
 
 def _share(v: float) -> str:
@@ -21,12 +22,10 @@ def _share(v: float) -> str:
 CURVES = (
     Column("group", "group"),
     Column("title", "curve"),
-    Column("platform", "platform"),
     Column("points", "points", right=True),
     Column("median", "median error", _share, right=True),
     Column("largest", "largest", _share, right=True),
     Column("largest_at_B", "at", format_bytes, right=True),
-    Column("missing", "mechanism that is missing"),
 )
 KEYS = ("group", "curve", "title", "model", "platform", "points", "median", "largest", "largest_at_B", "latency_us",
         "published_latency_us", "missing")  # fmt: skip
@@ -52,13 +51,16 @@ VALUES = (
 class LayersOptions(Drawn):
     """Options of ``retrompi layers``."""
 
-    points: bool = option("Show every point of the curves.", "--points")
-    fit: bool = option("Fit the hosts and networks of GROUP to its curves and write their fit files.", "--fit")
-    dry_run: bool = option("With --fit: print the fit without writing it.", "--dry-run")
+    every_point: bool = option("Show every point of the curves.", "--every-point")
+    fit: bool = option("Fit the machines: hosts and networks of GROUP to its curves; their fit files are written.", "--fit")
+    dry_run: bool = option("Do nothing: print the fit without writing it.", "--dry-run")
+    out: Path | None = output_option("every point of the curves, as a figure or numbers", "svg", "png", "csv", "json")
 
     def __post_init__(self) -> None:
-        if self.points and self.fit:
-            raise UsageError("--points shows curves and --fit fits to them; give one", code="conflicting-options")
+        if self.every_point and self.fit:
+            raise UsageError("--every-point shows curves and --fit fits to them; give one", code="conflicting-options")
+        if self.out is not None and self.fit:
+            raise UsageError("--output is for curves, not for a fit", code="conflicting-options")
         if self.dry_run and not self.fit:
             raise UsageError("--dry-run belongs to --fit", code="unused-option")
 
@@ -76,7 +78,8 @@ def command(group: str | None, given: LayersOptions, output: Output) -> None:
     \b
     Examples:
       retrompi layers
-      retrompi layers sp1 --points --csv
+      retrompi layers sp1 --every-point --csv
+      retrompi layers turner2002-pc -o curves.svg
       retrompi layers sp1 --fit --dry-run
     """
     from retrompi.papers import layers
@@ -94,5 +97,21 @@ def command(group: str | None, given: LayersOptions, output: Output) -> None:
             for file in found.write():
                 say(f"written: {file.name}") if output.text else None
         return
-    rows: list[dict[str, Any]] = [r for name in wanted for r in (layers.curve_rows(name) if given.points else layers.judge(name))]
-    output.emit(rows, POINTS if given.points else CURVES, keys=[c.key for c in POINTS] if given.points else KEYS)
+    if given.out is not None:
+        _write(given.out, wanted)
+    rows: list[dict[str, Any]] = [r for name in wanted for r in (layers.curve_rows(name) if given.every_point else layers.judge(name))]
+    output.emit(rows, POINTS if given.every_point else CURVES, keys=[c.key for c in POINTS] if given.every_point else KEYS)
+    if output.text and not given.every_point:
+        for r in rows:
+            if r["missing"]:
+                say(f"{r['title']}: not simulated: {r['missing']}")
+
+
+def _write(out: Path, wanted: list[str]) -> None:
+    from retrompi.papers import layers
+    from retrompi.render.layer_figures import bandwidth
+
+    points = [r for name in wanted for r in layers.curve_rows(name)]
+    titles = {c.name: c.title for name in wanted for c in layers.group(name).curves}
+    made = write_drawn(out, lambda: {"bandwidth": bandwidth(points, titles)}, points, points)
+    click.echo(f"written: {', '.join(map(str, made))}", err=True)

@@ -12,20 +12,17 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, Output, say, time_column
+from retrompi.cli.output import Column, Output, print_table, say, time_column
 
 KEYS = ("prediction", "model", "platform", "placement", "what", "size_B", "nominal_s", "low_s", "median_s", "high_s", "fitted_low_s",
         "fitted_high_s", "date", "commit")  # fmt: skip
 COLUMNS = (
     Column("prediction", "prediction"),
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
-    time_column("nominal_s", "one-way time"),
-    time_column("low_s", "5 %"),
+    time_column("nominal_s", "time"),
     time_column("median_s", "median"),
-    time_column("high_s", "95 %"),
-    time_column("fitted_low_s", "fits held: 5 %"),
-    time_column("fitted_high_s", "95 %"),
-    Column("date", "made"),
+    Column("interval", "5 to 95 %", right=True),
+    Column("fitted", "with fits held", right=True),
 )
 
 
@@ -36,7 +33,8 @@ class PredictOptions:
     write: bool = option("Simulate the predictions again and write their files.", "--write")
     check: bool = option("Simulate the predictions again and compare them with their files.", "--check")
     to: Path | None = option(
-        "Folder of the files (default: validate/predictions).", "--to", type=click.Path(file_okay=False, path_type=Path))
+        "Folder of the files (default: validate/predictions).", "--to", type=click.Path(file_okay=False, path_type=Path)
+    )
 
     def __post_init__(self) -> None:
         if self.write and self.check:
@@ -85,10 +83,18 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
             say(f"differ: {', '.join(differ)}" if differ else f"{len(wanted)} predictions are as written")
             ctx.exit(1 if differ else 0)
         return
-    output.emit(_rows(predictions.shipped(), wanted), COLUMNS, keys=KEYS, empty="no prediction has been made yet")
-    if output.text:
-        say(f"\nnine of ten held-out times and rates of the papers' machines are within a factor of {predictions.held_out_error():.2f} "
-            "(validate/predictions/README.md)")
+    rows = _rows(predictions.shipped(), wanted)
+    if not output.text:
+        output.emit(rows, keys=KEYS)
+        return
+    from retrompi.render.transfer_table import span
+
+    told = [{**r, "interval": span(r["low_s"], r["high_s"], "s"), "fitted": span(r["fitted_low_s"], r["fitted_high_s"], "s")} for r in rows]
+    print_table(told, COLUMNS, empty="no prediction has been made yet")
+    for commit, day in dict.fromkeys((r["commit"], r["date"].partition(" ")[0]) for r in rows):
+        say(f"made on {day} at commit {commit}")
+    say(f"nine of ten held-out times and rates of the papers' machines are within a factor of {predictions.held_out_error():.2f} "
+        "(validate/predictions/README.md)")  # fmt: skip
 
 
 def _rows(files: dict[str, dict[str, Any]], wanted: list[str]) -> list[dict[str, Any]]:

@@ -68,6 +68,16 @@ def test_a_host_twice_as_fast_is_twice_as_fast(key: str, observable: str) -> Non
     assert factor == pytest.approx(2 if key == "copy_mem" else 0.5, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("host", "published", "least", "most"),
+    [("nt4-alpha-533", 29.6, -0.15, 0.15), ("nt4-p2-333", 27.5, -0.3, 0), ("linux-p2-333", 26.3, -0.3, 0), ("linux-p54-150", 12, -0.4, 0)],
+)
+def test_tcp_over_gigabit_ethernet_of_1998(host: str, published: float, least: float, most: float) -> None:
+    """GE98-001 to GE98-004, which nothing was taken from: one of four is within 15 %, the others are too slow (docs/transfer.md)."""
+    error = lmbench.one(f"{host}*2@gigabit", "bandwidth_TCP") * lmbench.MB / 1e6 / published - 1
+    assert least <= error <= most
+
+
 def test_the_command(retrompi: Callable[..., Any]) -> None:
     alone = retrompi("lmbench", "-p", "linux-i686", "--json")
     assert alone.code == 0

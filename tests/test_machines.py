@@ -139,6 +139,7 @@ def test_mixed_hosts_keep_their_values() -> None:
     ("nt4-p6-201*2@hub-10", "unknown-host | 'nt4-p6-201' | 'nt4-p6-200'"),
     ("nt4-p6-200*2@hub-11", "unknown-network | 'hub-11' | 'hub-10'"),
     ("nt4-p6-200*2", "missing-key | 'nt4-p6-200*2' | nt4-p6-200*2@switch-100"),
+    ("p4-1800*3@ge-ga620", "bad-topology | 'ge-ga620' | two hosts"),
     ("nt4-p6-200*0@hub-10", "out-of-range | 1 to 16384"),
     ("nt4-p6-200*99999999999@hub-10", "out-of-range | 1 to 16384"),
     ("nt4-p6-200@hub-10@hub-10", "bad-syntax"),
@@ -310,21 +311,6 @@ def test_errors_are_of_the_project(tmp_path: Path) -> None:
     for text in ("", "*", "@", "+", "a@b@c", "*3", "a*b@c", "\0@x", "../x@hub-10", "nt4-p6-200*2@../switch-100"):
         with pytest.raises(RetrompiError):
             registry.platform(text)
-
-
-# --- the studio ----------------------------------------------------------------------------------------------------------------
-
-
-def test_the_studio_offers_every_host_and_takes_compositions_of_limited_size_but_no_paths(tmp_path: Path) -> None:
-    from retrompi.studio import menus
-
-    offered = [option["value"] for option in menus.platforms("nt4-p6-200*7@hub-10")]
-    assert {f"{name}*2@switch-100" for name in HOSTS} < set(offered)
-    assert offered[-1] == "nt4-p6-200*7@hub-10"
-    assert all(map(menus.is_platform, offered))
-    (tmp_path / "mine.toml").write_text(ROOM, encoding="utf-8")
-    for name in ("nt4-p6-200*65@hub-10", str(tmp_path / "mine.toml"), "nt4-p6-201*2@hub-10", "nt4-p6-200*2@hub-11", "nt-pair*9", "", None):
-        assert not menus.is_platform(name)
 
 
 # --- studies, stored runs, more ranks than processors --------------------------------------------------------------------------

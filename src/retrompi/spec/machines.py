@@ -352,6 +352,8 @@ def compose(what: Composition, beside: Path | None = None, read: Read | None = N
     """The platform of hosts and network of the library, its hosts called n1, n2, ... Raises UsageError for an unknown name, InputError."""
     read = {} if read is None else read
     net = network(what.network, beside, read) if what.network else None
+    if net is not None and net.kind == "cable" and what.hosts > 2:
+        raise UsageError(f"'{what.network}' is a cable between two hosts; '{what}' has {what.hosts}", code="bad-topology")
     link, of_link = _link(net, what.hosts)
     order = list(quantities(Host))
     hosts: list[Host] = []
