@@ -81,8 +81,8 @@ print(json.dumps({"errors": errors, "header": cpp.header(), "ring": Ring(ends, *
     assert missing.startswith("TypeError")
     assert "capacity" in missing
     assert small.startswith("UsageError: pipe: capacity")
-    assert "  Ps fence = 0;  // memory fence before a packet is linked (ps)" in told["header"]
-    assert 'r.seconds("fence", fence);' in told["header"]
+    assert "  Work fence = {0};  // memory fence before a packet is linked (ps)" in told["header"]
+    assert 'r.seconds("fence", fence.ps);' in told["header"]
     assert "make_chan(World&, SharedParts&, const PipeSpec&, Proc&, Proc&);" in told["header"]
     assert told["ring"]["fence"] == 0.0
 

@@ -22,9 +22,9 @@ def _default(f: Field) -> str:
 
 def _fields(cls: type, without: type | None = None) -> str:
     inherited = declared(without) if without is not None else {}
-    rows = [[f"`{f.name}`", escape(f.unit if f.is_quantity else ""), _default(f), escape(f.bounds), escape(f.help)]
+    rows = [[f"`{f.name}`", escape(f.unit if f.is_quantity else ""), _default(f), escape(f.bounds), f.scale, escape(f.help)]
             for f in declared(cls).values() if f.name not in inherited]  # fmt: skip
-    return table(["field", "unit", "default", "values", "what it is"], rows)
+    return table(["field", "unit", "default", "values", "cost", "what it is"], rows)
 
 
 def _section(cls: type, title: str, base: type | None = None) -> list[str]:
