@@ -112,7 +112,9 @@ apt-chromium:
 	fi
 
 ENGINE := $(wildcard src/retrompi/engine/*/*.cpp src/retrompi/engine/*/*.hpp)
-$(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) | apt
+# The engine's structs are generated from these.
+DECLARED := $(addprefix src/retrompi/spec/,cpp.py fields.py host.py link.py media.py topology.py)
+$(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) $(DECLARED) | apt
 	@echo "setting up $(VENV): virtual environment, build tools, retrompi (editable)"
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check "scikit-build-core>=0.10" "pybind11>=2.11"
