@@ -111,7 +111,7 @@ def show_lab(lab: str, output: Output) -> None:
 @lab_argument
 @click.option("--student", required=True, metavar="ID", help="Your name or student number; it determines the numbers you are given.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="Folder to create (default: a new folder here).")
+              help="Folder: to be created (default: a new folder here).")
 @options(output=Output)
 def start_lab(lab: str, student: str, folder: Path | None, output: Output) -> None:
     """Start LAB in a folder of your own, with your own numbers.

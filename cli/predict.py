@@ -30,17 +30,20 @@ COLUMNS = (
 class PredictOptions:
     """Options of ``retrompi predict``."""
 
-    write: bool = option("Simulate the predictions again and write their files.", "--write")
-    check: bool = option("Simulate the predictions again and compare them with their files.", "--check")
-    to: Path | None = option(
-        "Folder of the files (default: validate/predictions).", "--to", type=click.Path(file_okay=False, path_type=Path)
+    write: bool = option("Write the files that the package keeps: the predictions, simulated again.", "--write")
+    verify: bool = option("Simulate the predictions again and compare them with their files.", "--verify")
+    folder: Path | None = option(
+        "Folder: where the files are (default: validate/predictions).",
+        "--folder",
+        metavar="FOLDER",
+        type=click.Path(file_okay=False, path_type=Path),
     )
 
     def __post_init__(self) -> None:
-        if self.write and self.check:
-            raise UsageError("--write and --check are mutually exclusive", code="conflicting-options")
-        if self.to is not None and not (self.write or self.check):
-            raise UsageError("--to applies to --write and --check", code="unused-option")
+        if self.write and self.verify:
+            raise UsageError("--write and --verify are mutually exclusive", code="conflicting-options")
+        if self.folder is not None and not (self.write or self.verify):
+            raise UsageError("--folder applies to --write and --verify", code="unused-option")
 
 
 @click.command()
@@ -51,7 +54,7 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
     """Show the predictions for machines whose published values are not known, or make them again.
 
     Times are one-way times of a PingPong: with nominal values, and the median and the 5 to 95 % range over a Latin hypercube of all
-    parameters with a sourced range. Date and commit tell when they were made. With --check, exit code 1 means that the models or
+    parameters with a sourced range. Date and commit tell when they were made. With --verify, exit code 1 means that the models or
     machines of today give another prediction.
 
     \b
@@ -62,8 +65,8 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
     from retrompi.papers import predictions
 
     wanted = [predictions.plan(name).name for name in names] or list(predictions.plans())
-    if given.write or given.check:
-        folder = given.to or predictions.folder()
+    if given.write or given.verify:
+        folder = given.folder or predictions.folder()
         differ = []
         for name in wanted:
             with progress(name) as report:
@@ -79,7 +82,7 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
             except OSError as error:
                 verb = "write" if given.write else "read"
                 raise UsageError(f"cannot {verb} {file}: {error.strerror}", code=f"un{verb.replace('write', 'writ')}able-file") from None
-        if given.check:
+        if given.verify:
             say(f"differ: {', '.join(differ)}" if differ else f"{len(wanted)} predictions are as written")
             ctx.exit(1 if differ else 0)
         return

@@ -23,9 +23,11 @@ class TransferOptions:
     """Options of ``retrompi transfer``."""
 
     model: str = option(
-        "Runtime model: it and its variants only.", "-m", "--model", default="", metavar="NAME", shell_complete=complete_model
+        "Runtime model: it and its variants only.", "-m", "--model", default="", metavar="NAME|FOLDER", shell_complete=complete_model
     )
-    write: bool = option("Also keep the table for the cards of the models (validate/transfer.csv).", "--write")
+    write: bool = option(
+        "Write the files that the package keeps: the table for the cards of the models (validate/transfer.csv).", "--write"
+    )
 
     def __post_init__(self) -> None:
         if self.model and self.write:

@@ -97,15 +97,15 @@ def test_files_differ_in_more_than_their_stamps() -> None:
 @pytest.mark.usefixtures("few")
 def test_the_command(retrompi: Callable[..., Any], tmp_path: Path) -> None:
     name = "t3e-mpi"
-    assert retrompi("predict", name, "--write", "--to", str(tmp_path)).code == 0
-    assert retrompi("predict", name, "--check", "--to", str(tmp_path)).code == 0
+    assert retrompi("predict", name, "--write", "--folder", str(tmp_path)).code == 0
+    assert retrompi("predict", name, "--verify", "--folder", str(tmp_path)).code == 0
     file = tmp_path / f"{name}.toml"
     file.write_text(file.read_text().replace("nominal_s = ", "nominal_s = 9"), encoding="utf-8")
-    differs = retrompi("predict", name, "--check", "--to", str(tmp_path))
+    differs = retrompi("predict", name, "--verify", "--folder", str(tmp_path))
     assert (differs.code, differs.out.strip()) == (1, f"differ: {name}")
     rows = json.loads(retrompi("predict", name, "--json").out)
     assert {r["prediction"] for r in rows} <= {name}
     agrees(retrompi("predict", "t3e-mpy"), "unknown-name | 't3e-mpi'")
-    agrees(retrompi("predict", "--write", "--check"), "conflicting-options")
-    agrees(retrompi("predict", "--to", "x"), "unused-option")
-    agrees(retrompi("predict", name, "--check", "--to", str(tmp_path / "none")), "unreadable-file")
+    agrees(retrompi("predict", "--write", "--verify"), "conflicting-options")
+    agrees(retrompi("predict", "--folder", "x"), "unused-option")
+    agrees(retrompi("predict", name, "--verify", "--folder", str(tmp_path / "none")), "unreadable-file")

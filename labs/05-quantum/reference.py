@@ -92,7 +92,7 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
         "yield": {"block": gains["block"], "two-processors": curve[small] / two[small]},
         "block": {"yield": gains["spin_yield"]},
         "wmpi": {"the-papers": _wmpi(bench, {}), "two-processors": _wmpi(bench, quantum | TWO)},
-        "wmpi-yield": {"papers-quantum": _wmpi(bench, {}) / yields, "two-processors": _wmpi(bench, quantum) / _wmpi(bench, quantum | TWO)},
+        "wmpi-yield": {"papers-quantum": _wmpi(bench, {}) / yields},
         "rival": {
             "quantum-model": bench.curve("hpvm", "distributed", [0, KIB], reps=REPS)[KIB],
             "nts-delay": _rival(bench, {}),
