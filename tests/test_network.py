@@ -215,6 +215,27 @@ def big(model: str, platform: str, size: int = 1 << 20, **more: Any) -> simulate
     return result
 
 
+CARDS = [("sockets", "nt4-p6-200*2@switch-100", 1000, 1086, 1086), ("gm", "p4-1800*2@myrinet-pci64a", 100_000, 100_024, 4096)]
+"""Model, platform, bytes of a message, and how many a card's rate delays out of memory and into it: all of a frame; of a burst, whose
+pieces go into memory while later ones are on their way, the last piece."""
+
+
+@pytest.mark.parametrize(("model", "platform", "size", "out", "into"), CARDS)
+def test_a_card_reads_memory_at_one_rate_and_writes_it_at_another(model: str, platform: str, size: int, out: int, into: int) -> None:
+    lines = f"0 init\n0 send 1 0 {size}\n0 finalize\n1 init\n1 recv 0 0 {size}\n1 finalize\n"
+    trace = _engine.Trace.parse([(lines.encode(), "a.ti", -1)])
+
+    def time(**rates: int) -> int:
+        sets = [f"platform.{key.replace('_', '.', 1)}={rate} MB/s" for key, rate in rates.items()]
+        return ask(model, platform, trace, "n1,n2", sets=sets).time_ps
+
+    assert time(host_nic_rate=25) == time(host_nic_rate=25, host_nic_rate_in=25) == time(host_nic_rate=25, host_nic_rate_in=0)
+    both = {"host_nic_rate": 25, "host_nic_rate_in": 50}
+    for changed, saved in (({"n1_nic_rate": 50}, out / (50 * MB)), ({"n2_nic_rate_in": 100}, into / (100 * MB)),
+                           ({"n2_nic_rate": 50}, 0), ({"n1_nic_rate_in": 100}, 0)):  # fmt: skip
+        assert time(**both) - time(**both, **changed) == pytest.approx(saved * S, abs=2), changed
+
+
 def test_striping_frames_doubles_a_slow_wire_and_a_pair_keeps_to_one_rail() -> None:
     rails = ["platform.link.rails=2"]
     one, pair = big("wmpi", "nt-cluster"), big("wmpi", "nt-cluster", sets=rails)

@@ -35,7 +35,7 @@ def test_contract(room: platform.Platform) -> None:
     for host in room.hosts:
         for key in quantities(Host):
             assert isinstance(getattr(host, key), float)
-            assert room.quantities[f"{host.name}.{key}"].value == getattr(host, key)
+            assert room.quantity(f"{host.name}.{key}").value == getattr(host, key)
         assert host.cores >= 1
         assert host.speed > 0
         assert host.l2 > host.l1
@@ -110,6 +110,21 @@ def test_wrong_overrides(key: str, value: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         registry.platform("nt-pair").with_overrides({key: value})
     agrees(caught.value, says)
+
+
+def test_a_host_may_do_without_an_optional_value(tmp_path: Path) -> None:
+    room = registry.platform("nt-pair")
+    assert not any(path.endswith("nic_rate_in") for path in room.quantities)
+    changed = room.with_overrides({"server.nic_rate_in": "2 MB/s"})
+    assert [h.nic_rate_in for h in changed.hosts] == [2e6, 0]
+    assert [h.nic_rate_in for h in changed.of_size(3).hosts] == [2e6, 0, 2e6]
+    assert changed.hash != room.hash
+    assert [h.nic_rate_in for h in room.with_overrides({"host.nic_rate_in": "2 MB/s"}).hosts] == [2e6, 2e6]
+    (tmp_path / "fit.toml").write_text('[fit.values]\n"host.nic_rate_in" = "2 MB/s"\n')
+    with refused(InputError, "unknown-parameter | nic_rate_in"):
+        room.with_fit(tmp_path / "fit.toml")
+    file = _edited(tmp_path, "nic_rate = {", 'nic_rate_in = { value = "2 MB/s", source = "assumed: mine" }\nnic_rate = {', 1)
+    assert [h.nic_rate_in for h in platform_file.load(file).hosts] == [2e6, 0]
 
 
 def test_placement() -> None:

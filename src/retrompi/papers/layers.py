@@ -25,8 +25,8 @@ from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.files import read_text
 
-__all__ = ["FINE", "Curve", "Fit", "Group", "Owner", "Point", "curve_rows", "evidence", "fit", "fit_file", "group", "judge", "names",
-           "owner", "points", "span", "times"]  # fmt: skip
+__all__ = ["FINE", "Curve", "Fit", "Group", "Owner", "Point", "curve_rows", "evidence", "fit", "fit_file", "group", "judge", "limited",
+           "names", "owner", "points", "span", "times"]  # fmt: skip
 
 FINE = 0.05
 """A point judges if the grid of the drawing is at most this share of its value: the error that is to be shown."""
@@ -299,11 +299,14 @@ def fit(name: str, *, seed: int = 1, progress: Progress | None = None) -> Fit:
     known: dict[tuple[str, tuple[str, ...]], dict[int, float]] = {}
     done = Fit(name, seed)
 
+    def shown(x: Any) -> dict[str, str]:
+        return limited(what, owners, {f.key: f.show(float(at)) for f, at in zip(free, x, strict=True)})
+
     def residuals(x: Any) -> Any:
-        at = dict(zip(what.free, x, strict=True))
+        at = shown(x)
         out: list[float] = []
         for c in what.curves:
-            sets = tuple(f"{owners[f.key].option}={f.show(float(at[f.key]))}" for f in mine[c.name])
+            sets = tuple(f"{owners[f.key].option}={at[f.key]}" for f in mine[c.name])
             if (c.name, sets) not in known:
                 known[c.name, sets] = times(c, (p.size for p in seen[c.name]), sets)
                 done.evaluations += 1
@@ -324,13 +327,28 @@ def fit(name: str, *, seed: int = 1, progress: Progress | None = None) -> Fit:
     if finer.cost < best.cost:
         best = finer
     for f, x in zip(free, best.x, strict=True):
-        edge = "at the edge of its range" if x < 1e-3 or x > 1 - 1e-3 else ""
-        done.values.append({"parameter": f.key, "value": f.show(float(x)), "low": _shown(f, 0), "high": _shown(f, 1), "note": edge})
+        value, own = shown(best.x)[f.key], _shown(f, float(x))
+        edge = "as fast as the host's bus" if value != own else "at the edge of its range" if x < 1e-3 or x > 1 - 1e-3 else ""
+        done.values.append({"parameter": f.key, "value": value, "low": _shown(f, 0), "high": _shown(f, 1), "note": edge})
     return done
 
 
 def _shown(f: Any, x: float) -> str:
     return str(f.show(x))
+
+
+def limited(what: Group, owners: Mapping[str, Owner], values: Mapping[str, str]) -> dict[str, str]:
+    """The free values, a card's rates at most those of the buses of its hosts, as `machines.compose` has them."""
+    from retrompi.spec import composition, machines
+
+    found = dict(values)
+    for path, o in owners.items():
+        if o.kind == "network" and o.key in ("card.nic_rate", "card.nic_rate_in"):
+            made = (composition.parse(c.platform) for c in what.curves)
+            hosts = {name for m in made if m.network == o.name for name, _ in m.terms}
+            buses = [values.get(f"{h}.bus_rate") or machines.host(h).quantities["bus_rate"].text for h in sorted(hosts)]
+            found[path] = min(values[path], *buses, key=lambda text: units.parse(text, "B/s"))
+    return found
 
 
 def _belongs(o: Owner, c: Curve) -> bool:

@@ -118,7 +118,20 @@ class Host:
         used_by=Use.TCP_LOSS,
     )
     nic_rate: float = quantity(
-        "B/s", "rate of the bus between memory and network card", above=0, area="network card", plain="1 GB/s", used_by=Use.WIRE
+        "B/s",
+        "rate at which the network card reads memory, and writes to it unless nic_rate_in says otherwise",
+        above=0,
+        area="network card",
+        plain="1 GB/s",
+        used_by=Use.WIRE,
+    )
+    nic_rate_in: float = quantity(
+        "B/s",
+        "rate at which the network card writes to memory; 0: as nic_rate",
+        default=0.0,
+        kw_only=True,
+        area="network card",
+        used_by=Use.WIRE,
     )
     nic_latency: float = quantity("s", "fixed time of the network card per frame", area="network card", plain="0 us", used_by=Use.WIRE)
     bus_rate: float = quantity(

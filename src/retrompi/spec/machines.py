@@ -44,7 +44,7 @@ __all__ = [
     "platform",
 ]
 
-CARD_KEYS = ("nic_rate", "nic_latency", "mss")
+CARD_KEYS = ("nic_rate", "nic_rate_in", "nic_latency", "mss")
 """Values of a host that its network card brings, and with it the network."""
 SERVICES = ("dispatch", "syscall", "interrupt", "tcp_segment", "tcp_byte", "loopback_segment")
 """What an operating system does by computing; the other values of a system are periods, sizes and rules."""
@@ -325,13 +325,18 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
 
 
 def _card(machine: Machine, net: Network | None) -> dict[str, Quantity]:
-    """The values of a host's card on a network; its rate is the host's bus's where that is slower."""
+    """The values of a host's card on a network; its rates are the host's bus's where that is slower."""
     if net is None:
-        return {k: Quantity(f.parse(f.plain, k), units.canonical(f.unit), f.plain, _ALONE, f.help) for k, f in _card_keys().items()}
-    found = {k: net.quantities[f"card.{k}"] for k in CARD_KEYS}
+        return {
+            k: Quantity(f.parse(f.plain, k), units.canonical(f.unit), f.plain, _ALONE, f.help)
+            for k, f in _card_keys().items()
+            if not f.optional
+        }
+    found = {k: net.quantities[f"card.{k}"] for k in CARD_KEYS if f"card.{k}" in net.quantities}
     bus = machine.quantities["bus_rate"]
-    if bus.value < found["nic_rate"].value:
-        found["nic_rate"] = replace(bus, help=f"the host's bus; the card itself does {found['nic_rate'].text}")
+    for key in ("nic_rate", "nic_rate_in"):
+        if key in found and bus.value < found[key].value:
+            found[key] = replace(bus, help=f"the host's bus; the card itself does {found[key].text}")
     return found
 
 
@@ -361,11 +366,12 @@ def compose(what: Composition, beside: Path | None = None, read: Read | None = N
     kinds = {}
     for name, count in what.terms:
         kinds[name] = machine = host(name, beside, read)
-        values = {**machine.quantities, **_card(machine, net)}
-        one = Host("n", machine.os, machine.byte_order, **{k: values[k].value for k in order})
+        own = {**machine.quantities, **_card(machine, net)}
+        values = {k: own[k] for k in order if k in own}
+        one = Host("n", machine.os, machine.byte_order, **{k: q.value for k, q in values.items()})
         for _ in range(count):
             hosts.append(replace(one, name=f"n{len(hosts) + 1}"))
-            found |= {f"{hosts[-1].name}.{k}": values[k] for k in order}
+            found |= {f"{hosts[-1].name}.{k}": q for k, q in values.items()}
     parts: list[Machine | Network] = [*kinds.values(), *([net] if net is not None else [])]
     title = ", ".join(kinds[name].title if n == 1 else f"{n} x {kinds[name].title}" for name, n in what.terms)
     return Platform(

@@ -158,7 +158,7 @@ class Platform:
         for key, text in fit_values(file).items():
             try:
                 for path in self.paths(key):
-                    changed[path] = with_fitted(self.quantities[path], declaration(path), key, text, f"platform '{self.name}'")
+                    changed[path] = with_fitted(self.quantity(path), declaration(path), key, text, f"platform '{self.name}'")
             except UsageError as error:
                 raise InputError(str(error), file, code=error.code) from None
         return self._changed(changed, self.link)
@@ -186,7 +186,7 @@ class Platform:
 
     def _of_size(self, n: int) -> Platform:
         own = {path: q for path, q in self.quantities.items() if path.startswith("link.")}
-        values = [[(key, self.quantities[f"{h.name}.{key}"]) for key in quantities(Host)] for h in self.hosts]
+        values = [[(key, q) for key in quantities(Host) if (q := self.quantities.get(f"{h.name}.{key}"))] for h in self.hosts]
         hosts = []
         for k in range(n):
             copy, at = divmod(k, len(self.hosts))
@@ -212,7 +212,7 @@ class Platform:
         )
 
     def quantity(self, path: str) -> Quantity:
-        """The quantity at a path returned by `paths`; for an optional link value that is not given, its default."""
+        """The quantity at a path returned by `paths`; for an optional value that is not given, its default."""
         return self.quantities.get(path) or _absent(path)
 
     def paths(self, key: str) -> list[str]:
@@ -221,6 +221,8 @@ class Platform:
         if head == "host" and name in quantities(Host):
             return [f"{h.name}.{name}" for h in self.hosts]
         if key in self.quantities or (head == "link" and name in quantities(Link)):
+            return [key]
+        if name in quantities(Host) and any(h.name == head for h in self.hosts):
             return [key]
         valid = [f"platform.host.{k}" for k in quantities(Host)] + [f"platform.link.{k}" for k in quantities(Link)]
         valid += [f"platform.{path}" for path in self.quantities if not path.startswith("link.")]
@@ -234,9 +236,9 @@ class Platform:
 
 
 def _absent(path: str) -> Quantity:
-    """The default of an optional link quantity."""
+    """The default of an optional quantity."""
     f = declaration(path)
-    return Quantity(float(f.default), units.canonical(f.unit), "none", "assumed: a link without it", f.help)
+    return Quantity(float(f.default), units.canonical(f.unit), "none", "assumed: not given", f.help)
 
 
 def declaration(path: str) -> Field:

@@ -53,7 +53,7 @@ class _Reader(Reader):
             source = platform.host(name)
         except UsageError as error:
             raise self.fail(f"like = '{like}': {error}", "like", index, code=error.code) from None
-        numbers = {k: platform.quantities[f"{name}.{k}"] for k in quantities(Host)}
+        numbers = {k: q for k in quantities(Host) if (q := platform.quantities.get(f"{name}.{k}"))}
         self.settled |= set(map(id, numbers.values()))
         return {k: getattr(source, k) for k in _HOST_WORDS}, numbers
 
@@ -87,10 +87,10 @@ class _Reader(Reader):
             except UsageError as error:
                 raise self.fail(str(error), "byte_order", index, code=error.code) from None
             numbers = {**numbers, **self.table(given, quantities(Host), ("name", *_HOST_WORDS, "like"), index)}
-            missing = [k for k in quantities(Host) if k not in numbers]
+            missing = [k for k, f in quantities(Host).items() if not f.optional and k not in numbers]
             if missing:
                 raise self.fail(f"host '{name}' lacks {', '.join(missing)}", "name", index, code="missing-key")
-            known[name] = (words, {k: numbers[k] for k in quantities(Host)})
+            known[name] = (words, {k: numbers[k] for k in quantities(Host) if k in numbers})
         return [(name, words, numbers) for name, (words, numbers) in known.items()]
 
     def placements(self, hosts: Sequence[Host]) -> dict[str, Placement]:

@@ -74,7 +74,7 @@ def _alike(scenario: Scenario, name: str) -> None:
 
     _, room = resolve(scenario.model, scenario.platform, scenario.sets)
     short = name.rpartition(".")[2]
-    found = {h: room.quantities[f"{h}.{short}"] for h in hosts_of(scenario, room)}
+    found = {h: room.quantity(f"{h}.{short}") for h in hosts_of(scenario, room)}
     if len({q.value for q in found.values()}) > 1:
         told = ", ".join(f"platform.{h}.{short} = {units.format_quantity(q.value, q.unit)}" for h, q in list(found.items())[:4])
         raise UsageError(f"'{name}' differs among the hosts; take one of them: {told}", code="not-a-number")

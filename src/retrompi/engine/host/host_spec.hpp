@@ -17,6 +17,8 @@ struct HostSpec : HostFields {
   [[nodiscard]] Ps time(Service s) const {
     return static_cast<Ps>(static_cast<double>(s.ps) * (static_cast<double>(syscall) / static_cast<double>(kReferenceCall)) + 0.5);
   }
+  /// Rate (B/s) of the network card between memory and itself: out of memory, or into it.
+  [[nodiscard]] double card_rate(bool out) const { return out || nic_rate_in == 0 ? nic_rate : nic_rate_in; }
   /// The first tick at or after `t`.
   [[nodiscard]] Ps next_tick(Ps t) const { return tick_phase + (t - tick_phase + tick - 1) / tick * tick; }
   /// Share of the lines of a working set that miss the second-level cache.

@@ -4,11 +4,12 @@
 
 namespace retrompi {
 
-Ps Net::cross(Bus& bus, size_t host, int64_t bytes, Flight& f) {
+Ps Net::cross(bool out, size_t host, int64_t bytes, Flight& f) {
   const HostSpec& h = w_.hosts[host]->spec;
+  Bus& bus = (out ? tx_ : rx_)[card(host, f.rail)];
   const Ps now = w_.loop.now;
   const Ps start = std::max(now, bus.free_at);
-  bus.free_at = start + to_ps(static_cast<double>(bytes) / h.nic_rate);
+  bus.free_at = start + to_ps(static_cast<double>(bytes) / h.card_rate(out));
   const Ps end = bus.free_at + h.nic_latency;
   if (w_.anatomy.on) {
     w_.anatomy.current = f.by;
@@ -41,7 +42,7 @@ Net::Flight& Net::flight(Common& job) {
 Ps Net::background(bool out, size_t host, size_t rail, int64_t bytes) {
   const HostSpec& h = w_.hosts[host]->spec;
   Bus& bus = (out ? tx_ : rx_)[card(host, rail)];
-  bus.free_at = std::max(w_.loop.now, bus.free_at) + to_ps(static_cast<double>(bytes) / h.nic_rate);
+  bus.free_at = std::max(w_.loop.now, bus.free_at) + to_ps(static_cast<double>(bytes) / h.card_rate(out));
   return bus.free_at + h.nic_latency;
 }
 
@@ -52,7 +53,7 @@ void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Deli
     f.number = orders_[{from, to}].out++;
     f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
   }
-  const Ps out = cross(tx_[card(from, f.rail)], from, f.bytes, f);
+  const Ps out = cross(true, from, f.bytes, f);
   const Cause before = w_.anatomy.current;
   w_.anatomy.current = f.by;
   const int a = static_cast<int>(card(from, f.rail)), b = static_cast<int>(card(to, f.rail));
@@ -84,7 +85,7 @@ Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, i
 Ps Net::leave(Flight& f, double rate, int64_t piece) {
   const HostSpec& h = w_.hosts[f.from]->spec;
   f.piece = std::min(piece, f.bytes);
-  if (!(rate > 0)) rate = h.nic_rate;
+  if (!(rate > 0)) rate = h.card_rate(true);
   Bus &tx = tx_[card(f.from, f.rail)], &bus = bus_[f.from];
   const Ps now = w_.loop.now, start = std::max({now, tx.free_at, bus.free_at});
   bus.free_at = start + to_ps(static_cast<double>(f.bytes) / h.bus_rate);
@@ -111,14 +112,14 @@ void Net::Flight::on_burst_carried() {
   by = w.anatomy.current;
   w.loop.owner = job->number;
   const HostSpec& h = w.hosts[to]->spec;
-  const double n = static_cast<double>(bytes);
-  const Ps now = w.loop.now, through = to_ps(n / h.nic_rate);
+  const double n = static_cast<double>(bytes), rate = h.card_rate(false);
+  const Ps now = w.loop.now, through = to_ps(n / rate);
   // The pieces before the last one have gone into memory while the later ones were on the wire, unless the bus was taken.
   Bus &rx = net->rx_[net->card(to, rail)], &bus = net->bus_[to];
   rx.free_at = std::max(now, std::max(rx.free_at, now - through) + through);
   const Ps share = to_ps(n / h.bus_rate);
   bus.free_at = std::max(bus.free_at, now - share) + share;
-  const Ps end = std::max({rx.free_at, bus.free_at, left}) + to_ps(static_cast<double>(piece) / h.nic_rate) + h.nic_latency;
+  const Ps end = std::max({rx.free_at, bus.free_at, left}) + to_ps(static_cast<double>(piece) / rate) + h.nic_latency;
   if (w.anatomy.on) by = w.anatomy.of(w.anatomy.record(h.name.c_str(), Stage::Nic, now, now, end));
   w.loop.schedule(end, callback<&Flight::on_in>(*this));
 }
@@ -129,7 +130,7 @@ void Net::Flight::on_carried() {
   World& w = net->w_;
   by = w.anatomy.current;
   w.loop.owner = job->number;
-  w.loop.schedule(net->cross(net->rx_[net->card(to, rail)], to, bytes, *this), callback<&Flight::on_in>(*this));
+  w.loop.schedule(net->cross(false, to, bytes, *this), callback<&Flight::on_in>(*this));
 }
 
 void Net::Flight::on_in() {

@@ -13,7 +13,7 @@ namespace retrompi {
 struct World;
 struct Common;
 
-/// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus. A host has a card on every rail.
+/// Frames between hosts: card, cable, card. One frame each way at a time crosses a card's bus. A host has a card on every rail.
 class Net {
  public:
   struct Rails {
@@ -61,7 +61,7 @@ class Net {
   struct Bus {
     Ps free_at = 0;
   };
-  Ps cross(Bus& bus, size_t host, int64_t bytes, Flight& f);
+  Ps cross(bool out, size_t host, int64_t bytes, Flight& f);
   [[nodiscard]] size_t card(size_t host, size_t rail) const { return rails_.n == 1 ? host : host * rails_.n + rail; }
   [[nodiscard]] uint32_t rail_of(size_t from, size_t to) const {
     return rails_.n == 1 ? 0 : static_cast<uint32_t>((rails_.places[from] ^ rails_.places[to]) % rails_.n);

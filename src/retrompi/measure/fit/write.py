@@ -254,7 +254,7 @@ class PlatformFile:
     def write(self, file: Path) -> Path:
         """Writes it as TOML and returns ``file``. Raises InputError when it cannot be written."""
         of_host = quantities(Host)
-        given = {k: (f.plain, _ASSUMED) for k, f in of_host.items()} | {
+        given = {k: (f.plain, _ASSUMED) for k, f in of_host.items() if f.plain} | {
             "cores": (
                 of_host["cores"].plain,
                 "assumed: a rank each; what shares a host was not measured unless the model has a curve of one host",
