@@ -26,7 +26,7 @@ from retrompi.papers.verdicts import measure
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
 
-__all__ = ["Fit", "fit", "write_platform"]
+__all__ = ["Fit", "Free", "add_to_fit", "fit", "write_platform"]
 
 Progress = Callable[[int, int, str], None]
 STARTS = 2
@@ -39,7 +39,7 @@ UNDETERMINED = 1e-2
 
 
 @dataclass
-class _Free:
+class Free:
     """A free parameter; ``key`` as in ``--set``."""
 
     key: str
@@ -131,19 +131,36 @@ def write_platform(file: Path, by: str, values: Mapping[str, str], meta: Mapping
     file.write_text(toml_text.tables("retrompi calibrate", {**tables, by: {"values": values, "meta": meta}}), encoding="utf-8")
 
 
-def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[_Free]:
+def add_to_fit(file: Path, table: str, values: Mapping[str, str], meta: Mapping[str, Any], by: str) -> None:
+    """Adds ``values`` to a table of a fit file, where those of other fits stay; lists of ``meta`` are united with those there.
+
+    ``by``: the command that writes. Raises InputError if the file cannot be read or written.
+    """
+    tables = toml_text.read(file, "fit")[1] if file.exists() else {}
+    mine = tables.setdefault(table, {})
+    before = mine.get("meta", {})
+    united = {k: sorted({*before.get(k, []), *v}) if isinstance(v, list) else v for k, v in meta.items()}
+    mine["values"] = {**mine.get("values", {}), **values}
+    mine["meta"] = {**before, "date": datetime.date.today().isoformat(), **united}
+    try:
+        file.write_text(toml_text.tables(by, tables), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write the fit: {error.strerror}", file, code="unwritable-file") from None
+
+
+def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[Free]:
     free = []
     for name, p in cls.params().items():
         if not p.fitted:
             continue
         if p.low is None or p.high is None:
             raise UsageError(f"model '{cls.name}': parameter '{name}' is to be fitted but has no range low..high")
-        free.append(_Free(f"{cls.name.partition(':')[0]}.{name}", p.unit, p.low, p.high, p.default))
+        free.append(Free(f"{cls.name.partition(':')[0]}.{name}", p.unit, p.low, p.high, p.default))
     described = {q["path"]: q for q in registry.platform(platform).describe()}
     for key in cls.fits_platform:
         host = registry.platform(platform).hosts[0].name
         q = described[f"{host}.{key}"]
-        free.append(_Free(f"platform.host.{key}", q["unit"], q["low"], q["high"], q["text"]))
+        free.append(Free(f"platform.host.{key}", q["unit"], q["low"], q["high"], q["text"]))
     return free
 
 
@@ -158,7 +175,7 @@ def _experiment(cls: type[RuntimeModel]) -> Any:
 
 class _Problem:
     def __init__(
-        self, model: str, platform: str, claims: Sequence[Claim], free: Sequence[_Free], report: Progress | None, total: int
+        self, model: str, platform: str, claims: Sequence[Claim], free: Sequence[Free], report: Progress | None, total: int
     ) -> None:
         self.model, self.platform, self.claims, self.free = model, platform, list(claims), list(free)
         self.entries = own_for_fit(registry.model(model))[1]

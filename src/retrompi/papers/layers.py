@@ -12,7 +12,6 @@ the host or the network, or to the model's ``fit.toml``.
 from __future__ import annotations
 
 import csv
-import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,6 +23,7 @@ from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.files import read_text
+from retrompi.papers.calibrate import Free, add_to_fit
 
 __all__ = ["FINE", "Curve", "Fit", "Group", "Owner", "Point", "curve_rows", "evidence", "fit", "fit_file", "group", "judge", "limited",
            "names", "owner", "points", "span", "times"]  # fmt: skip
@@ -206,9 +206,8 @@ def owner(path: str) -> Owner:
     return Owner("model", name, key, path)
 
 
-def span(path: str, o: Owner) -> Any:
+def span(path: str, o: Owner) -> Free:
     """The free value with the range of its own file. Raises UsageError if it states none, or does not say that it is fitted."""
-    from retrompi.papers.calibrate import _Free
     from retrompi.spec import machines, registry
 
     q: Any
@@ -220,12 +219,12 @@ def span(path: str, o: Owner) -> Any:
         text, fitted = q.text, True
     if q.low is None or q.high is None or not fitted:
         raise UsageError(f"'{path}' is to be fitted but states no range, or another source")
-    return _Free(path, q.unit, q.low, q.high, text)
+    return Free(path, q.unit, q.low, q.high, text)
 
 
 @dataclass
 class Fit:
-    """The outcome of a fit of one group: ``values`` rows parameter, value, low, high, note; ``rows`` as of `judge`."""
+    """The outcome of a fit of one group: ``values`` rows parameter, value, low, high, note."""
 
     group: str
     seed: int
@@ -243,16 +242,8 @@ class Fit:
             if o.kind == "model":
                 models[file] = o.name
         for file, values in files.items():
-            tables = toml_text.read(file, "fit")[1] if file.exists() else {}
-            table = tables.setdefault(models.get(file, "fit"), {})
-            table["values"] = {**table.get("values", {}), **values}
-            before = table.get("meta", {})
-            table["meta"] = {**before, "date": datetime.date.today().isoformat(), "seed": self.seed, "evaluations": self.evaluations,
-                             "layers": sorted({*before.get("layers", []), self.group})}  # fmt: skip
-            try:
-                file.write_text(toml_text.tables("retrompi layers --fit", tables), encoding="utf-8")
-            except OSError as error:
-                raise InputError(f"cannot write the fit: {error.strerror}", file, code="unwritable-file") from None
+            meta = {"seed": self.seed, "evaluations": self.evaluations, "layers": [self.group]}
+            add_to_fit(file, models.get(file, "fit"), values, meta, "retrompi layers --fit")
         return sorted(files)
 
 
@@ -327,14 +318,10 @@ def fit(name: str, *, seed: int = 1, progress: Progress | None = None) -> Fit:
     if finer.cost < best.cost:
         best = finer
     for f, x in zip(free, best.x, strict=True):
-        value, own = shown(best.x)[f.key], _shown(f, float(x))
+        value, own = shown(best.x)[f.key], f.show(float(x))
         edge = "as fast as the host's bus" if value != own else "at the edge of its range" if x < 1e-3 or x > 1 - 1e-3 else ""
-        done.values.append({"parameter": f.key, "value": value, "low": _shown(f, 0), "high": _shown(f, 1), "note": edge})
+        done.values.append({"parameter": f.key, "value": value, "low": f.show(0), "high": f.show(1), "note": edge})
     return done
-
-
-def _shown(f: Any, x: float) -> str:
-    return str(f.show(x))
 
 
 def limited(what: Group, owners: Mapping[str, Owner], values: Mapping[str, str]) -> dict[str, str]:

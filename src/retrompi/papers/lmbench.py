@@ -11,7 +11,6 @@ without switching, as lmbench subtracts the cost of the pipe.
 from __future__ import annotations
 
 import csv
-import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +21,9 @@ from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
+from retrompi.papers.calibrate import add_to_fit
 from retrompi.spec import registry
+from retrompi.spec.kernels import lost_l2
 from retrompi.spec.platform import Platform
 
 __all__ = ["LISTED", "NEAR", "OBSERVABLES", "System", "fit", "measure", "summary", "systems", "table"]
@@ -141,14 +142,10 @@ def _of_pipe(room: Platform) -> list[str]:
 
 def _displaced(room: Platform) -> float:
     """Time (s) to read again what another process with an array of the same size has displaced from the second-level cache."""
-    from math import exp, factorial
-
     host = room.hosts[0]
 
     def misses(working_set: float) -> float:
-        # A page colour holds `l2_ways` pages; pages fall on colours at random (engine/host/host_spec.hpp, HostSpec::misses).
-        load = working_set * host.l2_ways / host.l2
-        return 1 - sum(exp(-load) * load**k / factorial(k) for k in range(int(host.l2_ways)))
+        return lost_l2(working_set * host.l2_ways / host.l2, int(host.l2_ways))
 
     return _ARRAY * (misses(2 * _ARRAY) - misses(_ARRAY)) / host.read_mem
 
@@ -347,17 +344,12 @@ def _solve(s: System, observable: str, keys: Sequence[str], unit: str, ends: tup
 
 def write(rows: Sequence[Mapping[str, Any]]) -> list[Path]:
     """Writes the rows of `fit`; values of other fits in the same files stay. Returns the files."""
-    files: dict[Path, dict[str, Any]] = {}
+    values: dict[tuple[Path, str], dict[str, str]] = {}
+    sources: dict[tuple[Path, str], set[str]] = {}
     for r in rows:
-        tables = files.setdefault(r["file"], toml_text.read(r["file"], "fit")[1] if r["file"].exists() else {})
-        table = tables.setdefault(r["table"], {})
-        table["values"] = {**table.get("values", {}), r["key"]: r["value"]}
-        meta = table.setdefault("meta", {})
-        meta["date"] = datetime.date.today().isoformat()
-        meta["rows"] = sorted({*meta.get("rows", []), *r["from"]})
-    for file, tables in files.items():
-        try:
-            file.write_text(toml_text.tables("retrompi lmbench --fit", tables), encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot write the fit: {error.strerror}", file, code="unwritable-file") from None
-    return sorted(files)
+        at = r["file"], r["table"]
+        values.setdefault(at, {})[r["key"]] = r["value"]
+        sources.setdefault(at, set()).update(r["from"])
+    for (file, table), mine in values.items():
+        add_to_fit(file, table, mine, {"rows": sorted(sources[file, table])}, "retrompi lmbench --fit")
+    return sorted({file for file, _ in values})

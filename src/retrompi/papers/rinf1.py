@@ -112,12 +112,12 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     import numpy as np
     from scipy.optimize import least_squares
 
-    from retrompi.papers.calibrate import UNDETERMINED, _Free, _text
+    from retrompi.papers.calibrate import UNDETERMINED, Free, _text
     from retrompi.papers.metrics import SAME
 
     room = registry.platform(platform)
     base = kernels.machine(room, host)
-    free = [_Free(k, q.unit, q.low or 0.0, q.high or 0.0, q.text) for k, q in free_values(room, host).items()]
+    free = [Free(k, q.unit, q.low or 0.0, q.high or 0.0, q.text) for k, q in free_values(room, host).items()]
     seen = _visible(room, host)
     out = Fit(host, seed)
 

@@ -28,7 +28,7 @@ from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec.platform import Platform, Quantity
 from retrompi.spec.sources import wrong_source
 
-__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops",
+__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops", "lost_l2",
            "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
 
 SHAPES = ("vector", "matrix", "product")
@@ -247,12 +247,13 @@ def _lost_l1(load: float, m: Machine) -> float:
     return min(1.0, max(0.0, load - m.l1_ways))
 
 
-def _lost_l2(load: float, m: Machine) -> float:
-    """Miss rate with randomly coloured pages: Poisson around the mean load, as for the hosts of the engine."""
+def lost_l2(load: float, ways: int) -> float:
+    """Miss rate of a second-level cache with randomly coloured pages, ``load`` of them on the ``ways`` of a colour in the mean: Poisson, as
+    for the hosts of the engine (HostSpec::misses)."""
     if load > 700:  # exp(-load) leaves the range of a double
         return 1.0
     term, below = math.exp(-load), 0.0
-    for k in range(m.l2_ways):
+    for k in range(ways):
         below += term
         term *= load / (k + 1)
     return min(1.0, max(0.0, 1 - below))
@@ -276,7 +277,7 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
         else:
             lost1 = _lost_l1(_load(own, others, l1_sets), m)
             # A single line has no conflicts with lines of its own stream.
-            lost2 = lost1 * (_lost_l2(_load(own, others, l2_sets), m) if own.lines > 1 else 0.0)
+            lost2 = lost1 * (lost_l2(_load(own, others, l2_sets), m.l2_ways) if own.lines > 1 else 0.0)
             lost_page = float(sum(w.pages for w in walks.values()) > m.tlb)
         from_l2 += rate * (lost1 - lost2)
         if s.use == "write":
