@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from retrompi import _engine
+from retrompi.base.errors import InputError
 from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
@@ -151,3 +152,17 @@ def test_a_crowd_ends_as_with_simgrid(model: str, platform: str) -> None:
     frame_ps = 1e12 * (link.mtu + link.frame_overhead) / link.bandwidth
     more = abs(native.frames - reference.frames) * frame_ps  # the acknowledgements
     assert native.time_ps == pytest.approx(reference.time_ps, rel=1e-3, abs=1e-3 * reference.time_ps + more)
+
+
+@pytest.mark.parametrize("size", [100_000, 2_000_000])
+def test_a_thousand_packets_at_once_end_as_with_simgrid_or_are_refused(size: int) -> None:
+    """A runtime without a window hands the card every packet of a message at once; SimGrid carries each by an actor with a stack."""
+    trace = generate.pingpong([size], 1)
+    asked = {n: Question("euih", "nt-cluster", Replay(trace), idle_overrides=True, network=n) for n in ("native", "simgrid")}
+    if size > 1_000_000:
+        with pytest.raises(InputError, match="8192 packets at once"):
+            simulate.run(asked["simgrid"])
+    else:
+        native, reference = simulate.run(asked["native"]), simulate.run(asked["simgrid"])
+        assert (native.outcome, native.packets) == (reference.outcome, reference.packets)
+        assert native.time_ps == pytest.approx(reference.time_ps, rel=1e-6)

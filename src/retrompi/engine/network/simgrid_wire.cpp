@@ -17,6 +17,9 @@ namespace api = simgrid_api;
 using simgrid::kernel::timer::Timer;
 
 namespace {
+/// A stack each, 1 GiB in all: SimGrid ends the process where it gets none.
+constexpr size_t kMostFlows = 8192;
+
 /// An actor that carries one flow at a time; idle ones are reused.
 struct Carrier {
   sg::SemaphorePtr go;
@@ -76,9 +79,10 @@ void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& li
   impl_->engine = std::make_unique<sg::Engine>(&argc, argv);
   // Plain flows: the published wire rates are already net, and the engine simulates TCP, so SimGrid's own TCP corrections
   // (fitted on another cluster) are switched off. Its max-min solver adds up the reciprocals of latencies, 1e7 and more, and must
-  // treat the rounding remainder of such a sum as zero, or it looks for flows where there are none and crashes.
+  // treat the rounding remainder of such a sum as zero, or it looks for flows where there are none and crashes. A carrier's stack of
+  // 8 MiB, SimGrid's default, would end the process where a runtime without a window has a thousand small packets on its way.
   for (const char* c : {"network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:0", "network/bandwidth-factor:1",
-                        "network/latency-factor:1", "network/weight-S:0", "maxmin/precision:1e-7"})
+                        "network/latency-factor:1", "network/weight-S:0", "maxmin/precision:1e-7", "contexts/stack-size:128"})
     sg::Engine::set_config(std::string(c));
   sg::Engine::set_config(std::string(api::kTimePrecision) + ":1e-12");  // latencies here start at 240 ns
   // SimGrid defines links and routes itself; for a tree and for sites, only the latency is waited for beforehand.
@@ -188,6 +192,8 @@ void SimgridWire::pump() {
   m.clock = std::max(m.clock, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
   try {
     while (!m.stopping) {
+      if (m.carriers.size() > kMostFlows)
+        throw ConfigError("more than " + std::to_string(kMostFlows) + " packets at once, SimGrid's network carries no more; use the native one");
       if (!m.pending.empty() && m.pending.front()->asked <= m.clock) {
         for (Carrier* c : m.pending) {
           if (c->go) {
