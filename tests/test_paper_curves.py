@@ -94,7 +94,7 @@ CURVE = f'[[curve]]\n{HEAD}file = "points.csv"\nerror = 0.1\nuse = "calibrate"\n
         (f'[[curve]]\n{HEAD}file = "points.csv"\nfyle = "x"', "unknown-key | paper.toml:7 | 'fyle' | 'file'"),
         (f'[[curve]]\n{HEAD}file = "../points.csv"', "bad-value | paper.toml:6 | folder"),
         (f'[[curve]]\n{HEAD}file = "pints.csv"', "not-found | paper.toml:6 | pints.csv"),
-        (f'{CURVE}\n[[curve]]\n{HEAD}blind = true', "duplicate-name | paper.toml:11 | 'one'"),
+        (f"{CURVE}\n[[curve]]\n{HEAD}blind = true", "duplicate-name | paper.toml:11 | 'one'"),
         (f'[[curve]]\n{HEAD}file = "points.csv"\nuse = "calibrated"', "unknown-name | paper.toml:7 | calibrate"),
         (f'[[curve]]\n{HEAD}file = "points.csv"\nhold_out = "alternate"', "unused-option | paper.toml:7 | hold_out"),
         (f'[[curve]]\n{HEAD}file = "points.csv"\nerror = 5', "out-of-range | paper.toml:7 | 0.05"),

@@ -1,8 +1,8 @@
 """The points of a measured curve: a table in a paper's folder, or the output of a benchmark as ``retrompi measured import`` reads it.
 
-A table has ``bytes`` (or ``bytes_approx``) and one of ``time_us``, ``mbps``, ``MBps``, or ``value`` with ``unit``; ``plus_minus`` is the error
-of the value in its own unit. A column ``mbps`` does not say how many bits its megabit has: NetPIPE's had 2^20 before 3.x and 10^6 after;
-the author does.
+A table has ``bytes`` (or ``bytes_approx``) and one of ``time_us``, ``mbps``, ``MBps``, or ``value`` with ``unit``; ``plus_minus`` is the
+error of the value in its own unit. A column ``mbps`` does not say how many bits its megabit has (NetPIPE's had 2^20 before 3.x and 10^6
+after): the author does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FORMATS = ("csv", "netpipe", "osu", "imb", "mpptest", "mpi4py")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One way of ``size`` bytes takes ``time`` s; ``error`` is a share of the value: of the measurement, or of the drawing it is read from."""
+    """One way of ``size`` bytes takes ``time`` s; ``error`` (a share of the value) is the measurement's, or its drawing's."""
 
     size: int
     time: float
@@ -52,7 +52,7 @@ class Source:
 
 
 def points(source: Source) -> tuple[Point, ...]:
-    """The points by size. Raises InputError with file and line for a bad row, a missing column or statement, or a selection without rows."""
+    """The points by size. Raises InputError with file and line for a bad row, a missing column or statement, or without rows."""
     return _points(source, stamp(source.file))
 
 
@@ -64,10 +64,8 @@ def _points(source: Source, _read_at: tuple[int, int] | None) -> tuple[Point, ..
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InputError(f"cannot read this curve: {reason}", source.file, code="unreadable-file") from None
     head = next(csv.reader([text.partition("\n")[0].lstrip("\ufeff")]), [])
-    if source.format in (None, "csv") and any(s in head for s in SIZES):
-        found = _table(source, text.lstrip("\ufeff"))
-    else:
-        found = _measured(source)
+    ours = source.format in (None, "csv") and any(s in head for s in SIZES)
+    found = _table(source, text.lstrip("\ufeff")) if ours else _measured(source)
     return tuple(sorted(found, key=lambda p: p.size))
 
 
@@ -79,12 +77,16 @@ def _table(source: Source, text: str) -> list[Point]:
     head = list(rows.fieldnames or ())
     value = next((c for c in COLUMNS if c in head), None)
     if value is None:
-        raise InputError(f"no column is a time or a rate; one of {', '.join(COLUMNS)} (with unit) is right", source.file, 1, code="missing-key")
+        raise InputError(
+            f"no column is a time or a rate; one of {', '.join(COLUMNS)} (with unit) is right", source.file, 1, code="missing-key"
+        )
     if value == "value" and "unit" not in head:
         raise InputError("the column 'value' needs a column 'unit' beside it", source.file, 1, code="missing-key")
     for key, _ in source.where:
         if key not in head:
-            raise InputError(f"'where' names the column '{key}', which is not there{nearest(key, head)}", source.file, 1, code="missing-key")
+            raise InputError(
+                f"'where' names the column '{key}', which is not there{nearest(key, head)}", source.file, 1, code="missing-key"
+            )
     found, selected = [], 0
     try:
         for row in rows:
@@ -92,7 +94,9 @@ def _table(source: Source, text: str) -> list[Point]:
                 continue
             selected += 1
             if None in row.values() or "\0more" in row:
-                raise InputError(f"the row has not the {len(head)} columns of the first line", source.file, rows.line_num, code="missing-key")
+                raise InputError(
+                    f"the row has not the {len(head)} columns of the first line", source.file, rows.line_num, code="missing-key"
+                )
             point = _row(source, row, value, rows.line_num)
             if point is not None:
                 found.append(point)
@@ -122,7 +126,9 @@ def _row(source: Source, row: Mapping[str, str], column: str, line: int) -> Poin
     if value == 0 and spread:
         return None
     if value <= 0:
-        raise InputError(f"{column} is {row[column]}: a message takes time; a number above 0 is right", source.file, line, code="out-of-range")
+        raise InputError(
+            f"{column} is {row[column]}: a message takes time; a number above 0 is right", source.file, line, code="out-of-range"
+        )
     unit = row["unit"].strip() if column == "value" else {"time_us": "us", "mbps": "Mbit/s", "MBps": "MB/s"}[column]
     time = _time(int(size), value, unit, source, line)
     if time is None:
@@ -140,12 +146,14 @@ def _time(size: int, value: float, unit: str, source: Source, line: int) -> floa
         return value * TIMES[unit] * 1e-6
     if unit == "Mbit/s":
         if source.megabit is None:
-            raise InputError("how many bits are a megabit here? Say megabit = 1000000 or 1048576 in the [[curve]] (NetPIPE before 3.x: 1048576)",
-                             source.file, line, code="missing-key")  # fmt: skip
+            raise InputError("how many bits has a megabit here? Say megabit = 1000000 or 1048576 in the [[curve]] "
+                             "(NetPIPE before 3.x: 1048576)", source.file, line, code="missing-key")  # fmt: skip
         return size * 8 / (value * source.megabit) if size else None
     if unit in RATES:
         return size / (value * RATES[unit] * 1e6) if size else None
-    raise InputError(f"no unit '{unit}' of a time or a rate{nearest(unit, ('time_us', *TIMES, *RATES), 20)}", source.file, line, code="bad-unit")
+    raise InputError(
+        f"no unit '{unit}' of a time or a rate{nearest(unit, ('time_us', *TIMES, *RATES), 20)}", source.file, line, code="bad-unit"
+    )
 
 
 def _number(text: str, column: str, file: Path, line: int) -> float:

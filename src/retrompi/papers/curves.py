@@ -240,7 +240,9 @@ def read(data: Mapping[str, Any], file: Path, *, model: str = "", platform: str 
 
 def _curve(t: _Table, model: str, platform: str) -> Curve:
     blind = t.flag("blind")
-    of_points = [k for k in ("file", "where", "format", "series", "megabit", "error", "hold_out", "use", "tolerance", "largest") if k in t.given]
+    of_points = [
+        k for k in ("file", "where", "format", "series", "megabit", "error", "hold_out", "use", "tolerance", "largest") if k in t.given
+    ]
     if blind and of_points:
         raise t.fail(f"a blind curve has no '{of_points[0]}': its points are kept apart", of_points[0], "unused-option")
     use = t.one_of("use", [u for u in USES if u != "exclude"], "validate")
