@@ -37,7 +37,7 @@ from retrompi.spec.values import Setting, Values
 if TYPE_CHECKING:
     from retrompi.spec.calibrated_range import Range
 
-__all__ = ["Param", "RuntimeModel", "StartStep", "fit_tables", "model_values",
+__all__ = ["Param", "RuntimeModel", "StartStep", "fit_name", "fit_place", "fit_tables", "model_values",
            "parse_sets", "resolve"]  # fmt: skip
 
 T = TypeVar("T")
@@ -82,12 +82,13 @@ def _files(folder: Path, inside: str = "") -> Iterator[tuple[str, int, int]]:
 
 
 @lru_cache(maxsize=64)
-def _hash(name: str, folder: Path, files: tuple[tuple[str, int, int], ...], machines: tuple[tuple[str, float], ...]) -> str:
+def _hash(name: str, folders: tuple[tuple[Path, tuple[tuple[str, int, int], ...]], ...], machines: tuple[tuple[str, float], ...]) -> str:
     digest = hashlib.sha256(name.encode())
     if machines:
         digest.update(repr(machines).encode())
-    for path in sorted((folder / within for within, _, _ in files)):
-        digest.update(b"\0" + path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    for folder, files in folders:
+        for path in sorted((folder / within for within, _, _ in files)):
+            digest.update(b"\0" + path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -167,10 +168,16 @@ class RuntimeModel:
         return _folder(getattr(sys.modules.get(cls.__module__), "__file__", None) or inspect.getfile(cls))
 
     @classmethod
+    def folders(cls) -> list[Path]:
+        """The folder of the model, and those of the package's models from whose classes it inherits."""
+        ours = (k.folder() for k in cls.__mro__ if issubclass(k, RuntimeModel) and k.__module__.startswith("retrompi.models."))
+        return list(dict.fromkeys([cls.folder(), *ours]))
+
+    @classmethod
     def hash(cls) -> str:
-        """SHA-256 of the model's name, the files in its folder, including the fit, and the machines on which its costs are stated."""
+        """SHA-256 of the model's name, the files in its folders, including fits, and the machines on which its costs are stated."""
         machines = tuple(sorted(named_host.factors(cls.params(), cls.folder()).items()))
-        return _hash(cls.name, cls.folder(), tuple(_files(cls.folder())), machines)
+        return _hash(cls.name, tuple((folder, tuple(_files(folder))) for folder in cls.folders()), machines)
 
     puts_in_collectives: ClassVar[bool] = False
     """Whether collectives may put data into the memory of other ranks and so depend on `one_sided`."""
@@ -302,17 +309,19 @@ def _fit_tables(file: Path, mtime_ns: int, size: int) -> dict[str, dict[str, Any
 def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]]:
     """Parameter -> (value, text, source) for every fitted parameter that has a fit.
 
-    A variant uses its own fit and, for parameters that it does not redeclare, that of its parent.
+    A variant uses its own fit and, for parameters that it does not redeclare, that of its parent; a model that inherits from a class of
+    another folder uses the fit there.
     """
-    tables = fit_tables(model.folder())
     params = model.params()
     found: dict[str, tuple[float | str, str, str]] = {}
-    for klass in model.__mro__:
-        name = klass.__dict__.get("name")
-        if not (isinstance(name, str) and issubclass(klass, RuntimeModel)) or name not in tables:
+    for klass in (k for k in model.__mro__ if issubclass(k, RuntimeModel) and k is not RuntimeModel):
+        name = fit_name(klass)
+        # What is inherited from a model of the package may have been fitted again with the model itself.
+        file = next((f / "fit.toml" for f in (model.folder(), klass.folder()) if name in fit_tables(f)), None)
+        if file is None:
             continue
-        file = model.folder() / "fit.toml"
-        for key, text in tables[name].get("values", {}).items():
+        where = "fit.toml" if file.parent == model.folder() else f"{file.parent.name}/fit.toml"
+        for key, text in fit_tables(file.parent)[name].get("values", {}).items():
             param = klass.params().get(key)
             stale = "; the fit is older than the model: delete it and run 'retrompi calibrate'"
             if param is None:
@@ -328,8 +337,23 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
             if not param.inside(value):
                 raise InputError(f"[{name}.values] {key} = {text} lies outside its {param.range_text}{stale}", file, code="out-of-range")
             if key not in found and params[key] is param:
-                found[key] = (value, str(text), f"fit:fit.toml [{name}]")
+                found[key] = (value, str(text), f"fit:{where} [{name}]")
     return found
+
+
+def fit_name(cls: type[RuntimeModel]) -> str:
+    """The table of a class in a ``fit.toml``: its model's name; for a shared base without one, its folder's."""
+    return cls.__dict__.get("name") or cls.folder().name
+
+
+def fit_place(cls: type[RuntimeModel], key: str) -> tuple[Path, str]:
+    """(``fit.toml``, its table) where a fit of the parameter ``key`` belongs: beside the model, and for a model of the package that has
+    it from a shared base (``models/_mpich1``), beside that base, so that every other model of it has the value too.
+    """
+    declares = next(k for k in cls.__mro__ if isinstance(k.__dict__.get(key), Param))
+    shared = "name" not in declares.__dict__ and declares.__module__.startswith("retrompi.models.")
+    owner: type[RuntimeModel] = declares if shared and cls.__module__.startswith("retrompi.models.") else cls
+    return owner.folder() / "fit.toml", fit_name(owner)
 
 
 def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | Sequence[str] = ()) -> tuple[Values, Platform]:
@@ -351,8 +375,8 @@ def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | S
 
 
 @lru_cache(maxsize=64)
-def _defaults(cls: Any, fit: tuple[int, int] | None) -> dict[str, Setting]:
-    """The values of a model with its fit and without overrides; ``fit``, the stamp of its file, is the cache key."""
+def _defaults(cls: Any, fits_now: tuple[tuple[int, int] | None, ...]) -> dict[str, Setting]:
+    """The values of a model with its fits and without overrides; ``fits_now``, the stamps of their files, is the cache key."""
     settings: dict[str, Setting] = {}
     fits = _fitted(cls)
     for name, param in cls.params().items():
@@ -371,7 +395,7 @@ def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str
     """The values in force of a model; like `resolve`, without ``platform.`` keys. Raises UsageError for an unknown key or a wrong unit."""
     params = cls.params()
     known: Any = cls
-    settings = dict(_defaults(known, stamp(cls.folder() / "fit.toml")))
+    settings = dict(_defaults(known, tuple(stamp(folder / "fit.toml") for folder in cls.folders())))
     own_prefixes = {cls.name, cls.name.partition(":")[0], cls.name.partition(":")[2]} - {""}
     for key, text in parse_sets(sets).items():
         prefix, dot, name = key.rpartition(".")
