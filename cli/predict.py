@@ -62,8 +62,8 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
     """Show the predictions for machines whose published values are not known, or make them again.
 
     Times are one-way times of a PingPong: with nominal values, and the median and the 5 to 95 % range over a Latin hypercube of all
-    parameters with a sourced range. Date and commit tell when they were made. Without a NAME there is a line for each prediction. The key of
-    a paper stands for its curves that are kept apart. With --verify, exit code 1 means that the models or machines of today give another
+    parameters with a sourced range. Date and commit tell when they were made. A NAME shows its sizes; without one, or with the key of a
+    PAPER for its curves that are kept apart, there is a line for each. With --verify, exit code 1 means that the models or machines of today give another
     prediction.
 
     \b
@@ -85,7 +85,7 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
     if not output.text:
         output.emit(rows, keys=KEYS)
         return
-    if names:
+    if names and set(names) == set(wanted):
         print_table([_value(r) for r in rows], COLUMNS, empty="no prediction has been made yet")
     else:
         by_name = {name: [r for r in rows if r["prediction"] == name] for name in wanted}

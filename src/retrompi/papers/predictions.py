@@ -11,7 +11,7 @@ import csv
 import math
 import random
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,14 +22,16 @@ from typing import Any
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.papers.curves import GRID, Curve
+from retrompi.papers.curves import read as read_curves
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 from retrompi.studies.keys import sourced_of
 from retrompi.studies.tornado import Factor
 
-__all__ = ["Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "made", "plans", "quantile", "same", "shipped", "sizes",
-           "sweep", "written"]  # fmt: skip
+__all__ = ["Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "made", "nominal", "plans", "quantile", "same", "shipped", "sizes",
+           "written"]  # fmt: skip
 
 LOW, HIGH = 0.05, 0.95
 """The quantiles of an interval."""
@@ -116,38 +118,21 @@ def plans() -> Mapping[str, Plan]:
             more = {k: given[k] for k in ("title", "machine", "model", "platform", "placement", "repetitions", "use", "note") if k in given}
             out[given["name"]] = Plan(name=given["name"], sizes=sizes, draws=data["draws"], seed=data["seed"], **more)
         few = {k: data["curves"][k] for k in ("draws", "seed", "repetitions")}
-    for c in blind():
-        out[f"{c.paper}/{c.name}"] = Plan(
-            name=f"{c.paper}/{c.name}", title=c.title, machine=c.platform, model=c.model, platform=c.platform, placement=c.placement,
-            sizes=sweep(*c.sizes), paper=c.paper, sets=c.sets, **few,
+    for paper, c in _blind():
+        name = f"{paper}/{c.name}"
+        out[name] = Plan(
+            name=name, title=c.title, machine=c.platform, model=c.model, platform=c.platform, placement=c.placement,
+            sizes=c.sizes or GRID, paper=paper, sets=c.sets, **few,
         )  # fmt: skip
     return out
 
 
-@dataclass(frozen=True)
-class Blind:
-    """A curve that is published and kept apart; ``sizes`` (B): its first and last."""
-
-    paper: str
-    name: str
-    title: str
-    model: str
-    platform: str
-    placement: str
-    sets: tuple[str, ...]
-    sizes: tuple[int, int]
-
-
-def blind() -> list[Blind]:
-    """The curves of the papers' folders that are marked blind."""
-    out = []
+def _blind() -> Iterator[tuple[str, Curve]]:
+    """(paper, curve) of every curve of the package's papers that is kept apart."""
     for file in sorted((paths.validate_dir() / "papers").glob("*/paper.toml")):
-        for c in toml_text.read(file, "paper")[1].get("curve", ()):
-            if c.get("blind"):
-                first, last = units.parse_sizes(c.get("sizes", "1B,8MiB"))
-                out.append(Blind(file.parent.name, c["name"], c["title"], c["model"], c["platform"], c.get("placement", "distributed"),
-                                 tuple(c.get("set", ())), (first, last)))  # fmt: skip
-    return out
+        for curve in read_curves(toml_text.read(file, "paper")[1], file)[0]:
+            if curve.blind:
+                yield file.parent.name, curve
 
 
 def plan(name: str) -> Plan:
@@ -165,12 +150,6 @@ def chosen(names: Sequence[str]) -> list[str]:
         mine = [n for n, p in plans().items() if name in papers and p.paper == name]
         found |= dict.fromkeys(mine or [plan(name).name])
     return list(found) if names else list(plans())
-
-
-def sweep(first: int, last: int) -> tuple[int, ...]:
-    """NetPIPE's sizes from ``first`` to ``last`` B: powers of two, and the middle between two; 0 B too, if it is the first."""
-    steps = {size for k in range(40) for size in (1 << k, 3 << k)}
-    return tuple(sorted({first, last, *(s for s in steps if first < s < last)}))
 
 
 def sizes(asked: Plan) -> tuple[int, ...]:
@@ -228,6 +207,15 @@ def _times(asked: Plan, at: Sequence[int], sets: Mapping[str, str]) -> list[floa
     return [float(r["time_us"]) * 1e-6 for r in rows]
 
 
+def nominal(asked: Plan) -> dict[int, float]:
+    """Size -> one-way seconds with nominal values. Raises RetrompiError if the run does not complete."""
+    at = sizes(asked)
+    times = _times(asked, at, {})
+    if times is None:
+        raise RetrompiError(f"the run of '{asked.name}' with nominal values does not complete", code="not-completed")
+    return dict(zip(at, times, strict=True))
+
+
 def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
     """Simulates the prediction ``name``, its draws by ``workers`` at a time: nominal values, and both samples. Deterministic but for the
     stamps.
@@ -235,10 +223,8 @@ def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
     Raises UsageError for an unknown name, model or platform, RetrompiError if the nominal run does not complete.
     """
     asked = plan(name)
-    at = sizes(asked)
-    nominal = _times(asked, at, {})
-    if nominal is None:
-        raise RetrompiError(f"the run of '{name}' with nominal values does not complete", code="not-completed")
+    middle = nominal(asked)
+    at = list(middle)
     drawn = factors(Resolved.of(asked.question()))
     free = [f for f in drawn if not f.source.startswith("fit:")]
     samples: list[list[list[float]]] = []
@@ -261,7 +247,7 @@ def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
     for i, size in enumerate(at):
         every, held = ([times[i] for times in sample] for sample in samples)
         interval = quantile(every, LOW), median(every), quantile(every, HIGH)
-        values.append(Value(size, nominal[i], *interval, quantile(held, LOW), quantile(held, HIGH)))
+        values.append(Value(size, middle[size], *interval, quantile(held, LOW), quantile(held, HIGH)))
     return Made(asked, tuple(values), tuple(drawn), dropped, _stamps())
 
 

@@ -47,7 +47,7 @@ h1 { font-size: clamp(1.4rem, 3.2vw, 2.2rem); line-height: 1.2; margin: .6rem 0 
 h2 { font-size: clamp(1.2rem, 2.3vw, 1.6rem); margin: 2.4rem 0 .6rem; border-bottom: 2px solid var(--ink); padding-bottom: .2rem; }
 h3 { font-size: 1.12rem; margin: 1.2rem 0 .2rem; }
 p { max-width: 78ch; margin: .4rem 0; }
-nav { font-size: .95rem; } nav a { margin-right: 1.1rem; white-space: nowrap; }
+nav { font-size: .95rem; display: flex; flex-wrap: wrap; gap: 0 1.1rem; } nav a { white-space: nowrap; }
 a { color: var(--link); }
 .soft { color: var(--soft); } small { font-size: .88rem; }
 .counts { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); margin: 1rem 0; }
@@ -88,7 +88,7 @@ a.open { background: var(--open-tint); color: var(--open); } a.fitted { backgrou
 a.blind { background: var(--blind-tint); color: var(--blind); }
 table.upright thead th { vertical-align: bottom; padding: .3rem .1rem; } table.upright thead th span { writing-mode: vertical-rl; rotate: 180deg; }
 table.upright thead th:first-child { text-align: left; } table.upright td { padding: .2rem .12rem; } table.upright td a { padding: .1rem .3rem; font-size: .88rem; }
-table.upright th[scope=row] { line-height: 1.25; font-size: .9rem; min-width: min(17rem, 42vw) !important; } table.upright th small { font-weight: 400; }
+table.upright th[scope=row] { line-height: 1.25; font-size: .9rem; min-width: min(15rem, 40vw) !important; max-width: 21rem; } table.upright th small { font-weight: 400; }
 table.sortable th button { all: unset; cursor: pointer; font-weight: 700; } table.sortable th button:focus-visible { outline: 2px solid var(--link); }
 table.sortable th[aria-sort=ascending] button::after { content: " ▲"; } table.sortable th[aria-sort=descending] button::after { content: " ▼"; } table.matrix tr.sum { background: var(--tint); }
 .papers { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); margin: 1rem 0; }
