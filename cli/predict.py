@@ -63,8 +63,8 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
 
     Times are one-way times of a PingPong: with nominal values, and the median and the 5 to 95 % range over a Latin hypercube of all
     parameters with a sourced range. Date and commit tell when they were made. A NAME shows its sizes; without one, or with the key of a
-    PAPER for its curves that are kept apart, there is a line for each. With --verify, exit code 1 means that the models or machines of today give another
-    prediction.
+    PAPER for its curves that are kept apart, there is a line for each. With --verify, exit code 1 means that the models or machines of
+    today give another prediction.
 
     \b
     Examples:

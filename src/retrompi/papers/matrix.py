@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -94,9 +94,13 @@ def _of_transfer(row: Mapping[str, Any]) -> Cell | None:
         return Cell(row["model"], *place)
     if row["unit"] == STATEMENTS:
         found = {paper_key(c.paper) for c in judging(row["model"]) if re.match(row["ref"], c.id)}
-        count = {_KIND[row["use"]]: Tally(int(row["simulated"]), int(row["published"]))}
-        return Cell(row["model"], *place, **count, paper=next(iter(found)) if len(found) == 1 else "")
-    return Cell(row["model"], *place, **{_KIND[row["use"]]: Tally(int(_holds(row)), 1)}, anchor="transfer")
+        page = next(iter(found)) if len(found) == 1 else ""
+        return _counted(Cell(row["model"], *place, paper=page), row["use"], Tally(int(row["simulated"]), int(row["published"])))
+    return _counted(Cell(row["model"], *place, anchor="transfer"), row["use"], Tally(int(_holds(row)), 1))
+
+
+def _counted(cell: Cell, use: str, count: Tally) -> Cell:
+    return replace(cell, judged=count) if _KIND[use] == "judged" else replace(cell, fitted=count)
 
 
 def _predicted() -> Iterable[Cell]:

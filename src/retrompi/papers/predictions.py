@@ -1,8 +1,9 @@
 """Predictions of numbers that the project does not know: a run with nominal values, and an interval from the ranges of its parameters.
 
-``validate/predictions/plan.toml`` and the curves of the papers' folders that are marked blind say what is predicted; `made` simulates it and
-`written` is the text of its file beside the plan, for a paper's curve in the folder of its paper. An interval is the 5 to 95 % range over a seeded Latin hypercube, each parameter that the run uses drawn log-uniformly from its sourced
-range; parameters without a range keep their value. A second interval keeps fitted parameters at their fit as well.
+``validate/predictions/plan.toml`` and the curves of the papers' folders that are marked blind say what is predicted; `made` simulates it,
+and `written` is the text of its file beside the plan, for a paper's curve in a folder of its own. An interval is the 5 to 95 % range over
+a seeded Latin hypercube, each parameter that the run uses drawn log-uniformly from its sourced range; parameters without a range keep
+their value. A second interval keeps fitted parameters at their fit.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.papers.curves import GRID, Curve
 from retrompi.papers.curves import read as read_curves
+from retrompi.papers.paper import all_papers
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 from retrompi.studies.keys import sourced_of
 from retrompi.studies.tornado import Factor
 
-__all__ = ["Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "made", "nominal", "plans", "quantile", "same", "shipped", "sizes",
-           "written"]  # fmt: skip
+__all__ = ["Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "made", "nominal", "plans", "quantile", "same",
+           "shipped", "sizes", "written"]  # fmt: skip
 
 LOW, HIGH = 0.05, 0.95
 """The quantiles of an interval."""
@@ -129,10 +131,11 @@ def plans() -> Mapping[str, Plan]:
 
 def _blind() -> Iterator[tuple[str, Curve]]:
     """(paper, curve) of every curve of the package's papers that is kept apart."""
-    for file in sorted((paths.validate_dir() / "papers").glob("*/paper.toml")):
-        for curve in read_curves(toml_text.read(file, "paper")[1], file)[0]:
-            if curve.blind:
-                yield file.parent.name, curve
+    for paper in all_papers().values():
+        if paper.folder.parent == paths.papers_dir():
+            for curve in read_curves({"curve": list(paper.curves)}, paper.folder / "paper.toml")[0]:
+                if curve.blind:
+                    yield paper.key, curve
 
 
 def plan(name: str) -> Plan:

@@ -109,9 +109,9 @@ def matrix_html(found: Sequence[Cell], pages: Sequence[str]) -> str:
     told = ", ".join(f"{n} {state}" for state, n in counts.items())
     return (
         _grid(found, pages)
-        + '<p class="soft"><small><b>7/8</b>: judged by numbers that no fit saw, 7 of 8 hold · <b>F 5/5</b>: fitted, nothing else is known '
-        "there · <b>B 3</b>: three curves predicted before their publication is looked at · <b>?</b>: the runtime is known to have run there, "
-        "no number is · empty: no source speaks of it. A cell links to what it counts; a runtime's variants are counted together, and one by "
-        "one in the list.</small></p>"
+        + '<p class="soft"><small><b>7/8</b>: judged by numbers that no fit saw, 7 of 8 hold · <b>F 5/5</b>: fitted, nothing else is '
+        "known there · <b>B 3</b>: three curves predicted blind, before anyone looks at the published ones · <b>?</b>: the runtime "
+        "is known to have run there, no number is · empty: no source speaks of it. A cell links to what it counts; a runtime's variants "
+        "are counted together, and one by one in the list.</small></p>"
         f"<details><summary>All {len(found)} cells: {told}</summary>{_list(found, pages)}</details>"
     )

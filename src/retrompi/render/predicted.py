@@ -25,8 +25,8 @@ _HEAD = ("curve", "of the smallest message", "with fits held", "largest bandwidt
 def blind_rows(paper: str) -> list[dict[str, Any]]:
     """Flat rows of the paper's predicted curves for the CSV export."""
     return [
-        {"curve": name.partition("/")[2], "model": told["model"], "platform": told["platform"], "set": " ".join(told.get("set", ())), **value,
-         "date": told["date"], "commit": told["commit"]}
+        {"curve": name.partition("/")[2], "model": told["model"], "platform": told["platform"], "set": " ".join(told.get("set", ())),
+         **value, "date": told["date"], "commit": told["commit"]}
         for name, told in _of(paper).items() for value in told["value"]
     ]  # fmt: skip
 
@@ -89,10 +89,10 @@ def blind_html(paper: str, drawn: Sequence[str]) -> str:
         rows.append(row(_HEAD, cells, f"blind-{short}"))
     names = "".join(f'<th scope="col"><button type="button">{h}</button></th>' for h in _HEAD)
     return (
-        f"<p><b>Blind</b>: the source prints these curves, and the project has not looked at them. {len(found)} curves were simulated from the "
-        "runtimes' source code and the layers below them, and committed with date and commit before anything could be compared. Lines: nominal "
-        "values; bands: 5 to 95 % with everything drawn from its range but what was fitted to the layers below. The files, with all that was "
-        f"drawn, are in <code>validate/predictions/{escape(paper)}</code>.</p>"
+        f"<p><b>Blind</b>: the source prints these curves, and the project has not looked at them. {len(found)} curves were simulated "
+        "from the runtimes' source code and the layers below them, and written down with date and commit before anything could be "
+        "compared. Lines: nominal values; bands: 5 to 95 % with everything drawn from its range but what was fitted to the layers below. "
+        f"The files, with all that was drawn, are in <code>validate/predictions/{escape(paper)}</code>.</p>"
         f'<div class="figures">{"".join(drawn)}</div>'
         f'<div class="scroll"><table class="stack sortable"><thead><tr>{names}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )
