@@ -212,7 +212,7 @@ def _papers(score: Scorecard) -> str:
         forms = list(dict.fromkeys(c.paper for c in score.claims if paper_key(c.paper) == paper))
         title = study.paper.title if study else paper
         head = f'<a href="{paper}.html">{escape(title)}</a>' if study else f"{escape(title)}: not reproduced"
-        about = f'<p class="soft"><small>{escape(study.paper.authors)}</small></p>' if study else ""
+        about = f'<p class="soft"><small>{escape(study.paper.citation)}</small></p>' if study else ""
         both = (
             f'<p class="soft"><small>Two forms of one paper: {escape(" and ".join(sorted(forms)))}.</small></p>' if len(forms) > 1 else ""
         )

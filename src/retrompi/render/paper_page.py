@@ -283,7 +283,7 @@ def page(
     told = " · ".join(t for t in (footer, f"drawn from runs {ranges(study.runs)} of the store" if study.runs else "") if t)
     return document(
         paper.title,
-        f"""<header><p class="soft">retrompi replays: {escape(paper.authors)}</p><h1>{escape(paper.title)}</h1>
+        f"""<header><p class="soft">retrompi replays: {escape(paper.citation)}</p><h1>{escape(paper.title)}</h1>
 <p>{escape(runtimes)} on {escape(", ".join(paper.platforms))}, simulated process by process.{escape(rung)}{marked}</p>
 <nav>{above}{links}</nav></header>
 {_counts(study)}
