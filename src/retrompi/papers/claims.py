@@ -29,7 +29,7 @@ __all__ = ["KINDS", "OPTIONAL", "REQUIRED", "USES", "Checks", "Claim", "SizeRang
 USES = ("calibrate", "validate", "context", "exclude")
 KINDS = ("quant", "knee", "trend", "order", "qual")
 REQUIRED = ("id", "system", "platform", "configuration", "observable", "value", "unit", "low", "high", "kind", "use")
-OPTIONAL = ("section", "also_in", "note", "paper")
+OPTIONAL = ("group", "section", "also_in", "note", "paper")
 """Columns of claims.csv."""
 
 Checks = Mapping[str, tuple[Mapping[str, Any], ...]]
@@ -89,7 +89,7 @@ class Claim:
     """One row of ``claims.csv``; the fields are its columns, in its words.
 
     ``low`` and ``high`` are the reading tolerance in ``unit`` (None where the paper gives words only); ``line`` is the
-    row's place in the file for messages.
+    row's place in the file for messages. ``group`` is the row of the verdict matrix, by default the system.
     """
 
     id: str
@@ -107,6 +107,7 @@ class Claim:
     also_in: str
     note: str
     use: str
+    group: str = ""
     line: int = 0
 
     @property

@@ -16,7 +16,7 @@ from retrompi.base.units import format_time
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.matrix import Cell, cells
 from retrompi.papers.reproduction import Reproduction, judge_all
-from retrompi.papers.systems import SYSTEMS, anchor, system_of
+from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.transfer import judged, shipped
 from retrompi.papers.verdicts import Summary, Verdict, summary
 from retrompi.render.html import bounds, boxes, document, number, ranges, table
@@ -188,7 +188,7 @@ def _matrix(score: Scorecard) -> str:
 
     rows = []
     sums: dict[tuple[str, str], Counter[str]] = {}
-    for system in SYSTEMS:
+    for system in papers:
         page = _page_of(score, papers.get(system, ""))
         cells = []
         for use, kind in columns:
