@@ -62,7 +62,7 @@ def _figure(platform: str, mine: Sequence[Mapping[str, Any]]) -> go.Figure:
         figure.add_scatter(x=x, y=rate["nominal"], mode="lines", name=told["title"], legendgroup=str(i), text=shown,
                            hovertemplate="%{text}<br>%{y:.3g} MB/s<extra>%{fullData.name}</extra>",
                            line={"color": colour, "width": 2, "dash": dash})  # fmt: skip
-    layout(figure, f"Predicted blind: {', '.join(filter(None, place_of(platform)))}")
+    layout(figure, f"{'; '.join(filter(None, place_of(platform)))}: predicted blind")
     figure.update_layout(xaxis=size_axis(every), yaxis=value_axis("bandwidth", "linear", rates))
     return figure
 
