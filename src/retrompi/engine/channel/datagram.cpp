@@ -79,7 +79,8 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     bool late = false;
   };
   [[nodiscard]] Thread::Await socket_call(Proc& p, double calls) const {
-    return p.thread.run_parts({p.host.time(spec.call), Stage::Library}, {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
+    return p.thread.run_parts({p.host.time(spec.call), Stage::Library},
+                              {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
   }
   [[nodiscard]] int64_t length(const Packet& p) const { return p.bytes + spec.header + (p.first ? spec.message_header : 0); }
   Out* find(uint32_t seq) {

@@ -9,7 +9,9 @@ namespace retrompi {
 class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
  public:
   StreamChan(World& w, const StreamSpec& s, Proc& a, Proc& b)
-      : ChanOf(w, s, a, b), tcp_(*this, *this, {.sndbuf = s.sndbuf, .rcvbuf = s.rcvbuf, .nagle = s.nagle, .stack = s.domain == SocketDomain::Inet}), credits_(*this, tcp_, s.credits) {}
+      : ChanOf(w, s, a, b),
+        tcp_(*this, *this, {.sndbuf = s.sndbuf, .rcvbuf = s.rcvbuf, .nagle = s.nagle, .stack = s.domain == SocketDomain::Inet}),
+        credits_(*this, tcp_, s.credits) {}
 
   /// The opposite direction of the same connection.
   void pair_with(StreamChan& other) {
@@ -41,7 +43,8 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
   /// A write (by the sender) or a read, with the system calls before it.
   [[nodiscard]] Thread::Await socket_call(Proc& p) const { return socket_call(p, &p == &from ? spec.calls_out : spec.calls_in); }
   [[nodiscard]] Thread::Await socket_call(Proc& p, double calls) const {
-    return p.thread.run_parts({p.host.time(spec.call), Stage::Library}, {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
+    return p.thread.run_parts({p.host.time(spec.call), Stage::Library},
+                              {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
   }
   /// What the library does for a packet at one end, and for a message with its first packet.
   [[nodiscard]] Thread::Await library_work(Proc& at, Work packet, const Packet& p) const {

@@ -17,7 +17,9 @@ TcpConnection::TcpConnection(Chan& chan, User& user, const Options& o)
       local_(&from_.host == &to_.host),
       nagle_(o.nagle),
       stack_(o.stack),
-      mss_(!stack_ ? std::max<int64_t>(1, o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf) : local_ ? from_.host.spec.loopback_mss : from_.host.spec.mss),
+      mss_(!stack_  ? std::max<int64_t>(1, o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf)
+           : local_ ? from_.host.spec.loopback_mss
+                    : from_.host.spec.mss),
       sndbuf_(o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf),
       rcvbuf_(o.rcvbuf ? o.rcvbuf : to_.host.spec.window),
       snd_edge_(rcvbuf_),

@@ -38,7 +38,8 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   rank_.bytes_sent += bytes;
   ++open_;
   const bool buffered = mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit;
-  if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some() || rank_.staging(dst).packs()) return isend_with_work(m, buffered);
+  if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some() || rank_.staging(dst).packs())
+    return isend_with_work(m, buffered);
   return depart(m);
 }
 
