@@ -1,0 +1,341 @@
+"""Measured curves as evidence: the ``[[curve]]`` and ``[[fit]]`` tables of a paper's folder, or of a model's ``evidence.toml``.
+
+    curves, fits = read(data, folder / "paper.toml")
+    got = simulated(curves[0], sizes=[8, 1024])        # size -> one-way time, s
+
+A curve says what was measured (its points) and what simulates it. ``blind = true``: the published curve is kept apart; it is simulated for
+the claims about it and not judged itself. ``validate/papers/README.md`` has the keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from retrompi.base import units
+from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.base.files import read_text
+from retrompi.papers.claims import USES
+from retrompi.papers.curve_points import FORMATS, MEGABITS, Point, Source, points
+from retrompi.papers.metrics import FITTED, PREDICTED, SAME
+from retrompi.spec.question import Question, pingpong
+
+__all__ = ["FINE", "Curve", "FitPlan", "Point", "by_name", "question", "read", "simulated"]
+
+FINE = 0.05
+"""A point judges if its error is at most this share of its value, or what the curve states: the error that is to be shown."""
+GRID = tuple(sorted({1, 2, *(n << k for k in range(23) for n in (2, 3) if n << k <= 8 << 20)}))
+"""The sizes at which a curve without points is simulated unless it names its own: those of NetPIPE, 1 B to 8 MiB."""
+REPETITIONS, WARM_UP = 1, 1
+LARGEST = SAME - 1
+"""The largest error of a point, "almost the same", if the curve states none."""
+KEYS = ("name", "title", "file", "where", "format", "series", "megabit", "model", "platform", "placement", "set", "error", "tolerance",
+        "largest", "use", "hold_out", "layer_below", "latency", "missing", "blind", "sizes", "repetitions")  # fmt: skip
+FIT_KEYS = ("name", "title", "free", "curves", "claims")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One measured curve and what simulates it: the half round trip of a PingPong, after ``WARM_UP`` exchanges, as benchmarks report it.
+
+    ``below``: the curve of the layer below it, or ""; ``latency``: (time of 8 B in s, its error as a share) printed beside the curve;
+    ``missing``: the mechanism that the simulation lacks. ``tolerance`` is for the median error of its points, ``largest`` for the largest.
+    """
+
+    name: str
+    title: str
+    model: str
+    platform: str
+    placement: str = "distributed"
+    sets: tuple[str, ...] = ()
+    use: str = "validate"
+    source: Source | None = None
+    hold_out: str | tuple[int, ...] = ""
+    tolerance: float = PREDICTED
+    largest: float = LARGEST
+    fine: float = FINE
+    below: str = ""
+    latency: tuple[float, float] | None = None
+    missing: str = ""
+    sizes: tuple[int, ...] = ()
+    repetitions: int = REPETITIONS
+    file: Path | None = None
+    """The file that describes it; ``line`` is that of its ``[[curve]]``."""
+    line: int | None = None
+
+    @property
+    def blind(self) -> bool:
+        """Whether its published points are kept apart."""
+        return self.source is None
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The published points by size, () of a blind curve. Raises InputError with file and line."""
+        return () if self.source is None else points(self.source)
+
+    @property
+    def held_out(self) -> tuple[Point, ...]:
+        """The points that a fit does not see though the curve calibrates."""
+        if self.use != "calibrate" or not self.hold_out:
+            return ()
+        if self.hold_out == "alternate":
+            sizes = sorted({p.size for p in self.points})
+            held: Iterable[int] = sizes[1::2]
+        else:
+            held = self.hold_out  # type: ignore[assignment]
+        kept = frozenset(held)
+        return tuple(p for p in self.points if p.size in kept)
+
+    @property
+    def seen(self) -> tuple[Point, ...]:
+        """The points that are not held out."""
+        held = {p.size for p in self.held_out}
+        return tuple(p for p in self.points if p.size not in held)
+
+    def judging(self, among: Sequence[Point]) -> tuple[Point, ...]:
+        """Those of ``among`` that are exact enough to judge."""
+        return tuple(p for p in among if p.error <= self.fine)
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """What is free (``MODEL.param``, ``HOST.key``, ``NETWORK.card.key``), and the curves and claims it is fitted to."""
+
+    name: str
+    title: str
+    free: tuple[str, ...]
+    curves: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    file: Path | None = None
+    line: int | None = None
+
+
+def by_name(name: str, among: Iterable[Curve]) -> Curve:
+    """The curve called ``name``. Raises UsageError."""
+    known = {c.name: c for c in among}
+    if name not in known:
+        raise UsageError(f"no curve '{name}'{nearest(name, known)}", code="unknown-name")
+    return known[name]
+
+
+# --- reading -----------------------------------------------------------------------------------------------------------------------
+
+
+class _Table:
+    """Entry ``number`` of the ``[[kind]]`` tables of ``file``; its errors name the line of the key."""
+
+    def __init__(self, given: Any, kind: str, number: int, file: Path, valid: Sequence[str]) -> None:
+        self.given, self.kind, self.number, self.file = given, kind, number, file
+        if not isinstance(given, Mapping):
+            raise InputError(f"'{kind}' is not a table; write [[{kind}]]", file, code="bad-value")
+        for key in given:
+            if key not in valid:
+                raise self.fail(f"unknown key '{key}'{nearest(key, valid, 40)}", key, "unknown-key")
+        name = self.text("name")
+        if not _NAME.fullmatch(name) or len(name) > 60:
+            raise self.fail(f"the name '{name[:60]}' is not of lower-case letters, digits and single hyphens", "name", "bad-name")
+
+    def line(self, key: str = "") -> int | None:
+        """The line of ``key`` in this entry, or of its head."""
+        seen, start = -1, None
+        try:
+            lines = read_text(self.file).splitlines()
+        except (OSError, ValueError):
+            return None
+        for n, raw in enumerate(lines, 1):
+            text = raw.strip()
+            if re.match(r"\[\[?\s*[\w\"']", text) and "=" not in text.partition("]")[0]:
+                seen += text.split("#")[0].replace(" ", "").strip() == f"[[{self.kind}]]"
+                if seen == self.number and start is None:
+                    start = n
+                elif start is not None and not text.replace(" ", "").startswith(f"[{self.kind}."):
+                    break
+            elif start is not None and key and re.match(rf"[\"']?{re.escape(key)}[\"']?\s*[.=]", text):
+                return n
+        return start
+
+    def fail(self, message: str, key: str = "", code: str = "bad-value") -> InputError:
+        name = self.given.get("name")
+        which = f"'{name[:60]}'" if isinstance(name, str) else str(self.number + 1)
+        return InputError(f"[[{self.kind}]] {which}: {message}", self.file, self.line(key), code=code)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        if key not in self.given and default is not None:
+            return default
+        found = self.given.get(key)
+        if key not in self.given:
+            raise self.fail(f"'{key}' is missing", code="missing-key")
+        if not isinstance(found, str) or not (found.strip() or default == ""):
+            raise self.fail(f"'{key}' is not a text", key)
+        return found
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        found = self.given.get(key, [])
+        if not isinstance(found, list) or not all(isinstance(v, str) for v in found):
+            raise self.fail(f"'{key}' is not a list of texts", key)
+        return tuple(found)
+
+    def share(self, key: str) -> float | None:
+        """A share of a value, above 0 and at most 1; None without it."""
+        if key not in self.given:
+            return None
+        found = self.given[key]
+        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 1:
+            raise self.fail(f"{key} is {found!r}; a share of the value such as 0.05 is right", key, "out-of-range")
+        return float(found)
+
+    def one_of(self, key: str, valid: Sequence[str], default: str) -> str:
+        found = self.text(key, default)
+        if found not in valid:
+            raise self.fail(f"{key} is '{found}'{nearest(found, valid)}", key, "unknown-name")
+        return found
+
+    def flag(self, key: str) -> bool:
+        found = self.given.get(key, False)
+        if not isinstance(found, bool):
+            raise self.fail(f"{key} is true or false", key)
+        return found
+
+    def sizes(self, key: str) -> tuple[int, ...]:
+        if key not in self.given:
+            return ()
+        try:
+            return tuple(sorted(units.parse_sizes(self.given[key])))
+        except UsageError as error:
+            raise self.fail(str(error), key, error.code) from None
+
+
+def read(data: Mapping[str, Any], file: Path, *, model: str = "", platform: str = "") -> tuple[tuple[Curve, ...], tuple[FitPlan, ...]]:
+    """The ``curve`` and ``fit`` tables of ``data``, which was read from ``file``; files of points are beside it and not opened yet.
+
+    ``model`` and ``platform`` stand in where a curve names none. Raises InputError with file and line.
+    """
+    given = {kind: data.get(kind, []) for kind in ("curve", "fit")}
+    for kind, entries in given.items():
+        if not isinstance(entries, list):
+            raise InputError(f"'{kind}' is not a list of tables; write [[{kind}]]", file, code="bad-value")
+    curves: dict[str, Curve] = {}
+    tables = [_Table(c, "curve", i, file, KEYS) for i, c in enumerate(given["curve"])]
+    for t in tables:
+        c = _curve(t, model, platform)
+        if c.name in curves:
+            raise t.fail("another curve has this name", "name", "duplicate-name")
+        curves[c.name] = c
+    for t, c in zip(tables, curves.values(), strict=True):
+        if c.below and c.below not in curves:
+            raise t.fail(f"layer_below is '{c.below}'{nearest(c.below, curves)}", "layer_below", "unknown-name")
+    fits: dict[str, FitPlan] = {}
+    for i, f in enumerate(given["fit"]):
+        t = _Table(f, "fit", i, file, FIT_KEYS)
+        plan = _fit(t, curves)
+        if plan.name in fits:
+            raise t.fail("another fit has this name", "name", "duplicate-name")
+        fits[plan.name] = plan
+    return tuple(curves.values()), tuple(fits.values())
+
+
+def _curve(t: _Table, model: str, platform: str) -> Curve:
+    blind = t.flag("blind")
+    of_points = [
+        k for k in ("file", "where", "format", "series", "megabit", "error", "hold_out", "use", "tolerance", "largest") if k in t.given
+    ]
+    if blind and of_points:
+        raise t.fail(f"a blind curve has no '{of_points[0]}': its points are kept apart", of_points[0], "unused-option")
+    use = t.one_of("use", [u for u in USES if u != "exclude"], "validate")
+    error = t.share("error")
+    tolerance = t.share("tolerance") or max(FITTED if use == "calibrate" else PREDICTED, error or 0)
+    runs = t.given.get("repetitions", REPETITIONS)
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= 1000:
+        raise t.fail(f"repetitions is {runs!r}; a number from 1 to 1000 is right", "repetitions", "out-of-range")
+    return Curve(
+        name=t.text("name"), title=t.text("title"), model=t.text("model", model or None), platform=t.text("platform", platform or None),
+        placement=t.text("placement", "distributed"), sets=t.texts("set"), use="context" if blind else use,
+        source=None if blind else _source(t, error), hold_out=_hold_out(t, use), tolerance=tolerance,
+        largest=t.share("largest") or max(LARGEST, tolerance), fine=max(FINE, error or 0), below=t.text("layer_below", ""),
+        latency=_latency(t), missing=t.text("missing", ""), sizes=t.sizes("sizes"), repetitions=runs, file=t.file, line=t.line(),
+    )  # fmt: skip
+
+
+def _source(t: _Table, error: float | None) -> Source:
+    name = t.text("file")
+    file = t.file.parent / name
+    if Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name:
+        raise t.fail(f"file is '{name}'; a file in the folder of {t.file.name} is right, such as curves/{Path(name).name}", "file")
+    if not file.is_file():
+        raise t.fail(f"there is no file '{name}' in the folder of {t.file.name}", "file", "not-found")
+    where = t.given.get("where", {})
+    if not isinstance(where, Mapping) or not all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in where.values()):
+        raise t.fail('where is not a table of columns and values, such as { figure = "1" }', "where")
+    megabit = t.given.get("megabit")
+    if megabit not in (None, *MEGABITS):
+        raise t.fail(f"megabit is {megabit!r}; 1000000 or 1048576 bits are right", "megabit", "out-of-range")
+    form = t.one_of("format", FORMATS, "csv") if "format" in t.given else None
+    return Source(file, tuple((str(k), str(v)) for k, v in where.items()), error, megabit, t.text("series", "") or None, form)
+
+
+def _hold_out(t: _Table, use: str) -> str | tuple[int, ...]:
+    given = t.given.get("hold_out", "")
+    if given in ("", "alternate"):
+        held: str | tuple[int, ...] = str(given)
+    elif isinstance(given, list):
+        held = t.sizes("hold_out")
+    else:
+        raise t.fail('hold_out is "alternate" or a list of sizes', "hold_out")
+    if held and use != "calibrate":
+        raise t.fail(f"no fit sees a curve of use {use}: hold_out is for one of use calibrate", "hold_out", "unused-option")
+    return held
+
+
+def _latency(t: _Table) -> tuple[float, float] | None:
+    """``"120 us +- 5 us"``: the printed time of 8 B and its error as a share; without an error, `FITTED`."""
+    if "latency" not in t.given:
+        return None
+    value, _, spread = t.text("latency").replace("\u00b1", "+-").partition("+-")
+    try:
+        time = units.parse(value.strip(), "s")
+        error = units.parse(spread.strip(), "s") / time if spread else FITTED
+    except (UsageError, ZeroDivisionError) as wrong:
+        raise t.fail(f"latency: {wrong}; a time such as 120 us +- 5 us is right", "latency", "bad-unit") from None
+    if time <= 0 or error <= 0:
+        raise t.fail("latency: a time above 0 is right", "latency", "out-of-range")
+    return time, error
+
+
+def _fit(t: _Table, curves: Mapping[str, Curve]) -> FitPlan:
+    plan = FitPlan(t.text("name"), t.text("title", t.text("name")), t.texts("free"), t.texts("curves"), t.texts("claims"), t.file, t.line())
+    if not plan.free:
+        raise t.fail("nothing is free; name values as MODEL.param, HOST.key or NETWORK.card.key", "free", "missing-key")
+    if not plan.curves and not plan.claims:
+        raise t.fail("it has neither curves nor claims to fit to", code="missing-key")
+    for key in ("free", "curves", "claims"):
+        again = next((v for v in getattr(plan, key) if getattr(plan, key).count(v) > 1), None)
+        if again is not None:
+            raise t.fail(f"'{again}' is twice in {key}", key, "duplicate-name")
+    for name in plan.curves:
+        if name not in curves:
+            raise t.fail(f"no curve '{name}'{nearest(name, curves)}", "curves", "unknown-name")
+        if curves[name].use != "calibrate":
+            what = "blind" if curves[name].blind else f"of use {curves[name].use}"
+            raise t.fail(f"the curve '{name}' is {what}: a fit sees curves of use calibrate alone", "curves", "wrong-kind")
+    return plan
+
+
+# --- simulation --------------------------------------------------------------------------------------------------------------------
+
+
+def question(curve: Curve, sizes: Iterable[int], sets: Sequence[str] = ()) -> Question:
+    """The run that simulates the curve at ``sizes`` (B), with further overrides."""
+    work = pingpong(sorted(set(sizes)), curve.repetitions, WARM_UP)
+    # A fit may free what these sizes do not use; what the author sets is used, or it is a mistake.
+    return Question(curve.model, curve.platform, work, curve.placement, [*curve.sets, *sets], idle_overrides=bool(sets))
+
+
+def simulated(curve: Curve, sizes: Iterable[int], sets: Sequence[str] = ()) -> dict[int, float]:
+    """Size -> one-way time (s). Raises the errors of a simulation."""
+    from retrompi.sim import simulate
+
+    return {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in simulate.benchmark(question(curve, sizes, sets))}
