@@ -230,7 +230,9 @@ class Dma(Copied):
     """From memory to memory without the operating system, by the card or (``cpu_driven``) by the processor itself.
 
     A message is cut into ``pieces`` of ``piece_min`` to ``piece`` bytes, one of which must have crossed a stage before the next stage
-    starts. Rendezvous messages go into the user's buffer after both ends have made it known to the card.
+    starts. Rendezvous messages go into the user's buffer after both ends have made it known to the card. A library's ``message_header``
+    is in the first packet; a message longer than ``alone`` sends it alone and its data behind it, from memory to memory without a copy.
+    A message with such a header is copied as a whole, before its first packet is sent and after its last has come.
     """
 
     name: ClassVar[str] = "dma"
@@ -246,6 +248,10 @@ class Dma(Copied):
     pin: float = quantity("s", "making memory known to the card, a call (rendezvous)", scale="os", default=0.0)
     pin_page: float = quantity("s", "making memory known to the card, a page (rendezvous)", scale="os", default=0.0)
     page: float = quantity("B", "size of such a page", default=4096.0, low=1)
+    pin_cache: bool = flag("1 when such memory stays known: a longer message pins only what it has more", default=False)
+    told_by: float = quantity("B", "message behind rendezvous data that tells the receiver; 0: the data do", default=0.0)
+    message_header: float = quantity("B", "the library's header of a message, in its first packet", default=0.0)
+    alone: float = quantity("B", "size above which an eager message's header goes alone, its data uncopied; 0: none", default=0.0)
     message_cpu: float = quantity("s", "library work of the sender for a message, whatever its length", scale="work", default=0.0)
     fragment: float = quantity("B", "bytes for which the sender's library works once more; 0: none", default=0.0)
     fragment_cpu: float = quantity("s", "that work", scale="work", default=0.0)

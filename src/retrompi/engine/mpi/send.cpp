@@ -73,7 +73,7 @@ Task SendSide::push_data(Message& m) {
   const auto to = static_cast<size_t>(m.dst);
   Chan& c = m.rendezvous && rank_.bulk[to] ? *rank_.bulk[to] : *rank_.out[to];
   const int64_t packet = c.packet_of(m);
-  if (m.bytes <= packet && rank_.conversion(m.dst, m.bytes) == 0)
+  if (m.bytes <= c.first_of(m, packet) && rank_.conversion(m.dst, m.bytes) == 0)
     return rank_.post(c, {.m = &m, .bytes = m.bytes, .from = rank_.id, .to = m.dst, .kind = Packet::Data, .first = true, .last = true});
   return push_packets(m, c, packet);
 }
@@ -82,7 +82,7 @@ Task SendSide::push_packets(Message& m, Chan& c, int64_t packet) {
   int64_t left = m.bytes;
   bool first = true;
   do {
-    const int64_t n = std::min(left, packet);
+    const int64_t n = std::min(left, first ? c.first_of(m, packet) : packet);
     co_await rank_.thread.run(rank_.conversion(m.dst, n), Stage::Library);
     left -= n;
     Packet p{.m = &m, .bytes = n, .from = rank_.id, .to = m.dst, .kind = Packet::Data, .first = first, .last = left == 0};
