@@ -170,7 +170,7 @@ class Stream(Copied):
         "inet: TCP; unix: a Unix-domain socket between two processes of one host, without the protocol stack", ("inet", "unix"),
         enum="SocketDomain", default="inet",
     )  # fmt: skip
-    calls_out: float = quantity("count", "system calls of a write: itself and the select before it (not with io async)", default=1.0, low=1)
+    calls_out: float = quantity("count", "system calls of a write: itself, the select before it (not with io async)", default=1.0, low=1)
     calls_in: float = quantity("count", "system calls of a read: itself and the select before it (not with io async)", default=1.0, low=1)
     message_header: float = quantity("B", "more header in a packet that begins a message", default=0.0)
     io: str = choice(
@@ -214,7 +214,7 @@ class Datagram(Copied):
     retries: float = whole("retries before the sender gives up")
     window: float = whole("datagrams that may be unacknowledged", low=1, default=1)
     calls_out: float = quantity("count", "system calls of sending a datagram: itself and those before it", default=1.0, low=1)
-    calls_in: float = quantity("count", "system calls of receiving one, or an acknowledgement: itself and those before it", default=1.0, low=1)
+    calls_in: float = quantity("count", "system calls of receiving one or an acknowledgement: itself and those before", default=1.0, low=1)
     message_header: float = quantity("B", "more header in a packet that begins a message", default=0.0)
     loss: float = quantity("probability", "datagrams lost", default=0.0, high=1)
     duplicate: float = quantity("probability", "datagrams delivered twice", default=0.0, high=1)
