@@ -50,8 +50,8 @@ curves = [["sockets", "distributed"]]
 
 _CLAIMS = """\
 id,system,platform,configuration,observable,value,unit,low,high,kind,use,section,note
-EX-1,sockets,two Pentium Pro,"Fast Ethernet, PingPong",start-up latency,230,microseconds,210,250,quant,validate,Table 1,"an example, made up"
-EX-2,sockets,two Pentium Pro,"Fast Ethernet, PingPong",peak bandwidth,8.5,MB/s,8,9,quant,validate,Table 1,"an example, made up"
+EX-1,sockets,two Pentium Pro,PingPong,start-up latency,230,microseconds,210,250,quant,validate,Table 1,"an example, made up"
+EX-2,sockets,two Pentium Pro,PingPong,peak bandwidth,8.5,MB/s,8,9,quant,validate,Table 1,"an example, made up"
 """
 
 _CHECKS = """\
