@@ -42,7 +42,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 class Curve:
     """One measured curve and what simulates it: the half round trip of a PingPong, after ``WARM_UP`` exchanges, as benchmarks report it.
 
-    ``below``: the curve of the layer below it, or ""; ``latency``: (time of 8 B in s, its error as a share) printed beside the curve;
+    ``layer_below``: the curve of the layer below it, or ""; ``latency``: (time of 8 B in s, its error as a share) printed beside the curve;
     ``missing``: the mechanism that the simulation lacks. ``tolerance`` is for the median error of its points, ``largest`` for the largest.
     """
 
@@ -58,7 +58,7 @@ class Curve:
     tolerance: float = PREDICTED
     largest: float = LARGEST
     fine: float = FINE
-    below: str = ""
+    layer_below: str = ""
     latency: tuple[float, float] | None = None
     missing: str = ""
     sizes: tuple[int, ...] = ()
@@ -76,6 +76,11 @@ class Curve:
     def points(self) -> tuple[Point, ...]:
         """The published points by size, () of a blind curve. Raises InputError with file and line."""
         return () if self.source is None else points(self.source)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """The sizes (B) at which it is simulated whatever the claims about it ask: those of its points, or its own, or `GRID`."""
+        return tuple(sorted({p.size for p in self.points} | set(self.sizes))) or GRID
 
     @property
     def held_out(self) -> tuple[Point, ...]:
@@ -201,10 +206,17 @@ class _Table:
         return found
 
     def sizes(self, key: str) -> tuple[int, ...]:
+        """A list of sizes; ``A..B`` alone is NetPIPE's between them, and 0 where A is 0. () without any."""
         if key not in self.given:
             return ()
         try:
-            return tuple(sorted(units.parse_sizes(self.given[key])))
+            ends = re.fullmatch(r"([^.,:]+)\.\.([^.,:]+)", str(self.given[key]))
+            if ends is None:
+                return tuple(sorted(units.parse_sizes(self.given[key])))
+            low, high = units.parse_sizes([ends[1], ends[2]])
+            if low > high:
+                raise UsageError(f"'{ends[0]}' is descending; write the smaller size first", code="bad-size")
+            return tuple(sorted({low, high, *(s for s in GRID if low <= s <= high)}))
         except UsageError as error:
             raise self.fail(str(error), key, error.code) from None
 
@@ -226,8 +238,8 @@ def read(data: Mapping[str, Any], file: Path, *, model: str = "", platform: str 
             raise t.fail("another curve has this name", "name", "duplicate-name")
         curves[c.name] = c
     for t, c in zip(tables, curves.values(), strict=True):
-        if c.below and c.below not in curves:
-            raise t.fail(f"layer_below is '{c.below}'{nearest(c.below, curves)}", "layer_below", "unknown-name")
+        if c.layer_below and c.layer_below not in curves:
+            raise t.fail(f"layer_below is '{c.layer_below}'{nearest(c.layer_below, curves)}", "layer_below", "unknown-name")
     fits: dict[str, FitPlan] = {}
     for i, f in enumerate(given["fit"]):
         t = _Table(f, "fit", i, file, FIT_KEYS)
@@ -255,7 +267,7 @@ def _curve(t: _Table, model: str, platform: str) -> Curve:
         name=t.text("name"), title=t.text("title"), model=t.text("model", model or None), platform=t.text("platform", platform or None),
         placement=t.text("placement", "distributed"), sets=t.texts("set"), use="context" if blind else use,
         source=None if blind else _source(t, error), hold_out=_hold_out(t, use), tolerance=tolerance,
-        largest=t.share("largest") or max(LARGEST, tolerance), fine=max(FINE, error or 0), below=t.text("layer_below", ""),
+        largest=t.share("largest") or max(LARGEST, tolerance), fine=max(FINE, error or 0), layer_below=t.text("layer_below", ""),
         latency=_latency(t), missing=t.text("missing", ""), sizes=t.sizes("sizes"), repetitions=runs, file=t.file, line=t.line(),
     )  # fmt: skip
 
