@@ -261,10 +261,11 @@ REFERENCE_ID = re.compile(
 
 
 def reference_ids() -> set[str]:
-    """Every identifier of claims.csv, hardware.csv and period/evidence.csv."""
+    """Every identifier of the papers' claims, hardware.csv and period/evidence.csv."""
     ids: set[str] = set()
-    for name in ("claims.csv", "hardware.csv", "period/evidence.csv"):
-        with (paths.reference_dir() / name).open(newline="", encoding="utf-8") as handle:
+    tables = [paths.reference_dir() / name for name in ("hardware.csv", "period/evidence.csv")]
+    for path in [*tables, *paths.papers_dir().glob("*/claims.csv")]:
+        with path.open(newline="", encoding="utf-8") as handle:
             ids |= {row["id"] for row in csv.DictReader(handle)}
     return ids
 

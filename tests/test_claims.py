@@ -70,7 +70,7 @@ def test_size_range_membership() -> None:
 @pytest.mark.parametrize(
     ("row", "line", "message"),
     [
-        ("X-1,s,p,c,o,v,u,abc,2,quant,k,1,,,validate\n", 2, "bad-input | 'abc'"),
+        ("X-1,s,p,c,o,v,u,abc,2,quant,k,1,,,validate\n", 2, "bad-number | 'abc'"),
         ("X-1,s,p,c,o,v,u,3,2,quant,k,1,,,validate\n", 2, "bad-input"),
         ("X-1,s,p,c,o,v,u,1,2,quant,k,1,,,held\n", 2, "unknown-name | 'held'"),
         ("X-1,s,p,c,o,v,u,1,2,number,k,1,,,validate\n", 2, "unknown-name | 'number'"),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 from retrompi.base.errors import RetrompiError
 
-__all__ = ["data_dir", "labs_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root", "stamp",
-           "user_labs_dir", "user_models_dir", "user_platforms_dir", "validate_dir"]  # fmt: skip
+__all__ = ["at_hand", "data_dir", "labs_dir", "models_dir", "paper_dirs", "papers_dir", "places", "platforms_dir", "reference_dir",
+           "scenarios_dir", "source_root", "stamp", "user_labs_dir", "user_models_dir", "user_platforms_dir", "validate_dir",
+           "working_with"]  # fmt: skip
 
 
 def stamp(file: Path) -> tuple[int, int] | None:
@@ -70,8 +74,54 @@ def validate_dir() -> Path:
 
 
 def reference_dir() -> Path:
-    """The folder with claims.csv and hardware.csv."""
+    """The folder with hardware.csv, the period's evidence and the traces."""
     return validate_dir() / "reference"
+
+
+def papers_dir() -> Path:
+    """The folder with one folder per paper of the package."""
+    return validate_dir() / "papers"
+
+
+@cache
+def _papers_in(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(f for f in folder.iterdir() if (f / "paper.toml").is_file())) if folder.is_dir() else ()
+
+
+_AT_HAND: list[Path] = []
+_CHANGING = threading.Lock()
+
+
+def at_hand() -> tuple[Path, ...]:
+    """The folders of the papers that are worked with now, whose models, platforms and scenarios are found by name."""
+    return tuple(dict.fromkeys(_AT_HAND))
+
+
+def paper_dirs() -> tuple[Path, ...]:
+    """The folders of the package's papers, by name, then those at hand."""
+    return tuple(dict.fromkeys((*_papers_in(papers_dir()), *_AT_HAND)))
+
+
+@contextmanager
+def working_with(*folders: Path) -> Iterator[None]:
+    """In the body these papers are at hand, in every thread: what simulates a paper runs its jobs in several."""
+    with _CHANGING:
+        _AT_HAND.extend(folders)
+    try:
+        yield
+    finally:
+        with _CHANGING:
+            for folder in folders:
+                _AT_HAND.remove(folder)
+
+
+def places(what: str) -> list[Path]:
+    """Where ``models``, ``platforms`` or ``scenarios`` are looked for by name, in this order: the package, the papers at hand, the user's.
+
+    A folder listed need not exist.
+    """
+    own = {"models": [models_dir, user_models_dir], "platforms": [platforms_dir, user_platforms_dir], "scenarios": [scenarios_dir]}[what]
+    return [own[0](), *(folder / what for folder in at_hand()), *(place() for place in own[1:])]
 
 
 def data_dir() -> Path:

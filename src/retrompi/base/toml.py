@@ -12,20 +12,32 @@ from typing import Any
 from retrompi.base.errors import InputError, RetrompiError
 from retrompi.base.files import read_text
 
-__all__ = ["quoted", "read", "tables", "taken_apart", "value"]
+__all__ = ["parsed", "quoted", "read", "tables", "taken_apart", "value"]
 
 
 def read(path: Path, what: str) -> tuple[str, dict[str, Any]]:
     """(text, tables) of the file ``path``; ``what`` names its kind in messages. Raises InputError with the file and, if known, the line."""
     try:
         text = read_text(path)
-        return text, tomllib.loads(text)
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, a name with NUL
+        raise _unreadable(path, what, error) from None
+    return text, parsed(text, path, what)
+
+
+def parsed(text: str, path: Path, what: str) -> dict[str, Any]:
+    """The tables of the ``text`` of the file ``path``; raises as `read`."""
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         raise InputError(f"not valid TOML: {error}", path, int(found[1]) if found else None, code="unreadable-file") from None
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, a name with NUL, a number of too many digits
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(f"cannot read this {what}: {reason}", path, code="unreadable-file") from None
+    except (ValueError, RecursionError) as error:  # ValueError: a number of too many digits
+        raise _unreadable(path, what, error) from None
+
+
+def _unreadable(path: Path, what: str, error: Exception) -> InputError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return InputError(f"cannot read this {what}: {reason}", path, code="unreadable-file")
 
 
 @contextmanager

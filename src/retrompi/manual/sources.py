@@ -9,7 +9,7 @@ __all__ = ["source_pages"]
 
 
 def source_pages() -> list[Page]:
-    """One page: an entry for every row of ``claims.csv``, ``hardware.csv`` and ``period/evidence.csv``."""
+    """One page: an entry for every claim and every row of ``hardware.csv`` and ``period/evidence.csv``."""
     out = [
         "# Sources",
         "Every number of a model or a platform says where it is from: `paper:` and `doc:` and `code:` name a row below (or a document), "

@@ -1,4 +1,4 @@
-"""The published statements: rows of ``validate/reference/claims.csv``, and the only access to them for a fit.
+"""The published statements: rows of ``claims.csv`` of the papers' folders, and the only access to them for a fit.
 
 A row's ``use`` defines its purpose: ``calibrate`` rows are available to a fit, ``validate`` rows only to the judging, ``context`` rows
 are information, ``exclude`` rows are shown but not judged. `for_fit` is the only function a calibration may call; it returns
@@ -7,23 +7,33 @@ are information, ``exclude`` rows are shown but not judged. `for_fit` is the onl
 
 from __future__ import annotations
 
-import csv
+import math
+import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.base.paths import reference_dir, validate_dir
+from retrompi.base.names import check_name
+from retrompi.base.paths import paper_dirs, papers_dir, stamp
+from retrompi.papers.tables import line_of, read_rows, text_of
 
-__all__ = ["USES", "Claim", "SizeRange", "by_paper", "checks", "find", "for_fit", "judging", "load", "models_of", "paper_key",
-           "papers"]  # fmt: skip
+__all__ = ["KINDS", "OPTIONAL", "REQUIRED", "USES", "Checks", "Claim", "SizeRange", "by_paper", "check_files", "checks", "checks_in",
+           "claims_in", "find", "folders", "for_fit", "judging", "load", "models_of", "paper_key", "papers", "read", "read_checks",
+           "state", "version"]  # fmt: skip
 
 USES = ("calibrate", "validate", "context", "exclude")
 KINDS = ("quant", "knee", "trend", "order", "qual")
+REQUIRED = ("id", "system", "platform", "configuration", "observable", "value", "unit", "low", "high", "kind", "use")
+OPTIONAL = ("group", "section", "also_in", "note", "paper")
+"""Columns of claims.csv."""
+
+Checks = Mapping[str, tuple[Mapping[str, Any], ...]]
+"""Claim identifier -> its checks."""
 
 _K = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20}
 _SIZE = r"(\d+)\s*(K|M|B)?\b"
@@ -79,7 +89,7 @@ class Claim:
     """One row of ``claims.csv``; the fields are its columns, in its words.
 
     ``low`` and ``high`` are the reading tolerance in ``unit`` (None where the paper gives words only); ``line`` is the
-    row's place in the file for messages.
+    row's place in the file for messages. ``group`` is the row of the verdict matrix, by default the system.
     """
 
     id: str
@@ -97,6 +107,7 @@ class Claim:
     also_in: str
     note: str
     use: str
+    group: str = ""
     line: int = 0
 
     @property
@@ -123,56 +134,167 @@ class Claim:
 
 
 def _number(text: str, column: str, path: Path, line: int) -> float | None:
-    if not text:
+    if not text.strip():
         return None
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
-        raise InputError(f"column '{column}' has '{text}'; a number or nothing is right", path, line) from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"column '{column}' has '{text[:60]}'; a number or nothing is right", path, line, code="bad-number")
+    return value
 
 
-def _read(path: Path) -> tuple[Claim, ...]:
+def _claim(row: Mapping[str, str], key: str, path: Path, line: int) -> Claim:
+    """The claim of a row of the paper ``key``; InputError for a wrong one."""
     try:
-        handle = path.open(newline="", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read the reference: {error.strerror}", path, code="unreadable-file") from error
-    names = [f.name for f in fields(Claim) if f.name != "line"]
-    out: list[Claim] = []
-    with handle:
-        reader = csv.DictReader(handle)
-        missing = set(names) - set(reader.fieldnames or ())
-        if missing:
-            raise InputError(f"columns missing: {', '.join(sorted(missing))}", path, 1, code="missing-key")
-        seen: set[str] = set()
-        for row in reader:
-            line = reader.line_num
-            if any(row[n] is None for n in names):
-                raise InputError(f"the row has fewer than {len(names)} columns", path, line, code="missing-key")
-            for column, valid in (("use", USES), ("kind", KINDS)):
-                if row[column] not in valid:
-                    raise InputError(f"{column} '{row[column]}'{nearest(row[column], valid)}", path, line, code="unknown-name")
-            if row["id"] in seen:
-                raise InputError(f"claim '{row['id']}' appears twice", path, line, code="duplicate-name")
-            seen.add(row["id"])
-            low, high = (_number(row[c], c, path, line) for c in ("low", "high"))
-            if low is not None and high is not None and low > high:
-                raise InputError(f"low {low:g} is above high {high:g}", path, line)
-            text = {n: row[n] for n in names if n not in ("low", "high")}
-            out.append(Claim(**text, low=low, high=high, line=line))
-    return tuple(out)
+        check_name("a claim", row["id"], 40)
+    except UsageError as error:
+        raise InputError(str(error), path, line, code=error.code) from None
+    if re.search(r"[\s,;\"'\[\].]", row["id"]):
+        raise InputError(f"the id '{row['id']}' has a character other than letters, digits, _ and -", path, line, code="bad-name")
+    for column, valid in (("use", USES), ("kind", KINDS)):
+        if row[column] not in valid:
+            raise InputError(f"{column} '{row[column][:60]}'{nearest(row[column], valid)}", path, line, code="unknown-name")
+    form = row["paper"] or key
+    if key and paper_key(form) != key:
+        said = f"the column paper has '{form[:60]}'; it is '{key}' or '{key}-long', the forms of this paper, or empty"
+        raise InputError(said, path, line, code="bad-value")
+    low, high = (_number(row[c], c, path, line) for c in ("low", "high"))
+    if low is not None and high is not None and low > high:
+        raise InputError(f"low {low:g} is above high {high:g}", path, line)
+    text = {n: row[n] for n in (*REQUIRED, *OPTIONAL) if n not in ("low", "high", "paper")}
+    return Claim(**text, paper=form, low=low, high=high, line=line)
+
+
+def read(path: Path, key: str = "") -> tuple[list[Claim], list[InputError]]:
+    """The claims of the table ``path`` of the paper ``key``, and what is wrong with its other rows, with file and line."""
+    rows, problems = read_rows(path, REQUIRED, OPTIONAL)
+    found: dict[str, Claim] = {}
+    for line, row in rows:
+        try:
+            claim = _claim(row, key, path, line)
+            if claim.id in found:
+                raise InputError(f"claim '{claim.id}' appears twice; it is also in line {found[claim.id].line}", path, line,
+                                 code="duplicate-name")  # fmt: skip
+        except InputError as error:
+            problems.append(error)
+        else:
+            found[claim.id] = claim
+    return list(found.values()), sorted(problems, key=lambda p: p.line or 0)
+
+
+def read_checks(folder: Path, known: Iterable[str]) -> tuple[Checks, list[InputError]]:
+    """Claim -> its checks, of ``checks.toml`` and ``checks/*.toml`` of a paper's folder, and what is wrong there.
+
+    ``known`` are the ids of its claims; a check of another one, or a claim that two files check, is wrong.
+    """
+    valid = set(known)
+    found: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    problems: list[InputError] = []
+    for path in check_files(folder):
+        try:
+            text = text_of(path)
+            table = toml_text.parsed(text, path, "checks")
+        except InputError as error:
+            problems.append(error)
+            continue
+        for claim_id, entries in table.items():
+            line = line_of(text, table=claim_id)
+            if claim_id not in valid:
+                said = f"no claim '{claim_id[:60]}' in claims.csv{nearest(claim_id, valid, limit=3)}"
+                problems.append(InputError(said, path, line, code="unknown-claim"))
+            elif not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+                problems.append(InputError(f"the checks of a claim are tables [[{claim_id}]]", path, line, code="bad-value"))
+            elif claim_id in found:
+                problems.append(InputError(f"'{claim_id}' is checked in another file as well", path, line, code="duplicate-name"))
+            else:
+                found[claim_id] = tuple(entries)
+    return found, problems
+
+
+def check_files(folder: Path) -> list[Path]:
+    """The files with the checks of the paper in ``folder``."""
+    one = folder / "checks.toml"
+    return [*([one] if one.is_file() else []), *sorted((folder / "checks").glob("*.toml"))]
+
+
+State = tuple[tuple[Path, tuple[int, int] | None], ...]
+
+
+def state(folder: Path) -> State:
+    """The files of a paper at hand and their stamps: what has been read of it is right until one changes. The package's do not: ()."""
+    if folder.parent == papers_dir():
+        return ()
+    return tuple((f, stamp(f)) for f in (folder / "paper.toml", folder / "claims.csv", *check_files(folder)))
+
+
+def version() -> tuple[tuple[Path, State], ...]:
+    """What `load` and `checks` depend on, as a key for what is made from them."""
+    return tuple((folder, state(folder)) for folder in folders())
+
+
+@lru_cache(maxsize=64)
+def _read_paper(folder: Path, _: State) -> tuple[tuple[Claim, ...], Checks]:
+    table = folder / "claims.csv"
+    found, problems = read(table, folder.name) if os.path.lexists(table) else ([], [])  # a paper may have curves alone
+    how, others = read_checks(folder, (c.id for c in found))
+    for problem in (*problems, *others):
+        raise problem
+    return tuple(found), how
+
+
+def claims_in(folder: Path) -> tuple[Claim, ...]:
+    """The claims of the paper in ``folder``; InputError for the first wrong row."""
+    return _read_paper(folder, state(folder))[0]
+
+
+def checks_in(folder: Path) -> Checks:
+    """The checks of the paper in ``folder``; raises as `claims_in`."""
+    return _read_paper(folder, state(folder))[1]
 
 
 @cache
-def _shipped(path: Path) -> tuple[Claim, ...]:
-    return _read(path)
+def _place(folder: Path) -> tuple[int, str]:
+    try:
+        table = toml_text.parsed(text_of(folder / "paper.toml"), folder / "paper.toml", "paper")
+    except InputError:  # told where the paper is read
+        table = {}
+    order = table.get("order")
+    return (order if isinstance(order, int) else 1 << 20, str(table.get("year", "")))
+
+
+def folders() -> list[Path]:
+    """The folders of the package's papers, by ``order`` of their paper.toml, then by year, then by name; then those at hand."""
+    known = paper_dirs()
+    ours = [f for f in known if f.parent == papers_dir()]
+    ours.sort(key=lambda f: (*_place(f), f.name))
+    return [*ours, *(f for f in known if f.parent != papers_dir())]
 
 
 def load(path: Path | None = None) -> list[Claim]:
-    """All rows of the reference (the shipped one by default), in file order.
+    """The claims of all papers, of the package and at hand, paper by paper; those of the table ``path`` if one is given.
 
-    Raises InputError naming file and line on a malformed row.
+    A claim of a paper at hand replaces the one of the package with the same id. Raises InputError naming file and line on a malformed row.
     """
-    return list(_read(path) if path is not None else _shipped(reference_dir() / "claims.csv"))
+    if path is not None:
+        found, problems = read(path)
+        for problem in problems:
+            raise problem
+        return found
+    return list(_merged(version()))
+
+
+@lru_cache(maxsize=16)
+def _merged(papers_read: tuple[tuple[Path, State], ...]) -> tuple[Claim, ...]:
+    found: dict[str, Claim] = {}
+    for folder, now in papers_read:
+        for claim in _read_paper(folder, now)[0]:
+            if claim.id in found and folder.parent == papers_dir():
+                raise InputError(f"claim '{claim.id}' is one of '{found[claim.id].paper}' too", folder / "claims.csv", claim.line,
+                                 code="duplicate-name")  # fmt: skip
+            found[claim.id] = claim
+    return tuple(found.values())
 
 
 def find(claim_id: str, among: Iterable[Claim] | None = None) -> Claim:
@@ -190,8 +312,8 @@ def paper_key(name: str) -> str:
 
 
 def papers() -> list[str]:
-    """Keys of the studies in the reference, in file order."""
-    return list(dict.fromkeys(paper_key(c.paper) for c in load()))
+    """Keys of the papers, in the order of `folders`."""
+    return [folder.name for folder in folders()]
 
 
 def by_paper(name: str) -> list[Claim]:
@@ -201,27 +323,22 @@ def by_paper(name: str) -> list[Claim]:
     return [c for c in load() if paper_key(c.paper) == paper_key(name)]
 
 
-@cache
-def checks() -> Mapping[str, tuple[Mapping[str, Any], ...]]:
-    """Claim identifier -> its checks, from ``checks/*.toml``; every identifier exists in the reference.
+def checks() -> Checks:
+    """Claim identifier -> its checks, of all papers of `load`.
 
     Each check is a table with ``kind`` and, as that kind needs, ``metric``, ``mode``, ``models`` and others; see
-    ``checks/README.md``. Raises InputError for an unknown claim, or one that two files check.
+    ``validate/papers/README.md``. Raises InputError for an unknown claim, or one that two files check.
     """
-    known = {c.id for c in load()}
-    out: dict[str, tuple[Mapping[str, Any], ...]] = {}
-    for path in sorted((validate_dir() / "checks").glob("*.toml")):
-        try:
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(str(error), path) from error
-        for claim_id, entries in table.items():
-            if claim_id not in known:
-                raise InputError(f"no claim '{claim_id}' in the reference{nearest(claim_id, known, limit=3)}", path, code="unknown-claim")
-            if claim_id in out:
-                raise InputError(f"'{claim_id}' is checked in another file as well", path)
-            out[claim_id] = tuple(entries)
-    return out
+    return _merged_checks(version())
+
+
+@lru_cache(maxsize=16)
+def _merged_checks(papers_read: tuple[tuple[Path, State], ...]) -> Checks:
+    found: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for folder, now in papers_read:
+        own, how = _read_paper(folder, now)
+        found = {k: v for k, v in found.items() if k not in {c.id for c in own}} | dict(how)
+    return found
 
 
 def models_of(check: Mapping[str, Any]) -> set[str]:

@@ -1,6 +1,6 @@
 """Evaluators for each kind of statement about curves and counted facts; `fact_checks` contains those about measured facts.
 
-The checks of every claim are in ``checks/``; published numbers come from the claim's own row.
+The checks of every claim are beside ``claims.csv``; published numbers come from the claim's own row.
 """
 
 from __future__ import annotations

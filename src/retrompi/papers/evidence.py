@@ -11,7 +11,7 @@
     source = "laboratory notebook, page 12"
     check = { kind = "range", mode = "shared", metric = "startup" }
 
-Units and checks are those of ``checks/README.md``. A claim is judged by the model's own PingPong curves on a platform.
+Units and checks are those of ``validate/papers/README.md``. A claim is judged by the model's own PingPong curves on a platform.
 """
 
 from __future__ import annotations

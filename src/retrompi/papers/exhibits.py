@@ -1,4 +1,4 @@
-"""Figures and tables of a study: the ``[[figure]]`` and ``[[table]]`` entries of ``papers/KEY.toml``, read and checked.
+"""Figures and tables of a study: the ``[[figure]]`` and ``[[table]]`` entries of ``paper.toml``, read and checked.
 
 No results are read here; `retrompi.render.exhibits` computes the contents. ``papers/README.md`` explains the keys.
 """

@@ -1,16 +1,16 @@
-"""Citations in models and platforms: the rows of ``claims.csv``, ``hardware.csv`` or ``period/evidence.csv`` that a source names."""
+"""Citations in models and platforms: the rows of the papers' claims, ``hardware.csv`` or ``period/evidence.csv`` that a source names."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from retrompi.base.errors import InputError
 from retrompi.base.paths import reference_dir
-from retrompi.papers.claims import load
+from retrompi.papers.claims import load, version
 
 __all__ = ["Citation", "cited", "rows"]
 
@@ -36,9 +36,13 @@ def _said(*parts: str) -> str:
     return ": ".join(p for p in (" ".join(part.split()) for part in parts) if p and p != "-")
 
 
-@cache
 def rows() -> Mapping[str, Citation]:
-    """Every row of the three tables by its id; InputError if a table cannot be read."""
+    """Every claim and every row of the two tables by its id; InputError if one cannot be read."""
+    return _rows(version())
+
+
+@lru_cache(maxsize=4)
+def _rows(_: Hashable) -> Mapping[str, Citation]:
     out = {}
     for c in load():
         unit = "" if c.unit in ("", "-", "qual") else f" {c.unit}"

@@ -1,6 +1,6 @@
 """Verdicts: every claim is judged from stored points and facts by the evaluators named in its checks.
 
-The checks of every claim are in ``checks/``; published numbers come from the claim's own row. An evaluator returns a
+The checks of every claim are beside ``claims.csv``; published numbers come from the claim's own row. An evaluator returns a
 `Finding`; several findings of one claim make one `Verdict`, which passes when all of them do.
 """
 
@@ -10,14 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from retrompi.papers.claims import Claim, checks
+from retrompi.papers.claims import Checks, Claim, checks
 from retrompi.papers.evaluators import EVALUATORS, evaluate, stated_count
 from retrompi.papers.findings import Data, Finding, Observed, residual
 from retrompi.papers.metrics import Curve, curves
 
 __all__ = ["EVALUATORS", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count", "summary"]
-
-Checks = Mapping[str, tuple[Mapping[str, Any], ...]]
 
 
 @dataclass(frozen=True)

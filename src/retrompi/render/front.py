@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.units import format_time
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.reproduction import Reproduction, judge_all
-from retrompi.papers.systems import SYSTEMS, anchor, system_of
+from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.transfer import judged, shipped
 from retrompi.papers.verdicts import Summary, Verdict, summary
 from retrompi.render.html import bounds, boxes, document, number, ranges, table
@@ -177,7 +177,7 @@ def _matrix(score: Scorecard) -> str:
 
     rows = []
     sums: dict[tuple[str, str], Counter[str]] = {}
-    for system in SYSTEMS:
+    for system in papers:
         page = _page_of(score, papers.get(system, ""))
         cells = []
         for use, kind in columns:
@@ -212,7 +212,7 @@ def _papers(score: Scorecard) -> str:
         forms = list(dict.fromkeys(c.paper for c in score.claims if paper_key(c.paper) == paper))
         title = study.paper.title if study else paper
         head = f'<a href="{paper}.html">{escape(title)}</a>' if study else f"{escape(title)}: not reproduced"
-        about = f'<p class="soft"><small>{escape(study.paper.authors)}</small></p>' if study else ""
+        about = f'<p class="soft"><small>{escape(study.paper.citation)}</small></p>' if study else ""
         both = (
             f'<p class="soft"><small>Two forms of one paper: {escape(" and ".join(sorted(forms)))}.</small></p>' if len(forms) > 1 else ""
         )

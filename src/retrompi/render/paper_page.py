@@ -16,7 +16,7 @@ from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.metrics import READINGS
 from retrompi.papers.paper import Anomaly
 from retrompi.papers.reproduction import Reproduction
-from retrompi.papers.systems import SYSTEMS, anchor, system_of
+from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.verdicts import Verdict, summary
 from retrompi.render.cards import Card
 from retrompi.render.exhibits import missing_curves
@@ -221,9 +221,10 @@ def _index(study: Reproduction) -> str:
     for claim in study.claims:
         found.setdefault((system_of(claim), claim.kind, claim.use), []).append(claim.id)
     names = {use: name for use, name, _ in USES}
+    order = [system for system, _, _ in found]
     head = ("system", "kind", "use", "claims")
     rows = []
-    for (system, kind, use), ids in sorted(found.items(), key=lambda kv: (SYSTEMS.index(kv[0][0]), kv[0][1:])):
+    for (system, kind, use), ids in sorted(found.items(), key=lambda kv: (order.index(kv[0][0]), kv[0][1:])):
         links = "".join(f'<a href="#{escape(i)}" class="{words[i]}">{SIGN[words[i]][0]} {escape(i)}</a>' for i in ids)
         cells = ((escape(system), "id"), escape(kind), names[use], f'<span class="chips">{links}</span>')
         rows.append(row(head, cells, anchor(system, kind, use)))
@@ -283,7 +284,7 @@ def page(
     told = " · ".join(t for t in (footer, f"drawn from runs {ranges(study.runs)} of the store" if study.runs else "") if t)
     return document(
         paper.title,
-        f"""<header><p class="soft">retrompi replays: {escape(paper.authors)}</p><h1>{escape(paper.title)}</h1>
+        f"""<header><p class="soft">retrompi replays: {escape(paper.citation)}</p><h1>{escape(paper.title)}</h1>
 <p>{escape(runtimes)} on {escape(", ".join(paper.platforms))}, simulated process by process.{escape(rung)}{marked}</p>
 <nav>{above}{links}</nav></header>
 {_counts(study)}

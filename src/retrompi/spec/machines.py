@@ -113,8 +113,8 @@ def _speed(given: Mapping[str, Quantity]) -> float:
 
 
 def _folders(kind: str, beside: Path | None) -> list[Path]:
-    """Where hosts or networks are looked for: beside a platform's file, in the package, in the user's folder."""
-    roots = [*([beside] if beside is not None else []), paths.platforms_dir(), paths.user_platforms_dir()]
+    """Where hosts or networks are looked for: beside a platform's file, in the package, the papers at hand, the user's folder."""
+    roots = [*([beside] if beside is not None else []), *paths.places("platforms")]
     return [root / _FOLDERS[kind] for root in roots]
 
 
@@ -385,14 +385,14 @@ def compose(what: Composition, beside: Path | None = None, read: Read | None = N
     )
 
 
-_KNOWN: dict[tuple[str, str], tuple[Read, Platform]] = {}
-"""(composition, user's folder) -> (the files it was read from with their stamps, the platform); as many as a large study has."""
+_KNOWN: dict[tuple[str, ...], tuple[Read, Platform]] = {}
+"""(composition, folders of platforms) -> (the files it was read from with their stamps, the platform); as many as a large study has."""
 _MOST = 64
 
 
 def platform(what: Composition) -> Platform:
     """`compose`, cached until one of the files changes."""
-    key = str(what), os.fspath(paths.user_platforms_dir())
+    key = str(what), *map(os.fspath, paths.places("platforms"))
     known = _KNOWN.get(key)
     if known is not None and all(stamp(f) == then for f, then in known[0].items()):
         return known[1]

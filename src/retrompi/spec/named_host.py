@@ -21,7 +21,7 @@ __all__ = ["factors", "named_host", "seconds_on"]
 def named_host(on: str, folder: Path) -> Host:
     """The host that the model in ``folder`` calls ``on``.
 
-    Its platform is one of the package or of the user, a file beside the folder (or at a path from it, ``../mine.toml:h1``), or composed of
+    Its platform is one found by name (`paths.places`), a file beside the folder (or at a path from it, ``../mine.toml:h1``), or composed of
     the library's hosts and networks. Raises InputError if there is none.
     """
     name, _, host = on.rpartition(":")
@@ -33,7 +33,7 @@ def named_host(on: str, folder: Path) -> Host:
 
 def _platform(name: str, folder: Path) -> Platform:
     plain = name.partition("*")[0]  # the hosts of nt-pair*64 are copies of nt-pair's
-    places = (paths.platforms_dir(), paths.user_platforms_dir(), folder.parent, folder)
+    places = (*paths.places("platforms"), folder.parent, folder)
     files = [folder / name] if name.endswith(".toml") else [place / f"{plain}.toml" for place in places if "@" not in name]
     file = next((f for f in files if f.is_file()), None)
     if file is not None:

@@ -1,7 +1,7 @@
 """Models, platforms and scenarios by name or by path, found by scanning their folders.
 
-Models and platforms are looked for in the package and then in the user's own folders (``paths.user_models_dir()``,
-``user_platforms_dir()``); for equal names, the package's is used. The error for an unknown name lists the nearest and the valid ones.
+Models and platforms are looked for in the package, then in the folders of the papers at hand, then in the user's own folders
+(``paths.places``); for equal names, the first is used. The error for an unknown name lists the nearest and the valid ones.
 """
 
 from __future__ import annotations
@@ -58,17 +58,24 @@ def _folders_in(place: Path) -> dict[str, Path]:
 
 
 def _users_models() -> dict[str, Path]:
-    """Name -> folder of the user's models, except those with the name of a model of the package."""
-    ours = _folders_in(paths.models_dir())
-    return {name: folder for name, folder in _folders_in(paths.user_models_dir()).items() if name not in ours}
+    """Name -> folder of the models of the papers at hand and of the user, except those with the name of a model of the package."""
+    return _first("models", _folders_in)
+
+
+def _first(what: str, names_in: Callable[[Path], dict[str, Path]]) -> dict[str, Path]:
+    """Name -> place outside the package; of equal names the one in the first of the places."""
+    ours, *others = (names_in(place) for place in paths.places(what))
+    found: dict[str, Path] = {}
+    for names in others:
+        found = {**names, **found}
+    return {name: place for name, place in found.items() if name not in ours}
 
 
 def _folder_of(name: str) -> Path | None:
-    """The folder of the model called ``name``: the package's, else the user's, else None."""
+    """The folder of the model called ``name``: the package's, else that of a paper at hand, else the user's, else None."""
     if not name or name.startswith(("_", ".")):
         return None
-    places = (paths.models_dir, paths.user_models_dir)
-    return next((place() / name for place in places if os.path.isfile(place() / name / "__init__.py")), None)
+    return next((place / name for place in paths.places("models") if os.path.isfile(place / name / "__init__.py")), None)
 
 
 def _user_module_name(folder: Path) -> str:
@@ -244,10 +251,8 @@ def toml_files(folder: Path) -> dict[str, Path]:
 
 
 def _users_platforms() -> dict[str, Path]:
-    """Name -> file of the user's own platforms, without those whose name the package has."""
-    ours = toml_files(paths.platforms_dir())
-    place = paths.user_platforms_dir()
-    return {n: f for n, f in toml_files(place).items() if n not in ours} if place.is_dir() else {}
+    """Name -> file of the platforms of the papers at hand and of the user, without those whose name the package has."""
+    return _first("platforms", toml_files)
 
 
 def _platform_files() -> dict[str, Path]:
@@ -290,8 +295,8 @@ def platform(name_or_path: str) -> Platform:
     if sized and ("@" in base or base not in machines.files("host") or base in _platform_files()):
         return platform(base).of_size(int(size))
     if not _is_path(name_or_path):
-        for place in (paths.platforms_dir, paths.user_platforms_dir):
-            file = place() / f"{name_or_path}.toml"
+        for place in paths.places("platforms"):
+            file = place / f"{name_or_path}.toml"
             if not name_or_path.endswith(".fit") and is_file(file):
                 return platform_file.load(file)
         if sized or any(c in name_or_path for c in "@+") or name_or_path in machines.files("host"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from functools import cache
+from functools import lru_cache
+from pathlib import Path
 
 from retrompi.base import paths
 from retrompi.base.errors import nearest
@@ -16,13 +17,19 @@ SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 _ROW = re.compile(r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)+")
 
 
-@cache
+@lru_cache(maxsize=64)
+def _ids(file: Path, state: tuple[int, int] | None) -> frozenset[str]:
+    try:
+        return frozenset(row.get("id") or "" for row in csv.DictReader(read_text(file).splitlines()))
+    except (OSError, ValueError, csv.Error):  # what is wrong with a paper's table is told where the paper is read
+        return frozenset()
+
+
 def _rows() -> frozenset[str]:
-    """The ids of the rows of the reference: its statements, its machines, and the period's numbers outside the papers."""
-    found: set[str] = set()
-    for name in ("claims.csv", "hardware.csv", "period/evidence.csv"):
-        found |= {row["id"] for row in csv.DictReader(read_text(paths.reference_dir() / name).splitlines())}
-    return frozenset(found)
+    """The ids of the rows of the reference: the papers' claims, the machines, and the period's numbers outside the papers."""
+    tables = [paths.reference_dir() / name for name in ("hardware.csv", "period/evidence.csv")]
+    tables += [folder / "claims.csv" for folder in paths.paper_dirs()]
+    return frozenset().union(*(_ids(file, paths.stamp(file)) for file in tables))
 
 
 def wrong_source(source: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from retrompi.base import paths
 from retrompi.spec.registry import toml_file, toml_files
 from retrompi.studies import scenario as scenario_file
@@ -10,16 +12,21 @@ from retrompi.studies.scenario import Scenario
 __all__ = ["scenario", "scenario_names", "scenarios"]
 
 
+def _files() -> dict[str, Path]:
+    """Name -> file of the package's scenarios and those of the papers at hand."""
+    return {name: file for place in reversed(paths.places("scenarios")) for name, file in toml_files(place).items()}
+
+
 def scenario_names() -> list[str]:
     """The names of `scenarios`, without reading the files."""
-    return list(toml_files(paths.scenarios_dir()))
+    return list(_files())
 
 
 def scenarios() -> dict[str, Scenario]:
     """Every scenario by name."""
-    return {name: scenario_file.load(file) for name, file in toml_files(paths.scenarios_dir()).items()}
+    return {name: scenario_file.load(file) for name, file in _files().items()}
 
 
 def scenario(name_or_path: str) -> Scenario:
     """A scenario by name or by the path of a TOML file."""
-    return scenario_file.load(toml_file("scenario", toml_files(paths.scenarios_dir()), name_or_path))
+    return scenario_file.load(toml_file("scenario", _files(), name_or_path))

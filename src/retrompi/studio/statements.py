@@ -12,7 +12,7 @@ from retrompi.base.errors import UsageError
 from retrompi.papers.claims import Claim, checks, load, paper_key, papers
 from retrompi.papers.findings import residual
 from retrompi.papers.paper import Paper, all_papers
-from retrompi.papers.systems import SYSTEMS, system_of
+from retrompi.papers.systems import system_of, systems
 from retrompi.papers.verdicts import Summary, Verdict, judge, summary
 
 __all__ = ["GROUPS", "KINDS", "VERDICTS", "Choice", "Place", "Statement", "chosen", "counts", "matrix", "read", "statements"]
@@ -188,7 +188,7 @@ def chosen(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:
     """The statements that match every filter. Raises UsageError for a filter with an unknown value."""
     from retrompi.base.errors import nearest
 
-    valid = {"paper": papers(), "system": list(SYSTEMS), "verdict": list(VERDICTS), "group": list(GROUPS)}
+    valid = {"paper": papers(), "system": systems(), "verdict": list(VERDICTS), "group": list(GROUPS)}
     for name, values in valid.items():
         value = getattr(want, name)
         if value and value not in values:
@@ -221,7 +221,7 @@ def counts(some: Sequence[Statement]) -> list[Summary]:
 
 def matrix(some: Sequence[Statement]) -> dict[str, dict[str, Counter[str]]]:
     """System -> use (fitted and held out) -> number of passes, failures and not judged; systems without any are left out."""
-    out: dict[str, dict[str, Counter[str]]] = {name: {"calibrate": Counter(), "validate": Counter()} for name in SYSTEMS}
+    out: dict[str, dict[str, Counter[str]]] = {name: {"calibrate": Counter(), "validate": Counter()} for name in systems()}
     for s in some:
         if s.claim.use in ("calibrate", "validate"):
             out[s.system][s.claim.use][s.verdict.verdict] += 1

@@ -1,4 +1,4 @@
-"""The kinds of experiment in a paper's study: one module for each kind, named in ``papers/KEY.toml``.
+"""The kinds of experiment in a paper's study: one module for each kind, named in ``paper.toml``.
 
 A module defines ``jobs(plan, store, fresh) -> list[Job]``. A job is a unit of work that finds its runs in the store or
 simulates them, and returns its result with the destination.
@@ -7,12 +7,12 @@ simulates them, and returns its result with the destination.
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
+from retrompi.papers.paper import kinds_of_experiment
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -45,7 +45,7 @@ class Job:
 
 def names() -> list[str]:
     """Every available kind of experiment."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__))
+    return kinds_of_experiment()
 
 
 def jobs(kind: str, plan: Paper, store: Store, fresh: bool) -> list[Job]:

@@ -86,7 +86,7 @@ def _overlap(store: Store, name: str, o: Mapping[str, Any], args: Mapping[str, A
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``curves`` (benchmark, model, platform, placement, mode as the curve is called, sizes, reps, set), ``zero_byte``,
-    ``compared``, ``threads`` and ``overlap``, as ``papers/krishna-2010.toml`` shows.
+    ``compared``, ``threads`` and ``overlap``, as ``validate/papers/krishna-2010/paper.toml`` shows.
     """
     o = plan.options("nemesis")
     by_label = {(c["model"], c["mode"]): c for c in o["curves"]}

@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.papers.claims import papers
 from retrompi.papers.paper import all_papers
-from retrompi.papers.systems import SYSTEMS
+from retrompi.papers.systems import systems
 from retrompi.studio import inputs, judging, parts, statement_cards
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, counted
@@ -28,7 +28,7 @@ A_PAGE = 40
 
 FILTERS = (
     Control("scorecard-paper", "value", "paper", "", choice(papers, "paper")),
-    Control("scorecard-system", "value", "system", "", choice(SYSTEMS, "system")),
+    Control("scorecard-system", "value", "system", "", choice(systems, "system")),
     Control("scorecard-group", "value", "group", "", choice(list(GROUPS), "group")),
     Control("scorecard-verdict", "value", "verdict", "", choice(list(VERDICTS), "verdict")),
     Control("scorecard-text", "value", "q", "", text(80)),
@@ -104,7 +104,7 @@ def layout(query: Query, room: Room) -> Component:
     titles = [(k, all_papers()[k].title if k in all_papers() else k) for k in papers()]
     fields = [
         parts.menu("Paper", "scorecard-paper", options("all papers", [(k, f"{k}: {t}") for k, t in titles]), want.paper, wide=True),
-        parts.menu("Runtime or system", "scorecard-system", options("all systems", [(s, s) for s in SYSTEMS]), want.system),
+        parts.menu("Runtime or system", "scorecard-system", options("all systems", [(s, s) for s in systems()]), want.system),
         parts.menu("Group", "scorecard-group", options("all groups", list(GROUPS.items())), want.group),
         parts.menu("Verdict", "scorecard-verdict", options("all verdicts", list(VERDICTS.items())), want.verdict),
         parts.entry("Words", "scorecard-text", want.text, type="search", debounce=0.4, maxLength=80,
