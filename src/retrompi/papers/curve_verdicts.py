@@ -79,7 +79,8 @@ def _verdict(name: str, curve: Curve, among: Sequence[Point], got: Mapping[int, 
     return Verdict(
         id=name, system=curve.model, use=use, verdict=word, observed=observed, low=0.0, high=100 * limit, unit="%", note=note,
         observable=f"curve: {what}", published=f"{len(among)} points",
-        residual=None if observed is None else max(0.0, observed - 100 * limit), source=curve.source.file.name if curve.source else "", kind="curve", models=(curve.model,),
+        residual=None if observed is None else max(0.0, observed - 100 * limit),
+        source=curve.source.file.name if curve.source else "", kind="curve", models=(curve.model,),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.claims import by_paper, checks
 from retrompi.papers.curve_checks import curves_of, facts_of, sizes_for
-from retrompi.papers.curves import Curve, question
+from retrompi.papers.curves import Curve, of, question
 from retrompi.papers.experiments import Done, Job
 from retrompi.store.lookup import answer
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """A job a curve; nothing is optional."""
-    below = {c.name: c.layer_below for c in plan.curves}
-    asked: dict[str, set[int]] = {c.name: set() for c in plan.curves}
+    curves = of(plan)
+    below = {c.name: c.layer_below for c in curves}
+    asked: dict[str, set[int]] = {c.name: set() for c in curves}
     how = checks()
     for claim in by_paper(plan.key):
         for check in how.get(claim.id, ()):
@@ -35,4 +36,4 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         return Done("curves", told, (got.run_id,), int(not got.found))
 
     first = Job("layers below", lambda: Done("layers_below", below), 0.1)
-    return [first, *(Job(c.title, partial(one, c), sum(c.grid) * 1e-7 + 0.5) for c in plan.curves)]
+    return [first, *(Job(c.title, partial(one, c), sum(c.grid) * 1e-7 + 0.5) for c in curves)]
