@@ -11,8 +11,10 @@ from retrompi.papers.curves import Curve, Point
 from retrompi.papers.metrics import PREDICTED
 from retrompi.papers.verdicts import Verdict
 
-__all__ = ["Errors", "curve_id", "errors", "judge", "rows"]
+__all__ = ["KIND", "Errors", "curve_id", "errors", "judge", "rows"]
 
+KIND = "curve"
+"""The kind of a curve's verdict, where that of a claim is one of `retrompi.papers.claims.KINDS`."""
 HELD_OUT = "held-out sizes"
 
 
@@ -80,16 +82,22 @@ def _verdict(name: str, curve: Curve, among: Sequence[Point], got: Mapping[int, 
         id=name, system=curve.model, use=use, verdict=word, observed=observed, low=0.0, high=100 * limit, unit="%", note=note,
         observable=f"curve: {what}", published=f"{len(among)} points",
         residual=None if observed is None else max(0.0, observed - 100 * limit),
-        source=curve.source.file.name if curve.source else "", kind="curve", models=(curve.model,),
+        source=curve.source.file.name if curve.source else "", kind=KIND, models=(curve.model,),
     )  # fmt: skip
 
 
 def rows(curve: Curve, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every published point of a curve beside the simulated one: curve, size_B, simulated_us, published_us, error (a share), judges."""
+    """The simulated sizes of a curve beside what was published: curve, size_B, simulated_us, published_us, error (a share), judges.
+
+    A size with several published points has a row for each, one with none has None there.
+    """
     told = facts.get("curves", {}).get(curve.name)
-    got = {} if told is None else _times(told)
-    return [
-        {"curve": curve.name, "size_B": p.size, "simulated_us": got[p.size] * 1e6, "published_us": p.time * 1e6, "error": p.error,
-         "judges": p.error <= curve.fine}
-        for p in curve.points if p.size in got
-    ]  # fmt: skip
+    got = {} if told is None else {int(s): t for s, t in zip(told["size_B"], told["time_us"], strict=True)}
+    found: list[dict[str, Any]] = []
+    for size, time in got.items():
+        mine = [p for p in curve.points if p.size == size]
+        row = {"curve": curve.name, "size_B": size, "simulated_us": time}
+        found += [{**row, "published_us": p.time * 1e6, "error": p.error, "judges": p.error <= curve.fine} for p in mine]
+        if not mine:
+            found.append({**row, "published_us": None, "error": None, "judges": False})
+    return found

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store.database import Store
 
-__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "run_paper", "run_papers"]
+__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "of_curves", "run_paper", "run_papers"]
 
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """Default number of concurrent simulations; each runs in a separate worker process, for which a thread here only waits."""
@@ -156,6 +156,11 @@ def facts_of_experiment(paper: str, kind: str, store: Store, fresh: bool = False
 
 
 def judge_all(studies: Sequence[Reproduction]) -> list[Verdict]:
-    """A verdict for every row of the reference: judged for ``studies``, otherwise unjudged, in file order; then those of their curves."""
+    """A verdict for every row of the reference: judged for ``studies``, otherwise unjudged, in file order."""
     mine = {v.id: v for s in studies for v in s.verdicts}
-    return [*(mine.pop(v.id, v) for v in judge(load(), [], {})), *mine.values()]
+    return [mine.get(v.id, v) for v in judge(load(), [], {})]
+
+
+def of_curves(studies: Sequence[Reproduction]) -> list[Verdict]:
+    """The verdicts of the measured curves of ``studies``, which are no rows of the reference."""
+    return [v for s in studies for v in s.verdicts if v.kind == curve_verdicts.KIND]
