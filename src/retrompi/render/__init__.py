@@ -101,11 +101,13 @@ def study_figures(study: Reproduction) -> dict[str, go.Figure]:
     """Name -> figure: those of the study's file, the scatter plot of each table that has one, the anatomy per mode."""
     from retrompi.render.figures import anatomy_figure, stage_order
     from retrompi.render.ladder import ladder_figures
+    from retrompi.render.predicted import blind_figures
     from retrompi.render.tables import scatter_of, scatter_pairs
 
     found = _marks(study)
     beside = [b for b in (scatter_of(study, t) for t in study.paper.table_plans) if b is not None and scatter_pairs(study, b.claims)]
     out = {p.name: _figure(study, p, found) for p in (*_plans(study), *beside)}
+    out |= blind_figures(study.paper.key)
     out |= ladder_figures(study.facts)
     order = stage_order(study.anatomy)
     for i, mode in enumerate(dict.fromkeys(str(a["mode"]) for a in study.anatomy), 1):
@@ -141,6 +143,7 @@ def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
     from retrompi.measure.stored_curves import rows_of
     from retrompi.render.ladder import ladder_points
     from retrompi.render.paper_page import anatomy_table
+    from retrompi.render.predicted import blind_rows
     from retrompi.render.tables import flat_table
 
     startup = [
@@ -148,6 +151,7 @@ def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
         for model, facts in study.facts.get("startup", {}).items()
         if isinstance(facts, Mapping)
     ]
+    blind = blind_rows(study.paper.key)
     return {
         "points": study.points,
         "published": [m.row() for m in _marks(study)],
@@ -157,6 +161,7 @@ def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
         "anatomy": anatomy_table(study.anatomy),
         "startup": startup,
         **({"measured": [row for m in study.measured for row in rows_of(m)]} if study.measured else {}),
+        **({"predictions": blind} if blind else {}),
         **({"fidelity": ladder_points(study.facts)} if study.facts.get("fidelity") else {}),
         **{f"figure-{p.name}": _figure_rows(study, p) for p in _plans(study)},
         **{f"table-{t.name}": flat_table(study, t) for t in study.paper.table_plans},

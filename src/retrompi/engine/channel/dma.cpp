@@ -24,6 +24,12 @@ class DmaChan final : public ChanOf<DmaSpec> {
     return r;
   }
 
+  /// A message's header takes its part of the first packet, or all of it.
+  [[nodiscard]] int64_t first_of(const Message& m, int64_t packet) const override {
+    if (m.rendezvous || spec.message_header == 0) return packet;
+    return header_alone(m) ? 0 : std::max<int64_t>(packet - spec.message_header, 1);
+  }
+
   Task push(Packet p) override {
     Host& h = from.host;
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, whose address the receiver has sent
@@ -35,24 +41,35 @@ class DmaChan final : public ChanOf<DmaSpec> {
     }
     copy_in_begins(p);
     const int64_t fragments = spec.fragment > 0 ? (p.bytes + spec.fragment - 1) / spec.fragment : 0;
-    const Ps lib = h.time(spec.send_cpu + (p.first ? spec.message_cpu : Work{}) + fragments * spec.fragment_cpu);
+    // Data behind a header that went alone are a second message of the layer below.
+    const bool begins = p.first || (second_ && p.kind == Packet::Data);
+    if (p.kind == Packet::Data) second_ = p.first && !p.last && header_alone(*p.m);
+    const Ps lib = h.time(spec.send_cpu + (begins ? spec.message_cpu : Work{}) + fragments * spec.fragment_cpu);
     co_await from.thread.run(lib, Stage::Library);
-    if (!direct) co_await from.thread.run(copy_cost(p, p.bytes, true).times(spec.copies_in));
+    if (const int64_t n = copied(p, p.first)) co_await from.thread.run(copy_cost(p, n, true).times(spec.copies_in));
     // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave.
-    if (p.kind == Packet::Cts || direct) {
-      const int64_t pages = (p.m->bytes + spec.page - 1) / spec.page;
-      co_await from.thread.run(h.time(spec.pin + pages * spec.pin_page), Stage::Syscall);
+    if (p.kind == Packet::Cts) co_await pin(0, p.m->bytes, from.pinned_to_receive);
+    if (direct) {
+      const int64_t at = p.first ? 0 : moved_;
+      moved_ = at + p.bytes;
+      co_await pin(at, moved_, from.pinned_to_send);
     }
     ++common.count.packets;
-    const int64_t bytes = p.bytes + spec.header;
+    const int64_t bytes = p.bytes + spec.header + (p.first && !direct ? spec.message_header : 0);
     const int64_t piece = std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces));
     const bool pio = bytes <= spec.pio_limit;
     const uint32_t seq = base_ + static_cast<uint32_t>(flying_.size());
     flying_.push_back({p, false, false});
     if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
     attribute(NetworkPacket::Transfer, p.bytes, false, p.transit);
+    const bool told = direct && spec.told_by > 0;
+    const Delivery told_of = delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq);
     const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
-                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq));
+                                     told ? delivery<&DmaChan::on_silence, &DmaChan::on_lost>(*this, seq) : told_of);
+    if (told) {  // the card puts data into memory without a word: a message behind them says that they are there
+      co_await from.thread.run(h.time(spec.send_cpu), Stage::Library);
+      world.net->burst(common, from.host_index, to.host_index, spec.told_by, spec.rate, spec.told_by, told_of);
+    }
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
     } else if (direct && p.last) {  // its memory is the user's until the card has read it
@@ -70,7 +87,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;
     co_await to.thread.run(h.time(spec.recv_cpu), Stage::Library);
     if (!direct && p.kind == Packet::Data) {
-      co_await to.thread.run(copy_cost(p, p.bytes, false).times(spec.copies_out));
+      if (const int64_t n = copied(p, p.last)) co_await to.thread.run(copy_cost(p, n, false).times(spec.copies_out));
       if (spec.slots > 0) {
         ++free_slots_;
         assert(free_slots_ <= spec.slots);
@@ -82,10 +99,28 @@ class DmaChan final : public ChanOf<DmaSpec> {
   }
 
  private:
+  [[nodiscard]] bool header_alone(const Message& m) const { return spec.alone > 0 && !m.rendezvous && m.bytes > spec.alone; }
+  /// Bytes copied with a packet between the user's memory and the library's. A message with a header is copied as a whole: before
+  /// its first packet is sent, after its last one has come (`whole`: whether this packet is the one).
+  [[nodiscard]] int64_t copied(const Packet& p, bool whole) const {
+    if (p.kind != Packet::Data) return p.bytes;
+    if (p.m->rendezvous || header_alone(*p.m)) return 0;
+    return spec.message_header == 0 ? p.bytes : whole ? p.m->bytes : 0;
+  }
+  /// Makes the bytes `begin` to `end` of a buffer known to the card, without those before `known` where that is remembered.
+  Task pin(int64_t begin, int64_t end, int64_t& known) {
+    if (spec.pin_cache) begin = std::max(begin, known);
+    if (end <= begin) co_return;
+    known = std::max(known, end);
+    const int64_t pages = (end - begin + spec.page - 1) / spec.page;
+    co_await from.thread.run(from.host.time(spec.pin + pages * spec.pin_page), Stage::Syscall);
+  }
   void on_arrival(uint32_t seq) {
+    if (seq - base_ >= flying_.size()) return;  // told of data that were lost
     flying_[seq - base_].arrived = true;
     land();
   }
+  void on_silence(uint32_t) {}
   /// There is no retransmission: neither the card nor the library keeps a copy of sent data (docs/sharing.md).
   void on_lost(uint32_t seq) {
     Flying& f = flying_[seq - base_];
@@ -117,6 +152,8 @@ class DmaChan final : public ChanOf<DmaSpec> {
   std::deque<Flying> flying_;
   std::deque<Packet> landed_;
   bool busy_ = false;
+  bool second_ = false;  // the packet before was a header alone
+  int64_t moved_ = 0;    // of a rendezvous message
 };
 
 }  // namespace

@@ -145,8 +145,9 @@ class Proc {
   Host& host;
   Thread& thread;
   size_t host_index;
-  int core = 0;     // where it runs, as far as caches are concerned
-  WaitPolicy idle;  // how it waits for packets
+  int core = 0;                                       // where it runs, as far as caches are concerned
+  WaitPolicy idle;                                    // how it waits for packets
+  int64_t pinned_to_send = 0, pinned_to_receive = 0;  // memory that the card knows, where it is remembered
   std::deque<Token> inbox;
 
   /// Takes one token from the inbox and handles it.
@@ -211,6 +212,8 @@ class Chan {
   [[nodiscard]] virtual bool no_room() const { return false; }
   /// Largest payload of a packet of a message.
   [[nodiscard]] virtual int64_t packet_of(const Message&) const { return spec.packet; }
+  /// Payload of a message's first packet, where its packets carry up to `packet`.
+  [[nodiscard]] virtual int64_t first_of(const Message&, int64_t packet) const { return packet; }
 
   /// Attributes the following work to this item, which travels between the hosts of both ends; `back`: against the channel's direction.
   void attribute(NetworkPacket::Kind kind, int64_t bytes, bool back = false, int32_t transit = -1) {

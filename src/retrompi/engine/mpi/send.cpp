@@ -38,7 +38,8 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   rank_.bytes_sent += bytes;
   ++open_;
   const bool buffered = mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit;
-  if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some()) return isend_with_work(m, buffered);
+  if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some() || rank_.staging(dst).packs())
+    return isend_with_work(m, buffered);
   return depart(m);
 }
 
@@ -51,10 +52,12 @@ Task SendSide::isend_with_work(Message& m, bool buffered) {
     m.sreq->m = nullptr;
     m.sreq = nullptr;
   }
-  if (m.dst == rank_.id)
+  if (m.dst == rank_.id) {
     co_await to_self(m);
-  else
-    co_await depart(m);
+    co_return;
+  }
+  if (const Staging& own = rank_.staging(m.dst); own.packs()) co_await rank_.stage(m.bytes, own.pack, own.byte);
+  co_await depart(m);
 }
 
 Task SendSide::depart(Message& m) {
@@ -70,7 +73,7 @@ Task SendSide::push_data(Message& m) {
   const auto to = static_cast<size_t>(m.dst);
   Chan& c = m.rendezvous && rank_.bulk[to] ? *rank_.bulk[to] : *rank_.out[to];
   const int64_t packet = c.packet_of(m);
-  if (m.bytes <= packet && rank_.conversion(m.dst, m.bytes) == 0)
+  if (m.bytes <= c.first_of(m, packet) && rank_.conversion(m.dst, m.bytes) == 0)
     return rank_.post(c, {.m = &m, .bytes = m.bytes, .from = rank_.id, .to = m.dst, .kind = Packet::Data, .first = true, .last = true});
   return push_packets(m, c, packet);
 }
@@ -79,7 +82,7 @@ Task SendSide::push_packets(Message& m, Chan& c, int64_t packet) {
   int64_t left = m.bytes;
   bool first = true;
   do {
-    const int64_t n = std::min(left, packet);
+    const int64_t n = std::min(left, first ? c.first_of(m, packet) : packet);
     co_await rank_.thread.run(rank_.conversion(m.dst, n), Stage::Library);
     left -= n;
     Packet p{.m = &m, .bytes = n, .from = rank_.id, .to = m.dst, .kind = Packet::Data, .first = first, .last = left == 0};
