@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.errors import InputError, RetrompiError
+from retrompi.papers import curve_verdicts, curves
+
 from retrompi.papers.claims import Claim, by_paper, load
 from retrompi.papers.experiments import Done, Job, jobs, merge
 from retrompi.papers.inspection import refuse
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store.database import Store
 
-__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "run_paper", "run_papers"]
+__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "of_curves", "run_paper", "run_papers"]
 
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """Default number of concurrent simulations; each runs in a separate worker process, for which a thread here only waits."""
@@ -122,8 +123,14 @@ def _study(plan: Paper, finished: Sequence[Done]) -> Reproduction:
         if r.where not in ("points", "anatomy"):
             merge(facts, r.where, r.result)
     claims = by_paper(plan.key)
+    verdicts = [*judge(claims, points, facts), *curve_verdicts.judge(plan.key, curves.of(plan), facts)]
     runs = tuple(dict.fromkeys(i for r in finished for i in r.run_ids))
-    return Reproduction(plan, tuple(claims), points, facts, anatomy, judge(claims, points, facts), runs, sum(r.simulated for r in finished))
+    return Reproduction(plan, tuple(claims), points, facts, anatomy, verdicts, runs, sum(r.simulated for r in finished))
+
+
+def _kinds(plan: Paper) -> tuple[str, ...]:
+    """Its experiments; measured curves are simulated whether or not it says so."""
+    return plan.experiments if "curves" in plan.experiments or not plan.curves else (*plan.experiments, "curves")
 
 
 def run_papers(
@@ -148,7 +155,7 @@ def run_papers(
     for plan in plans:
         refuse(plan)
     # A kind of experiment is called for one study at a time; the pool runs the jobs of all of them.
-    work = [(i, job) for i, plan in enumerate(plans) for kind in plan.experiments for job in _jobs(plan, kind, store, fresh)]
+    work = [(i, job) for i, plan in enumerate(plans) for kind in _kinds(plan) for job in _jobs(plan, kind, store, fresh)]
     labelled = [(job.label if len(plans) == 1 else f"{plans[i].key}: {job.label}", job) for i, job in work]
     results = _run(labelled, progress, workers)
     out = []
@@ -186,3 +193,8 @@ def judge_all(studies: Sequence[Reproduction]) -> list[Verdict]:
     """A verdict for every row of the reference: judged for ``studies``, otherwise unjudged, in file order."""
     mine = {v.id: v for s in studies for v in s.verdicts}
     return [mine.get(v.id, v) for v in judge(load(), [], {})]
+
+
+def of_curves(studies: Sequence[Reproduction]) -> list[Verdict]:
+    """The verdicts of the measured curves of ``studies``, which are no rows of the reference."""
+    return [v for s in studies for v in s.verdicts if v.kind == curve_verdicts.KIND]
