@@ -95,12 +95,8 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
       retrompi validate --paper ./mypaper
       retrompi validate --all --csv
     """
-<<<<<<< HEAD
-    from retrompi.papers import all_papers, judge_all
+    from retrompi.papers import all_papers, judge_all, of_curves
     from retrompi.papers.paper import working_with
-=======
-    from retrompi.papers import judge_all, of_curves
->>>>>>> main
 
     if given.model is not None:
         from retrompi.papers.evidence import judge_model
@@ -110,14 +106,9 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
         if any(v.verdict == "fail" for v in verdicts):
             ctx.exit(1)
         return
-<<<<<<< HEAD
     with working_with(*(all_papers() if given.paper is None else [given.paper])) as found:
         done = studies([plan.key for plan in found], output, given.jobs)
-        verdicts = done[0].verdicts if given.paper is not None else judge_all(done)
-=======
-    done = studies(given.paper, output, given.jobs)
-    verdicts = done[0].verdicts if given.paper is not None else [*judge_all(done), *of_curves(done)]
->>>>>>> main
+        verdicts = done[0].verdicts if given.paper is not None else [*judge_all(done), *of_curves(done)]
     print_verdicts(verdicts, output, all_rows=given.all_rows)
     if any(v.verdict == "fail" for v in verdicts):
         ctx.exit(1)

@@ -11,14 +11,8 @@ from retrompi.base.errors import UsageError
 from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.metrics import Curve
 
-<<<<<<< HEAD
-__all__ = [
-    "UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "in_range", "part_of", "residual", "scaled", "sizes_of", "unit_of",
-]  # fmt: skip
-=======
-__all__ = ["Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "one_size", "part_of", "residual", "scaled",
-           "sizes_of", "unit_of"]  # fmt: skip
->>>>>>> main
+__all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "one_size", "part_of", "residual",
+           "scaled", "sizes_of", "unit_of"]  # fmt: skip
 
 Check = Mapping[str, Any]
 Observed = float | str | None

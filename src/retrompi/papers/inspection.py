@@ -12,8 +12,10 @@ from typing import Any
 from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, nearest
+from retrompi.papers import curves
 from retrompi.papers import paper as of_paper
 from retrompi.papers.claims import USES, Checks, Claim, check_files, models_of, read, read_checks, state, version
+from retrompi.papers.curve_checks import curves_of, sizes_for
 from retrompi.papers.evaluators import EVALUATORS
 from retrompi.papers.exhibits import ClaimTable
 from retrompi.papers.findings import UNITS, Data, Unavailable
@@ -80,6 +82,7 @@ def _inspected(folder: Path) -> Inspected:
             _own_files(found)
             names = _names(found, found.paper, file)
             _contents(found, found.paper, file)
+            found.problems += curves.inspected(found.paper) if found.paper.curves or found.paper.fits else []
             _judgeable(found, found.paper, names)
     order = {f: i for i, f in enumerate((str(file), str(table), *map(str, check_files(folder))))}
     found.problems.sort(key=lambda p: (order.get(p.path or "", len(order)), p.path or "", p.line or 0))
@@ -170,10 +173,12 @@ _SIZES = (0, *(1 << n for n in range(24)))
 class _Anything(Data):
     """Data in which every curve and every fact exists: what a check cannot do with it, it can do with no simulation's results."""
 
-    def __init__(self, sizes: Iterable[int]) -> None:
-        super().__init__()
+    def __init__(self, sizes: Iterable[int], curves: Iterable[str]) -> None:
         sizes = sorted({*_SIZES, *sizes})
-        self.one = Curve(tuple(sizes), tuple((50 + n / 10) * 1e-6 for n in sizes))
+        times = [50 + n / 10 for n in sizes]
+        told = {"size_B": sizes, "time_us": times, "at_B": [], "at_us": []}
+        super().__init__(facts={"curves": dict.fromkeys(curves, told), "layers_below": {}})
+        self.one = Curve(tuple(sizes), tuple(t * 1e-6 for t in times))
         self.asked: list[tuple[str, str]] = []
 
     def curve(self, model: str, mode: str) -> Curve:
@@ -182,9 +187,8 @@ class _Anything(Data):
         return self.one
 
     def fact(self, path: str) -> Any:
-        """The number 1."""
-        str(path).split(".")
-        return 1.0
+        """The number 1; the ideal network's curves."""
+        return self.facts.get(path.split(".")[0], 1.0)
 
 
 def _judgeable(found: Inspected, paper: Paper, models: set[str]) -> None:
@@ -211,14 +215,22 @@ def _wrong_check(claim: Claim, check: Mapping[str, Any], paper: Paper, models: s
         yield f"the unit '{unit[:40]}' cannot be converted{nearest(unit, UNITS, 40)}", "bad-unit", "unit" not in check
         return
     named = claim.sizes() if claim.configuration else None
-    data = _Anything(n for n in ((named.low, named.high) if named else ()) if n is not None)
+    sizes = [n for n in ((named.low, named.high) if named else ()) if n is not None]
+    below = {str(c.get("name")): str(c.get("layer_below", "")) for c in paper.curves}
     try:
+        if kind == "curve":
+            sizes += sizes_for(claim, check)
+            for name in curves_of(check, below.get(str(check["curve"]), "")):
+                if name not in below:
+                    yield f"no curve '{name[:60]}'{nearest(name, below)}", "unknown-name", False
+                    return
+        data = _Anything(sizes, below)
         EVALUATORS[kind](claim, check, data)
     except KeyError as error:
         yield f"its check needs '{error.args[0] if error.args else '?'}'", "missing-key", False
         return
     except Unavailable as error:
-        if "why" not in check:
+        if "why" not in check and kind != "curve":
             yield f"its check {error}", "bad-value", False
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         said = str(error).removeprefix(f"{claim.id}: ")

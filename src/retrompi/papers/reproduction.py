@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base.errors import InputError, RetrompiError
 from retrompi.papers import curve_verdicts, curves
-
 from retrompi.papers.claims import Claim, by_paper, load
 from retrompi.papers.experiments import Done, Job, jobs, merge
 from retrompi.papers.inspection import refuse
