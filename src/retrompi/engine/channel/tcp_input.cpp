@@ -27,7 +27,7 @@ void TcpConnection::on_segment(uint64_t frame) {
   else
     user_.on_readable();
   if (s.ack.ack >= 0) reverse_->acknowledged(s.ack);
-  if (++unacked_ >= 2 || gap)
+  if (++unacked_ >= 2 || gap || !stack_)
     send_ack();
   else
     delay_ack();
