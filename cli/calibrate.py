@@ -146,7 +146,7 @@ def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     from retrompi.papers.paper import working_with
 
     others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations,
-              "--platform": given.platform != OnPlatform.platform}  # fmt: skip
+              "--platform": given.platform != "nt-pair"}  # fmt: skip
     wrong = next((k for k, v in others.items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")

@@ -221,7 +221,9 @@ class _Problem:
 # --- the fit -----------------------------------------------------------------------------------------------------------------------
 
 
-def fit(plan: FitPlan, of: Evidence, *, folder: Path | None = None, seed: int = 1, progress: Progress | None = None) -> Fit:
+def fit(
+    plan: FitPlan, of: Evidence, *, folder: Path | None = None, seed: int = 1, search: Search = SEARCH, progress: Progress | None = None
+) -> Fit:
     """Fits the free values of ``plan`` to its curves and claims, and judges what it saw and what was held out. Writes nothing.
 
     ``folder``: of the paper, if it is none of the package's. Raises InputError for a plan that cannot be carried out.
@@ -234,7 +236,7 @@ def fit(plan: FitPlan, of: Evidence, *, folder: Path | None = None, seed: int = 
             progress(min(problem.evaluations, 10**6), 10**6, plan.name)
         return found
 
-    best = minimise(away, len(problem.free), SEARCH, seed)
+    best = minimise(away, len(problem.free), search, seed)
     done = Fit(of.key, plan, seed, folder, problem.evaluations)
     at = problem.shown(best.x)
     jacobian = sensitivity(away, best.x)
@@ -248,8 +250,9 @@ def fit(plan: FitPlan, of: Evidence, *, folder: Path | None = None, seed: int = 
         done.rows += judged(curve, curves.simulated(curve, {p.size for p in curve.points}, problem.sets(name, at)))
     for row in problem.claim_rows(at):
         told = f"{row['observed']:.4g} {row['unit']} in {row['low']:.4g}..{row['high']:.4g}"
+        word = "fail" if abs(row["residual"]) > 1 else "pass"
         done.rows.append({"evidence": row["claim"], "what": "claim", "seen": True, "points": 1, "median": None, "largest": None,
-                          "at_B": None, "limit": None, "observed": told, "verdict": "fail" if abs(row["residual"]) > 1 else "pass"})  # fmt: skip
+                          "at_B": None, "limit": None, "observed": told, "verdict": word})  # fmt: skip
     return done
 
 
