@@ -326,6 +326,8 @@ def curved(
         "call_lock": 0.0,
         "lock_system": 0.0,
         "direct_call": 0.0,
+        "staging_same": (0.0, 0.0, 0.0),
+        "staging_remote": (0.0, 0.0, 0.0),
         "convert_byte": 0.0,
         "convert_buffer": 0.0,
         "convert_call": 0.0,

@@ -81,6 +81,9 @@ class Path:
     ``hops``: the channels in order; ``protocol``: ranges of message sizes (bytes) with their protocol; ``bulk``: the hops of rendezvous
     data if they differ; ``idle`` and ``forward_cost``: how proxies and daemons on the path wait, and their work of routing a packet (s);
     ``direct_call``: the operating system's part of a direct copy beside a bare call (s).
+    ``pack`` and ``unpack``: copies of a whole message in the sender's own memory before its first packet leaves, and in the receiver's
+    after its last has arrived (a library that unpacks receives every message into its own memory); ``pack_byte``: work for each byte at
+    either end meanwhile (s/B).
     """
 
     hops: Sequence[Medium]
@@ -89,6 +92,14 @@ class Path:
     idle: Mapping[str, WaitPolicy] = field(default_factory=dict)
     forward_cost: Mapping[str, float] = field(default_factory=dict)
     direct_call: float = 0.0
+    pack: float = 0.0
+    unpack: float = 0.0
+    pack_byte: float = 0.0
+
+    @property
+    def staging(self) -> tuple[float, float, float]:
+        """``pack``, ``unpack`` and ``pack_byte``, for the engine."""
+        return self.pack, self.unpack, self.pack_byte
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,10 @@ def _problems(rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for role, cost in rows["forward_cost"].items():
         if problem := _number(cost, "s"):
             yield "between_hosts", f"forward_cost of '{role}'", problem
+    for key, part in (("staging_same", "within_host"), ("staging_remote", "between_hosts")):
+        for name, value, unit in zip(("pack", "unpack", "pack_byte"), rows[key], ("count", "count", "s/B"), strict=True):
+            if problem := _number(value, unit):
+                yield part, name, problem
     for key, part in (("protocol_same", "within_host"), ("protocol_remote", "between_hosts")):
         for row in rows[key]:
             if problem := _range(row):

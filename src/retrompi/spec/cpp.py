@@ -111,6 +111,8 @@ def _struct(cls: type) -> Iterator[str]:
     for f in fields:
         yield f"  {'double' if f.cpp == 'PsPerByte' else f.cpp} {f.name}{_initial(f)};  // {f.help}{_unit(f)}"
     yield from (f"  {line}" for line in _OWN.get(cls, ()))
+    if issubclass(cls, Medium | WaitPolicy):
+        yield f"  bool operator==(const {_struct_name(cls)}&) const = default;"
     yield "  template <class Reader>"
     yield "  void read(Reader& r) {"
     if inherits:
@@ -159,7 +161,7 @@ def header() -> str:
         "namespace retrompi {", "",
         "class Chan;", "class Proc;", "enum class WaitFor : uint8_t;", "struct CurveSet;", "struct SharedParts;", "struct World;", "",
         "/// The processes at both ends of a hop: rank, NAME@src, NAME@dst.",
-        "struct Ends {", "  std::string from, to;", "};", "",
+        "struct Ends {", "  std::string from, to;", "  bool operator==(const Ends&) const = default;", "};", "",
         f"enum class Medium : uint8_t {{ {', '.join(names)} }};",
         "inline const char* medium_name(Medium m) {",
         "  static constexpr const char* kNames[] = {" + ", ".join(f'"{n}"' for n in MEDIA) + "};",

@@ -166,6 +166,13 @@ class Stream(Copied):
     message_cpu: float = quantity("s", "library work at either end of a message, whatever its length", scale="work", default=0.0)
     message_call: float = quantity("s", "system calls at either end of a message, whatever its length", scale="os", default=0.0)
     connect: float = quantity("s", "opening the connection, on its first use", scale="os", default=0.0)
+    domain: str = choice(
+        "inet: TCP; unix: a Unix-domain socket between two processes of one host, without the protocol stack", ("inet", "unix"),
+        enum="SocketDomain", default="inet",
+    )  # fmt: skip
+    calls_out: float = quantity("count", "system calls of a write: itself, the select before it (not with io async)", default=1.0, low=1)
+    calls_in: float = quantity("count", "system calls of a read: itself and the select before it (not with io async)", default=1.0, low=1)
+    message_header: float = quantity("B", "more header in a packet that begins a message", default=0.0)
     io: str = choice(
         "how the library drives the socket: it waits in each call; it writes and reads what is possible whenever it runs; the system "
         "moves the data and tells of completed operations",
@@ -178,6 +185,7 @@ class Stream(Copied):
     rcvbuf: float = quantity("B", "receive buffer; 0: the host's window", default=0.0)
     nagle: bool = flag("1 when a short segment waits for what is not acknowledged", default=False)
     header_write: bool = flag("1 when header and data are two writes", default=False)
+    header_read: bool = flag("1 when a packet's header is read by itself (io blocking)", default=False)
     by_segment: bool = flag("1 when the system sends each segment as soon as a write has copied it (io blocking)", default=False)
     credits: float = whole("packets outstanding before the receiver must have taken them in; 0: any number", default=0)
     progress: bool = flag("1 when a sender that waits for room takes in packets meanwhile", default=True)
@@ -188,6 +196,9 @@ class Stream(Copied):
             raise UsageError("stream: a socket that does not wait needs a first_read of at least 1 B", code="out-of-range")
 
     def uses(self, remote: bool) -> set[Use]:
+        if self.domain == "unix":
+            found = Copied.uses(self, False) | {Use.CALLS}
+            return found | (set() if self.sndbuf else {Use.TCP_SEND_BUFFER}) | (set() if self.rcvbuf else {Use.TCP_RECEIVE_BUFFER})
         found = Copied.uses(self, remote) | {Use.TCP, Use.CALLS} | ({Use.TCP_REMOTE, Use.IP} if remote else {Use.TCP_LOCAL})
         return found | (set() if self.sndbuf else {Use.TCP_SEND_BUFFER}) | (set() if self.rcvbuf else {Use.TCP_RECEIVE_BUFFER})
 
@@ -202,6 +213,9 @@ class Datagram(Copied):
     timeout: float = quantity("s", "time to the first retry; it doubles with each", scale="time")
     retries: float = whole("retries before the sender gives up")
     window: float = whole("datagrams that may be unacknowledged", low=1, default=1)
+    calls_out: float = quantity("count", "system calls of sending a datagram: itself and those before it", default=1.0, low=1)
+    calls_in: float = quantity("count", "system calls of receiving one or an acknowledgement: itself and those before", default=1.0, low=1)
+    message_header: float = quantity("B", "more header in a packet that begins a message", default=0.0)
     loss: float = quantity("probability", "datagrams lost", default=0.0, high=1)
     duplicate: float = quantity("probability", "datagrams delivered twice", default=0.0, high=1)
     reorder: float = quantity("probability", "datagrams delayed past their successors", default=0.0, high=1)

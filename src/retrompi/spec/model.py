@@ -248,6 +248,8 @@ class RuntimeModel:
             "remote": [h.to_engine() for h in between.hops],
             "protocol_same": list(within.protocol),
             "protocol_remote": list(between.protocol),
+            "staging_same": within.staging,
+            "staging_remote": between.staging,
             "send_cpu": calls.send_cpu,
             "recv_cpu": calls.recv_cpu,
             "test_cpu": test.work,

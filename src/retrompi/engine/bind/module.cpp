@@ -231,6 +231,12 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   };
   c.rank.same = rows(r.get("protocol_same"));
   c.rank.remote = rows(r.get("protocol_remote"));
+  auto staging = [](const py::object& o) {
+    const auto t = o.cast<std::tuple<double, double, double>>();
+    return Staging{std::get<0>(t), std::get<1>(t), std::get<2>(t) * kPsPerSecond};
+  };
+  c.rank.staging_same = staging(r.get("staging_same"));
+  c.rank.staging_remote = staging(r.get("staging_remote"));
   c.rank.send_cpu = {r.ps("send_cpu")};
   c.rank.recv_cpu = {r.ps("recv_cpu")};
   c.rank.test = {{r.ps("test_cpu")}, {r.ps("test_system")}};

@@ -32,7 +32,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
   Task pull(Token t) override {
     switch (t.kind) {
       case kAck:
-        co_await socket_call(from);
+        co_await socket_call(from, spec.calls_in);
         if (Out* o = find(t.seq)) o->acked = true;
         while (!out_.empty() && out_.front().acked && out_.front().fetched) {
           out_.pop_front();
@@ -78,9 +78,11 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     int64_t bytes = 0;
     bool late = false;
   };
-  [[nodiscard]] Thread::Await socket_call(Proc& p) const {
-    return p.thread.run_parts({p.host.time(spec.call), Stage::Library}, {p.host.spec.syscall, Stage::Syscall});
+  [[nodiscard]] Thread::Await socket_call(Proc& p, double calls) const {
+    return p.thread.run_parts({p.host.time(spec.call), Stage::Library},
+                              {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
   }
+  [[nodiscard]] int64_t length(const Packet& p) const { return p.bytes + spec.header + (p.first ? spec.message_header : 0); }
   Out* find(uint32_t seq) {
     const uint32_t i = seq - base_;
     return i < out_.size() ? &out_[i] : nullptr;
@@ -89,7 +91,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
   Task transmit(uint32_t seq) {
     const Packet p = find(seq)->p;
     Host& h = from.host;
-    co_await socket_call(from);
+    co_await socket_call(from, spec.calls_out);
     co_await from.thread.run(copy_cost(p, p.bytes, true).times(spec.copies_in));
     Out* o = find(seq);
     if (!o || o->acked) co_return;  // acknowledged while it was being retransmitted
@@ -98,10 +100,10 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     o->by = world.anatomy.current;
     const Ps due = h.spec.next_tick(world.loop.now + spec.timeout * (1 << std::min(o->tries, 6)));
     world.loop.schedule(due, callback<&DatagramChan::on_timer>(*this, (static_cast<uint64_t>(seq) << 32) | ++o->timer));
-    ship(from, kData, seq, p.bytes + spec.header);
+    ship(from, kData, seq, length(p));
     if (spec.duplicate > 0 && common.rng.uniform() < spec.duplicate) {
       ++common.count.duplicates;
-      ship(from, kData, seq, p.bytes + spec.header);
+      ship(from, kData, seq, length(p));
     }
   }
 
@@ -187,10 +189,10 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     if (o) copy_out_begins(o->p);
     const int64_t bytes = o ? o->p.bytes : 0;
     const CopyCost copy = o ? copy_cost(o->p, bytes, false).times(spec.copies_out) : CopyCost{};
-    co_await socket_call(to);
+    co_await socket_call(to, spec.calls_in);
     co_await to.thread.run(copy);
     // Acknowledge every datagram, duplicates included: the first acknowledgement may have been lost.
-    co_await socket_call(to);
+    co_await socket_call(to, spec.calls_out);
     ship(to, kAck, seq, spec.header);
     o = find(seq);
     if (seq < expected_ || !o || o->fetched) co_return;

@@ -9,7 +9,9 @@ namespace retrompi {
 class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
  public:
   StreamChan(World& w, const StreamSpec& s, Proc& a, Proc& b)
-      : ChanOf(w, s, a, b), tcp_(*this, *this, {.sndbuf = s.sndbuf, .rcvbuf = s.rcvbuf, .nagle = s.nagle}), credits_(*this, tcp_, s.credits) {}
+      : ChanOf(w, s, a, b),
+        tcp_(*this, *this, {.sndbuf = s.sndbuf, .rcvbuf = s.rcvbuf, .nagle = s.nagle, .stack = s.domain == SocketDomain::Inet}),
+        credits_(*this, tcp_, s.credits) {}
 
   /// The opposite direction of the same connection.
   void pair_with(StreamChan& other) {
@@ -38,8 +40,11 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
     if (n > 0 && reverse_) reverse_->credits_.refill(n);
   }
 
-  [[nodiscard]] Thread::Await socket_call(Proc& p) const {
-    return p.thread.run_parts({p.host.time(spec.call), Stage::Library}, {p.host.spec.syscall, Stage::Syscall});
+  /// A write (by the sender) or a read, with the system calls before it.
+  [[nodiscard]] Thread::Await socket_call(Proc& p) const { return socket_call(p, &p == &from ? spec.calls_out : spec.calls_in); }
+  [[nodiscard]] Thread::Await socket_call(Proc& p, double calls) const {
+    return p.thread.run_parts({p.host.time(spec.call), Stage::Library},
+                              {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
   }
   /// What the library does for a packet at one end, and for a message with its first packet.
   [[nodiscard]] Thread::Await library_work(Proc& at, Work packet, const Packet& p) const {
@@ -47,7 +52,8 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
                                {p.first ? at.host.time(spec.message_call) : Ps(0), Stage::Syscall});
   }
   /// Bytes of a packet in the stream; at least one, since a packet that has none would never be read.
-  [[nodiscard]] int64_t length(const Packet& p) const { return std::max<int64_t>(1, p.bytes + spec.header); }
+  [[nodiscard]] int64_t length(const Packet& p) const { return std::max<int64_t>(1, p.bytes + header_of(p)); }
+  [[nodiscard]] int64_t header_of(const Packet& p) const { return spec.header + (p.first ? spec.message_header : 0); }
   /// There are bytes to be read: a token in the reader's inbox, one at a time.
   void offer() {
     if (offered_) return;

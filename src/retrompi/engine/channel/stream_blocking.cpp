@@ -13,7 +13,9 @@ class BlockingStream final : public StreamChan {
     offered_ = false;
     const Frame& f = frames_.front();
     copy_out_begins(f.p);
-    const int64_t n = std::min(tcp_.readable(), f.end - tcp_.read_bytes());
+    int64_t end = f.end;
+    if (const int64_t body = f.end - length(f.p) + spec.header; spec.header_read && tcp_.read_bytes() < body) end = body;
+    const int64_t n = std::min(tcp_.readable(), end - tcp_.read_bytes());
     const CopyCost copy = copy_cost(f.p, n, false).times(spec.copies_out);
     co_await socket_call(to);
     co_await to.thread.run(copy);
@@ -47,7 +49,7 @@ class BlockingStream final : public StreamChan {
     int64_t left = length(p);
     frames_.push_back({p, tcp_.written() + left, pay_reverse()});
     ++common.count.packets;
-    int64_t piece = spec.header_write && p.bytes > 0 && p.first ? spec.header : left;  // what the current write still holds
+    int64_t piece = spec.header_write && p.bytes > 0 && p.first ? header_of(p) : left;  // what the current write still holds
     while (left > 0) {
       if (!(tcp_.room() > 0)) co_await from.until([this] { return tcp_.room() > 0; }, spec.space_wait, spec.progress);
       if (piece == 0) piece = left;

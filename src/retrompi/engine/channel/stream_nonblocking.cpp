@@ -127,7 +127,7 @@ class AsynchronousStream final : public QueuedStream {
   /// What fits is copied into the socket's buffer now; the rest is copied from the user's buffer as space becomes free.
   Task submit(Packet p) override {
     const int64_t fits = std::clamp<int64_t>(tcp_.room(), 0, length(p));
-    co_await socket_call(from);
+    co_await socket_call(from, 1);
     co_await from.thread.run(copy_cost(p, fits, true));
     tcp_.write(queued_ - tcp_.written());
     finish_sent(buffered());
@@ -135,7 +135,7 @@ class AsynchronousStream final : public QueuedStream {
   /// Position up to which written bytes are in the send buffer or already sent.
   [[nodiscard]] int64_t buffered() const { return tcp_.snd_una() + tcp_.sndbuf(); }
   Task complete_write() {
-    co_await socket_call(from);
+    co_await socket_call(from, 1);
     told_sent_ = false;
     finish_sent(buffered());
   }
@@ -143,10 +143,10 @@ class AsynchronousStream final : public QueuedStream {
     const int64_t n = completed_;
     const bool begins = completed_begins_;
     if (!frames_.empty()) copy_out_begins(frames_.front().p);
-    co_await socket_call(to);
+    co_await socket_call(to, 1);
     if (begins) co_await to.thread.run(copy_out(n));
     const std::vector<Packet> whole = whole_packets();
-    co_await socket_call(to);  // the next read is posted
+    co_await socket_call(to, 1);  // the next read is posted
     told_read_ = false;
     fill_posted_read();
     co_await take_in(whole);

@@ -27,6 +27,7 @@ class TcpConnection {
   struct Options {
     int64_t sndbuf = 0, rcvbuf = 0;  // bytes; 0: the host's
     bool nagle = false;
+    bool stack = true;  // of protocols; false: the sockets of two processes of one host hand data over
   };
   TcpConnection(Chan& chan, User& user, const Options& options);
 
@@ -126,7 +127,7 @@ class TcpConnection {
   Proc &from_, &to_;
   User& user_;
   TcpConnection* reverse_ = nullptr;
-  const bool local_, nagle_;
+  const bool local_, nagle_, stack_;
   const int64_t mss_, sndbuf_;
   const ReceiveSpace space_;
   const int64_t rcvbuf_;  // the widest window

@@ -28,7 +28,7 @@ void TcpConnection::on_segment(uint64_t frame) {
     user_.on_readable();
   if (s.ack.ack >= 0) reverse_->acknowledged(s.ack);
   ++unacked_;
-  if (ack_due() || gap)
+  if (ack_due() || gap || !stack_)
     send_ack();
   else
     delay_ack();

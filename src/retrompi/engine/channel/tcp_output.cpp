@@ -16,7 +16,10 @@ TcpConnection::TcpConnection(Chan& chan, User& user, const Options& o)
       user_(user),
       local_(&from_.host == &to_.host),
       nagle_(o.nagle),
-      mss_(local_ ? from_.host.spec.loopback_mss : from_.host.spec.mss),
+      stack_(o.stack),
+      mss_(!stack_  ? std::max<int64_t>(1, o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf)
+           : local_ ? from_.host.spec.loopback_mss
+                    : from_.host.spec.mss),
       sndbuf_(o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf),
       space_(o.rcvbuf ? o.rcvbuf : to_.host.spec.window, mss_, local_ ? 0 : to_.host.spec.rx_buffer),
       rcvbuf_(space_.widest()),
@@ -48,7 +51,9 @@ void TcpConnection::send_segment(int64_t seq, int64_t bytes) {
   Host& h = from_.host;
   chan_.attribute(NetworkPacket::Segment, bytes);
   const uint64_t frame = frame_of(segments_.put({seq, bytes, reverse_ ? reverse_->piggybacked_ack() : Ack{-1, 0}}), bytes);
-  if (local_)
+  if (!stack_)
+    world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_segment>(*this, frame));
+  else if (local_)
     h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
   else
     h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(bytes)), Stage::Stack,

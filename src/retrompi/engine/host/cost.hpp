@@ -9,6 +9,7 @@ template <class Kind>
 struct ReferenceCost {
   Ps ps = 0;
   friend ReferenceCost operator+(ReferenceCost a, ReferenceCost b) { return {a.ps + b.ps}; }
+  bool operator==(const ReferenceCost&) const = default;
   friend ReferenceCost operator*(int64_t n, ReferenceCost a) { return {n * a.ps}; }
   [[nodiscard]] bool some() const { return ps > 0; }
 };

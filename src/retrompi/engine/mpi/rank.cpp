@@ -65,6 +65,11 @@ Ps Rank::conversion(int32_t peer, int64_t bytes) const {
   return host.time(Work{static_cast<Ps>(spec.convert_byte * static_cast<double>(bytes))} + buffers * spec.convert_call);
 }
 
+Task Rank::stage(int64_t bytes, double copies, double byte) {
+  co_await thread.run(host.time(Work{static_cast<Ps>(byte * static_cast<double>(bytes))}), Stage::Library);
+  if (copies > 0) co_await thread.run(plain_copy(bytes, copies));
+}
+
 Task Rank::handle(Packet p) {
   // Matching and completion are charged when the message arrives, not when its receive is posted: in a PingPong the posting
   // overlaps the wait.

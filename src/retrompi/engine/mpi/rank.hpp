@@ -39,6 +39,9 @@ class Rank final : public Proc {
     const CopySide side{.near = both, .set = both};
     return host.copy_cost(bytes, side, side).times(copies);
   }
+  [[nodiscard]] const Staging& staging(int32_t peer) const { return near(peer) ? spec.staging_same : spec.staging_remote; }
+  /// Packs or unpacks a message: `copies` of it and work for each byte.
+  Task stage(int64_t bytes, double copies, double byte);
   /// Conversion of data exchanged with `peer`, if its byte order differs.
   [[nodiscard]] Ps conversion(int32_t peer, int64_t bytes) const;
   /// ConfigError about an action of this rank.

@@ -46,7 +46,7 @@ Task ReceiveSide::on_match(Message& m) {
     return rank_.post(*rank_.out[static_cast<size_t>(m.src)],
                       {.m = &m, .from = rank_.id, .to = m.src, .kind = Packet::Cts, .first = true, .last = true});
   if (!m.in_pool.empty() || m.unexpected_bytes > 0 || (m.sync && !m.ack_sent)) return take_unexpected(m);
-  if (m.arrived == m.bytes && !m.delivered) complete(m);
+  if (m.arrived == m.bytes && !m.delivered) return finish(m);
   return {};
 }
 
@@ -57,7 +57,10 @@ Task ReceiveSide::take_unexpected(Message& m) {
     co_await h.chan->fetch(m, h);
     m.arrived += h.bytes;
   }
-  if (m.unexpected_bytes > 0) {  // one copy more: from the library's buffer to the user's
+  if (m.unexpected_bytes > 0 && unpacks(m)) {  // it stays there until it is complete, as every message
+    unexpected_bytes_ -= m.unexpected_bytes;
+    m.unexpected_bytes = 0;
+  } else if (m.unexpected_bytes > 0) {  // one copy more: from the library's buffer to the user's
     const int64_t n = m.unexpected_bytes;
     m.unexpected_bytes = 0;
     unexpected_bytes_ -= n;
@@ -73,7 +76,21 @@ Task ReceiveSide::take_unexpected(Message& m) {
       co_await rank_.post(*rank_.out[static_cast<size_t>(m.src)], p);
     }
   }
-  if (m.arrived == m.bytes && m.in_pool.empty() && !m.delivered) complete(m);
+  if (m.arrived == m.bytes && m.in_pool.empty() && !m.delivered) co_await finish(m);
+}
+
+bool ReceiveSide::unpacks(const Message& m) const { return m.src != rank_.id && rank_.staging(m.src).unpacks(); }
+
+Task ReceiveSide::finish(Message& m) {
+  if (unpacks(m)) return unpack(m);
+  complete(m);
+  return {};
+}
+
+Task ReceiveSide::unpack(Message& m) {
+  const Staging& own = rank_.staging(m.src);
+  co_await rank_.stage(m.bytes, own.unpack, own.byte);
+  complete(m);
 }
 
 Task ReceiveSide::copy_directly(Message& m) {
@@ -129,7 +146,7 @@ Task ReceiveSide::on_data(Message& m, const Packet& p) {
   }
   if (too_long(m)) truncated(m);
   if (m.sync && !m.ack_sent && !m.rendezvous) return on_match(m);
-  if (m.arrived == m.bytes) complete(m);
+  if (m.arrived == m.bytes) return finish(m);
   return {};
 }
 

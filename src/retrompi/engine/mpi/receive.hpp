@@ -27,6 +27,9 @@ class ReceiveSide {
  private:
   Task take_unexpected(Message& m);  // copies data waiting in the pool or in the library's buffer
   Task copy_directly(Message& m);
+  [[nodiscard]] bool unpacks(const Message& m) const;
+  Task finish(Message& m);  // all of it has arrived and is matched
+  Task unpack(Message& m);
   void complete(Message& m);
   void buffer_unexpected(Message& m, int64_t bytes);
   [[nodiscard]] static bool too_long(const Message& m);  // longer than the receive it has matched

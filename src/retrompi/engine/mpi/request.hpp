@@ -39,8 +39,17 @@ struct ProtocolRow {
   enum Kind : uint8_t { Eager, Rendezvous, Direct } kind = Eager;
 };
 
+/// Copies of a whole message in the library's own memory: at the sender before its first packet, at the receiver after its last.
+struct Staging {
+  double pack = 0, unpack = 0;  // how many
+  double byte = 0;              // work for each byte at either end (ps on the reference host)
+  [[nodiscard]] bool packs() const { return pack > 0 || byte > 0; }
+  [[nodiscard]] bool unpacks() const { return unpack > 0 || byte > 0; }
+};
+
 struct RankSpec {
   std::vector<ProtocolRow> same, remote;
+  Staging staging_same, staging_remote;
   Work send_cpu, recv_cpu;  // one call of the library
   CallCost test;            // one that looks for a message or a completion and finds none
   // Between hosts of different byte order each end converts, at a cost for each byte and one for each buffer.

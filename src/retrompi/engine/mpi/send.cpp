@@ -38,7 +38,8 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   rank_.bytes_sent += bytes;
   ++open_;
   const bool buffered = mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit;
-  if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some()) return isend_with_work(m, buffered);
+  if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some() || rank_.staging(dst).packs())
+    return isend_with_work(m, buffered);
   return depart(m);
 }
 
@@ -51,10 +52,12 @@ Task SendSide::isend_with_work(Message& m, bool buffered) {
     m.sreq->m = nullptr;
     m.sreq = nullptr;
   }
-  if (m.dst == rank_.id)
+  if (m.dst == rank_.id) {
     co_await to_self(m);
-  else
-    co_await depart(m);
+    co_return;
+  }
+  if (const Staging& own = rank_.staging(m.dst); own.packs()) co_await rank_.stage(m.bytes, own.pack, own.byte);
+  co_await depart(m);
 }
 
 Task SendSide::depart(Message& m) {

@@ -1,5 +1,6 @@
 // The processes of one job and the channels between them, created on demand.
 #pragma once
+#include <algorithm>
 #include <set>
 
 #include "sim/sim.hpp"
@@ -106,7 +107,10 @@ class Builder final : public ChannelMaker {
       next.put(to, &ch);
     }
   }
-  Chan& chan(const HopSpec& h, Proc& x, Proc& y) {
+  Chan& chan(const HopSpec& given, Proc& x, Proc& y) {
+    // A hop that is the same on both paths, as that between a rank and its daemon, is one channel.
+    const auto known = std::find(c_.same.begin(), c_.same.end(), given);
+    const HopSpec& h = known == c_.same.end() ? given : *known;
     auto& slot = chans_[{&common(h), &x, &y}];
     if (slot) return *slot;
     slot = std::visit([&](const auto& medium) { return make_chan(w_, shared_, medium, x, y); }, h);
