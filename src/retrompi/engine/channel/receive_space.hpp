@@ -11,8 +11,11 @@ namespace retrompi {
 class ReceiveSpace {
  public:
   /// `buffer`: its size (B); `frame`: memory of a received frame (B), 0: the buffer counts data.
-  ReceiveSpace(int64_t buffer, int64_t mss, int64_t frame) 
-      : buffer_(buffer), mss_(frame > 0 ? std::max<int64_t>(1, std::min(mss, usable(buffer))) : mss), frame_(frame), widest_(frame > 0 ? whole(limit()) : buffer) {}
+  ReceiveSpace(int64_t buffer, int64_t mss, int64_t frame)
+      : buffer_(buffer),
+        mss_(frame > 0 ? std::max<int64_t>(1, std::min(mss, usable(buffer))) : mss),
+        frame_(frame),
+        widest_(frame > 0 ? whole(limit()) : buffer) {}
 
   [[nodiscard]] bool counts_memory() const { return frame_ > 0; }
   /// The widest window (B) that is ever advertised.
