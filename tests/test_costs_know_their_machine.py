@@ -107,7 +107,7 @@ def _wrong(asked: Resolved) -> list[str]:
             for stage in stages:
                 if (change, stage) == ("memory", "nic") and capped:
                     continue  # the model lets the memory limit the card (craympt on a torus)
-                if (crowded or two) and not what or two and parts_after[stage] != parts[stage]:
+                if ((crowded or two) and not what) or (two and parts_after[stage] != parts[stage]):
                     continue
                 wanted = before[stage] * (factor if what == change else 1)
                 if abs(after[stage] - wanted) > 2 * max(parts[stage], 1):  # a picosecond a part, before and after
