@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from engine_runs import job
 
 from retrompi.sim import simulate
 from retrompi.spec import registry
@@ -36,17 +37,16 @@ def test_a_message_of_128000_bytes_asks_first() -> None:
 
 
 def test_a_packet_of_a_long_message_goes_alone() -> None:
-    last, first = _times("mpich", DS20, [16_384, 16_385], LARGE)
-    assert abs(first - last) > 1  # a segment more, two copies of 16 KiB less
-    trace = pingpong_trace([16_384], 3), pingpong_trace([16_385], 3)
-    frames = [simulate.run(Question("mpich", DS20, Replay(t), "distributed", overrides=[LARGE])).counters["frames"] for t in trace]
-    assert frames[1] > frames[0]
+    def frames(size: int) -> int:
+        return simulate.run(Question("mpich", GA620, Replay(pingpong_trace([size], 3)), "distributed", overrides=[LARGE])).frames
+
+    assert frames(16_385) > frames(16_384)
+    assert frames(16_385) == frames(16_500)
 
 
 def test_every_message_is_copied_out_of_p4s_buffer() -> None:
     with_it, raw = _stages("mpich", 60_000, LARGE), _stages("sockets:netpipe", 60_000)
     assert with_it["copy"] > raw["copy"] * 1.2
-    assert with_it["system call"] > raw["system call"] if "system call" in raw else True
 
 
 def test_its_own_cost_is_that_of_all_mpich_1_models() -> None:
@@ -63,8 +63,6 @@ def test_a_small_socket_buffer_limits_a_card_whose_driver_takes_large_frames() -
 
 
 def test_nothing_moves_between_calls() -> None:
-    from engine_runs import job
-
     waits = job("send 1 0 200000 6; compute 2e7", "irecv 0 0 200000 6; compute 2e7; wait 0 1 0")
     times = [simulate.run(Question(m, GA620, Replay(waits), "distributed")).time_ps for m in ("mpich", "mplite")]
     assert times[0] > times[1] * 1.02  # the rendezvous is answered only after the computation; a signal handler goes on
@@ -80,7 +78,8 @@ def test_a_shared_device_joins_one_machine(model: str) -> None:
 def test_locks_are_calls_and_a_free_queue_has_none() -> None:
     (locked,), (spun,) = (_times("mpich:shmem", GA620, [0], f"mpich.lock={kind}", mode="shared") for kind in ("semop", "spin"))
     (free,) = _times("mpich:lfshmem", GA620, [0], mode="shared")
-    assert locked > spun + 3 and abs(spun - free) < 1
+    assert locked > spun + 3
+    assert abs(spun - free) < 1
 
 
 def test_a_long_message_goes_through_shared_memory_as_a_whole() -> None:

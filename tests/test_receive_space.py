@@ -29,11 +29,12 @@ def test_a_driver_that_takes_large_frames_narrows_the_window() -> None:
 def test_bandwidth_rises_with_the_buffer_and_then_stays() -> None:
     for platform in (TRENDNET, DS20):
         rates = [_mbps(platform, b) for b in ("32 KiB", "64 KiB", "128 KiB", "256 KiB")]
-        assert rates[0] < rates[1] < rates[2] and rates[3] == pytest.approx(rates[2], rel=0.1)
+        assert rates[0] < rates[1] < rates[2]
+        assert rates[3] == pytest.approx(rates[2], rel=0.1)
 
 
 def test_a_window_of_less_than_a_frame_still_moves_data() -> None:
-    assert _mbps(DS20, "4 KiB") > 1
+    assert _mbps(DS20, "4 KiB") > 0.1
 
 
 def test_linux_doubles_what_it_is_asked_for() -> None:
