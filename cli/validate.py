@@ -95,7 +95,7 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
       retrompi validate --paper baker-fox
       retrompi validate --all --csv
     """
-    from retrompi.papers import judge_all
+    from retrompi.papers import judge_all, of_curves
 
     if given.model is not None:
         from retrompi.papers.evidence import judge_model
@@ -106,7 +106,7 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
             ctx.exit(1)
         return
     done = studies(given.paper, output, given.jobs)
-    verdicts = done[0].verdicts if given.paper is not None else judge_all(done)
+    verdicts = done[0].verdicts if given.paper is not None else [*judge_all(done), *of_curves(done)]
     print_verdicts(verdicts, output, all_rows=given.all_rows)
     if any(v.verdict == "fail" for v in verdicts):
         ctx.exit(1)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from retrompi.papers import curve_verdicts, curves
 from retrompi.papers.claims import Claim, by_paper, load
 from retrompi.papers.experiments import Done, Job, jobs, merge
 from retrompi.papers.paper import Paper, find_paper
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store.database import Store
 
-__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "run_paper", "run_papers"]
+__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "of_curves", "run_paper", "run_papers"]
 
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """Default number of concurrent simulations; each runs in a separate worker process, for which a thread here only waits."""
@@ -50,6 +51,8 @@ class Reproduction:
 
 
 def _parameters(plan: Paper) -> dict[str, dict[str, float | str]]:
+    if not plan.platforms:
+        return {}
     platform = registry.platform(plan.platform)
     return {m: resolve(registry.model(m), platform)[0].as_dict() for m in plan.models}
 
@@ -90,8 +93,14 @@ def _study(plan: Paper, finished: Sequence[Done]) -> Reproduction:
         if r.where not in ("points", "anatomy"):
             merge(facts, r.where, r.result)
     claims = by_paper(plan.key)
+    verdicts = [*judge(claims, points, facts), *curve_verdicts.judge(plan.key, curves.of(plan), facts)]
     runs = tuple(dict.fromkeys(i for r in finished for i in r.run_ids))
-    return Reproduction(plan, tuple(claims), points, facts, anatomy, judge(claims, points, facts), runs, sum(r.simulated for r in finished))
+    return Reproduction(plan, tuple(claims), points, facts, anatomy, verdicts, runs, sum(r.simulated for r in finished))
+
+
+def _kinds(plan: Paper) -> tuple[str, ...]:
+    """Its experiments; measured curves are simulated whether or not it says so."""
+    return plan.experiments if "curves" in plan.experiments or not plan.curves else (*plan.experiments, "curves")
 
 
 def run_papers(
@@ -112,7 +121,7 @@ def run_papers(
     """
     plans = [replace(find_paper(name), fidelity=fidelity) for name in names]
     # A kind of experiment is called for one study at a time; the pool runs the jobs of all of them.
-    work = [(i, job) for i, plan in enumerate(plans) for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
+    work = [(i, job) for i, plan in enumerate(plans) for kind in _kinds(plan) for job in jobs(kind, plan, store, fresh)]
     labelled = [(job.label if len(plans) == 1 else f"{plans[i].key}: {job.label}", job) for i, job in work]
     results = _run(labelled, progress, workers)
     out = []
@@ -150,3 +159,8 @@ def judge_all(studies: Sequence[Reproduction]) -> list[Verdict]:
     """A verdict for every row of the reference: judged for ``studies``, otherwise unjudged, in file order."""
     mine = {v.id: v for s in studies for v in s.verdicts}
     return [mine.get(v.id, v) for v in judge(load(), [], {})]
+
+
+def of_curves(studies: Sequence[Reproduction]) -> list[Verdict]:
+    """The verdicts of the measured curves of ``studies``, which are no rows of the reference."""
+    return [v for s in studies for v in s.verdicts if v.kind == curve_verdicts.KIND]
