@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from retrompi.base import paths
@@ -54,9 +55,9 @@ class Effect:
         return self.low * (1 - PREDICTED) <= self.simulated <= self.high * (1 + PREDICTED)
 
 
-def effects(verdicts: Iterable[Verdict]) -> list[Effect]:
+def effects(verdicts: Iterable[Verdict], file: Path | None = None) -> list[Effect]:
     """Every intervention, in the file's order; InputError for a wrong file."""
-    file = paths.validate_dir() / "interventions.toml"
+    file = file or paths.validate_dir() / "interventions.toml"
     claims = {c.id: c for c in load()}
     observed = {v.id: v.observed for v in verdicts}
     shipped = predictions.shipped()
@@ -82,7 +83,15 @@ def _effect(words: list[str], claims: Mapping[str, Claim], observed: Mapping[str
         raise ValueError(f"{before} and {after} are no rates with a range")
     x, y = observed.get(before), observed.get(after)
     simulated = y / x if isinstance(x, float | int) and isinstance(y, float | int) and x else None
-    return Effect(title, option, before, after, float(b.value) / float(a.value), b.low / a.high, b.high / a.low, simulated)
+    return Effect(title, option, before, after, _value(b) / _value(a), b.low / a.high, b.high / a.low, simulated)
+
+
+def _value(claim: Claim) -> float:
+    """The printed number, or the middle of its reading where words stand with it."""
+    try:
+        return float(claim.value)
+    except ValueError:
+        return ((claim.low or 0.0) + (claim.high or 0.0)) / 2
 
 
 def _rate(told: Mapping[str, Any]) -> float:

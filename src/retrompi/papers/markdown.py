@@ -161,22 +161,27 @@ def intervention_table(verdicts: Iterable[Verdict]) -> str:
 
     rows = []
     for e in effects(verdicts):
-        published = "kept apart" if e.published is None else f"x {e.published:.2f} ({e.low:.2f} .. {e.high:.2f})"
+        apart = "kept apart" if "/" in e.before else "no row"
+        published = apart if e.published is None else f"x {e.published:.2f} ({e.low:.2f} .. {e.high:.2f})"
         simulated = "not simulated" if e.simulated is None else f"x {e.simulated:.2f}"
         rows.append((e.title, f"`{e.option}`", f"{e.before}, {e.after}", published, simulated, told(e.direction), told(e.size)))
     return _table(("intervention", "option", "rows or curves", "published", "simulated", "direction", "size"), rows)
 
 
 def runtime_table() -> str:
-    """Every runtime that comes with retrompi: release, and where its constants come from."""
+    """Every runtime that comes with retrompi: release, variants, where its constants come from, and the source code that they cite."""
     rows = []
-    for name in registry.model_names():
+    names = registry.model_names()
+    for name in (n for n in names if ":" not in n):
         cls = registry.model(name)
         sources = [p.source for p in cls.params().values()]
         kinds = Counter(s.partition(":")[0] for s in sources)
         counts = ", ".join(f"{kinds[k]} {word}" for k, word in _SOURCES.items() if kinds[k])
-        rows.append((f"`{name}`", cls.title, cls.version, cls.years, f"{len(sources)}: {counts}"))
-    return _table(("model", "runtime", "release", "years", "constants by their source"), rows)
+        cited = [re.match(r"code:([^,:;]+)[,:]", s) for s in sources]
+        code = dict.fromkeys(m[1].strip() for m in cited if m)
+        variants = " ".join(f"`:{n.partition(':')[2]}`" for n in names if n.startswith(f"{name}:"))
+        rows.append((f"`{name}`", cls.title, cls.version, cls.years, variants, f"{len(sources)}: {counts}", "; ".join(code)))
+    return _table(("model", "runtime", "release", "years", "variants", "constants by their source", "source code"), rows)
 
 
 _SOURCES = {"paper": "papers", "doc": "documents", "code": "source code", "fit": "fitted", "assumed": "assumed"}

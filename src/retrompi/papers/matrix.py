@@ -17,7 +17,7 @@ from retrompi.base.units import format_quantity
 from retrompi.papers import predictions
 from retrompi.papers.claims import judging, paper_key
 from retrompi.papers.curve_verdicts import curve_id
-from retrompi.papers.curves import read as read_curves
+from retrompi.papers.curves import of
 from retrompi.papers.metrics import FITTED, PREDICTED
 from retrompi.papers.paper import all_papers
 from retrompi.papers.transfer import PREDICTION, STATEMENTS
@@ -116,7 +116,7 @@ def _predicted() -> Iterable[Cell]:
 def _of_papers(verdicts: Mapping[str, str]) -> Iterable[Cell]:
     """The parts of cells that the curves of the papers' folders are, and the claims about them."""
     for paper in all_papers().values():
-        curves = {c.name: c for c in read_curves({"curve": list(paper.curves)}, paper.folder / "paper.toml")[0]}
+        curves = {c.name: c for c in of(paper)}
         for c in curves.values():
             yield Cell(c.model, *place_of(c.platform), paper=paper.key, anchor=curve_id(paper.key, c))
             for name, use in ((curve_id(paper.key, c), c.use), (f"{curve_id(paper.key, c)}:held-out", "validate")):
