@@ -11,14 +11,13 @@ from retrompi.base.errors import UsageError
 from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.metrics import Curve
 
-__all__ = ["Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "one_size", "part_of", "residual", "scaled",
-           "sizes_of", "unit_of"]  # fmt: skip
+__all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "one_size", "part_of", "residual",
+           "scaled", "sizes_of", "unit_of"]  # fmt: skip
 
 Check = Mapping[str, Any]
 Observed = float | str | None
 
-# Published unit -> how many of it one base unit (s, B/s, B, 1) makes. "KB" and "KByte/s": the papers' K of a rate is 1000.
-_PER_BASE: Mapping[str, float] = {
+UNITS: Mapping[str, float] = {
     "microseconds": 1e6,
     "us": 1e6,
     "ms": 1e3,
@@ -48,6 +47,7 @@ _PER_BASE: Mapping[str, float] = {
     "processors": 1.0,
     "programs": 1.0,
 }
+"""Published unit -> how many of it one base unit (s, B/s, B, 1) makes. The papers' K of a rate is 1000."""
 
 
 class Unavailable(Exception):
@@ -144,9 +144,9 @@ def unit_of(claim: Claim, check: Check) -> str:
 
 def scaled(value: float, unit: str) -> float:
     """A value in base units converted to the published unit; ValueError for an unknown unit."""
-    if unit not in _PER_BASE:
+    if unit not in UNITS:
         raise ValueError(f"no conversion to the published unit '{unit}'")
-    return value * _PER_BASE[unit]
+    return value * UNITS[unit]
 
 
 def base_value(value: float, unit: str) -> float:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base.errors import InputError, RetrompiError
 from retrompi.papers import curve_verdicts, curves
 from retrompi.papers.claims import Claim, by_paper, load
 from retrompi.papers.experiments import Done, Job, jobs, merge
+from retrompi.papers.inspection import refuse
 from retrompi.papers.paper import Paper, find_paper
+from retrompi.papers.tables import line_of, text_of
 from retrompi.papers.verdicts import Verdict, judge
 from retrompi.sim import worker
 from retrompi.spec import registry
@@ -48,6 +53,31 @@ class Reproduction:
     simulated: int = 0
     measured: tuple[StoredCurve, ...] = ()
     """Measured curves from the store, shown on the page with the published and simulated ones."""
+
+
+@contextmanager
+def _options_of(plan: Paper, kind: str) -> Iterator[None]:
+    """In the body an experiment works with its table in paper.toml: what it cannot do with that is an error of the file."""
+    try:
+        yield
+    except RetrompiError:
+        raise
+    except (TypeError, AttributeError, LookupError, ValueError) as error:
+        file = plan.folder / "paper.toml"
+        said = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) and error.args else str(error)
+        raise InputError(f"the experiment {kind} cannot be made of these options: {said}", file, line_of(text_of(file), "", kind),
+                         code="bad-value") from error  # fmt: skip
+
+
+def _jobs(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:
+    """The jobs of one kind of experiment; their errors as those of `_options_of`."""
+
+    def told(work: Callable[[], Done]) -> Done:
+        with _options_of(plan, kind):
+            return work()
+
+    with _options_of(plan, kind):
+        return [replace(job, work=partial(told, job.work)) for job in jobs(kind, plan, store, fresh)]
 
 
 def _parameters(plan: Paper) -> dict[str, dict[str, float | str]]:
@@ -115,13 +145,17 @@ def run_papers(
 ) -> list[Reproduction]:
     """Replay studies, all their jobs in one pool of ``workers``: stored runs are used, the others simulated (all, if ``fresh``).
 
+    ``names`` are keys of the package's papers and those at hand (`retrompi.papers.paper.working_with`).
+
     The verdicts are stored unless ``keep`` is False, as when a page is only redrawn, or ``fidelity`` is below mechanism. Raises
-    UsageError for an unknown paper, and the error of a failing simulation; runs simulated before an error or an interrupt
-    stay stored.
+    UsageError for an unknown paper, InputError for what is wrong in its folder, and the error of a failing simulation; runs simulated
+    before an error or an interrupt stay stored.
     """
     plans = [replace(find_paper(name), fidelity=fidelity) for name in names]
+    for plan in plans:
+        refuse(plan)
     # A kind of experiment is called for one study at a time; the pool runs the jobs of all of them.
-    work = [(i, job) for i, plan in enumerate(plans) for kind in _kinds(plan) for job in jobs(kind, plan, store, fresh)]
+    work = [(i, job) for i, plan in enumerate(plans) for kind in _kinds(plan) for job in _jobs(plan, kind, store, fresh)]
     labelled = [(job.label if len(plans) == 1 else f"{plans[i].key}: {job.label}", job) for i, job in work]
     results = _run(labelled, progress, workers)
     out = []

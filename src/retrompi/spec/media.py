@@ -249,6 +249,8 @@ class Dma(Copied):
     pin_page: float = quantity("s", "making memory known to the card, a page (rendezvous)", scale="os", default=0.0)
     page: float = quantity("B", "size of such a page", default=4096.0, low=1)
     pin_cache: bool = flag("1 when such memory stays known: a longer message pins only what it has more", default=False)
+    recv_buffers: float = quantity("B", "buffers of the receiver that the card fills in turn; 0: a packet's", default=0.0)
+    sleeps: bool = flag("1 when a receiver that waits sleeps in the system until the card interrupts", default=False)
     told_by: float = quantity("B", "message behind rendezvous data that tells the receiver; 0: the data do", default=0.0)
     message_header: float = quantity("B", "the library's header of a message, in its first packet", default=0.0)
     alone: float = quantity("B", "size above which an eager message's header goes alone, its data uncopied; 0: none", default=0.0)
@@ -258,7 +260,8 @@ class Dma(Copied):
     progress: bool = flag("1 when a sender that waits takes in packets meanwhile", default=True)
 
     def uses(self, remote: bool) -> set[Use]:
-        return Copied.uses(self, remote) | ({Use.BURSTS, Use.FRAGMENTS} if remote else set())
+        found = Copied.uses(self, remote) | ({Use.BURSTS, Use.FRAGMENTS} if remote else set())
+        return found | ({Use.CALLS} if self.sleeps else set())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
