@@ -148,6 +148,7 @@ class Ring(SharedMemory):
     short_packet: float = quantity("B", "largest payload of a packet of a short message; 0: as of any other", default=0.0)
     short_until: float = quantity("B", "size up to which a message is short", default=0.0)
     ws_packet: float = quantity("count", "packets in use in turn; 0: all its slots", default=0.0, low=0)
+    alone: float = quantity("B", "size above which a message's header goes alone, as a packet before its data; 0: none", default=0.0)
     cores: bool = flag("1 when its memory lies in the caches of the cores that use it", default=False)
     lines_in: float = whole("cache lines of the other core that queueing a packet touches (cores)", default=0)
     lines_out: float = whole("cache lines of the other core that taking out a packet touches (cores)", default=0)
@@ -175,8 +176,8 @@ class Stream(Copied):
     message_header: float = quantity("B", "more header in a packet that begins a message", default=0.0)
     io: str = choice(
         "how the library drives the socket: it waits in each call; it writes and reads what is possible whenever it runs; the system "
-        "moves the data and tells of completed operations",
-        ("blocking", "nonblocking", "async"),
+        "moves the data and tells of completed operations; a signal handler moves the data (SIGIO)",
+        ("blocking", "nonblocking", "async", "signal"),
         enum="SocketIo",
         default="blocking",
     )
@@ -185,6 +186,8 @@ class Stream(Copied):
     rcvbuf: float = quantity("B", "receive buffer; 0: the host's window", default=0.0)
     nagle: bool = flag("1 when a short segment waits for what is not acknowledged", default=False)
     header_write: bool = flag("1 when header and data are two writes", default=False)
+    header_write_above: float = quantity("B", "data of a first packet up to which they are one write all the same", default=0.0)
+    signal: float = quantity("s", "delivering a signal and returning from its handler (io signal)", scale="os", default=0.0)
     header_read: bool = flag("1 when a packet's header is read by itself (io blocking)", default=False)
     by_segment: bool = flag("1 when the system sends each segment as soon as a write has copied it (io blocking)", default=False)
     credits: float = whole("packets outstanding before the receiver must have taken them in; 0: any number", default=0)
