@@ -20,7 +20,7 @@ import retrompi
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError
 from retrompi.papers import curve_checks, curve_fits, curves
-from retrompi.papers.claims import Checks, Claim, checks, for_fit
+from retrompi.papers.claims import Checks, Claim, for_fit
 from retrompi.papers.curves import Curve
 from retrompi.papers.evidence import facts_of_curves, own_curves, own_for_fit
 from retrompi.papers.free_values import Free, shown
@@ -145,8 +145,8 @@ class _Problem:
         self.model, self.platform, self.seen, self.free = model, platform, seen, list(free)
         # The experiments of the papers' studies define how a model is measured for its fit, in a short form.
         self.measure_at = _experiment(registry.model(model))
-        known = {**checks(), **seen.entries}
-        self.plain = any(c["kind"] != "curve" for claim in seen.claims for c in known.get(claim.id, ()))
+        own = seen.entries
+        self.plain = any(c.id not in own or any(check["kind"] != "curve" for check in own[c.id]) for c in seen.claims)
         self.points = {c.name: curve_fits.seen_points(c) for c in seen.curves if c.use == "calibrate"}
         self.asked = curve_checks.asked(seen.claims, seen.entries, seen.below)
         self.report, self.total = report, total
