@@ -333,7 +333,7 @@ see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
 {'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}<a href="#transfer">Transfer</a>
 <a href="#made">How it was made</a></nav></header>
 {_counts(score)}
-<h2 id="runtimes">Runtimes, networks, machines</h2>{matrix_html(score.cells(), list(score.replayed))}
+<h2 id="runtimes">Runtimes, networks, machines</h2>{matrix_html(score.cells(), [*score.replayed, PAGE])}
 <h2 id="interventions">Interventions</h2><p>Published what-ifs: one option of a runtime is changed and nothing else. The effect is the ratio
 of the largest bandwidths; no model is tuned to it.</p>{_interventions(effects(v for s in score.studies for v in s.verdicts))}
 <h2 id="matrix">Verdicts by system and kind of claim</h2>{_matrix(score)}

@@ -46,14 +46,13 @@ def machines_page(rows: Sequence[Mapping[str, Any]], transfer: Sequence[Mapping[
         mark = "pass" if r["near"] else "fail"
         line: list[Content] = [
             (escape(r["system"]), "id"), escape(r["network"]), escape(r["title"]), (number(r["simulated"]), "n"),
-            (number(r["published"]), "n"), escape(r["unit"]), (f'<span class="{mark}">{r["error"]:+.0%}</span>', "n"), escape(r["use"]), escape(r["id"]),
+            (number(r["published"]), "n"), escape(r["unit"]), (f'<span class="{mark}">{r["error"]:+.0%}</span>', "n"),
+            escape(r["use"]), escape(r["id"]),
         ]  # fmt: skip
         cells.append(row(_HEAD, line))
     of = Counter(r["use"] for r in rows)
-    counts = boxes(
-        (f"lmbench: {use}", f"{near[use]} of {of[use]} near", "within 15 % of the published number")
-        for use in ("predicted", "fitted", "input")
-    )
+    remark = "within 15 % of the published number"
+    counts = boxes((f"lmbench: {use}", f"{near[use]} of {of[use]} near", remark) for use in ("predicted", "fitted", "input"))
     tcp = [r for r in transfer if str(r["ref"])[:4] in SOURCES and r["unit"] != STATEMENTS]
     told = "".join(f"<li>{escape(s)}</li>" for s in SOURCES.values())
     return document(
