@@ -134,7 +134,7 @@ def _names(found: Inspected, paper: Paper, file: Path) -> None:
         if kind not in of_paper.kinds_of_experiment():
             valid = of_paper.kinds_of_experiment()
             found.wrong(f"no experiment '{kind[:60]}'{nearest(kind, valid, 20)}", file, line_of(text, "experiments"), "unknown-name")
-    if "pingpong" in paper.experiments and rooms[:1] == list(paper.platforms[:1]):
+    if "pingpong" in paper.experiments and rooms and rooms[:1] == list(paper.platforms[:1]):
         with toml_text.taken_apart("paper", file):
             _tried(found, file, line_of(text, "sizes", "pingpong"), lambda: paper.sizes)
         if not isinstance(paper.options("pingpong").get("modes"), list):
@@ -192,7 +192,8 @@ class _Anything(Data):
 
 def _judgeable(found: Inspected, paper: Paper) -> None:
     """Judges every claim as if everything had been simulated, so that a check that cannot be judged is found before."""
-    files = {path: text_of(path) for path in check_files(found.folder)}
+    unread = {p.path for p in found.problems if p.code in ("unreadable-file", "too-large")}
+    files = {path: text_of(path) for path in check_files(found.folder) if str(path) not in unread}
     table = found.folder / "claims.csv"
     for claim in found.claims:
         entries = found.checks.get(claim.id, ())
