@@ -17,7 +17,7 @@ from retrompi.papers import paper as of_paper
 from retrompi.papers.claims import USES, Checks, Claim, check_files, models_of, read, read_checks, state, version
 from retrompi.papers.curve_checks import curves_of, sizes_for
 from retrompi.papers.evaluators import EVALUATORS
-from retrompi.papers.exhibits import ClaimTable
+from retrompi.papers.exhibits import ClaimTable, MeasuredFigure
 from retrompi.papers.findings import UNITS, Data, Unavailable
 from retrompi.papers.metrics import Curve
 from retrompi.papers.paper import Paper
@@ -159,6 +159,12 @@ def _contents(found: Inspected, paper: Paper, file: Path) -> None:
             if claim not in ids:
                 said = f"[[why]]: no claim '{claim[:60]}'{nearest(claim, ids, 4)}"
                 found.wrong(said, file, line_of(text, "claims", "why", index), "unknown-claim")
+    names = [str(c.get("name")) for c in paper.curves]
+    for index, drawn in enumerate(paper.figure_plans):
+        for pattern in drawn.measured if isinstance(drawn, MeasuredFigure) else ():
+            if not any(fnmatchcase(name, str(pattern)) for name in names):
+                said = f"[[figure]]: no [[curve]] is named '{str(pattern)[:60]}'{nearest(str(pattern), names)}"
+                found.wrong(said, file, line_of(text, "measured", "figure", index), "unknown-name")
     for index, plan in enumerate(paper.table_plans):
         for pattern in plan.claims if isinstance(plan, ClaimTable) else ():
             if not any(fnmatchcase(i, pattern) for i in ids):
