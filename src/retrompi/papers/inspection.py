@@ -178,11 +178,11 @@ _SIZES = (0, *(1 << n for n in range(24)))
 class _Anything(Data):
     """Data in which every curve and every fact exists: what a check cannot do with it, it can do with no simulation's results."""
 
-    def __init__(self, sizes: Iterable[int], curves: Iterable[str]) -> None:
+    def __init__(self, sizes: Iterable[int], below: Mapping[str, str]) -> None:
         sizes = sorted({*_SIZES, *sizes})
         times = [50 + n / 10 for n in sizes]
         told = {"size_B": sizes, "time_us": times, "at_B": [], "at_us": []}
-        super().__init__(facts={"curves": dict.fromkeys(curves, told), "layers_below": {}})
+        super().__init__(facts={"curves": dict.fromkeys(below, told), "layers_below": below})
         self.one = Curve(tuple(sizes), tuple(t * 1e-6 for t in times))
         self.asked: list[tuple[str, str]] = []
 
