@@ -70,7 +70,7 @@ def _problems(rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         if problem := _number(cost, "s"):
             yield "between_hosts", f"forward_cost of '{role}'", problem
     for key, part in (("staging_same", "within_host"), ("staging_remote", "between_hosts")):
-        for name, value, unit in zip(("pack", "unpack", "pack_byte"), rows[key], ("count", "count", "s/B"), strict=True):
+        for name, value, unit in zip(("pack", "unpack", "pack_byte", "ask"), rows[key], ("count", "count", "s/B", "B"), strict=True):
             if problem := _number(value, unit):
                 yield part, name, problem
     for key, part in (("protocol_same", "within_host"), ("protocol_remote", "between_hosts")):

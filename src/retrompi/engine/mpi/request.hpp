@@ -39,10 +39,12 @@ struct ProtocolRow {
   enum Kind : uint8_t { Eager, Rendezvous, Direct } kind = Eager;
 };
 
-/// Copies of a whole message in the library's own memory: at the sender before its first packet, at the receiver after its last.
+/// Copies of a whole message in the library's own memory: at the sender before its first packet, at the receiver after its last; and what
+/// a request for permission to send carries.
 struct Staging {
   double pack = 0, unpack = 0;  // how many
   double byte = 0;              // work for each byte at either end (ps on the reference host)
+  int64_t ask = 0;              // bytes of a rendezvous message that its request carries
   [[nodiscard]] bool packs() const { return pack > 0 || byte > 0; }
   [[nodiscard]] bool unpacks() const { return unpack > 0 || byte > 0; }
 };
