@@ -30,7 +30,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--paper", metavar="KEY", help="Paper: only its claims.")
+@click.option("--paper", metavar="KEY|FOLDER", help="Paper: only its claims.")
 @click.option("--use", type=click.Choice(["calibrate", "validate", "context", "exclude"]), help="Only claims with this use.")
 @click.option("--system", metavar="TEXT", help="Only claims about systems whose name contains this text.")
 @options(output=Output)
@@ -40,11 +40,14 @@ def list_claims(paper: str | None, use: str | None, system: str | None, output: 
     \b
     Examples:
       retrompi claims list --paper baker-fox --use validate
+      retrompi claims list --paper ./mypaper
       retrompi claims list --system WMPI --csv
     """
     from retrompi.papers import claims
+    from retrompi.papers.paper import working_with
 
-    found = claims.load() if paper is None else claims.by_paper(paper)
+    with working_with(*([] if paper is None else [paper])) as plans:
+        found = list(plans[0].claims) if plans else claims.load()
     rows = [c.row() for c in found]
     rows = [r for r in rows if use in (None, r["use"]) and (system or "").lower() in str(r["system"]).lower()]
     keys = list(rows[0]) if rows else [c.key for c in LIST]

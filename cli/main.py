@@ -48,7 +48,7 @@ SECTIONS = {
         "predict": "Show the predictions for machines whose published values are not known, or make them again.",
         "lmbench": "Run lmbench's programs on a simulated host: calls, context switches, pipes, TCP, copies.",
         "layers": "Show raw TCP, GM and EUIH beside their published curves, or fit hosts and networks to them.",
-        "paper": "Reproduce what one paper alone is about: the NAS benchmarks, Rinf1 loops, copying disks.",
+        "paper": "Make, check and reproduce papers as folders; run what belongs to one paper alone.",
     },
     "Traces and measurements": {
         "trace": "Record, inspect, convert, cut, merge or scale traces.",

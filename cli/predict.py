@@ -11,7 +11,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import progress
+from retrompi.cli.options import Workers, progress
 from retrompi.cli.output import Column, Output, print_table, say, time_column
 
 KEYS = ("prediction", "model", "platform", "placement", "what", "size_B", "nominal_s", "low_s", "median_s", "high_s", "fitted_low_s",
@@ -24,10 +24,18 @@ COLUMNS = (
     Column("interval", "5 to 95 %", right=True),
     Column("fitted", "with fits held", right=True),
 )
+LISTED = (
+    Column("prediction", "prediction"),
+    Column("sizes", "sizes", right=True),
+    Column("latency", "time of the smallest", right=True),
+    Column("latencies", "5 to 95 %", right=True),
+    Column("rate", "rate of the largest", right=True),
+    Column("rates", "5 to 95 %", right=True),
+)
 
 
 @dataclass(frozen=True)
-class PredictOptions:
+class PredictOptions(Workers):
     """Options of ``retrompi predict``."""
 
     write: bool = option("Write the files that the package keeps: the predictions, simulated again.", "--write")
@@ -47,41 +55,28 @@ class PredictOptions:
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME|PAPER]...")
 @options(given=PredictOptions, output=Output)
 @click.pass_context
 def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, output: Output) -> None:
     """Show the predictions for machines whose published values are not known, or make them again.
 
     Times are one-way times of a PingPong: with nominal values, and the median and the 5 to 95 % range over a Latin hypercube of all
-    parameters with a sourced range. Date and commit tell when they were made. With --verify, exit code 1 means that the models or
-    machines of today give another prediction.
+    parameters with a sourced range. Date and commit tell when they were made. A NAME shows its sizes; without one, or with the key of a
+    PAPER for its curves that are kept apart, there is a line for each. With --verify, exit code 1 means that the models or machines of
+    today give another prediction.
 
     \b
     Examples:
       retrompi predict
+      retrompi predict mpibip-lanai9
       retrompi predict --csv
     """
     from retrompi.papers import predictions
 
-    wanted = [predictions.plan(name).name for name in names] or list(predictions.plans())
+    wanted = predictions.chosen(names)
     if given.write or given.verify:
-        folder = given.folder or predictions.folder()
-        differ = []
-        for name in wanted:
-            with progress(name) as report:
-                text = predictions.written(predictions.made(name, report))
-            file = folder / f"{name}.toml"
-            try:
-                if given.write:
-                    folder.mkdir(parents=True, exist_ok=True)
-                    file.write_text(text, encoding="utf-8")
-                    click.echo(f"written: {file}", err=True)
-                elif not predictions.same(text, file.read_text(encoding="utf-8")):
-                    differ.append(name)
-            except OSError as error:
-                verb = "write" if given.write else "read"
-                raise UsageError(f"cannot {verb} {file}: {error.strerror}", code=f"un{verb.replace('write', 'writ')}able-file") from None
+        differ = _made(wanted, given)
         if given.verify:
             say(f"differ: {', '.join(differ)}" if differ else f"{len(wanted)} predictions are as written")
             ctx.exit(1 if differ else 0)
@@ -90,14 +85,63 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
     if not output.text:
         output.emit(rows, keys=KEYS)
         return
-    from retrompi.render.transfer_table import span
-
-    told = [{**r, "interval": span(r["low_s"], r["high_s"], "s"), "fitted": span(r["fitted_low_s"], r["fitted_high_s"], "s")} for r in rows]
-    print_table(told, COLUMNS, empty="no prediction has been made yet")
+    if names and set(names) == set(wanted):
+        print_table([_value(r) for r in rows], COLUMNS, empty="no prediction has been made yet")
+    else:
+        by_name = {name: [r for r in rows if r["prediction"] == name] for name in wanted}
+        print_table([_listed(mine) for mine in by_name.values() if mine], LISTED, empty="no prediction has been made yet")
     for commit, day in dict.fromkeys((r["commit"], r["date"].partition(" ")[0]) for r in rows):
         say(f"made on {day} at commit {commit}")
     say(f"nine of ten held-out times and rates of the papers' machines are within a factor of {predictions.held_out_error():.2f} "
         "(validate/predictions/README.md)")  # fmt: skip
+
+
+def _made(wanted: list[str], given: PredictOptions) -> list[str]:
+    """Simulates the predictions and writes them, or compares them: returns those that differ."""
+    from retrompi.papers import predictions
+    from retrompi.papers.reproduction import WORKERS
+
+    differ = []
+    with progress("predictions") as report:
+        for i, name in enumerate(wanted):
+
+            def part(done: int, total: int, what: str, before: int = i) -> None:
+                report(before * 1000 + 1000 * done // total, len(wanted) * 1000, what)
+
+            text = predictions.written(predictions.made(name, part, given.jobs or WORKERS))
+            file = predictions.file_of(name, given.folder)
+            try:
+                if given.write:
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(text, encoding="utf-8")
+                elif not predictions.same(text, file.read_text(encoding="utf-8")):
+                    differ.append(name)
+            except OSError as error:
+                verb = "write" if given.write else "read"
+                raise UsageError(f"cannot {verb} {file}: {error.strerror}", code=f"un{verb.replace('write', 'writ')}able-file") from None
+    if given.write:
+        click.echo(f"written: {len(wanted)} predictions to {given.folder or predictions.folder()}", err=True)
+    return differ
+
+
+def _value(row: dict[str, Any]) -> dict[str, Any]:
+    from retrompi.render.transfer_table import span
+
+    return {**row, "interval": span(row["low_s"], row["high_s"], "s"), "fitted": span(row["fitted_low_s"], row["fitted_high_s"], "s")}
+
+
+def _listed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """One line for a prediction."""
+    from retrompi.base.units import format_quantity, format_time
+    from retrompi.render.transfer_table import span
+
+    first, last = rows[0], rows[-1]
+    size = last["size_B"]
+    return {
+        "prediction": first["prediction"], "sizes": f"{format_bytes(first['size_B'])} .. {format_bytes(size)}",
+        "latency": format_time(first["nominal_s"]), "latencies": span(first["low_s"], first["high_s"], "s"),
+        "rate": format_quantity(size / last["nominal_s"], "B/s"), "rates": span(size / last["high_s"], size / last["low_s"], "B/s"),
+    }  # fmt: skip
 
 
 def _rows(files: dict[str, dict[str, Any]], wanted: list[str]) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.base.errors import UsageError, nearest
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, note_outside, output_option
 from retrompi.cli.output import Column, note, print_table, say
@@ -37,39 +36,46 @@ class ReproduceOptions(Fidelity, Overlaid, Workers):
 
 
 @click.command()
-@click.argument("paper")
+@click.argument("paper", metavar="KEY|FOLDER|all")
 @options(given=ReproduceOptions, output=RunOutput)
-@click.pass_context
-def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: RunOutput) -> None:
+def command(paper: str, given: ReproduceOptions, output: RunOutput) -> None:
     """Replay the experiments of a paper, judge its claims and write a report.
 
-    PAPER is a key such as baker-fox, or "all" for a report on every paper with the verdict matrix on its front page. Prints the
-    verdicts and the report's path. A failed claim is a finding shown in the report, not an error; 'retrompi validate' turns it into
-    an exit code.
+    Give the key of one of retrompi's papers, the folder of your own ('retrompi paper new'), or "all" for a report on every paper of
+    retrompi with the verdict matrix on its front page. Prints the verdicts and the report's path. A failed claim is a finding shown in
+    the report, not an error; 'retrompi validate' turns it into an exit code.
 
     \b
     Examples:
       retrompi reproduce baker-fox
+      retrompi reproduce ./mypaper -o report
       retrompi reproduce all -o report
       retrompi reproduce baker-fox --measured 12@pingpong --image svg
     """
+    from retrompi.papers import all_papers
+    from retrompi.papers.paper import working_with
+
+    names = [*all_papers()] if paper == ALL else [paper]
+    with working_with(*names) as found:
+        _reproduce([plan.key for plan in found], paper == ALL, given, output)
+
+
+def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output: RunOutput) -> None:
+    """Replays the papers, which are at hand, and writes their report; ``every``: with a front page."""
     from retrompi import render
     from retrompi.cli.validate import KEYS, print_verdicts, studies
-    from retrompi.papers import all_papers, judge_all
-    from retrompi.papers.claims import paper_key
+    from retrompi.papers import judge_all
     from retrompi.papers.reproduction import WORKERS
     from retrompi.spec.outside_range import outside_of_points
 
-    if paper != ALL and paper_key(paper) not in all_papers():
-        raise UsageError(f"no paper '{paper}'{nearest(paper, [*all_papers(), ALL])}", code="unknown-paper")
     overlaid = given.curves(output)
     began = time.perf_counter()
-    found = studies(None if paper == ALL else paper, output, given.jobs, given.fidelity)
+    found = studies(keys, output, given.jobs, given.fidelity)
     spent = time.perf_counter() - began
     found = render.with_measured(found, overlaid)
     note_outside({m: told for s in found for m, told in outside_of_points(s.points).items()})
     written: render.Written | render.Atlas
-    if paper != ALL:
+    if not every:
         written = render.write(found[0], given.out, images=given.images)
         print_verdicts(found[0].verdicts, output)
     else:

@@ -58,12 +58,11 @@ def _interesting(row: Mapping[str, Any]) -> bool:
     return bool(row["verdict"] != "unjudged" or row["use"] == "exclude")
 
 
-def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: str = "mechanism") -> list[Reproduction]:
-    """The replayed study of ``paper``, or of every paper that is modelled, at a rung of the fidelity ladder; ``jobs`` at a time."""
-    from retrompi.papers import all_papers, find_paper, run_papers
+def studies(keys: Sequence[str], output: RunOutput, jobs: int | None, fidelity: str = "mechanism") -> list[Reproduction]:
+    """The replayed papers, which are at hand, at a rung of the fidelity ladder; ``jobs`` at a time."""
+    from retrompi.papers import run_papers
     from retrompi.papers.reproduction import WORKERS
 
-    keys = [find_paper(paper).key] if paper is not None else list(all_papers())
     opened = output.open()
     with progress(keys[0] if len(keys) == 1 else f"{len(keys)} studies") as report:
         return run_papers(keys, opened, output.fresh, report, workers=jobs or WORKERS, fidelity=fidelity)
@@ -73,7 +72,7 @@ def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: st
 class ValidateOptions(Workers):
     """Options of ``retrompi validate``."""
 
-    paper: str | None = option("Paper: only its claims (default: all).", metavar="KEY")
+    paper: str | None = option("Paper: only its claims (default: all).", metavar="KEY|FOLDER")
     model: str | None = option(
         "Runtime model: judge it by its own evidence.toml instead of the papers.", "-m", "--model", metavar="NAME|FOLDER",
         shell_complete=complete_model)
@@ -93,9 +92,11 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
     \b
     Examples:
       retrompi validate --paper baker-fox
+      retrompi validate --paper ./mypaper
       retrompi validate --all --csv
     """
-    from retrompi.papers import judge_all
+    from retrompi.papers import all_papers, judge_all, of_curves
+    from retrompi.papers.paper import working_with
 
     if given.model is not None:
         from retrompi.papers.evidence import judge_model
@@ -105,8 +106,9 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
         if any(v.verdict == "fail" for v in verdicts):
             ctx.exit(1)
         return
-    done = studies(given.paper, output, given.jobs)
-    verdicts = done[0].verdicts if given.paper is not None else judge_all(done)
+    with working_with(*(all_papers() if given.paper is None else [given.paper])) as found:
+        done = studies([plan.key for plan in found], output, given.jobs)
+        verdicts = done[0].verdicts if given.paper is not None else [*judge_all(done), *of_curves(done)]
     print_verdicts(verdicts, output, all_rows=given.all_rows)
     if any(v.verdict == "fail" for v in verdicts):
         ctx.exit(1)

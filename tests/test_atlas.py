@@ -121,7 +121,7 @@ def test_every_study_asks_for_what_exists(key: str) -> None:
             assert {a[0] for a in figure.at} <= set(ids), figure.name
         if isinstance(figure, ScatterFigure):
             assert all(any(fnmatchcase(i, p) for i in ids) for p in (*figure.claims, *figure.groups.values())), figure.name
-    assert plan.figure_plans or plan.table_plans
+    assert plan.figure_plans or plan.table_plans or plan.curves
     assert {w for why in plan.why for w in why.claims} <= set(ids)
 
 

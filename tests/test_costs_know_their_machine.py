@@ -97,15 +97,17 @@ def _wrong(asked: Resolved) -> list[str]:
     capped = any(row["bus_rate"] < host.bus_rate for row, host in zip(rows["hosts"], asked.room.hosts, strict=False))
     # Packets of one message that follow each other share the card and the wire by how they overlap: a consequence as well.
     crowded = any(hop["medium"] == "dma" and hop["packet"] < max(LONG) for hop in rows["remote"])
+    # So do the two segments of a message whose header is written by itself, and how many reads they take.
+    two = any(hop["medium"] == "stream" and hop["header_write"] and hop["header_write_above"] < max(SHORT) for hop in rows["remote"])
     before, parts = booked(asked)
     wrong = []
     for change, factor in FACTOR.items():
-        after, _ = booked(asked, change)
+        after, parts_after = booked(asked, change)
         for what, stages in STAGES.items():
             for stage in stages:
                 if (change, stage) == ("memory", "nic") and capped:
                     continue  # the model lets the memory limit the card (craympt on a torus)
-                if crowded and not what:
+                if ((crowded or two) and not what) or (two and parts_after[stage] != parts[stage]):
                     continue
                 wanted = before[stage] * (factor if what == change else 1)
                 if abs(after[stage] - wanted) > 2 * max(parts[stage], 1):  # a picosecond a part, before and after

@@ -23,7 +23,10 @@ def paper(folder: Path, text: str, **files: str) -> tuple[tuple[Curve, ...], tup
         (folder / f"{name}.csv").write_text(content)
     file = folder / "paper.toml"
     file.write_text(text)
-    return curves.read(tomllib.loads(text), file)
+    found, fits, problems = curves.read(tomllib.loads(text), file)
+    for problem in problems:
+        raise problem
+    return found, fits
 
 
 def one(folder: Path, text: str, table: str = TABLE) -> Curve:

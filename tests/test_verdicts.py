@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrompi.base.errors import InputError
 from retrompi.papers import claims, metrics, verdicts
 from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.metrics import Curve, curves
@@ -210,7 +211,7 @@ def test_stated_counts_come_from_the_words() -> None:
         verdicts.stated_count(claims.find("BF-FUN-17"), "per rank")
 
 
-def test_unknown_names_in_a_check_are_our_defect() -> None:
+def test_a_check_that_cannot_be_judged_is_named_with_its_claim() -> None:
     data = verdicts.Data(curves(SHARED), {})
     claim = claims.find("BF-SM-01")
     for check in (
@@ -219,8 +220,10 @@ def test_unknown_names_in_a_check_are_our_defect() -> None:
         {"kind": "order", "models": ["wmpi"], "mode": "shared", "relation": "wmpi ? hpvm", "by": "time"},
         {"kind": "range", "models": ["wmpi"], "mode": "shared", "metric": "startup", "unit": "furlong"},
     ):
-        with pytest.raises(ValueError, match=r"no (metric|shape|relation|conversion)"):
+        with pytest.raises(InputError, match=r"BF-SM-01.* no (metric|shape|relation|conversion)"):
             verdicts.evaluate(claim, check, data)
+    with pytest.raises(InputError, match="its check needs 'mode'"):
+        verdicts.evaluate(claim, {"kind": "range", "models": ["wmpi"], "metric": "startup"}, data)
 
 
 # --- invariants ---

@@ -9,6 +9,7 @@ from retrompi.spec.channels import Cost, Library, Path, eager, rendezvous
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Stream, WaitPolicy
 from retrompi.spec.model import Param
+from retrompi.spec.sockets import kernel_buffer
 from retrompi.spec.values import Values
 
 
@@ -38,19 +39,20 @@ class TcpMpi(Mpich1):
         work = p.length * p.library / 2  # `library` is both ends'
         return Library(work, work, self.waits(p), self.waits(p))
 
-    def connection(self, p: Values) -> Path:
+    def connection(self, p: Values, layout: Layout) -> Path:
         """One TCP connection between two processes, on one machine as well."""
+        buffer = kernel_buffer(layout, p.sockbuf) if p.sockbuf > 0 else 0.0
         tcp = Stream(
             ("rank", "rank"), packet=p.fragment, header=p.header, call=p.socket_call, calls_in=self.calls_in, header_read=True,
-            sndbuf=p.sockbuf, rcvbuf=p.sockbuf, space_wait=self.waits(p),
+            by_segment=True, sndbuf=buffer, rcvbuf=buffer, space_wait=self.waits(p),
         )  # fmt: skip
         return Path([tcp], [eager(0, p.eager + 1), rendezvous(p.eager + 1)], ask=p.eager if self.asks_with_data else 0)
 
     def within_host(self, p: Values, layout: Layout) -> Path:
-        return self.connection(p)
+        return self.connection(p, layout)
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
-        return self.connection(p)
+        return self.connection(p, layout)
 
     def probing(self, p: Values, layout: Layout) -> Cost:
         return Cost(os=p.look)

@@ -18,6 +18,7 @@ from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Datagram, Medium, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, StartStep
 from retrompi.spec.platform import Platform
+from retrompi.spec.sockets import kernel_buffer
 from retrompi.spec.values import Values
 
 _COLL = "code:LAM 7.1.4, share/ssi/coll/lam_basic/src"
@@ -90,17 +91,19 @@ class Lam(Mpich1):
         return int("little" in orders and not alike)
 
     def path(self, p: Values, layout: Layout, hops: list[Medium], longest: float, bulk: tuple[Medium, ...] = ()) -> Path:
-        """``hops`` between packing and unpacking; messages of more than ``longest`` bytes ask first."""
+        """``hops`` between packing and unpacking; messages of more than ``longest`` bytes ask first, over TCP with an envelope alone."""
         copies = self.copies(p, layout)
         lamd = any("lamd" in role for hop in hops for role in hop.between)
         return Path(
             hops, [eager(0, longest + 1), rendezvous(longest + 1)], bulk, idle={"lamd": BLOCK} if lamd else {},
             forward_cost={"lamd": p.daemon_length * p.library} if lamd else {}, pack=copies, unpack=copies,
+            ask=longest if lamd or bulk else 0,
         )  # fmt: skip
 
-    def tcp(self, p: Values) -> Stream:
+    def tcp(self, p: Values, layout: Layout) -> Stream:
+        buffer = kernel_buffer(layout, p.sockbuf)
         return Stream(
-            ("rank", "rank"), packet=2.0**40, header=p.envelope, call=p.socket_call, header_read=True, sndbuf=p.sockbuf, rcvbuf=p.sockbuf,
+            ("rank", "rank"), packet=2.0**40, header=p.envelope, call=p.socket_call, header_read=True, by_segment=True, sndbuf=buffer, rcvbuf=buffer,
         )  # fmt: skip
 
     def to_daemon(self, p: Values, ends: tuple[str, str]) -> Stream:
@@ -120,10 +123,10 @@ class Lam(Mpich1):
         return self.path(p, layout, [first, link, last] if link else [first, last], p.packet)
 
     def within_host(self, p: Values, layout: Layout) -> Path:
-        return self.through_daemons(p, layout, False) if p.mode == "lamd" else self.path(p, layout, [self.tcp(p)], p.short)
+        return self.through_daemons(p, layout, False) if p.mode == "lamd" else self.path(p, layout, [self.tcp(p, layout)], p.short)
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
-        return self.through_daemons(p, layout, True) if p.mode == "lamd" else self.path(p, layout, [self.tcp(p)], p.short)
+        return self.through_daemons(p, layout, True) if p.mode == "lamd" else self.path(p, layout, [self.tcp(p, layout)], p.short)
 
     def probing(self, p: Values, layout: Layout) -> Cost:
         return Cost(os=p.look)

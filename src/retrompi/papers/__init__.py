@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from retrompi.papers.claims import Claim, for_fit, load
     from retrompi.papers.paper import Paper, all_papers, find_paper
-    from retrompi.papers.reproduction import Reproduction, judge_all, run_paper, run_papers
+    from retrompi.papers.reproduction import Reproduction, judge_all, of_curves, run_paper, run_papers
     from retrompi.papers.verdicts import Verdict, judge, measure, summary
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "judge_all",
     "load",
     "measure",
+    "of_curves",
     "run_paper",
     "run_papers",
     "summary",
@@ -37,7 +38,7 @@ __all__ = [
 _FROM = {
     "claims": ("Claim", "for_fit", "load"),
     "paper": ("Paper", "all_papers", "find_paper"),
-    "reproduction": ("Reproduction", "judge_all", "run_paper", "run_papers"),
+    "reproduction": ("Reproduction", "judge_all", "of_curves", "run_paper", "run_papers"),
     "verdicts": ("Verdict", "judge", "measure", "summary"),
 }
 

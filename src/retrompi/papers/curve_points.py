@@ -15,10 +15,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from retrompi.base.errors import InputError, nearest
-from retrompi.base.files import read_text
 from retrompi.base.paths import stamp
 from retrompi.measure.curves import read as read_measured
 from retrompi.measure.curves.table import RATES, TIMES
+from retrompi.papers.tables import text_of
 
 __all__ = ["FORMATS", "MEGABITS", "Point", "Source", "points"]
 
@@ -58,14 +58,10 @@ def points(source: Source) -> tuple[Point, ...]:
 
 @lru_cache(maxsize=256)
 def _points(source: Source, _read_at: tuple[int, int] | None) -> tuple[Point, ...]:
-    try:
-        text = read_text(source.file)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(f"cannot read this curve: {reason}", source.file, code="unreadable-file") from None
-    head = next(csv.reader([text.partition("\n")[0].lstrip("\ufeff")]), [])
+    text = text_of(source.file)
+    head = next(csv.reader([text.partition("\n")[0]]), [])
     ours = source.format in (None, "csv") and any(s in head for s in SIZES)
-    found = _table(source, text.lstrip("\ufeff")) if ours else _measured(source)
+    found = _table(source, text) if ours else _measured(source)
     return tuple(sorted(found, key=lambda p: p.size))
 
 

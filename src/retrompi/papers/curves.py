@@ -1,7 +1,7 @@
 """Measured curves as evidence: the ``[[curve]]`` and ``[[fit]]`` tables of a paper's folder, or of a model's ``evidence.toml``.
 
-    curves, fits = read(data, folder / "paper.toml")
-    got = simulated(curves[0], sizes=[8, 1024])        # size -> one-way time, s
+    for curve in of(find_paper("gropp-lusk-1994")):
+        got = simulated(curve, sizes=[8, 1024])        # size -> one-way time, s
 
 A curve says what was measured (its points) and what simulates it. ``blind = true``: the published curve is kept apart; it is simulated for
 the claims about it and not judged itself. ``validate/papers/README.md`` has the keys.
@@ -13,17 +13,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.base.files import read_text
 from retrompi.papers.claims import USES
 from retrompi.papers.curve_points import FORMATS, MEGABITS, Point, Source, points
 from retrompi.papers.metrics import FITTED, PREDICTED, SAME
+from retrompi.papers.tables import line_of, text_of
+from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 
-__all__ = ["FINE", "Curve", "FitPlan", "Point", "by_name", "question", "read", "simulated"]
+if TYPE_CHECKING:
+    from retrompi.papers.paper import Paper
+
+__all__ = ["FINE", "GRID", "Curve", "FitPlan", "Point", "by_name", "fits_of", "inspected", "of", "question", "read", "simulated"]
 
 FINE = 0.05
 """A point judges if its error is at most this share of its value, or what the curve states: the error that is to be shown."""
@@ -42,7 +46,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 class Curve:
     """One measured curve and what simulates it: the half round trip of a PingPong, after ``WARM_UP`` exchanges, as benchmarks report it.
 
-    ``below``: the curve of the layer below it, or ""; ``latency``: (time of 8 B in s, its error as a share) printed beside the curve;
+    ``layer_below``: the curve of the layer below it, or ""; ``latency``: (time of 8 B in s, its error as a share) printed beside the curve;
     ``missing``: the mechanism that the simulation lacks. ``tolerance`` is for the median error of its points, ``largest`` for the largest.
     """
 
@@ -58,7 +62,7 @@ class Curve:
     tolerance: float = PREDICTED
     largest: float = LARGEST
     fine: float = FINE
-    below: str = ""
+    layer_below: str = ""
     latency: tuple[float, float] | None = None
     missing: str = ""
     sizes: tuple[int, ...] = ()
@@ -76,6 +80,11 @@ class Curve:
     def points(self) -> tuple[Point, ...]:
         """The published points by size, () of a blind curve. Raises InputError with file and line."""
         return () if self.source is None else points(self.source)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """The sizes (B) at which it is simulated whatever the claims about it ask: those of its points, or its own, or `GRID`."""
+        return tuple(sorted({p.size for p in self.points} | set(self.sizes))) or GRID
 
     @property
     def held_out(self) -> tuple[Point, ...]:
@@ -141,22 +150,10 @@ class _Table:
 
     def line(self, key: str = "") -> int | None:
         """The line of ``key`` in this entry, or of its head."""
-        seen, start = -1, None
         try:
-            lines = read_text(self.file).splitlines()
-        except (OSError, ValueError):
+            return line_of(text_of(self.file), key, self.kind, self.number)
+        except InputError:
             return None
-        for n, raw in enumerate(lines, 1):
-            text = raw.strip()
-            if re.match(r"\[\[?\s*[\w\"']", text) and "=" not in text.partition("]")[0]:
-                seen += text.split("#")[0].replace(" ", "").strip() == f"[[{self.kind}]]"
-                if seen == self.number and start is None:
-                    start = n
-                elif start is not None and not text.replace(" ", "").startswith(f"[{self.kind}."):
-                    break
-            elif start is not None and key and re.match(rf"[\"']?{re.escape(key)}[\"']?\s*[.=]", text):
-                return n
-        return start
 
     def fail(self, message: str, key: str = "", code: str = "bad-value") -> InputError:
         name = self.given.get("name")
@@ -201,41 +198,96 @@ class _Table:
         return found
 
     def sizes(self, key: str) -> tuple[int, ...]:
+        """A list of sizes; ``A..B`` alone is NetPIPE's between them, and 0 where A is 0. () without any."""
         if key not in self.given:
             return ()
         try:
-            return tuple(sorted(units.parse_sizes(self.given[key])))
+            ends = re.fullmatch(r"([^.,:]+)\.\.([^.,:]+)", str(self.given[key]))
+            if ends is None:
+                return tuple(sorted(units.parse_sizes(self.given[key])))
+            low, high = units.parse_sizes([ends[1], ends[2]])
+            if low > high:
+                raise UsageError(f"'{ends[0]}' is descending; write the smaller size first", code="bad-size")
+            return tuple(sorted({low, high, *(s for s in GRID if low <= s <= high)}))
         except UsageError as error:
             raise self.fail(str(error), key, error.code) from None
 
 
-def read(data: Mapping[str, Any], file: Path, *, model: str = "", platform: str = "") -> tuple[tuple[Curve, ...], tuple[FitPlan, ...]]:
-    """The ``curve`` and ``fit`` tables of ``data``, which was read from ``file``; files of points are beside it and not opened yet.
+def read(
+    data: Mapping[str, Any], file: Path, *, model: str = "", platform: str = ""
+) -> tuple[tuple[Curve, ...], tuple[FitPlan, ...], list[InputError]]:
+    """The ``curve`` and ``fit`` tables of ``data``, which was read from ``file``, and what is wrong with the others, with file and line.
 
-    ``model`` and ``platform`` stand in where a curve names none. Raises InputError with file and line.
+    Files of points are beside ``file`` and not opened yet. ``model`` and ``platform`` stand in where a curve names none.
     """
     given = {kind: data.get(kind, []) for kind in ("curve", "fit")}
+    problems: list[InputError] = []
     for kind, entries in given.items():
-        if not isinstance(entries, list):
-            raise InputError(f"'{kind}' is not a list of tables; write [[{kind}]]", file, code="bad-value")
+        if not isinstance(entries, list | tuple):
+            problems.append(InputError(f"'{kind}' is not a list of tables; write [[{kind}]]", file, code="bad-value"))
+            given[kind] = []
     curves: dict[str, Curve] = {}
-    tables = [_Table(c, "curve", i, file, KEYS) for i, c in enumerate(given["curve"])]
-    for t in tables:
-        c = _curve(t, model, platform)
-        if c.name in curves:
-            raise t.fail("another curve has this name", "name", "duplicate-name")
-        curves[c.name] = c
-    for t, c in zip(tables, curves.values(), strict=True):
-        if c.below and c.below not in curves:
-            raise t.fail(f"layer_below is '{c.below}'{nearest(c.below, curves)}", "layer_below", "unknown-name")
     fits: dict[str, FitPlan] = {}
-    for i, f in enumerate(given["fit"]):
-        t = _Table(f, "fit", i, file, FIT_KEYS)
-        plan = _fit(t, curves)
-        if plan.name in fits:
-            raise t.fail("another fit has this name", "name", "duplicate-name")
-        fits[plan.name] = plan
-    return tuple(curves.values()), tuple(fits.values())
+    for i, entry in enumerate(given["curve"]):
+        try:
+            t = _Table(entry, "curve", i, file, KEYS)
+            c = _curve(t, model, platform)
+            if c.name in curves:
+                raise t.fail("another curve has this name", "name", "duplicate-name")
+            curves[c.name] = c
+        except InputError as error:
+            problems.append(error)
+    for i, entry in enumerate(given["curve"]):
+        below = entry.get("layer_below") if isinstance(entry, Mapping) else None
+        if isinstance(below, str) and below not in curves and isinstance(entry.get("name"), str):
+            problems.append(_Table(entry, "curve", i, file, (*KEYS, *entry)).fail(f"layer_below is '{below}'{nearest(below, curves)}",
+                                                                                 "layer_below", "unknown-name"))  # fmt: skip
+    for i, entry in enumerate(given["fit"]):
+        try:
+            t = _Table(entry, "fit", i, file, FIT_KEYS)
+            plan = _fit(t, curves)
+            if plan.name in fits:
+                raise t.fail("another fit has this name", "name", "duplicate-name")
+            fits[plan.name] = plan
+        except InputError as error:
+            problems.append(error)
+    return tuple(curves.values()), tuple(fits.values()), problems
+
+
+def of(paper: Paper) -> tuple[Curve, ...]:
+    """The curves of a paper, in the order of its ``paper.toml``. Raises InputError for a wrong one."""
+    return _read_all(paper)[0]
+
+
+def fits_of(paper: Paper) -> tuple[FitPlan, ...]:
+    """The fits of a paper; as `of`."""
+    return _read_all(paper)[1]
+
+
+def _read_all(paper: Paper) -> tuple[tuple[Curve, ...], tuple[FitPlan, ...]]:
+    if not paper.curves and not paper.fits:
+        return (), ()
+    found, fits, problems = read({"curve": paper.curves, "fit": paper.fits}, paper.folder / "paper.toml")
+    for problem in problems:
+        raise problem
+    return found, fits
+
+
+def inspected(paper: Paper) -> list[InputError]:
+    """All that is wrong with the curves and fits of a paper at hand, their points and the names that they use, with file and line."""
+    found, _, problems = read({"curve": paper.curves, "fit": paper.fits}, paper.folder / "paper.toml")
+    for curve in found:
+        try:
+            _ = curve.points
+        except InputError as error:
+            problems.append(error)
+        try:
+            Resolved.of(question(curve, [8]))
+        except UsageError as error:
+            problems.append(InputError(f"[[curve]] '{curve.name}': {error}", curve.file, curve.line, code=error.code))
+        except InputError as error:
+            problems.append(error)
+    return problems
 
 
 def _curve(t: _Table, model: str, platform: str) -> Curve:
@@ -255,7 +307,7 @@ def _curve(t: _Table, model: str, platform: str) -> Curve:
         name=t.text("name"), title=t.text("title"), model=t.text("model", model or None), platform=t.text("platform", platform or None),
         placement=t.text("placement", "distributed"), sets=t.texts("set"), use="context" if blind else use,
         source=None if blind else _source(t, error), hold_out=_hold_out(t, use), tolerance=tolerance,
-        largest=t.share("largest") or max(LARGEST, tolerance), fine=max(FINE, error or 0), below=t.text("layer_below", ""),
+        largest=t.share("largest") or max(LARGEST, tolerance), fine=max(FINE, error or 0), layer_below=t.text("layer_below", ""),
         latency=_latency(t), missing=t.text("missing", ""), sizes=t.sizes("sizes"), repetitions=runs, file=t.file, line=t.line(),
     )  # fmt: skip
 

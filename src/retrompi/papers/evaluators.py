@@ -9,10 +9,12 @@ import re
 from collections.abc import Callable, Mapping
 from statistics import median
 
+from retrompi.base.errors import InputError, nearest
 from retrompi.papers import metrics
 from retrompi.papers.claims import Claim, SizeRange
+from retrompi.papers.curve_checks import curve_check
 from retrompi.papers.fact_checks import FACT_EVALUATORS
-from retrompi.papers.findings import Check, Data, Finding, Unavailable, in_range, part_of, scaled, sizes_of, unit_of
+from retrompi.papers.findings import Check, Data, Finding, Unavailable, in_range, one_size, part_of, scaled, sizes_of, unit_of
 from retrompi.papers.metrics import Curve
 
 __all__ = ["EVALUATORS", "evaluate", "stated_count"]
@@ -23,18 +25,23 @@ def _metric(name: str, curve: Curve, claim: Claim, check: Check) -> float:
         if 0 not in curve.sizes:
             raise Unavailable("needs the simulated size 0 B")
         return metrics.startup(curve)
+    if name in ("time_at", "bandwidth_at") and "size" in check:
+        size = one_size(claim, check)
+        if size not in curve.sizes:
+            raise Unavailable(f"needs the simulated size {size} B")
+        return curve.time(size) if name == "time_at" else size / curve.time(size)
     part = part_of(curve, claim, check)
-    if name == "bandwidth_at":
+    if name in ("time_at", "bandwidth_at"):
         if len(part.sizes) != 1:
             raise Unavailable(f"needs exactly the size {sizes_of(claim, check)}")
-        return part.rates[0]
+        return part.times[0] if name == "time_at" else part.rates[0]
     functions: Mapping[str, Callable[[Curve], float]] = {
         "peak": metrics.peak,
         "lowest": metrics.lowest,
         "median_time": lambda c: float(median(c.times)),
     }
     if name not in functions:
-        raise ValueError(f"{claim.id}: no metric '{name}'; valid: startup, bandwidth_at, {', '.join(functions)}")
+        raise ValueError(f"{claim.id}: no metric '{name}'; valid: startup, time_at, bandwidth_at, {', '.join(functions)}")
     return functions[name](part)
 
 
@@ -316,14 +323,26 @@ EVALUATORS: Mapping[str, Callable[[Claim, Check, Data], Finding]] = {
     "fact": _fact,
     "count": _count,
     "none": _none,
+    "curve": curve_check,
     **FACT_EVALUATORS,
 }
 """Kind of check -> its evaluator."""
 
 
 def evaluate(claim: Claim, check: Check, data: Data) -> Finding:
-    """One check of one claim; missing ``data`` gives an undecided finding with the reason (or ``why``)."""
+    """One check of one claim; missing ``data`` gives an undecided finding with the reason (or ``why``).
+
+    Raises InputError for a check that cannot be: an unknown kind or metric, a missing key, a value of a wrong type.
+    """
     try:
-        return EVALUATORS[check["kind"]](claim, check, data)
+        kind = check["kind"]
+        if kind not in EVALUATORS:
+            raise ValueError(f"no kind of check '{kind}'{nearest(str(kind), EVALUATORS, 20)}")
+        return EVALUATORS[kind](claim, check, data)
     except Unavailable as missing:
         return Finding(None, None, str(check.get("why", missing)))
+    except KeyError as error:
+        raise InputError(f"claim '{claim.id}': its check needs '{error.args[0] if error.args else '?'}'", code="missing-key") from None
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        said = str(error).removeprefix(f"{claim.id}: ")
+        raise InputError(f"claim '{claim.id}': its check cannot be judged: {said}", code="bad-value") from None

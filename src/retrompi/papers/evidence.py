@@ -67,12 +67,8 @@ def _check_judgeable(claim: Claim, checks: Mapping[str, tuple[Mapping[str, Any],
     points = [{"model": m, "mode": mode, "size_B": n, "time_us": 50 + n / 10} for m in models for mode in modes for n in _SIZES]
     try:
         judge([claim], points, {}, entries=checks)
-    except KeyError as error:
-        raise InputError(f"claim '{claim.id}': its check needs '{error.args[0] if error.args else '?'}'", path, line,
-                         code="missing-key") from None  # fmt: skip
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        said = str(error).removeprefix(f"{claim.id}: ")
-        raise InputError(f"claim '{claim.id}': its check cannot be judged: {said}", path, line, code="bad-value") from None
+    except InputError as error:
+        raise InputError(error.message, path, line, code=error.code) from None
 
 
 def _claims(cls: type[RuntimeModel], path: Path, data: Mapping[str, Any]) -> Evidence:

@@ -19,6 +19,7 @@ __all__ = [
     "FactFigure",
     "FactTable",
     "FigurePlan",
+    "MeasuredFigure",
     "ScatterFigure",
     "TablePlan",
     "read_figures",
@@ -76,6 +77,17 @@ class FactFigure:
 
 
 @dataclass(frozen=True)
+class MeasuredFigure:
+    """Measured curves (``[[curve]]``, by name, patterns allowed) as points, and what simulates them as lines; blind ones have no points."""
+
+    name: str
+    title: str
+    measured: tuple[str, ...]
+    what: str = "bandwidth"
+    caption: str = ""
+
+
+@dataclass(frozen=True)
 class ClaimTable:
     """Published against simulated: a row for a claim or, with ``cells``, the paper's own grid.
 
@@ -112,7 +124,7 @@ class FactTable:
     caption: str = ""
 
 
-FigurePlan = CurveFigure | ScatterFigure | FactFigure
+FigurePlan = CurveFigure | ScatterFigure | FactFigure | MeasuredFigure
 TablePlan = ClaimTable | FactTable
 
 _SCALES = ("log", "linear")
@@ -178,7 +190,7 @@ def _unique(made: Iterable[Any], what: str, path: Path) -> None:
 
 def read_figures(entries: Iterable[Mapping[str, Any]], path: Path) -> tuple[FigurePlan, ...]:
     """The figures of a study's file; InputError naming the entry on an unknown or missing key."""
-    kinds: Mapping[str, type[Any]] = {"curves": CurveFigure, "claims": ScatterFigure, "facts": FactFigure}
+    kinds: Mapping[str, type[Any]] = {"curves": CurveFigure, "claims": ScatterFigure, "facts": FactFigure, "measured": MeasuredFigure}
     out = []
     for i, entry in enumerate(entries, 1):
         kind = next((k for marker, k in kinds.items() if marker in entry), None)

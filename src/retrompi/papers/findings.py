@@ -6,21 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from retrompi.base import units
+from retrompi.base.errors import UsageError
 from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.metrics import Curve
 
-__all__ = ["Check", "Data", "Finding", "Observed", "Unavailable", "in_range", "part_of", "residual", "scaled", "sizes_of", "unit_of"]
+__all__ = ["UNITS", "Check", "Data", "Finding", "Observed", "Unavailable", "base_value", "in_range", "one_size", "part_of", "residual",
+           "scaled", "sizes_of", "unit_of"]  # fmt: skip
 
 Check = Mapping[str, Any]
 Observed = float | str | None
 
-# Published unit -> how many of it one base unit (s, B/s, B, 1) makes. "KB" and "KByte/s": the papers' K of a rate is 1000.
-_PER_BASE: Mapping[str, float] = {
+UNITS: Mapping[str, float] = {
     "microseconds": 1e6,
+    "us": 1e6,
     "ms": 1e3,
     "s": 1.0,
     "MByte/s": 1e-6,
     "KByte/s": 1e-3,
+    "kB/s": 1e-3,
+    "Mbps": 8e-6,
     "GByte/s": 1e-9,
     "MB/s": 1e-6,
     "Mflop/s": 1e-6,
@@ -29,6 +34,9 @@ _PER_BASE: Mapping[str, float] = {
     "MB": 1e-6,
     "bytes": 1.0,
     "B": 1.0,
+    "kB": 1e-3,
+    "KiB": 2.0**-10,
+    "MiB": 2.0**-20,
     "ratio": 1.0,
     "x": 1.0,
     "%": 1.0,
@@ -39,6 +47,7 @@ _PER_BASE: Mapping[str, float] = {
     "processors": 1.0,
     "programs": 1.0,
 }
+"""Published unit -> how many of it one base unit (s, B/s, B, 1) makes. The papers' K of a rate is 1000."""
 
 
 class Unavailable(Exception):
@@ -67,6 +76,12 @@ class Data:
     points: Mapping[tuple[str, str], Curve] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     stand_in: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def layers_below(self) -> Mapping[str, str]:
+        """Curve -> the curve of the layer below it."""
+        told = self.facts.get("layers_below", {})
+        return told if isinstance(told, Mapping) else {}
 
     def curve(self, model: str, mode: str) -> Curve:
         """The curve of a model in a mode; Unavailable if it was not simulated."""
@@ -102,6 +117,17 @@ def sizes_of(claim: Claim, check: Check) -> SizeRange | None:
     return found
 
 
+def one_size(claim: Claim, check: Check) -> int:
+    """The size in bytes that a check gives itself, ``size = "1 KiB"``; ValueError if it is none."""
+    try:
+        found = units.parse_sizes(check["size"])
+    except UsageError as error:
+        raise ValueError(f"{claim.id}: size: {error}") from None
+    if len(found) != 1:
+        raise ValueError(f"{claim.id}: size is '{check['size']}'; one size is right")
+    return found[0]
+
+
 def part_of(curve: Curve, claim: Claim, check: Check, least: int = 1) -> Curve:
     """The part of a curve that a check applies to; Unavailable with fewer than ``least`` sizes."""
     sizes = sizes_of(claim, check)
@@ -118,9 +144,14 @@ def unit_of(claim: Claim, check: Check) -> str:
 
 def scaled(value: float, unit: str) -> float:
     """A value in base units converted to the published unit; ValueError for an unknown unit."""
-    if unit not in _PER_BASE:
+    if unit not in UNITS:
         raise ValueError(f"no conversion to the published unit '{unit}'")
-    return value * _PER_BASE[unit]
+    return value * UNITS[unit]
+
+
+def base_value(value: float, unit: str) -> float:
+    """A value in the published unit converted to base units; ValueError for an unknown unit."""
+    return value / scaled(1.0, unit)
 
 
 def in_range(values: Mapping[str, float], claim: Claim, unit: str, note: str = "") -> Finding:

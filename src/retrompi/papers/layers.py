@@ -125,7 +125,7 @@ def points(file: str, where: Mapping[str, str]) -> tuple[Point, ...]:
     Columns: ``bytes`` (or ``bytes_approx``); ``mbps`` (10^6 b/s) or ``value`` with ``unit`` (time_us, MB/s); ``plus_minus`` likewise.
     """
     found = []
-    for row in csv.DictReader(read_text(paths.reference_dir() / "period" / file).splitlines()):
+    for row in csv.DictReader(read_text(next(paths.papers_dir().glob(f"*/curves/{file}"))).splitlines()):
         if any(row[k] != v for k, v in where.items()):
             continue
         size = int(row.get("bytes") or row["bytes_approx"])

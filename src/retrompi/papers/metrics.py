@@ -62,6 +62,16 @@ READINGS: Mapping[str, str] = {
     "degrades substantially, significantly lower": f"the ratio is above {SAME}: not almost the same",
     "much better (two measured costs)": f"ratio at least {MUCH:g}, as for >>",
     "better, degrades (two curves)": "median over the sizes (small: up to 1K, large: from 1M) of the ratio of times is above 1",
+    "a curve of points": (
+        f"the median error of its points is at most {FITTED:.0%} if a fit saw them, {PREDICTED:.0%} if not, and the largest at most "
+        f"{SAME - 1:.0%}, where the points are that exact"
+    ),
+    "latency (NetPIPE)": "time of 8 B",
+    "start-up and rate fitted over sizes": "the straight line of time over size by least squares, as mpptest prints it",
+    "threshold at S": (
+        f"of all steps of time over a factor of two around it, beyond the usual growth, the largest is at S and at least {SLACK:.0%}"
+    ),
+    "dip": "the size whose bandwidth is lowest below that of the size before it",
     "peaks at S, then constant": f"S is the first size within a factor {CONSTANT} of the maximum, and all later ones are too",
 }
 """The papers' wording -> its reading; shown in the report and in docs/validation.md."""
@@ -168,6 +178,23 @@ def largest_step(curve: Curve) -> tuple[int, float]:
     pairs = list(zip(curve.sizes, curve.times, strict=True))
     grown = [(b[0], b[1] / a[1]) for a, b in itertools.pairwise(pairs) if b[0] == 2 * a[0]]
     return max(grown, key=lambda g: g[1])
+
+
+def straight_line(curve: Curve) -> tuple[float, float]:
+    """(start-up in s, seconds a byte): time over size by least squares, as mpptest prints them."""
+    n, mean_size, mean_time = len(curve.sizes), sum(curve.sizes) / len(curve.sizes), sum(curve.times) / len(curve.times)
+    if n < 2:
+        raise ValueError("a straight line needs two sizes or more")
+    across = sum((s - mean_size) ** 2 for s in curve.sizes)
+    slope = sum((s - mean_size) * (t - mean_time) for s, t in zip(curve.sizes, curve.times, strict=True)) / across
+    return mean_time - slope * mean_size, slope
+
+
+def deepest_fall(curve: Curve) -> tuple[int, float]:
+    """(size, share): where the bandwidth is lowest below that of the size before it, and by which share; (-1, 0) if it never falls."""
+    falls = [(1 - b / a, size) for (a, b), size in zip(itertools.pairwise(curve.rates), curve.sizes[1:], strict=True)]
+    share, size = max(falls, default=(0.0, -1))
+    return (size, share) if share > 0 else (-1, 0.0)
 
 
 def after(curve: Curve, size: int, doublings: int = 4) -> Curve:

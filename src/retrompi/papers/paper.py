@@ -324,4 +324,5 @@ def working_with(*papers: str) -> Iterator[list[Paper]]:
         for problem in shadowing(folder):
             raise problem
     with paths.working_with(*found):
-        yield [_paper(folder, state(folder)) for folder in found]
+        known = all_papers()
+        yield [known[folder.name] for folder in found]

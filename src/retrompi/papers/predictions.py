@@ -1,8 +1,9 @@
 """Predictions of numbers that the project does not know: a run with nominal values, and an interval from the ranges of its parameters.
 
-``validate/predictions/plan.toml`` says what is predicted; `made` simulates it and `written` is the text of its file beside the plan.
-An interval is the 5 to 95 % range over a seeded Latin hypercube, each parameter that the run uses drawn log-uniformly from its sourced
-range; parameters without a range keep their value. A second interval keeps fitted parameters at their fit as well.
+``validate/predictions/plan.toml`` and the curves of the papers' folders that are marked blind say what is predicted; `made` simulates it,
+and `written` is the text of its file beside the plan, for a paper's curve in a folder of its own. An interval is the 5 to 95 % range over
+a seeded Latin hypercube, each parameter that the run uses drawn log-uniformly from its sourced range; parameters without a range keep
+their value. A second interval keeps fitted parameters at their fit.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import csv
 import math
 import random
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -21,19 +23,24 @@ from typing import Any
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.papers.curves import GRID, Curve
+from retrompi.papers.curves import read as read_curves
+from retrompi.papers.paper import all_papers
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
 from retrompi.studies.keys import sourced_of
 from retrompi.studies.tornado import Factor
 
-__all__ = ["Made", "Plan", "Value", "folder", "held_out_error", "made", "plans", "quantile", "same", "shipped", "written"]
+__all__ = ["Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "made", "nominal", "plans", "quantile", "same",
+           "shipped", "sizes", "written"]  # fmt: skip
 
 LOW, HIGH = 0.05, 0.95
 """The quantiles of an interval."""
 WARM_UP = 5
 """Exchanges before each size that are not timed: connections are open, buffers known."""
 PLAN_KEYS = ("name", "title", "machine", "model", "platform", "placement", "sizes", "repetitions", "use", "note")
+TIMES = ("nominal", "low", "median", "high", "fitted_low", "fitted_high")
 STAMPS = ("date", "commit", "code")
 """The lines of a file that differ when it is made again from the same models and machines."""
 Progress = Callable[[int, int, str], None]
@@ -43,7 +50,8 @@ Progress = Callable[[int, int, str], None]
 class Plan:
     """What is predicted: the one-way times of a PingPong at ``sizes`` (B); ``draws`` and ``seed`` are the sample's.
 
-    ``use`` is ``blind``, or ``input`` if a value of the model or machine comes from another report of the same number.
+    ``use`` is ``blind``, or ``input`` if a value of the model or machine comes from another report of the same number. A whole curve has
+    its ``paper``, the overrides ``sets`` of its configuration, and further `sizes` where its protocol changes.
     """
 
     name: str
@@ -58,10 +66,14 @@ class Plan:
     seed: int
     use: str = "blind"
     note: str = ""
+    paper: str = ""
+    sets: tuple[str, ...] = ()
 
-    def question(self, sets: Mapping[str, str] | None = None) -> Question:
-        """The run with these overrides."""
-        return Question(self.model, self.platform, pingpong(self.sizes, self.repetitions, WARM_UP), self.placement, dict(sets or {}))
+    def question(self, sets: Mapping[str, str] | None = None, at: Sequence[int] = ()) -> Question:
+        """The run with these overrides, at the sizes ``at`` (default: those of the plan)."""
+        work = pingpong(at or self.sizes, self.repetitions, 1 if self.paper else WARM_UP)
+        asked = Question(self.model, self.platform, work, self.placement, list(self.sets), idle_overrides=bool(self.paper))
+        return replace(asked, overrides={**asked.sets, **(sets or {})})
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,23 @@ def plans() -> Mapping[str, Plan]:
             sizes = tuple(units.parse_sizes(given["sizes"]))
             more = {k: given[k] for k in ("title", "machine", "model", "platform", "placement", "repetitions", "use", "note") if k in given}
             out[given["name"]] = Plan(name=given["name"], sizes=sizes, draws=data["draws"], seed=data["seed"], **more)
+        few = {k: data["curves"][k] for k in ("draws", "seed", "repetitions")}
+    for paper, c in _blind():
+        name = f"{paper}/{c.name}"
+        out[name] = Plan(
+            name=name, title=c.title, machine=c.platform, model=c.model, platform=c.platform, placement=c.placement,
+            sizes=c.sizes or GRID, paper=paper, sets=c.sets, **few,
+        )  # fmt: skip
     return out
+
+
+def _blind() -> Iterator[tuple[str, Curve]]:
+    """(paper, curve) of every curve of the package's papers that is kept apart."""
+    for paper in all_papers().values():
+        if paper.folder.parent == paths.papers_dir():
+            for curve in read_curves({"curve": list(paper.curves)}, paper.folder / "paper.toml")[0]:
+                if curve.blind:
+                    yield paper.key, curve
 
 
 def plan(name: str) -> Plan:
@@ -117,13 +145,36 @@ def plan(name: str) -> Plan:
     return plans()[name]
 
 
+def chosen(names: Sequence[str]) -> list[str]:
+    """The predictions of these names, those of a paper for its key; all without any. Raises UsageError for an unknown one."""
+    papers = dict.fromkeys(p.paper for p in plans().values() if p.paper)
+    found: dict[str, None] = {}
+    for name in names:
+        mine = [n for n, p in plans().items() if name in papers and p.paper == name]
+        found |= dict.fromkeys(mine or [plan(name).name])
+    return list(found) if names else list(plans())
+
+
+def sizes(asked: Plan) -> tuple[int, ...]:
+    """The sizes of the plan; of a curve, also the last and the first size at each change of its protocol with nominal values."""
+    if not asked.paper:
+        return asked.sizes
+    compiled = simulate.compile_question(Resolved.of(asked.question()))
+    changes = (math.ceil(begin) for begin, _, _ in compiled.rows["protocol_same" if asked.placement == "shared" else "protocol_remote"])
+    inside = (size for begin in changes for size in (begin - 1, begin) if asked.sizes[0] < size < asked.sizes[-1])
+    return tuple(sorted({*asked.sizes, *inside}))
+
+
 # --- the sample ----------------------------------------------------------------------------------------------------------------
 
 
 def factors(asked: Resolved) -> list[Factor]:
-    """Every number that the run uses and that has a sourced range, to be drawn log-uniformly where the range does not begin at zero."""
+    """Every number that the run uses and that has a sourced range, to be drawn log-uniformly where the range does not begin at zero;
+    none that the configuration sets."""
     found = []
     for f in sourced_of(asked):
+        if f.key in asked.question.sets:
+            continue
         span = f.axis.span
         assert span is not None
         found.append(replace(f, axis=replace(f.axis, span=replace(span, log=span.low > 0))))
@@ -150,47 +201,56 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ranked[below] + (at - below) * (ranked[above] - ranked[below])
 
 
-def _times(asked: Plan, sets: Mapping[str, str]) -> list[float] | None:
-    """One-way seconds at the plan's sizes; None if the run does not complete or the values exclude each other."""
+def _times(asked: Plan, at: Sequence[int], sets: Mapping[str, str]) -> list[float] | None:
+    """One-way seconds at these sizes; None if the run does not complete or the values exclude each other."""
     try:
-        rows = simulate.benchmark(asked.question(sets))
+        rows = simulate.benchmark(asked.question(sets, at))
     except (simulate.SimulationEnded, UsageError):
         return None
     return [float(r["time_us"]) * 1e-6 for r in rows]
 
 
-def made(name: str, progress: Progress | None = None) -> Made:
-    """Simulates the prediction ``name``: nominal values, and both samples. Deterministic but for the stamps.
+def nominal(asked: Plan) -> dict[int, float]:
+    """Size -> one-way seconds with nominal values. Raises RetrompiError if the run does not complete."""
+    at = sizes(asked)
+    times = _times(asked, at, {})
+    if times is None:
+        raise RetrompiError(f"the run of '{asked.name}' with nominal values does not complete", code="not-completed")
+    return dict(zip(at, times, strict=True))
+
+
+def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
+    """Simulates the prediction ``name``, its draws by ``workers`` at a time: nominal values, and both samples. Deterministic but for the
+    stamps.
 
     Raises UsageError for an unknown name, model or platform, RetrompiError if the nominal run does not complete.
     """
     asked = plan(name)
-    nominal = _times(asked, {})
-    if nominal is None:
-        raise RetrompiError(f"the run of '{name}' with nominal values does not complete", code="not-completed")
+    middle = nominal(asked)
+    at = list(middle)
     drawn = factors(Resolved.of(asked.question()))
     free = [f for f in drawn if not f.source.startswith("fit:")]
     samples: list[list[list[float]]] = []
     dropped, done = 0, 0
     for part, which in (("all", drawn), ("free", free)):
         told = []
-        for sets in hypercube(which, asked.draws, f"{asked.seed} {name} {part}"):
-            times = _times(asked, sets)
-            done += 1
-            if progress is not None:
-                progress(done, 2 * asked.draws, name)
-            if times is None:
-                dropped += 1
-            else:
-                told.append(times)
+        with ThreadPoolExecutor(max_workers=workers) as pool:
+            for times in pool.map(lambda sets: _times(asked, at, sets), hypercube(which, asked.draws, f"{asked.seed} {name} {part}")):
+                done += 1
+                if progress is not None:
+                    progress(done, 2 * asked.draws, name)
+                if times is None:
+                    dropped += 1
+                else:
+                    told.append(times)
         if len(told) < asked.draws // 2:
             raise RetrompiError(f"most draws of '{name}' do not complete: there is no interval", code="not-completed")
         samples.append(told)
     values = []
-    for i, size in enumerate(asked.sizes):
+    for i, size in enumerate(at):
         every, held = ([times[i] for times in sample] for sample in samples)
         interval = quantile(every, LOW), median(every), quantile(every, HIGH)
-        values.append(Value(size, nominal[i], *interval, quantile(held, LOW), quantile(held, HIGH)))
+        values.append(Value(size, middle[size], *interval, quantile(held, LOW), quantile(held, HIGH)))
     return Made(asked, tuple(values), tuple(drawn), dropped, _stamps())
 
 
@@ -219,17 +279,24 @@ def written(found: Made) -> str:
     head: dict[str, Any] = {
         "title": asked.title, "machine": asked.machine, "use": asked.use, **found.stamps,
         "command": f"retrompi predict --write {asked.name}",
-        "model": asked.model, "platform": asked.platform, "placement": asked.placement, "repetitions": asked.repetitions,
+        "model": asked.model, "platform": asked.platform, "placement": asked.placement, "set": asked.sets or "",
+        "repetitions": asked.repetitions,
         "draws": asked.draws, "seed": asked.seed, "dropped": found.dropped, "note": asked.note,
     }  # fmt: skip
     lines = ["# Written by `retrompi predict --write`; not by hand. README.md explains it.", ""]
     lines += [f"{k} = {toml_text.value(v)}" for k, v in head.items() if v != ""]
+    drawn = [{"key": f.key, "value": f.base, "low": f.ends[0], "high": f.ends[-1], "source": f.source} for f in found.factors]
+    if asked.paper:
+        told = ([v.size, *(float(f"{getattr(v, k):.5g}") for k in TIMES)] for v in found.values)
+        lines += ["", f"# A row a size: size_B, and one-way times, {', '.join(f'{k}_s' for k in TIMES)}.", "value = ["]
+        lines += [*(f"  {toml_text.value(row)}," for row in told), "]", "", "# What was drawn: its value and its range.", "drawn = ["]
+        lines += [*("  { " + ", ".join(f"{k} = {toml_text.value(v)}" for k, v in row.items()) + " }," for row in drawn), "]"]
+        return "\n".join(lines) + "\n"
     for v in found.values:
         lines += ["", "[[value]]", 'what = "one-way time"', f"size_B = {v.size}"]
-        lines += [f"{k}_s = {getattr(v, k):.6g}" for k in ("nominal", "low", "median", "high", "fitted_low", "fitted_high")]
+        lines += [f"{k}_s = {getattr(v, k):.6g}" for k in TIMES]
     lines += ["", "# What was drawn: its value and its range."]
-    for f in found.factors:
-        row = {"key": f.key, "value": f.base, "low": f.ends[0], "high": f.ends[-1], "source": f.source}
+    for row in drawn:
         lines += ["", "[[drawn]]", *(f"{k} = {toml_text.value(v)}" for k, v in row.items())]
     return "\n".join(lines) + "\n"
 
@@ -242,10 +309,22 @@ def same(one: str, other: str) -> bool:
     return rest(one) == rest(other)
 
 
+def file_of(name: str, below: Path | None = None) -> Path:
+    """The file of a prediction, in the folder ``below`` (default: `folder`)."""
+    return (below or folder()) / f"{name}.toml"
+
+
 def shipped() -> dict[str, dict[str, Any]]:
-    """Name -> the tables of the shipped file of every plan that has one."""
-    files = {name: folder() / f"{name}.toml" for name in plans()}
-    return {name: toml_text.read(file, "prediction")[1] for name, file in files.items() if file.is_file()}
+    """Name -> the tables of the shipped file of every plan that has one; the values of a curve as tables too."""
+    out = {}
+    for name, asked in plans().items():
+        if file_of(name).is_file():
+            told = toml_text.read(file_of(name), "prediction")[1]
+            if asked.paper:
+                keys = ("size_B", *(f"{k}_s" for k in TIMES))
+                told["value"] = [{"what": "one-way time", **dict(zip(keys, row, strict=True))} for row in told["value"]]
+            out[name] = {**told, "paper": asked.paper}
+    return out
 
 
 def held_out_error(file: Path | None = None) -> float:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base.errors import InputError, RetrompiError
+from retrompi.papers import curve_verdicts, curves
 from retrompi.papers.claims import Claim, by_paper, load
 from retrompi.papers.experiments import Done, Job, jobs, merge
+from retrompi.papers.inspection import refuse
 from retrompi.papers.paper import Paper, find_paper
+from retrompi.papers.tables import line_of, text_of
 from retrompi.papers.verdicts import Verdict, judge
 from retrompi.sim import worker
 from retrompi.spec import registry
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store.database import Store
 
-__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "run_paper", "run_papers"]
+__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "of_curves", "run_paper", "run_papers"]
 
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """Default number of concurrent simulations; each runs in a separate worker process, for which a thread here only waits."""
@@ -49,7 +55,34 @@ class Reproduction:
     """Measured curves from the store, shown on the page with the published and simulated ones."""
 
 
+@contextmanager
+def _options_of(plan: Paper, kind: str) -> Iterator[None]:
+    """In the body an experiment works with its table in paper.toml: what it cannot do with that is an error of the file."""
+    try:
+        yield
+    except RetrompiError:
+        raise
+    except (TypeError, AttributeError, LookupError, ValueError) as error:
+        file = plan.folder / "paper.toml"
+        said = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) and error.args else str(error)
+        raise InputError(f"the experiment {kind} cannot be made of these options: {said}", file, line_of(text_of(file), "", kind),
+                         code="bad-value") from error  # fmt: skip
+
+
+def _jobs(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:
+    """The jobs of one kind of experiment; their errors as those of `_options_of`."""
+
+    def told(work: Callable[[], Done]) -> Done:
+        with _options_of(plan, kind):
+            return work()
+
+    with _options_of(plan, kind):
+        return [replace(job, work=partial(told, job.work)) for job in jobs(kind, plan, store, fresh)]
+
+
 def _parameters(plan: Paper) -> dict[str, dict[str, float | str]]:
+    if not plan.platforms:
+        return {}
     platform = registry.platform(plan.platform)
     return {m: resolve(registry.model(m), platform)[0].as_dict() for m in plan.models}
 
@@ -90,8 +123,14 @@ def _study(plan: Paper, finished: Sequence[Done]) -> Reproduction:
         if r.where not in ("points", "anatomy"):
             merge(facts, r.where, r.result)
     claims = by_paper(plan.key)
+    verdicts = [*judge(claims, points, facts), *curve_verdicts.judge(plan.key, curves.of(plan), facts)]
     runs = tuple(dict.fromkeys(i for r in finished for i in r.run_ids))
-    return Reproduction(plan, tuple(claims), points, facts, anatomy, judge(claims, points, facts), runs, sum(r.simulated for r in finished))
+    return Reproduction(plan, tuple(claims), points, facts, anatomy, verdicts, runs, sum(r.simulated for r in finished))
+
+
+def _kinds(plan: Paper) -> tuple[str, ...]:
+    """Its experiments; measured curves are simulated whether or not it says so."""
+    return plan.experiments if "curves" in plan.experiments or not plan.curves else (*plan.experiments, "curves")
 
 
 def run_papers(
@@ -106,13 +145,17 @@ def run_papers(
 ) -> list[Reproduction]:
     """Replay studies, all their jobs in one pool of ``workers``: stored runs are used, the others simulated (all, if ``fresh``).
 
+    ``names`` are keys of the package's papers and those at hand (`retrompi.papers.paper.working_with`).
+
     The verdicts are stored unless ``keep`` is False, as when a page is only redrawn, or ``fidelity`` is below mechanism. Raises
-    UsageError for an unknown paper, and the error of a failing simulation; runs simulated before an error or an interrupt
-    stay stored.
+    UsageError for an unknown paper, InputError for what is wrong in its folder, and the error of a failing simulation; runs simulated
+    before an error or an interrupt stay stored.
     """
     plans = [replace(find_paper(name), fidelity=fidelity) for name in names]
+    for plan in plans:
+        refuse(plan)
     # A kind of experiment is called for one study at a time; the pool runs the jobs of all of them.
-    work = [(i, job) for i, plan in enumerate(plans) for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
+    work = [(i, job) for i, plan in enumerate(plans) for kind in _kinds(plan) for job in _jobs(plan, kind, store, fresh)]
     labelled = [(job.label if len(plans) == 1 else f"{plans[i].key}: {job.label}", job) for i, job in work]
     results = _run(labelled, progress, workers)
     out = []
@@ -150,3 +193,8 @@ def judge_all(studies: Sequence[Reproduction]) -> list[Verdict]:
     """A verdict for every row of the reference: judged for ``studies``, otherwise unjudged, in file order."""
     mine = {v.id: v for s in studies for v in s.verdicts}
     return [mine.get(v.id, v) for v in judge(load(), [], {})]
+
+
+def of_curves(studies: Sequence[Reproduction]) -> list[Verdict]:
+    """The verdicts of the measured curves of ``studies``, which are no rows of the reference."""
+    return [v for s in studies for v in s.verdicts if v.kind == curve_verdicts.KIND]

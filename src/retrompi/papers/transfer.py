@@ -188,10 +188,10 @@ def _statements(pair: Pair) -> list[dict[str, Any]]:
 
 
 def _blind(model: str) -> list[dict[str, Any]]:
-    """The shipped predictions; ``low``..``high`` is their interval."""
+    """The shipped predictions, without whole curves; ``low``..``high`` is their interval."""
     out = []
     for name, told in predictions.shipped().items():
-        if model and model not in (told["model"], str(told["model"]).partition(":")[0]):
+        if told["paper"] or (model and model not in (told["model"], str(told["model"]).partition(":")[0])):
             continue
         pair = Pair(told["model"], told["machine"], told["platform"], note=f"predicted {told['date']}, interval of 5 to 95 %")
         out += [_row(pair, WHAT["time"][0], size_B=v["size_B"], simulated=v["nominal_s"], low=v["low_s"], high=v["high_s"], unit="s",

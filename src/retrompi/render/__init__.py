@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.papers.exhibits import CurveFigure
+from retrompi.papers.exhibits import CurveFigure, MeasuredFigure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -60,11 +60,15 @@ def _marks(study: Reproduction) -> list[Mark]:
 
 
 def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
-    """The study's figures; if its file has none, time and bandwidth of every simulated mode."""
+    """The study's figures; if its file has none, its measured curves, and time and bandwidth of every simulated mode."""
+    from retrompi.papers.curves import of
+
     if study.paper.figure_plans:
         return study.paper.figure_plans
     modes = dict.fromkeys(str(p["mode"]) for p in study.points)
-    return tuple(
+    curves = [c.name for c in of(study.paper) if not c.blind]
+    measured = (MeasuredFigure("curves", "Measured curves (points) and simulated ones (lines)", tuple(curves)),) if curves else ()
+    return measured + tuple(
         CurveFigure(f"mode{i}-{what}", f"{mode}: {what}", what, (("*", mode),))
         for i, mode in enumerate(modes, 1)
         for what in ("time", "bandwidth")
@@ -77,6 +81,7 @@ def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.
     from retrompi.render import stored_curves
     from retrompi.render.exhibits import fact_series
     from retrompi.render.figures import curve_figure
+    from retrompi.render.measured_figures import measured_figure, measured_rows
     from retrompi.render.numbers import fact_figure, scatter_figure
     from retrompi.render.overlay import placed
     from retrompi.render.tables import scatter_pairs
@@ -87,6 +92,8 @@ def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.
         return drawn
     if isinstance(plan, ScatterFigure):
         return scatter_figure(scatter_pairs(study, plan.claims), plan)
+    if isinstance(plan, MeasuredFigure):
+        return measured_figure(plan, *measured_rows(study, plan))
     return fact_figure(fact_series(study.facts, plan), plan)
 
 
@@ -94,11 +101,13 @@ def study_figures(study: Reproduction) -> dict[str, go.Figure]:
     """Name -> figure: those of the study's file, the scatter plot of each table that has one, the anatomy per mode."""
     from retrompi.render.figures import anatomy_figure, stage_order
     from retrompi.render.ladder import ladder_figures
+    from retrompi.render.predicted import blind_figures
     from retrompi.render.tables import scatter_of, scatter_pairs
 
     found = _marks(study)
     beside = [b for b in (scatter_of(study, t) for t in study.paper.table_plans) if b is not None and scatter_pairs(study, b.claims)]
     out = {p.name: _figure(study, p, found) for p in (*_plans(study), *beside)}
+    out |= blind_figures(study.paper.key)
     out |= ladder_figures(study.facts)
     order = stage_order(study.anatomy)
     for i, mode in enumerate(dict.fromkeys(str(a["mode"]) for a in study.anatomy), 1):
@@ -115,6 +124,7 @@ def _memory(mode: str) -> str:
 def _figure_rows(study: Reproduction, plan: FigurePlan) -> list[dict[str, Any]]:
     from retrompi.papers.exhibits import ScatterFigure
     from retrompi.render.exhibits import curves, fact_series
+    from retrompi.render.measured_figures import measured_rows
     from retrompi.render.tables import scatter_pairs
 
     if isinstance(plan, ScatterFigure):
@@ -123,6 +133,8 @@ def _figure_rows(study: Reproduction, plan: FigurePlan) -> list[dict[str, Any]]:
         names = ("size_B", "time_us" if plan.what == "time" else "bandwidth_MBps")
         drawn = [((c.model, c.mode), c) for c in curves(study.points, plan)]
         return [{"model": k[0], "mode": k[1], names[0]: x, names[1]: y} for k, c in drawn for x, y in zip(c.x, c.y, strict=True)]
+    if isinstance(plan, MeasuredFigure):
+        return measured_rows(study, plan)[0]
     return [{"series": c.legend, plan.x: x, "value": y} for c in fact_series(study.facts, plan) for x, y in zip(c.x, c.y, strict=True)]
 
 
@@ -131,6 +143,7 @@ def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
     from retrompi.measure.stored_curves import rows_of
     from retrompi.render.ladder import ladder_points
     from retrompi.render.paper_page import anatomy_table
+    from retrompi.render.predicted import blind_rows
     from retrompi.render.tables import flat_table
 
     startup = [
@@ -138,6 +151,7 @@ def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
         for model, facts in study.facts.get("startup", {}).items()
         if isinstance(facts, Mapping)
     ]
+    blind = blind_rows(study.paper.key)
     return {
         "points": study.points,
         "published": [m.row() for m in _marks(study)],
@@ -147,6 +161,7 @@ def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
         "anatomy": anatomy_table(study.anatomy),
         "startup": startup,
         **({"measured": [row for m in study.measured for row in rows_of(m)]} if study.measured else {}),
+        **({"predictions": blind} if blind else {}),
         **({"fidelity": ladder_points(study.facts)} if study.facts.get("fidelity") else {}),
         **{f"figure-{p.name}": _figure_rows(study, p) for p in _plans(study)},
         **{f"table-{t.name}": flat_table(study, t) for t in study.paper.table_plans},

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.units import format_time
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
+from retrompi.papers.matrix import Cell, cells
 from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.transfer import judged, shipped
 from retrompi.papers.verdicts import Summary, Verdict, summary
 from retrompi.render.html import bounds, boxes, document, number, ranges, table
 from retrompi.render.ladder import ladder_rows, ladder_table
+from retrompi.render.matrix import SORT, matrix_html
 from retrompi.render.transfer_table import transfer_html
 
 if TYPE_CHECKING:
@@ -61,6 +63,14 @@ class Scorecard:
             out.setdefault((system_of(claim), claim.kind, claim.use), Counter())[verdict.verdict] += 1
         return out
 
+    def transfer(self) -> list[dict[str, Any]]:
+        """The table of transfer, its statements counted by these verdicts."""
+        return judged(shipped(), {v.id: v.verdict for v in self.verdicts})
+
+    def cells(self) -> list[Cell]:
+        """The cells of the matrix of runtimes, machines and networks."""
+        return cells(self.transfer())
+
     def failures(self) -> list[tuple[Claim, Verdict]]:
         """Claims that fail, in file order."""
         return [(c, v) for c, v in self._both() if v.verdict == "fail"]
@@ -87,6 +97,7 @@ class Scorecard:
         ]
         return {
             "matrix": matrix,
+            "cells": [c.row() for c in self.cells()],
             "verdicts": [
                 {"paper": paper_key(c.paper), "group": system_of(c), "kind": c.kind, **v.row(), "published": v.published}
                 for c, v in self._both()
@@ -279,7 +290,7 @@ def _counts(score: Scorecard) -> str:
 
 
 def front_page(score: Scorecard, how: Made) -> str:
-    """The front page as HTML text. It needs no script and loads no external resource."""
+    """The front page as HTML text. It loads no external resource; its script sorts tables, and without it they stay as they are."""
     papers = len({c.paper for c in score.claims})
     rows = [(f"<b>{escape(a)}</b>", escape(b)) for a, b in how.rows]
     return document(
@@ -287,10 +298,12 @@ def front_page(score: Scorecard, how: Made) -> str:
         f"""<header><h1>retrompi: what {papers} papers said, and what the simulator says</h1>
 <p>{len(score.claims)} published statements about historical MPI environments, each with a verdict. <b>Fit</b>: a calibration was allowed to
 see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
-<nav><a href="#matrix">Verdicts</a><a href="#papers">Papers</a><a href="#failures">Failures</a><a href="#unjudged">Not judged</a>
+<nav><a href="#runtimes">Runtimes and machines</a><a href="#matrix">Verdicts</a><a href="#papers">Papers</a><a href="#failures">Failures</a>
+<a href="#unjudged">Not judged</a>
 {'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}<a href="#transfer">Transfer</a>
 <a href="#made">How it was made</a></nav></header>
 {_counts(score)}
+<h2 id="runtimes">Runtimes, networks, machines</h2>{matrix_html(score.cells(), list(score.replayed))}
 <h2 id="matrix">Verdicts by system and kind of claim</h2>{_matrix(score)}
 <h2 id="papers">The papers</h2>{_papers(score)}
 <h2 id="failures">What fails: {len(score.failures())}</h2>{_failures(score)}
@@ -298,6 +311,6 @@ see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
 {_fidelity(score)}
 <h2 id="transfer">Transfer</h2><p>Every model on every machine that its library is known to have run on. <b>Input</b>: a value of the model
 or the machine comes from it. <b>Blind</b>: predicted, with an interval, before the project knows the published number.</p>
-{transfer_html(judged(shipped(), {v.id: v.verdict for v in score.verdicts}))}
-<h2 id="made">Provenance</h2>{table(("what", ""), rows)}""",
+{transfer_html(score.transfer())}
+<h2 id="made">Provenance</h2>{table(("what", ""), rows)}<script>{SORT}</script>""",
     )

@@ -31,7 +31,16 @@ __all__ = [
 
 CSS = """
 :root { --ink: #1a1a1a; --soft: #555; --line: #d6d6d6; --paper: #fff; --tint: #f5f6f8;
-  --pass: #0a6b4b; --fail: #b03a00; --open: #5c5c5c; }
+  --pass: #0a6b4b; --fail: #b03a00; --open: #5c5c5c; --link: #0059a0; --rim: #0072b2; --warn: #fdf1eb;
+  --good-tint: #e2f3ec; --bad-tint: #fbe6dc; --open-tint: #ececec; --fit: #5a4a00; --fit-tint: #f6efcf; --blind: #11447a;
+  --blind-tint: #e1ecf8; color-scheme: light dark; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8e8e8; --soft: #b4b4b4; --line: #444; --paper: #16181b; --tint: #212429;
+    --pass: #6fd3ab; --fail: #ff9d6f; --open: #b8b8b8; --link: #7fbcf5; --rim: #56b4e9; --warn: #35221a;
+    --good-tint: #16352a; --bad-tint: #43261a; --open-tint: #33363b; --fit: #ecd982; --fit-tint: #3a3414; --blind: #a5cdf7;
+    --blind-tint: #1b2f47; }
+  .figure, .gantt { filter: invert(.91) hue-rotate(180deg); } /* drawn for white paper: lightness is swapped, hues stay */
+}
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1760px; padding: 1rem clamp(.7rem, 2.5vw, 2.5rem) 4rem; color: var(--ink); background: var(--paper);
   font: 1.06rem/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
@@ -39,8 +48,8 @@ h1 { font-size: clamp(1.4rem, 3.2vw, 2.2rem); line-height: 1.2; margin: .6rem 0 
 h2 { font-size: clamp(1.2rem, 2.3vw, 1.6rem); margin: 2.4rem 0 .6rem; border-bottom: 2px solid var(--ink); padding-bottom: .2rem; }
 h3 { font-size: 1.12rem; margin: 1.2rem 0 .2rem; }
 p { max-width: 78ch; margin: .4rem 0; }
-nav { font-size: .95rem; } nav a { margin-right: 1.1rem; white-space: nowrap; }
-a { color: #0059a0; }
+nav { font-size: .95rem; display: flex; flex-wrap: wrap; gap: 0 1.1rem; } nav a { white-space: nowrap; }
+a { color: var(--link); }
 .soft { color: var(--soft); } small { font-size: .88rem; }
 .counts { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); margin: 1rem 0; }
 .count { background: var(--tint); border-left: .35rem solid var(--soft); padding: .6rem .9rem; }
@@ -75,12 +84,21 @@ table.matrix th { text-align: center; padding: .3rem .8rem; } table.matrix th[sc
 table.matrix td { text-align: center; padding: .3rem .5rem; } table.matrix thead tr:first-child th { border-bottom: 1px solid var(--line); }
 table.matrix td a { display: inline-block; padding: .1rem .5rem; border-radius: .3rem; text-decoration: none; font-weight: 700;
   white-space: nowrap; }
-a.good { background: #e2f3ec; color: var(--pass); } a.bad { background: #fbe6dc; color: var(--fail); }
-a.open { background: #ececec; color: var(--open); } table.matrix tr.sum { background: var(--tint); }
+a.good { background: var(--good-tint); color: var(--pass); } a.bad { background: var(--bad-tint); color: var(--fail); }
+a.open { background: var(--open-tint); color: var(--open); } a.fitted { background: var(--fit-tint); color: var(--fit); }
+a.blind { background: var(--blind-tint); color: var(--blind); }
+table.upright thead th { vertical-align: bottom; padding: .3rem .1rem; }
+table.upright thead th span { writing-mode: vertical-rl; rotate: 180deg; } table.upright thead th:first-child { text-align: left; }
+table.upright td { padding: .2rem .12rem; } table.upright td a { padding: .1rem .3rem; font-size: .88rem; }
+table.upright th[scope=row] { line-height: 1.25; font-size: .9rem; min-width: min(15rem, 40vw) !important; max-width: 21rem; }
+table.upright th small { font-weight: 400; } table.sortable th button { all: unset; cursor: pointer; font-weight: 700; }
+table.sortable th button:focus-visible { outline: 2px solid var(--link); }
+table.sortable th[aria-sort=ascending] button::after { content: " ▲"; }
+table.sortable th[aria-sort=descending] button::after { content: " ▼"; } table.matrix tr.sum { background: var(--tint); }
 .papers { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); margin: 1rem 0; }
-.paper { border: 1px solid var(--line); border-top: .35rem solid #0072B2; padding: .5rem 1rem .8rem; }
+.paper { border: 1px solid var(--line); border-top: .35rem solid var(--rim); padding: .5rem 1rem .8rem; }
 .paper h3 { margin: .3rem 0; } .chips a { display: inline-block; margin: 0 .5rem .2rem 0; white-space: nowrap; }
-.defect { border-left: .35rem solid var(--fail); background: #fdf1eb; padding: .5rem .9rem; }
+.defect { border-left: .35rem solid var(--fail); background: var(--warn); padding: .5rem .9rem; }
 @media (max-width: 760px) {
   table.stack thead { display: none; }
   table.stack tr { display: block; border-bottom: 2px solid var(--line); padding: .5rem 0; }

@@ -23,6 +23,8 @@ from retrompi.render.exhibits import missing_curves
 from retrompi.render.figures import name_of
 from retrompi.render.html import CONFIG, SIGN, USES, Content, bounds, boxes, brief, document, number, ranges, row, table
 from retrompi.render.ladder import ladder_rows, ladder_table
+from retrompi.render.matrix import SORT
+from retrompi.render.predicted import PREFIX, blind_html
 from retrompi.render.tables import is_narrow, table_html
 
 __all__ = ["drawing", "figure_html", "measured_table", "page", "why_paragraph"]
@@ -166,7 +168,7 @@ def _counts(study: Reproduction) -> str:
     return boxes(shown)
 
 
-_OWN = ("anatomy-", "fidelity-")
+_OWN = ("anatomy-", "fidelity-", PREFIX)
 """Name prefixes of the figures that have their own section."""
 
 
@@ -259,6 +261,7 @@ def page(
     )
     sections = (
         ("curves", "Figures", f'{hint}<div class="figures">{drawn}</div>' if drawn else ""),
+        ("blind", "Predicted blind", blind_html(paper.key, [figure_html(f, n) for n, f in figures.items() if n.startswith(PREFIX)])),
         ("measured", "Measured curves", measured_table(study.measured)),
         ("tables", "Tables: published and simulated", _exhibits(study, figures)),
         ("why", "Why", f'<div class="why">{whys}</div>' if whys else ""),
@@ -290,13 +293,14 @@ def page(
 {_counts(study)}
 {body}
 <footer class="soft"><p><small>{escape(told)}</small></p></footer>
-{drawing(figures)}""",
+{drawing(figures)}<script>{SORT}</script>""",
         get_plotlyjs(),
     )
 
 
 _SHORT = {
     "measured": "StoredCurve",
+    "blind": "Blind",
     "tables": "Tables",
     "anatomy": "Anatomy",
     "verdicts": "Verdicts",

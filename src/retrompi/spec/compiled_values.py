@@ -61,6 +61,10 @@ def _number(value: Any, unit: str) -> str:
     return problem and f"'{value:g}' {problem}"
 
 
+_STAGING = {"pack": "count", "unpack": "count", "pack_byte": "s/B", "short_copies": "count", "short_until": "B", "ask": "B"}
+"""What a path's `staging` consists of, with units."""
+
+
 def _problems(rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """(part, name, problem)."""
     for key, (part, unit) in _NUMBERS.items():
@@ -70,7 +74,7 @@ def _problems(rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         if problem := _number(cost, "s"):
             yield "between_hosts", f"forward_cost of '{role}'", problem
     for key, part in (("staging_same", "within_host"), ("staging_remote", "between_hosts")):
-        for name, value, unit in zip(("pack", "unpack", "pack_byte", "ask"), rows[key], ("count", "count", "s/B", "B"), strict=True):
+        for name, value, unit in zip(_STAGING, rows[key], _STAGING.values(), strict=True):
             if problem := _number(value, unit):
                 yield part, name, problem
     for key, part in (("protocol_same", "within_host"), ("protocol_remote", "between_hosts")):

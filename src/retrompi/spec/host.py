@@ -133,6 +133,15 @@ class Host:
         area="network card",
         used_by=Use.WIRE,
     )
+    rx_buffer: float = quantity(
+        "B",
+        "memory that the card's driver takes for a received frame, which counts against a socket's receive buffer (Linux); "
+        "0: a receive buffer counts data",
+        default=0.0,
+        kw_only=True,
+        area="network card",
+        used_by=Use.TCP_REMOTE,
+    )
     nic_latency: float = quantity("s", "fixed time of the network card per frame", area="network card", plain="0 us", used_by=Use.WIRE)
     bus_rate: float = quantity(
         "B/s",

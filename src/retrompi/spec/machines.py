@@ -44,7 +44,7 @@ __all__ = [
     "platform",
 ]
 
-CARD_KEYS = ("nic_rate", "nic_rate_in", "nic_latency", "mss")
+CARD_KEYS = ("nic_rate", "nic_rate_in", "nic_latency", "mss", "rx_buffer")
 """Values of a host that its network card brings, and with it the network."""
 SERVICES = ("dispatch", "syscall", "interrupt", "tcp_segment", "tcp_byte", "loopback_segment")
 """What an operating system does by computing; the other values of a system are periods, sizes and rules."""
@@ -333,6 +333,8 @@ def _card(machine: Machine, net: Network | None) -> dict[str, Quantity]:
             if not f.optional
         }
     found = {k: net.quantities[f"card.{k}"] for k in CARD_KEYS if f"card.{k}" in net.quantities}
+    if not machine.os.startswith("Linux"):
+        found.pop("rx_buffer", None)  # other systems count the data in a receive buffer
     bus = machine.quantities["bus_rate"]
     for key in ("nic_rate", "nic_rate_in"):
         if key in found and bus.value < found[key].value:

@@ -176,8 +176,8 @@ class Stream(Copied):
     message_header: float = quantity("B", "more header in a packet that begins a message", default=0.0)
     io: str = choice(
         "how the library drives the socket: it waits in each call; it writes and reads what is possible whenever it runs; the system "
-        "moves the data and tells of completed operations",
-        ("blocking", "nonblocking", "async"),
+        "moves the data and tells of completed operations; a signal handler moves the data (SIGIO)",
+        ("blocking", "nonblocking", "async", "signal"),
         enum="SocketIo",
         default="blocking",
     )
@@ -186,6 +186,8 @@ class Stream(Copied):
     rcvbuf: float = quantity("B", "receive buffer; 0: the host's window", default=0.0)
     nagle: bool = flag("1 when a short segment waits for what is not acknowledged", default=False)
     header_write: bool = flag("1 when header and data are two writes", default=False)
+    header_write_above: float = quantity("B", "data of a first packet up to which they are one write all the same", default=0.0)
+    signal: float = quantity("s", "delivering a signal and returning from its handler (io signal)", scale="os", default=0.0)
     header_read: bool = flag("1 when a packet's header is read by itself (io blocking)", default=False)
     by_segment: bool = flag("1 when the system sends each segment as soon as a write has copied it (io blocking)", default=False)
     credits: float = whole("packets outstanding before the receiver must have taken them in; 0: any number", default=0)
@@ -250,6 +252,8 @@ class Dma(Copied):
     pin_page: float = quantity("s", "making memory known to the card, a page (rendezvous)", scale="os", default=0.0)
     page: float = quantity("B", "size of such a page", default=4096.0, low=1)
     pin_cache: bool = flag("1 when such memory stays known: a longer message pins only what it has more", default=False)
+    recv_buffers: float = quantity("B", "buffers of the receiver that the card fills in turn; 0: a packet's", default=0.0)
+    sleeps: bool = flag("1 when a receiver that waits sleeps in the system until the card interrupts", default=False)
     told_by: float = quantity("B", "message behind rendezvous data that tells the receiver; 0: the data do", default=0.0)
     message_header: float = quantity("B", "the library's header of a message, in its first packet", default=0.0)
     alone: float = quantity("B", "size above which an eager message's header goes alone, its data uncopied; 0: none", default=0.0)
@@ -259,7 +263,8 @@ class Dma(Copied):
     progress: bool = flag("1 when a sender that waits takes in packets meanwhile", default=True)
 
     def uses(self, remote: bool) -> set[Use]:
-        return Copied.uses(self, remote) | ({Use.BURSTS, Use.FRAGMENTS} if remote else set())
+        found = Copied.uses(self, remote) | ({Use.BURSTS, Use.FRAGMENTS} if remote else set())
+        return found | ({Use.CALLS} if self.sleeps else set())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

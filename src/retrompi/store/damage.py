@@ -81,7 +81,7 @@ def _problem(column: sa.Column[Any], value: Any) -> str:
 
 def _json(column: sa.Column[Any], value: Any) -> str:
     try:
-        found = json.loads(value)
+        found = json.loads(value if isinstance(value, bytes) else str(value))  # SQLite keeps a JSON number as a number
     except (TypeError, ValueError, RecursionError):
         return "no JSON"
     place = (column.table.name, column.name)

@@ -62,14 +62,11 @@ class DmaChan final : public ChanOf<DmaSpec> {
     flying_.push_back({p, false, false});
     if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
     attribute(NetworkPacket::Transfer, p.bytes, false, p.transit);
-    const bool told = direct && spec.told_by > 0;
-    const Delivery told_of = delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq);
+    // A card puts data into memory without a word: a message right behind them says that they are there.
+    const int64_t behind = direct ? spec.told_by : 0;
     const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
-                                     told ? delivery<&DmaChan::on_silence, &DmaChan::on_lost>(*this, seq) : told_of);
-    if (told) {  // the card puts data into memory without a word: a message behind them says that they are there
-      co_await from.thread.run(h.time(spec.send_cpu), Stage::Library);
-      world.net->burst(common, from.host_index, to.host_index, spec.told_by, spec.rate, spec.told_by, told_of);
-    }
+                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind);
+    if (behind > 0) co_await from.thread.run(h.time(spec.send_cpu), Stage::Library);
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
     } else if (direct && p.last) {  // its memory is the user's until the card has read it
@@ -79,11 +76,12 @@ class DmaChan final : public ChanOf<DmaSpec> {
     }
   }
 
-  Task pull(Token) override {
+  Task pull(Token t) override {
     const Packet p = landed_.front();
     landed_.pop_front();
     copy_out_begins(p);
     Host& h = to.host;
+    if (t.kind == kWoken) co_await to.thread.run(h.spec.syscall, Stage::Syscall);
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;
     co_await to.thread.run(h.time(spec.recv_cpu), Stage::Library);
     if (!direct && p.kind == Packet::Data) {
@@ -99,6 +97,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
   }
 
  private:
+  static constexpr uint8_t kWoken = 1;  // a token of a packet for which the receiver slept
   [[nodiscard]] bool header_alone(const Message& m) const { return spec.alone > 0 && !m.rendezvous && m.bytes > spec.alone; }
   /// Bytes copied with a packet between the user's memory and the library's. A message with a header is copied as a whole: before
   /// its first packet is sent, after its last one has come (`whole`: whether this packet is the one).
@@ -116,11 +115,10 @@ class DmaChan final : public ChanOf<DmaSpec> {
     co_await from.thread.run(from.host.time(spec.pin + pages * spec.pin_page), Stage::Syscall);
   }
   void on_arrival(uint32_t seq) {
-    if (seq - base_ >= flying_.size()) return;  // told of data that were lost
     flying_[seq - base_].arrived = true;
     land();
   }
-  void on_silence(uint32_t) {}
+  void on_interrupt() { to.arrive({this, kWoken, 0}, true); }
   /// There is no retransmission: neither the card nor the library keeps a copy of sent data (docs/sharing.md).
   void on_lost(uint32_t seq) {
     Flying& f = flying_[seq - base_];
@@ -136,7 +134,10 @@ class DmaChan final : public ChanOf<DmaSpec> {
       ++base_;
       if (f.lost) continue;
       landed_.push_back(f.p);
-      to.arrive({this, 0, 0}, true);
+      if (spec.sleeps && to.thread.waiting())
+        to.host.kernel(to.host.spec.interrupt, Stage::Interrupt, callback<&DmaChan::on_interrupt>(*this));
+      else
+        to.arrive({this, 0, 0}, true);
     }
   }
   void on_left() {

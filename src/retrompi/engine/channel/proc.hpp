@@ -249,6 +249,9 @@ inline double channel_memory(const StreamSpec& s, const Host& h, double all, dou
   const int64_t own = in ? s.sndbuf : s.rcvbuf;
   return std::min(all, static_cast<double>(own > 0 ? own : in ? h.spec.sndbuf : h.spec.window));
 }
+inline double channel_memory(const DmaSpec& s, const Host&, double, double packet, bool in) {
+  return in ? packet : std::max(packet, static_cast<double>(s.recv_buffers));
+}
 inline double channel_memory(const MediumSpec&, const Host&, double, double packet, bool) { return packet; }
 
 /// A channel with the declared parameters of its medium (spec/media.py).

@@ -26,6 +26,8 @@ std::unique_ptr<Chan> make_chan(World& w, SharedParts&, const StreamSpec& s, Pro
       return make_nonblocking_stream(w, s, a, b);
     case SocketIo::Async:
       return make_asynchronous_stream(w, s, a, b);
+    case SocketIo::Signal:
+      return make_signalled_stream(w, s, a, b);
     default:
       return make_blocking_stream(w, s, a, b);
   }

@@ -76,5 +76,6 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
 std::unique_ptr<Chan> make_blocking_stream(World&, const StreamSpec&, Proc&, Proc&);
 std::unique_ptr<Chan> make_nonblocking_stream(World&, const StreamSpec&, Proc&, Proc&);
 std::unique_ptr<Chan> make_asynchronous_stream(World&, const StreamSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_signalled_stream(World&, const StreamSpec&, Proc&, Proc&);
 
 }  // namespace retrompi

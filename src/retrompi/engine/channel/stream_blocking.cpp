@@ -49,7 +49,8 @@ class BlockingStream final : public StreamChan {
     int64_t left = length(p);
     frames_.push_back({p, tcp_.written() + left, pay_reverse()});
     ++common.count.packets;
-    int64_t piece = spec.header_write && p.bytes > 0 && p.first ? header_of(p) : left;  // what the current write still holds
+    const bool split = spec.header_write && p.bytes > spec.header_write_above && p.first;
+    int64_t piece = split ? header_of(p) : left;  // what the current write still holds
     while (left > 0) {
       if (!(tcp_.room() > 0)) co_await from.until([this] { return tcp_.room() > 0; }, spec.space_wait, spec.progress);
       if (piece == 0) piece = left;

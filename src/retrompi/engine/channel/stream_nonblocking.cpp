@@ -52,7 +52,7 @@ class QueuedStream : public StreamChan {
     return whole;
   }
   [[nodiscard]] CopyCost copy_out(int64_t n) const { return copy_cost(frames_.front().p, n, false); }
-  Task take_in(const std::vector<Packet>& packets) {
+  Task take_in(std::vector<Packet> packets) {
     for (const Packet& p : packets) {
       co_await library_work(to, spec.recv_cpu, p);
       copy_out_ends(p);
@@ -181,7 +181,88 @@ class AsynchronousStream final : public QueuedStream {
   bool completed_begins_ = false, told_read_ = false, filling_ = false;
 };
 
+/// A process writes what is possible in its call; whenever the system has data or a third of its buffer is free, it interrupts the process by a
+/// signal, whose handler writes and reads on, straight from and into the users' buffers.
+class SignalledStream final : public QueuedStream {
+ public:
+  using QueuedStream::QueuedStream;
+
+  Task pull(Token) override {
+    told_ = false;
+    std::vector<Packet> whole;
+    whole.swap(whole_);
+    return take_in(std::move(whole));
+  }
+
+ private:
+  Task submit(Packet) override {
+    if (writing_) co_return;
+    writing_ = true;
+    while (tcp_.written() < queued_ && tcp_.room() > 0) {
+      int64_t left = std::min(unsent_.front().end - tcp_.written(), tcp_.room());
+      co_await socket_call(from);
+      while (left > 0) {  // the system sends each segment as soon as it has copied it
+        const int64_t n = std::min(left, tcp_.mss());
+        co_await from.thread.run(copy_cost(unsent_.front().p, n, true));
+        tcp_.write(n);
+        left -= n;
+      }
+      finish_sent(tcp_.written());
+    }
+    writing_ = false;
+    on_acknowledged(false);
+  }
+  /// What reaches the process costs it a signal, and a call for each look.
+  [[nodiscard]] Ps interruption(const Proc& p, double calls) const {
+    return p.host.time(spec.signal) + static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall));
+  }
+  void on_acknowledged(bool) override {
+    if (writing_ || tcp_.written() >= queued_ || 3 * tcp_.room() < tcp_.sndbuf() || from.thread.dead()) return;
+    writing_ = true;
+    from.host.kernel(interruption(from, spec.calls_out), Stage::Syscall, callback<&SignalledStream::on_may_write>(*this, uint64_t(0)));
+  }
+  void on_may_write(uint64_t) {
+    const int64_t n = std::min({unsent_.front().end - tcp_.written(), tcp_.room(), tcp_.mss()});
+    const CopyCost copy = copy_cost(unsent_.front().p, n, true);
+    from.host.kernel(copy.core, Stage::Copy, callback<&SignalledStream::on_copied_in>(*this, static_cast<uint64_t>(n)), false, copy.memory);
+  }
+  void on_copied_in(uint64_t n) {
+    tcp_.write(static_cast<int64_t>(n));
+    const bool ended = tcp_.written() == unsent_.front().end;
+    if (ended) finish_sent(tcp_.written());
+    if (tcp_.written() < queued_ && tcp_.room() > 0) return on_may_write(0);
+    writing_ = false;
+    if (ended) from.thread.signal();
+  }
+  void on_readable() override {
+    if (reading_ || to.thread.dead()) return;
+    reading_ = true;
+    to.host.kernel(interruption(to, spec.calls_in), Stage::Syscall, callback<&SignalledStream::on_may_read>(*this, uint64_t(0)));
+  }
+  void on_may_read(uint64_t) {
+    const int64_t n = std::min(tcp_.readable(), frames_.front().end - tcp_.read_bytes());
+    copy_out_begins(frames_.front().p);
+    attribute(NetworkPacket::Read, n);
+    const CopyCost copy = copy_out(n);
+    to.host.kernel(copy.core, Stage::Copy, callback<&SignalledStream::on_copied_out>(*this, static_cast<uint64_t>(n)), false, copy.memory);
+  }
+  void on_copied_out(uint64_t n) {
+    tcp_.read(static_cast<int64_t>(n));
+    for (const Packet& p : whole_packets()) whole_.push_back(p);
+    if (!whole_.empty() && !told_) {
+      told_ = true;
+      to.arrive({this, kData, 0}, true, true);
+    }
+    if (tcp_.readable() > 0) return on_may_read(0);
+    reading_ = false;
+  }
+  std::vector<Packet> whole_;  // read, and not yet taken in by the library
+  bool writing_ = false, reading_ = false, told_ = false;
+};
+
 }  // namespace
+
+std::unique_ptr<Chan> make_signalled_stream(World& w, const StreamSpec& s, Proc& a, Proc& b) { return std::make_unique<SignalledStream>(w, s, a, b); }
 
 std::unique_ptr<Chan> make_nonblocking_stream(World& w, const StreamSpec& s, Proc& a, Proc& b) {
   return std::make_unique<NonblockingStream>(w, s, a, b);

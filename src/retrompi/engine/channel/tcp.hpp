@@ -5,6 +5,7 @@
 #include "channel/congestion.hpp"
 #include "channel/in_flight.hpp"
 #include "channel/proc.hpp"
+#include "channel/receive_space.hpp"
 #include "channel/round_trip.hpp"
 
 namespace retrompi {
@@ -57,8 +58,7 @@ class TcpConnection {
   void read(int64_t bytes) {
     read_ += bytes;
     assert(read_ <= rcv_nxt_);
-    // Silly-window avoidance (RFC 1122 4.2.3.3): only a sufficiently large opening is advertised.
-    if (read_ + rcvbuf_ - rcv_adv_ >= std::min(2 * mss_, rcvbuf_ / 2)) send_ack();
+    if (window_opened()) send_ack();
   }
 
   // ---- for other users of the connection (credits)
@@ -103,11 +103,15 @@ class TcpConnection {
   void out_of_order(const Segment& s);
   void reassemble();
   void delay_ack();
+  [[nodiscard]] bool ack_due() const;
+  [[nodiscard]] bool window_opened() const;
   void schedule_delayed_ack();
   void on_delayed_ack(uint64_t sequence);
   void send_ack();
   void on_ack_out(uint32_t id);
   [[nodiscard]] Ack piggybacked_ack();
+  [[nodiscard]] int64_t edge() const;
+  Ack acknowledge();
 
   // ---- recovery (tcp_recovery.cpp)
   void on_segment_lost(uint64_t frame);
@@ -126,7 +130,9 @@ class TcpConnection {
   User& user_;
   TcpConnection* reverse_ = nullptr;
   const bool local_, nagle_, stack_;
-  const int64_t mss_, sndbuf_, rcvbuf_;
+  const int64_t mss_, sndbuf_;
+  const ReceiveSpace space_;
+  const int64_t rcvbuf_;  // the widest window
 
   // sender
   int64_t snd_una_ = 0;  // oldest byte that is not acknowledged
@@ -140,6 +146,7 @@ class TcpConnection {
   int64_t rcv_nxt_ = 0;                           // next byte expected
   int64_t read_ = 0;                              // how far the process has read
   int64_t rcv_adv_;                               // right edge of the advertised window
+  int64_t rcv_wnd_;                               // the window as it was last advertised
   int32_t unacked_ = 0;                           // segments since the last acknowledgement
   bool ack_delayed_ = false, ack_timer_ = false;  // an acknowledgement is due; its timer event is pending
   Ps ack_delayed_at_ = 0;

@@ -27,7 +27,8 @@ void TcpConnection::on_segment(uint64_t frame) {
   else
     user_.on_readable();
   if (s.ack.ack >= 0) reverse_->acknowledged(s.ack);
-  if (++unacked_ >= 2 || gap || !stack_)
+  ++unacked_;
+  if (ack_due() || gap || !stack_)
     send_ack();
   else
     delay_ack();
@@ -55,6 +56,19 @@ void TcpConnection::reassemble() {
     rcv_nxt_ = std::max(rcv_nxt_, reassembly_.begin()->second);
     reassembly_.erase(reassembly_.begin());
   }
+}
+
+/// Every second segment is acknowledged. Linux holds that back while the window would be advertised smaller than before; the read that frees
+/// the memory, or the timer, sends it.
+bool TcpConnection::ack_due() const { return unacked_ >= 2 && (!space_.counts_memory() || space_.window(readable(), rcv_wnd_) >= rcv_wnd_); }
+
+/// Silly-window avoidance (RFC 1122 4.2.3.3): after a read, only a sufficiently large opening is advertised. Linux acknowledges what is due
+/// anyway, and else advertises a window that has doubled.
+bool TcpConnection::window_opened() const {
+  if (!space_.counts_memory()) return read_ + rcvbuf_ - rcv_adv_ >= std::min(2 * mss_, rcvbuf_ / 2);
+  if (unacked_ >= 2) return true;
+  const int64_t left = rcv_adv_ - rcv_nxt_, now = space_.window(readable(), rcv_wnd_);
+  return 2 * left <= rcvbuf_ && now > 0 && now >= 2 * left;
 }
 
 void TcpConnection::delay_ack() {
@@ -87,19 +101,24 @@ void TcpConnection::on_delayed_ack(uint64_t sequence) {
 
 /// Data are about to leave in the other direction and can carry the acknowledgement; ack -1: nothing new to acknowledge.
 TcpConnection::Ack TcpConnection::piggybacked_ack() {
-  if (unacked_ == 0 && rcv_adv_ == read_ + rcvbuf_) return {-1, 0};
+  if (unacked_ == 0 && rcv_adv_ == edge()) return {-1, 0};
+  return acknowledge();
+}
+
+/// The right edge of the window that may be advertised now; it does not move back (RFC 793 3.7).
+int64_t TcpConnection::edge() const { return std::max(rcv_adv_, rcv_nxt_ + space_.window(readable(), rcv_wnd_)); }
+
+/// What an acknowledgement sent now says.
+TcpConnection::Ack TcpConnection::acknowledge() {
   unacked_ = 0;
   ack_delayed_ = false;
-  rcv_adv_ = read_ + rcvbuf_;
+  rcv_adv_ = edge();
+  rcv_wnd_ = rcv_adv_ - rcv_nxt_;
   return {rcv_nxt_, rcv_adv_};
 }
 
 void TcpConnection::send_ack() {
-  assert(read_ + rcvbuf_ >= rcv_adv_);  // RFC 793 3.7: the window does not shrink
-  unacked_ = 0;
-  ack_delayed_ = false;
-  rcv_adv_ = read_ + rcvbuf_;
-  const uint32_t id = acks_.put({rcv_nxt_, rcv_adv_});
+  const uint32_t id = acks_.put(acknowledge());
   chan_.attribute(NetworkPacket::Ack, 0, true);
   Host& h = to_.host;
   if (local_)

@@ -21,10 +21,12 @@ TcpConnection::TcpConnection(Chan& chan, User& user, const Options& o)
            : local_ ? from_.host.spec.loopback_mss
                     : from_.host.spec.mss),
       sndbuf_(o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf),
-      rcvbuf_(o.rcvbuf ? o.rcvbuf : to_.host.spec.window),
+      space_(o.rcvbuf ? o.rcvbuf : to_.host.spec.window, mss_, local_ ? 0 : to_.host.spec.rx_buffer),
+      rcvbuf_(space_.widest()),
       snd_edge_(rcvbuf_),
       congestion_(mss_, rcvbuf_),
-      rcv_adv_(rcvbuf_) {}
+      rcv_adv_(rcvbuf_),
+      rcv_wnd_(rcvbuf_) {}
 
 void TcpConnection::output() {
   assert(snd_una_ <= snd_nxt_ && snd_nxt_ <= snd_max_ && snd_max_ <= written_);

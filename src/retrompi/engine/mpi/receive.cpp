@@ -92,7 +92,7 @@ Task ReceiveSide::take_unexpected(Message& m) {
   if (m.arrived == m.bytes && m.in_pool.empty() && !m.delivered) co_await finish(m);
 }
 
-bool ReceiveSide::unpacks(const Message& m) const { return m.src != rank_.id && rank_.staging(m.src).unpacks(); }
+bool ReceiveSide::unpacks(const Message& m) const { return m.src != rank_.id && rank_.staging(m.src).unpacks(m.bytes); }
 
 Task ReceiveSide::finish(Message& m) {
   if (unpacks(m)) return unpack(m);
@@ -102,7 +102,7 @@ Task ReceiveSide::finish(Message& m) {
 
 Task ReceiveSide::unpack(Message& m) {
   const Staging& own = rank_.staging(m.src);
-  co_await rank_.stage(m.bytes, own.unpack, own.byte);
+  co_await rank_.stage(m.bytes, own.unpacked(m.bytes), own.byte);
   complete(m);
 }
 

@@ -38,7 +38,7 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   rank_.bytes_sent += bytes;
   ++open_;
   const bool buffered = mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit;
-  if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some() || rank_.staging(dst).packs())
+  if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some() || rank_.staging(dst).packs(bytes))
     return isend_with_work(m, buffered);
   return depart(m);
 }
@@ -56,7 +56,7 @@ Task SendSide::isend_with_work(Message& m, bool buffered) {
     co_await to_self(m);
     co_return;
   }
-  if (const Staging& own = rank_.staging(m.dst); own.packs()) co_await rank_.stage(m.bytes, own.pack, own.byte);
+  if (const Staging& own = rank_.staging(m.dst); own.packs(m.bytes)) co_await rank_.stage(m.bytes, own.packed(m.bytes), own.byte);
   co_await depart(m);
 }
 

@@ -61,10 +61,11 @@ void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Deli
   w_.anatomy.current = before;
 }
 
-Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d) {
+Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d, int64_t behind) {
   Flight& f = flight(job);
-  f = {this, from, to, bytes, d, w_.anatomy.current, &job, rail_of(from, to)};
-  if (!rails_.stripe || bytes <= mtu_) return leave(f, rate, piece);
+  f = {this, from, to, bytes + behind, d, w_.anatomy.current, &job, rail_of(from, to)};
+  f.behind = behind;
+  if (!rails_.stripe || f.bytes <= mtu_) return leave(f, rate, piece);
   // If the sender's memory is slower than its cards, its rate is divided among them.
   f.parts = static_cast<uint32_t>(rails_.n);
   --job.count.frames;  // the parts are counted instead
@@ -75,7 +76,8 @@ Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, i
     part = f;
     part.whole = &f;
     part.rail = static_cast<uint32_t>(rail);
-    part.bytes = bytes / n + (static_cast<int64_t>(rail) < bytes % n ? 1 : 0);
+    part.bytes = f.bytes / n + (static_cast<int64_t>(rail) < f.bytes % n ? 1 : 0);
+    part.behind = 0;
     left = std::max(left, leave(part, rate / static_cast<double>(n), piece));
   }
   return left;
@@ -103,7 +105,7 @@ void Net::put_on_wire(Flight& f, int64_t bytes, const Delivery& d) {
 }
 
 void Net::Flight::on_burst() {
-  const int64_t packets = std::max<int64_t>(1, (bytes + net->mtu_ - 1) / net->mtu_);
+  const int64_t packets = std::max<int64_t>(1, (bytes - behind + net->mtu_ - 1) / net->mtu_) + (behind > 0);
   net->put_on_wire(*this, bytes + packets * net->overhead_, retrompi::delivery<&Flight::on_burst_carried, &Flight::on_lost>(*this));
 }
 

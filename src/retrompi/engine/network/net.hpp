@@ -25,8 +25,9 @@ class Net {
   /// Carries one frame; reports it lost when something on the path is down.
   void frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d);
   /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
-  /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
-  Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d);
+  /// them adds to the time of the slowest stage. A packet of `behind` bytes may follow it. Returns when the last byte has left the
+  /// sender's memory.
+  Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d, int64_t behind = 0);
   [[nodiscard]] int64_t mtu() const { return mtu_; }
   /// A frame of cross traffic crosses a card of a host, outwards or inwards; returns when it has crossed.
   Ps background(bool out, size_t host, size_t rail, int64_t bytes);
@@ -43,6 +44,7 @@ class Net {
     uint32_t parts = 0;       // of a burst over all rails: parts still in flight
     bool gone = false;        // it is lost, or one of its parts is
     int64_t piece = 0;        // of a burst
+    int64_t behind = 0;       // of a burst's bytes: a packet of its own
     Ps left = 0;              // when a burst has left the sender's memory
     int64_t number = -1;      // of a frame between its two hosts, where frames take all rails
     Flight* whole = nullptr;  // of a part

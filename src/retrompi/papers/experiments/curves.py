@@ -1,0 +1,39 @@
+"""A paper's measured curves (``[[curve]]``), each simulated once at its own sizes and at those that the checks of claims ask for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from retrompi.papers.claims import by_paper, checks
+from retrompi.papers.curve_checks import curves_of, facts_of, sizes_for
+from retrompi.papers.curves import Curve, of, question
+from retrompi.papers.experiments import Done, Job
+from retrompi.store.lookup import answer
+
+if TYPE_CHECKING:
+    from retrompi.papers.paper import Paper
+    from retrompi.store.database import Store
+
+
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
+    """A job a curve; nothing is optional."""
+    curves = of(plan)
+    below = {c.name: c.layer_below for c in curves}
+    asked: dict[str, set[int]] = {c.name: set() for c in curves}
+    how = checks()
+    for claim in by_paper(plan.key):
+        for check in how.get(claim.id, ()):
+            if check.get("kind") == "curve":
+                for name in curves_of(check, below.get(str(check.get("curve")), "")):
+                    asked.setdefault(name, set()).update(sizes_for(claim, check))
+
+    def one(curve: Curve) -> Done:
+        sizes = {*curve.grid, *asked[curve.name]}
+        got = answer(store, question(curve, sizes), fresh=fresh)
+        times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in got.rows}
+        told: dict[str, Any] = {curve.name: facts_of(curve.grid, times)}
+        return Done("curves", told, (got.run_id,), int(not got.found))
+
+    first = Job("layers below", lambda: Done("layers_below", below), 0.1)
+    return [first, *(Job(c.title, partial(one, c), sum(c.grid) * 1e-7 + 0.5) for c in curves)]

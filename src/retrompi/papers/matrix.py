@@ -1,0 +1,127 @@
+"""The matrix of the atlas: what is known of every runtime on every machine and network, and how well the simulator says it.
+
+A cell counts the statements, numbers and curves that a fit saw (`fitted`), those that judge it (`judged`), each with how many hold, and
+the curves that are predicted before their publication is looked at (`blind`). A pair that no source speaks of has no cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_quantity
+from retrompi.papers import predictions
+from retrompi.papers.claims import judging, paper_key
+from retrompi.papers.metrics import FITTED, PREDICTED
+from retrompi.papers.transfer import PREDICTION, STATEMENTS
+from retrompi.spec import composition, machines, registry
+
+__all__ = ["STATES", "Cell", "Tally", "cells", "place_of"]
+
+STATES = ("judged", "fitted", "blind", "not known")
+"""What a cell is, the strongest first: judged by numbers that no fit saw, fitted only, predicted only, named without a number."""
+_KIND = {"calibrate": "fitted", "fitted": "fitted", "input": "fitted", "validate": "judged", "held out": "judged"}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many of ``all`` hold."""
+
+    passed: int = 0
+    all: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.passed + other.passed, self.all + other.all)
+
+    def __str__(self) -> str:
+        return f"{self.passed} of {self.all}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A runtime on a machine and a network. ``paper`` and ``anchor``: where the atlas shows it."""
+
+    model: str
+    machine: str
+    network: str
+    fitted: Tally = Tally()
+    judged: Tally = Tally()
+    blind: int = 0
+    paper: str = ""
+    anchor: str = ""
+
+    @property
+    def state(self) -> str:
+        """One of `STATES`."""
+        return "judged" if self.judged.all else "fitted" if self.fitted.all else "blind" if self.blind else "not known"
+
+    def row(self) -> dict[str, Any]:
+        """Flat values for tables and CSV."""
+        counts = {f"{k}_{part}": getattr(getattr(self, k), part) for k in ("fitted", "judged") for part in ("passed", "all")}
+        return {"runtime": self.model, "machine": self.machine, "network": self.network, "state": self.state, **counts, "blind": self.blind}
+
+
+@cache
+def place_of(platform: str, machine: str = "") -> tuple[str, str]:
+    """(machine, network) of a platform as its files call them; the ``machine`` itself where no platform describes it."""
+    if not platform:
+        return machine, ""
+    try:
+        made = composition.parse(platform)
+        hosts = " and ".join(machines.host(name).title for name, _ in made.terms)
+        return hosts, machines.network(made.network).title if made.network else ""
+    except UsageError:
+        found = registry.platform(platform)
+        return found.title, f"{found.link.kind}, {format_quantity(found.link.bandwidth, 'B/s')}"
+
+
+def _holds(row: Mapping[str, Any]) -> bool:
+    """Whether a number of the table of transfer is within the tolerance of a number of its use."""
+    slack = FITTED if _KIND[row["use"]] == "fitted" else PREDICTED
+    return bool(row["low"] * (1 - slack) <= row["simulated"] <= row["high"] * (1 + slack))
+
+
+def _of_transfer(row: Mapping[str, Any]) -> Cell | None:
+    """The part of a cell that a row of the table of transfer is; None for a prediction, which has its own."""
+    place = place_of(row["platform"] or "", row["machine"])
+    if row["use"] == "blind" or str(row["ref"] or "").startswith(PREDICTION):
+        return None
+    if row["use"] is None or row["simulated"] is None:
+        return Cell(row["model"], *place)
+    if row["unit"] == STATEMENTS:
+        found = {paper_key(c.paper) for c in judging(row["model"]) if re.match(row["ref"], c.id)}
+        page = next(iter(found)) if len(found) == 1 else ""
+        return _counted(Cell(row["model"], *place, paper=page), row["use"], Tally(int(row["simulated"]), int(row["published"])))
+    return _counted(Cell(row["model"], *place, anchor="transfer"), row["use"], Tally(int(_holds(row)), 1))
+
+
+def _counted(cell: Cell, use: str, count: Tally) -> Cell:
+    return replace(cell, judged=count) if _KIND[use] == "judged" else replace(cell, fitted=count)
+
+
+def _predicted() -> Iterable[Cell]:
+    for name, told in predictions.shipped().items():
+        if told["use"] == "blind":
+            anchor = f"blind-{name.partition('/')[2]}" if told["paper"] else "transfer"
+            yield Cell(told["model"], *place_of(told["platform"]), blind=1, paper=told["paper"], anchor=anchor)
+
+
+def cells(transfer: Iterable[Mapping[str, Any]]) -> list[Cell]:
+    """Every cell that a source speaks of, in the order of the sources; ``transfer``: rows as of `retrompi.papers.transfer.judged`."""
+    parts = [part for row in transfer if (part := _of_transfer(row)) is not None]
+    return merged([*parts, *_predicted()])
+
+
+def merged(parts: Iterable[Cell]) -> list[Cell]:
+    """One cell for each runtime, machine and network; the first page that shows a part is the cell's."""
+    out: dict[tuple[str, str, str], Cell] = {}
+    for p in parts:
+        key = p.model, p.machine, p.network
+        old = out.get(key, Cell(*key))
+        page = (old.paper, old.anchor) if old.paper or old.anchor else (p.paper, p.anchor)
+        out[key] = Cell(*key, old.fitted + p.fitted, old.judged + p.judged, old.blind + p.blind, *page)
+    return list(out.values())

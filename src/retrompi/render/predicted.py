@@ -1,0 +1,98 @@
+"""Blind predictions on the page of their source: a figure for each machine and network, and a table of the curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from retrompi.base.units import format_bytes, format_quantity
+from retrompi.papers import predictions
+from retrompi.papers.matrix import place_of
+from retrompi.render.figures import DASHES, PALETTE, layout, place, size_axis, value_axis
+from retrompi.render.html import Content, row
+from retrompi.render.transfer_table import span
+
+__all__ = ["PREFIX", "blind_figures", "blind_html", "blind_rows"]
+
+PREFIX = "blind-"
+"""Name prefix of the figures."""
+_HEAD = ("curve", "of the smallest message", "with fits held", "largest bandwidth", "with fits held", "at", "made")
+
+
+def blind_rows(paper: str) -> list[dict[str, Any]]:
+    """Flat rows of the paper's predicted curves for the CSV export."""
+    return [
+        {"curve": name.partition("/")[2], "model": told["model"], "platform": told["platform"], "set": " ".join(told.get("set", ())),
+         **value, "date": told["date"], "commit": told["commit"]}
+        for name, told in _of(paper).items() for value in told["value"]
+    ]  # fmt: skip
+
+
+def _of(paper: str) -> dict[str, dict[str, Any]]:
+    return {name: told for name, told in predictions.shipped().items() if told["paper"] == paper}
+
+
+def blind_figures(paper: str) -> dict[str, go.Figure]:
+    """Name -> figure of the bandwidths that are predicted on one platform, each with its interval with fits held."""
+    by_platform: dict[str, list[Mapping[str, Any]]] = {}
+    for told in _of(paper).values():
+        by_platform.setdefault(told["platform"], []).append(told)
+    return {f"{PREFIX}{i}": _figure(platform, mine) for i, (platform, mine) in enumerate(by_platform.items(), 1)}
+
+
+def _figure(platform: str, mine: Sequence[Mapping[str, Any]]) -> go.Figure:
+    figure = go.Figure()
+    rates: list[float] = []
+    every: list[int] = []
+    for i, told in enumerate(mine):
+        values = [v for v in told["value"] if v["size_B"] > 0]
+        colour, dash = PALETTE[i % 7], DASHES[i // 7 % len(DASHES)]
+        x = [place(v["size_B"]) for v in values]
+        every += [v["size_B"] for v in values]
+        rate = {k: [v["size_B"] / v[f"{k}_s"] / 1e6 for v in values] for k in ("nominal", "fitted_low", "fitted_high")}
+        rates += rate["nominal"]
+        group = {"legendgroup": str(i), "hoverinfo": "skip", "showlegend": False}
+        figure.add_scatter(x=x + x[::-1], y=rate["fitted_low"] + rate["fitted_high"][::-1], mode="lines", fill="toself", line={"width": 0},
+                           fillcolor=colour, opacity=0.16, **group)  # fmt: skip
+        shown = [f"{format_bytes(v['size_B'])}: {span(v['fitted_low_s'], v['fitted_high_s'], 's')} with fits held, "
+                 f"{span(v['low_s'], v['high_s'], 's')} in all" for v in values]  # fmt: skip
+        figure.add_scatter(x=x, y=rate["nominal"], mode="lines", name=told["title"], legendgroup=str(i), text=shown,
+                           hovertemplate="%{text}<br>%{y:.3g} MB/s<extra>%{fullData.name}</extra>",
+                           line={"color": colour, "width": 2, "dash": dash})  # fmt: skip
+    layout(figure, f"{'; '.join(filter(None, place_of(platform)))}: predicted blind")
+    figure.update_layout(xaxis=size_axis(every), yaxis=value_axis("bandwidth", "linear", rates))
+    return figure
+
+
+def blind_html(paper: str, drawn: Sequence[str]) -> str:
+    """The section of a source's page: ``drawn`` figures, then a row for each curve; "" without predictions."""
+    found = _of(paper)
+    if not found:
+        return ""
+    rows = []
+    for name, told in found.items():
+        short = name.partition("/")[2]
+        values = [v for v in told["value"] if v["size_B"] > 0]
+        first, best = values[0], max(values, key=lambda v: v["size_B"] / v["nominal_s"])
+        size = best["size_B"]
+        options = f'<br><small class="soft">{escape(" ".join(told.get("set", ())))}</small>' if told.get("set") else ""
+        cells: list[Content] = [
+            f'<span class="id">{escape(short)}</span><br><small>{escape(told["title"])}</small>{options}',
+            (format_quantity(first["nominal_s"], "s"), "n"), (span(first["fitted_low_s"], first["fitted_high_s"], "s"), "n"),
+            (format_quantity(size / best["nominal_s"], "B/s"), "n"),
+            (span(size / best["fitted_high_s"], size / best["fitted_low_s"], "B/s"), "n"), (format_bytes(size), "n"),
+            f'<small>{escape(told["date"])}, commit {escape(told["commit"][:12])}</small>',
+        ]  # fmt: skip
+        rows.append(row(_HEAD, cells, f"blind-{short}"))
+    names = "".join(f'<th scope="col"><button type="button">{h}</button></th>' for h in _HEAD)
+    return (
+        f"<p><b>Blind</b>: the source prints these curves, and the project has not looked at them. {len(found)} curves were simulated "
+        "from the runtimes' source code and the layers below them, and written down with date and commit before anything could be "
+        "compared. Lines: nominal values; bands: 5 to 95 % with everything drawn from its range but what was fitted to the layers below. "
+        f"The files, with all that was drawn, are in <code>validate/predictions/{escape(paper)}</code>.</p>"
+        f'<div class="figures">{"".join(drawn)}</div>'
+        f'<div class="scroll"><table class="stack sortable"><thead><tr>{names}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    )
