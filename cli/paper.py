@@ -82,7 +82,7 @@ def check(paper: str, output: Output) -> None:
     if found.problems:
         if output.text:
             for row in rows:
-                say(f"{row['file']}{'' if row['line'] is None else ':' + str(row['line'])}: {row['message']}")
+                click.echo(f"{row['file']}{'' if row['line'] is None else ':' + str(row['line'])}: {row['message']}")
         else:
             output.emit(rows, (), keys=PROBLEMS)
         several = f"{len(rows)} problems" if len(rows) > 1 else "1 problem"

@@ -526,6 +526,20 @@ def test_validation_page_is_up_to_date(part: str, tmp_path: Path) -> None:
     assert not markdown.fill(copy, part, wanted), "run: python -m retrompi.papers.markdown docs/validation.md"
 
 
+def test_the_runtimes_of_the_second_atlas_are_up_to_date(tmp_path: Path) -> None:
+    copy = tmp_path / "second-atlas.md"
+    copy.write_text((ROOT / "docs" / "second-atlas.md").read_text(encoding="utf-8"), encoding="utf-8")
+    assert set(markdown.parts(copy)) == {"runtimes", "evidence", "interventions", "matrix"}
+    assert not markdown.fill(copy, "runtimes", markdown.runtime_table()), "run: python -m retrompi.papers.markdown docs/second-atlas.md"
+
+
+def test_every_row_that_judges_a_runtime_is_counted_once(made_up: Reproduction) -> None:
+    table = markdown.evidence_table(made_up.verdicts)
+    counts = [int(line.split("|")[3]) for line in table.splitlines()[4:]]
+    assert sum(counts) == len(markdown.evidence_rows()) == 61
+    assert table.startswith("0 of 0 judged rows hold.")
+
+
 def test_fill_refuses_a_missing_part(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("nothing", encoding="utf-8")
     with pytest.raises(InputError, match="<!-- x -->"):

@@ -80,10 +80,10 @@ def _inspected(folder: Path) -> Inspected:
     if found.paper is not None:
         with paths.working_with(folder):
             _own_files(found)
-            names = _names(found, found.paper, file)
+            _names(found, found.paper, file)
             _contents(found, found.paper, file)
             found.problems += curves.inspected(found.paper) if found.paper.curves or found.paper.fits else []
-            _judgeable(found, found.paper, names)
+            _judgeable(found, found.paper)
     order = {f: i for i, f in enumerate((str(file), str(table), *map(str, check_files(folder))))}
     found.problems.sort(key=lambda p: (order.get(p.path or "", len(order)), p.path or "", p.line or 0))
     return found
@@ -122,8 +122,8 @@ def _tried(found: Inspected, path: Path, line: int | None, work: Any) -> bool:
     return True
 
 
-def _names(found: Inspected, paper: Paper, file: Path) -> set[str]:
-    """Looks up the models and platforms of paper.toml; returns the models that exist, by the names that points have."""
+def _names(found: Inspected, paper: Paper, file: Path) -> None:
+    """Looks up the models, platforms, experiments and modes of paper.toml."""
     from retrompi.sim.resolved import Resolved
     from retrompi.spec.question import Question, pingpong
 
@@ -143,7 +143,6 @@ def _names(found: Inspected, paper: Paper, file: Path) -> set[str]:
         for mode in paper.modes if models else ():
             asked = Question(models[0], paper.platform, pingpong([0]), str(mode))
             _tried(found, file, line_of(text, "modes", "pingpong"), lambda asked=asked: Resolved.of(asked))
-    return set(models)
 
 
 def _contents(found: Inspected, paper: Paper, file: Path) -> None:
@@ -191,7 +190,7 @@ class _Anything(Data):
         return self.facts.get(path.split(".")[0], 1.0)
 
 
-def _judgeable(found: Inspected, paper: Paper, models: set[str]) -> None:
+def _judgeable(found: Inspected, paper: Paper) -> None:
     """Judges every claim as if everything had been simulated, so that a check that cannot be judged is found before."""
     files = {path: text_of(path) for path in check_files(found.folder)}
     table = found.folder / "claims.csv"
@@ -200,11 +199,11 @@ def _judgeable(found: Inspected, paper: Paper, models: set[str]) -> None:
         for index, check in enumerate(entries):
             path, text = next((p, t) for p, t in files.items() if line_of(t, "", claim.id) is not None or len(files) == 1)
             line = line_of(text, "", claim.id, index)
-            for said, code, of_row in _wrong_check(claim, check, paper, models):
+            for said, code, of_row in _wrong_check(claim, check, paper):
                 found.wrong(f"claim '{claim.id}': {said}", table if of_row else path, claim.line if of_row else line, code)
 
 
-def _wrong_check(claim: Claim, check: Mapping[str, Any], paper: Paper, models: set[str]) -> Iterable[tuple[str, str, bool]]:
+def _wrong_check(claim: Claim, check: Mapping[str, Any], paper: Paper) -> Iterable[tuple[str, str, bool]]:
     """(what is wrong, code, whether with the claim's row) of one check."""
     kind = str(check.get("kind", ""))
     if kind not in EVALUATORS:
@@ -237,7 +236,7 @@ def _wrong_check(claim: Claim, check: Mapping[str, Any], paper: Paper, models: s
         yield f"its check cannot be judged: {said}", "bad-value", "in the column" in said or "low..high" in said
         return
     for name in sorted(models_of(check) - {"MODEL"} if kind in _POINT_KINDS else ()):
-        if name not in models:
+        if name not in paper.models:
             yield f"'{name[:60]}' is not one of the paper's models{nearest(name, paper.models)}", "unknown-model", False
     if data.asked and not set(_POINTS) & set(paper.experiments):
         yield "its check reads a simulated curve, and no experiment makes one; add \"pingpong\" to experiments", "missing-key", False

@@ -1,22 +1,34 @@
-"""The generated parts of docs/validation.md, so that prose and program cannot drift apart.
+"""The generated parts of docs/validation.md and docs/second-atlas.md, so that prose and program cannot drift apart.
 
-A part stands between ``<!-- name -->`` and ``<!-- /name -->``; `fill` replaces it. ``python -m retrompi.papers.markdown
-docs/validation.md`` writes readings, checks and the verdicts of the store (simulating what is missing).
+A part stands between ``<!-- name -->`` and ``<!-- /name -->``; `fill` replaces it. ``python -m retrompi.papers.markdown FILE`` writes
+those that the file has: readings, checks, runtimes, and the verdicts of the store (simulating what is missing).
 """
 
 from __future__ import annotations
 
+import csv
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from retrompi.base import paths
 from retrompi.base.errors import InputError
+from retrompi.base.files import read_text
+from retrompi.papers import transfer
 from retrompi.papers.claims import checks, load
+from retrompi.papers.interventions import effects
+from retrompi.papers.matrix import Cell, Tally, cells
 from retrompi.papers.metrics import READINGS
+from retrompi.papers.paper import all_papers
+from retrompi.papers.reproduction import run_papers
 from retrompi.papers.verdicts import Verdict, summary
+from retrompi.spec import registry
+from retrompi.store import open_store
 
-__all__ = ["check_table", "fill", "reading_table", "verdict_table"]
+__all__ = ["check_table", "evidence_rows", "evidence_table", "fill", "intervention_table", "matrix_table", "parts", "reading_table",
+           "runtime_table", "verdict_table"]  # fmt: skip
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -107,18 +119,118 @@ def fill(path: Path, name: str, text: str) -> bool:
     return new != old
 
 
+# --- docs/second-atlas.md ----------------------------------------------------------------------------------------------------------
+
+
+def evidence_rows() -> list[dict[str, str]]:
+    """The rows of ``evidence.csv`` that judge runtimes and that no fit sees."""
+    text = read_text(paths.reference_dir() / "period" / "evidence.csv")
+    return [r for r in csv.DictReader(text.splitlines()) if r["use"] == "validate"]
+
+
+def evidence_table(verdicts: Iterable[Verdict]) -> str:
+    """A row for each runtime of `evidence_rows`: how many are judged and hold, which do not, and why others are not judged."""
+    found = {v.id: v for v in verdicts}
+    by_runtime: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for r in evidence_rows():
+        by_runtime.setdefault((r["system"].partition(" (")[0], r["source"].partition(",")[0]), []).append(r)
+    rows, passed, judged = [], 0, 0
+    for (runtime, source), mine in by_runtime.items():
+        words = {r["id"]: found[r["id"]].verdict if r["id"] in found else "" for r in mine}
+        hold, fail = ([i for i, w in words.items() if w == what] for what in ("pass", "fail"))
+        rest: dict[str, list[str]] = {}
+        for r in mine:
+            if words[r["id"]] not in ("pass", "fail"):
+                rest.setdefault(found[r["id"]].note if r["id"] in found else "no check", []).append(r["id"])
+        passed, judged = passed + len(hold), judged + len(hold) + len(fail)
+        why = "; ".join(f"{_span(ids)}: {note}" for note, ids in rest.items())
+        count = f"{len(hold)} of {len(hold) + len(fail)}" if hold or fail else ""
+        rows.append((runtime, source, str(len(mine)), count, " ".join(fail), why))
+    head = ("runtime", "source", "rows", "hold, of those judged", "do not hold", "not judged")
+    return f"{passed} of {judged} judged rows hold.\n\n{_table(head, rows)}"
+
+
+def _span(ids: Sequence[str]) -> str:
+    return ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]} ({len(ids)})" if len(ids) > 2 else " ".join(ids)
+
+
+def intervention_table(verdicts: Iterable[Verdict]) -> str:
+    """The published interventions and their simulated effects."""
+    def told(yes: bool | None) -> str:
+        return "" if yes is None else "as published" if yes else "**not as published**"
+
+    rows = []
+    for e in effects(verdicts):
+        apart = "kept apart" if "/" in e.before else "no row"
+        published = apart if e.published is None else f"x {e.published:.2f} ({e.low:.2f} .. {e.high:.2f})"
+        simulated = "not simulated" if e.simulated is None else f"x {e.simulated:.2f}"
+        rows.append((e.title, f"`{e.option}`", f"{e.before}, {e.after}", published, simulated, told(e.direction), told(e.size)))
+    return _table(("intervention", "option", "rows or curves", "published", "simulated", "direction", "size"), rows)
+
+
+def runtime_table() -> str:
+    """Every runtime that comes with retrompi: release, variants, where its constants come from, and the source code that they cite."""
+    rows = []
+    names = registry.model_names()
+    for name in (n for n in names if ":" not in n):
+        cls = registry.model(name)
+        sources = [p.source for p in cls.params().values()]
+        kinds = Counter(s.partition(":")[0] for s in sources)
+        counts = ", ".join(f"{kinds[k]} {word}" for k, word in _SOURCES.items() if kinds[k])
+        cited = [re.match(r"code:([^,:;]+)[,:]", s) for s in sources]
+        code = dict.fromkeys(m[1].strip() for m in cited if m)
+        variants = " ".join(f"`:{n.partition(':')[2]}`" for n in names if n.startswith(f"{name}:"))
+        rows.append((f"`{name}`", cls.title, cls.version, cls.years, variants, f"{len(sources)}: {counts}", "; ".join(code)))
+    return _table(("model", "runtime", "release", "years", "variants", "constants by their source", "source code"), rows)
+
+
+_SOURCES = {"paper": "papers", "doc": "documents", "code": "source code", "fit": "fitted", "assumed": "assumed"}
+
+
+def matrix_table(found: Iterable[Cell]) -> str:
+    """The matrix in short: a row for each runtime, and on how many machines and networks it is judged, fitted or predicted blind."""
+    by_runtime: dict[str, list[Cell]] = {}
+    for c in found:
+        by_runtime.setdefault(c.model, []).append(c)
+    rows = []
+    for runtime, mine in by_runtime.items():
+        texts = []
+        for what in ("judged", "fitted"):
+            there = [getattr(c, what) for c in mine if getattr(c, what).all]
+            texts.append(f"{sum(there, Tally())} on {len(there)}" if there else "")
+        blind = [c.blind for c in mine if c.blind]
+        texts.append(f"{sum(blind)} curves on {len(blind)}" if blind else "")
+        rows.append((f"`{runtime}`", *texts, str(sum(c.state == "not known" for c in mine) or "")))
+    return _table(("runtime", "judged: hold, on how many machines and networks", "fitted", "predicted blind", "no number known"), rows)
+
+
+def parts(path: Path) -> list[str]:
+    """The names of the parts of a file."""
+    return re.findall(r"<!-- /([^>]+?) -->", path.read_text(encoding="utf-8"))
+
+
 def main(argv: Sequence[str]) -> int:
     """Fill every part of the file named by the first argument from the shipped tables and the store."""
-    from retrompi.papers.paper import all_papers
-    from retrompi.papers.reproduction import run_paper
-    from retrompi.store import open_store
-
     path = Path(argv[0])
-    fill(path, "readings", reading_table())
-    fill(path, "checks", check_table())
-    store, text = open_store(), path.read_text(encoding="utf-8")
-    for key in (k for k in all_papers() if f"<!-- verdicts {k} -->" in text):
-        fill(path, f"verdicts {key}", verdict_table(run_paper(key, store, keep=False).verdicts))
+    wanted = parts(path)
+    plain: Mapping[str, Callable[[], str]] = {"readings": reading_table, "checks": check_table, "runtimes": runtime_table}
+    for name in wanted:
+        if name in plain:
+            fill(path, name, plain[name]())
+    if all(name in plain for name in wanted):
+        return 0
+    studies = run_papers(list(all_papers()), open_store(), keep=False)
+    verdicts = [v for s in studies for v in s.verdicts]
+    words = {v.id: v.verdict for v in verdicts}
+    of_all: Mapping[str, Callable[[], str]] = {
+        "evidence": lambda: evidence_table(verdicts),
+        "interventions": lambda: intervention_table(verdicts),
+        "matrix": lambda: matrix_table(cells(transfer.judged(transfer.shipped(), words), words)),
+        **{f"verdicts {s.paper.key}": lambda s=s: verdict_table(s.verdicts) for s in studies},  # type: ignore[misc]
+    }
+    for name in wanted:
+        if name in of_all:
+            fill(path, name, of_all[name]())
     return 0
 
 

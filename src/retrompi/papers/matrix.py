@@ -16,7 +16,10 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_quantity
 from retrompi.papers import predictions
 from retrompi.papers.claims import judging, paper_key
+from retrompi.papers.curve_verdicts import curve_id
+from retrompi.papers.curves import of
 from retrompi.papers.metrics import FITTED, PREDICTED
+from retrompi.papers.paper import all_papers
 from retrompi.papers.transfer import PREDICTION, STATEMENTS
 from retrompi.spec import composition, machines, registry
 
@@ -110,10 +113,33 @@ def _predicted() -> Iterable[Cell]:
             yield Cell(told["model"], *place_of(told["platform"]), blind=1, paper=told["paper"], anchor=anchor)
 
 
-def cells(transfer: Iterable[Mapping[str, Any]]) -> list[Cell]:
-    """Every cell that a source speaks of, in the order of the sources; ``transfer``: rows as of `retrompi.papers.transfer.judged`."""
+def _of_papers(verdicts: Mapping[str, str]) -> Iterable[Cell]:
+    """The parts of cells that the curves of the papers' folders are, and the claims about them."""
+    for paper in all_papers().values():
+        curves = {c.name: c for c in of(paper)}
+        for c in curves.values():
+            yield Cell(c.model, *place_of(c.platform), paper=paper.key, anchor=curve_id(paper.key, c))
+            for name, use in ((curve_id(paper.key, c), c.use), (f"{curve_id(paper.key, c)}:held-out", "validate")):
+                if verdicts.get(name) in ("pass", "fail"):
+                    yield _counted(Cell(c.model, *place_of(c.platform)), use, Tally(int(verdicts[name] == "pass"), 1))
+        for claim in paper.claims:
+            if verdicts.get(claim.id) in ("pass", "fail") and claim.use in _KIND:
+                mine = [curves[str(k["curve"])] for k in paper.checks.get(claim.id, ()) if str(k.get("curve")) in curves]
+                for model, machine, network in dict.fromkeys((c.model, *place_of(c.platform)) for c in mine):
+                    yield _counted(Cell(model, machine, network), claim.use, Tally(int(verdicts[claim.id] == "pass"), 1))
+
+
+def cells(transfer: Iterable[Mapping[str, Any]], verdicts: Mapping[str, str]) -> list[Cell]:
+    """Every cell that a source speaks of, in the order of the sources.
+
+    ``transfer``: rows as of `retrompi.papers.transfer.judged`; ``verdicts``: of claims and curves by their identifiers. A number of the
+    table of transfer is left out where a whole curve is judged.
+    """
+    papers = list(_of_papers(verdicts))
+    whole = {(p.model, p.machine, p.network) for p in papers if p.fitted.all or p.judged.all}
     parts = [part for row in transfer if (part := _of_transfer(row)) is not None]
-    return merged([*parts, *_predicted()])
+    numbers = [p for p in parts if p.anchor != "transfer" or (p.model, p.machine, p.network) not in whole]
+    return merged([*numbers, *papers, *_predicted()])
 
 
 def merged(parts: Iterable[Cell]) -> list[Cell]:

@@ -23,8 +23,8 @@ from typing import Any
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
-from retrompi.papers.curves import GRID, Curve
-from retrompi.papers.curves import read as read_curves
+from retrompi.papers import curves
+from retrompi.papers.curves import Curve
 from retrompi.papers.paper import all_papers
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
@@ -124,7 +124,7 @@ def plans() -> Mapping[str, Plan]:
         name = f"{paper}/{c.name}"
         out[name] = Plan(
             name=name, title=c.title, machine=c.platform, model=c.model, platform=c.platform, placement=c.placement,
-            sizes=c.sizes or GRID, paper=paper, sets=c.sets, **few,
+            sizes=c.grid, paper=paper, sets=c.sets, **few,
         )  # fmt: skip
     return out
 
@@ -133,9 +133,7 @@ def _blind() -> Iterator[tuple[str, Curve]]:
     """(paper, curve) of every curve of the package's papers that is kept apart."""
     for paper in all_papers().values():
         if paper.folder.parent == paths.papers_dir():
-            for curve in read_curves({"curve": list(paper.curves)}, paper.folder / "paper.toml")[0]:
-                if curve.blind:
-                    yield paper.key, curve
+            yield from ((paper.key, curve) for curve in curves.of(paper) if curve.blind)
 
 
 def plan(name: str) -> Plan:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.units import format_time
+from retrompi.papers import predictions
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.matrix import Cell, cells
 from retrompi.papers.reproduction import Reproduction, judge_all
@@ -69,7 +70,7 @@ class Scorecard:
 
     def cells(self) -> list[Cell]:
         """The cells of the matrix of runtimes, machines and networks."""
-        return cells(self.transfer())
+        return cells(self.transfer(), {v.id: v.verdict for v in (*self.verdicts, *(v for s in self.studies for v in s.verdicts))})
 
     def failures(self) -> list[tuple[Claim, Verdict]]:
         """Claims that fail, in file order."""
@@ -218,7 +219,7 @@ def _matrix(score: Scorecard) -> str:
 
 def _papers(score: Scorecard) -> str:
     out = []
-    for paper in dict.fromkeys(paper_key(c.paper) for c in score.claims):
+    for paper in dict.fromkeys([*(paper_key(c.paper) for c in score.claims), *score.replayed]):
         study = score.replayed.get(paper)
         forms = list(dict.fromkeys(c.paper for c in score.claims if paper_key(c.paper) == paper))
         title = study.paper.title if study else paper
@@ -231,6 +232,8 @@ def _papers(score: Scorecard) -> str:
         shown = ""
         if study:
             links = [f'<a href="{paper}.html#table-{t.name}">{escape(t.title)}</a>' for t in study.paper.table_plans]
+            blind = sum(told["paper"] == paper for told in predictions.shipped().values())
+            links += [f'<a href="{paper}.html#blind">{blind} curves predicted blind</a>'] if blind else []
             shown = f"<p><small>{'; '.join(links)}</small></p>"
         out.append(f'<div class="paper"><h3>{head}</h3>{about}{both}<p>{counts.removeprefix("<br>")}</p>{shown}</div>')
     return f'<div class="papers">{"".join(out)}</div>'

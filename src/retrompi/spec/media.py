@@ -149,6 +149,7 @@ class Ring(SharedMemory):
     short_packet: float = quantity("B", "largest payload of a packet of a short message; 0: as of any other", default=0.0)
     short_until: float = quantity("B", "size up to which a message is short", default=0.0)
     ws_packet: float = quantity("count", "packets in use in turn; 0: all its slots", default=0.0, low=0)
+    alone: float = quantity("B", "size above which a message's header goes alone, as a packet before its data; 0: none", default=0.0)
     cores: bool = flag("1 when its memory lies in the caches of the cores that use it", default=False)
     lines_in: float = whole("cache lines of the other core that queueing a packet touches (cores)", default=0)
     lines_out: float = whole("cache lines of the other core that taking out a packet touches (cores)", default=0)

@@ -35,9 +35,9 @@ class ReceiveSpace {
   /// Where the window stops growing: at what is usable less a segment; or, where a frame's memory is worth more than its data, soon after the
   /// fraction of it at which the data would be worth as much. It starts at four segments and grows by two.
   [[nodiscard]] int64_t limit() const {
-    const int64_t clamp = std::max(2 * mss_, usable(buffer_) - mss_);
+    const int64_t all = usable(buffer_), clamp = all > 2 * mss_ ? std::max(2 * mss_, all - mss_) : all;
     if (usable(frame_) <= mss_) return clamp;
-    int64_t share = usable(buffer_) / 2, memory = usable(frame_) / 2;
+    int64_t share = all / 2, memory = usable(frame_) / 2;
     for (; memory > mss_; memory /= 2) share /= 2;
     int64_t reached = std::min(4 * mss_, clamp);
     while (reached <= share && reached < clamp) reached = std::min(reached + 2 * mss_, clamp);

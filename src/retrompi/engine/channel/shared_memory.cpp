@@ -23,6 +23,11 @@ class SharedChan final : public ChanOf<Spec> {
       if (spec.short_packet > 0 && m.bytes <= spec.short_until) return spec.short_packet;
     return spec.packet;
   }
+  [[nodiscard]] int64_t first_of(const Message& m, int64_t packet) const override {
+    if constexpr (kRing)
+      if (spec.alone > 0 && !m.rendezvous && m.bytes > spec.alone) return 0;
+    return packet;
+  }
 
   Task push(Packet p) override {
     const int64_t size = p.bytes + spec.header;

@@ -14,7 +14,7 @@ class Builder final : public ChannelMaker {
   /// `placed`: host -> how many ranks of any job have been put on it so far.
   void build(std::vector<int>& placed) {
     const std::set<size_t> mine(c_.placement.begin(), c_.placement.end());
-    for (const auto* route : {&c_.same, &c_.remote})
+    for (const auto* route : {&c_.same, &c_.remote, &c_.same_bulk})
       for (const HopSpec& h : *route)
         for (const std::string* role : {&common(h).between.from, &common(h).between.to})
           if (*role != "rank") roles_.insert(role->substr(0, role->find('@')));
