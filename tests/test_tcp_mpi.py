@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from asking import ask
 from period_curves import stages, time_of, times, total
 
 from retrompi.sim import simulate
 from retrompi.spec.question import Question, Starts
+from retrompi.traces import generate
 
 WHERE = {"platform": "xeon-2000*2@ip-gm-pci64c", "mode": "distributed"}
 
@@ -24,12 +26,11 @@ def test_what_the_request_carries_is_not_sent_again() -> None:
 
 
 def test_la_mpi_cuts_into_fragments_of_a_megabyte_and_teg_does_not() -> None:
-    def step(model: str) -> float:
-        end = (1 << 20) + 65536
-        below, last, first = times(model, [end - 1, end, end + 1], **WHERE)
-        return (first - last) - (last - below)
+    def packets(model: str) -> int:
+        trace = generate.generator("pingpong").make(sizes=[(3 << 20) + 65536], reps=1)
+        return ask(model, WHERE["platform"], trace).packets
 
-    assert step("lampi") > step("teg")
+    assert packets("lampi") == packets("teg") + 2 * 2  # two more, each way
 
 
 def test_teg_and_la_mpi_poll_and_mpich2_sleeps() -> None:

@@ -8,6 +8,7 @@ buffer in big-endian order and unpack it: `mpirun -O` of LAM 6 says that they ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from retrompi.models._mpich1 import Mpich1
@@ -90,7 +91,7 @@ class Lam(Mpich1):
         alike = p.homogeneous == "yes" or (p.homogeneous == "auto" and len(orders) == 1)
         return int("little" in orders and not alike)
 
-    def path(self, p: Values, layout: Layout, hops: list[Medium], longest: float, bulk: tuple[Medium, ...] = ()) -> Path:
+    def path(self, p: Values, layout: Layout, hops: Sequence[Medium], longest: float, bulk: tuple[Medium, ...] = ()) -> Path:
         """``hops`` between packing and unpacking; messages of more than ``longest`` bytes ask first, over TCP with an envelope alone."""
         copies = self.copies(p, layout)
         lamd = any("lamd" in role for hop in hops for role in hop.between)

@@ -8,6 +8,7 @@ datagram outstanding (stop and wait), and another Unix-domain socket. Sockets do
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from retrompi.models._mpich1 import Mpich1
@@ -73,7 +74,7 @@ class Pvm(Mpich1):
         """Bytes of a message in a fragment: pmsg_extend leaves room for the headers of fragment and message. In place, all of them."""
         return 2.0**40 if p.encoding == "inplace" else max(1.0, p.fragment - p.fragment_header - p.message_header)
 
-    def path(self, p: Values, hops: list[Stream | Datagram], idle: bool) -> Path:
+    def path(self, p: Values, hops: Sequence[Stream | Datagram], idle: bool) -> Path:
         """``hops`` between packing and unpacking; ``idle``: with daemons."""
         words = p.encoding == "default" and p.data == "words"
         return Path(
