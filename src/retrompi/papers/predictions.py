@@ -226,7 +226,7 @@ def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
     asked = plan(name)
     middle = nominal(asked)
     at = list(middle)
-    drawn = factors(Resolved.of(asked.question()))
+    drawn = [f for f in factors(Resolved.of(asked.question())) if not (asked.paper and f.source.startswith("code:"))]
     free = [f for f in drawn if not f.source.startswith("fit:")]
     samples: list[list[list[float]]] = []
     dropped, done = 0, 0

@@ -225,12 +225,15 @@ def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made,
 
     ``made`` describes how the runs were produced: see `front.made`.
     """
-    from retrompi.render import export, front
+    from retrompi.papers import lmbench
+    from retrompi.render import export, front, machines_page
 
     target = Path(folder)
     pages = tuple(write(study, target, images=images, home="index.html") for study in studies)
-    scores = front.scorecard(studies)
+    numbers = lmbench.table()
+    scores = front.scorecard(studies, numbers)
     try:
+        (target / f"{machines_page.PAGE}.html").write_text(machines_page.machines_page(numbers, scores.transfer()), encoding="utf-8")
         html = target / "index.html"
         html.write_text(front.front_page(scores, made), encoding="utf-8")
         tables = tuple(export.write_csv(target / f"atlas-{name}.csv", rows) for name, rows in scores.tables().items())

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.units import format_time
 from retrompi.papers import predictions
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
-from retrompi.papers.matrix import Cell, cells
+from retrompi.papers.interventions import Effect, effects
+from retrompi.papers.matrix import Cell, cells, merged
 from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.transfer import judged, shipped
 from retrompi.papers.verdicts import Summary, Verdict, summary
-from retrompi.render.html import bounds, boxes, document, number, ranges, table
+from retrompi.render.html import SIGN, bounds, boxes, document, number, ranges, table
 from retrompi.render.ladder import ladder_rows, ladder_table
+from retrompi.render.machines_page import PAGE, SOURCES, machine_cells
 from retrompi.render.matrix import SORT, matrix_html
 from retrompi.render.transfer_table import transfer_html
 
@@ -51,6 +53,8 @@ class Scorecard:
     claims: tuple[Claim, ...]
     verdicts: tuple[Verdict, ...]
     fidelity: tuple[dict[str, Any], ...] = ()
+    lmbench: tuple[dict[str, Any], ...] = ()
+    """The rows of lmbench's table, simulated and published."""
 
     @property
     def replayed(self) -> dict[str, Reproduction]:
@@ -70,7 +74,8 @@ class Scorecard:
 
     def cells(self) -> list[Cell]:
         """The cells of the matrix of runtimes, machines and networks."""
-        return cells(self.transfer(), {v.id: v.verdict for v in (*self.verdicts, *(v for s in self.studies for v in s.verdicts))})
+        words = {v.id: v.verdict for v in (*self.verdicts, *(v for s in self.studies for v in s.verdicts))}
+        return merged([*cells(self.transfer(), words), *machine_cells(self.lmbench)])
 
     def failures(self) -> list[tuple[Claim, Verdict]]:
         """Claims that fail, in file order."""
@@ -107,10 +112,10 @@ class Scorecard:
         }
 
 
-def scorecard(studies: Sequence[Reproduction]) -> Scorecard:
-    """The scorecard of these studies; claims of papers that were not replayed count as not judged."""
+def scorecard(studies: Sequence[Reproduction], lmbench: Sequence[dict[str, Any]] = ()) -> Scorecard:
+    """The scorecard of these studies and of lmbench's table; claims of papers that were not replayed count as not judged."""
     rows = [{"paper": s.paper.key, **row} for s in studies for row in ladder_rows(s.facts)]
-    return Scorecard(tuple(studies), tuple(load()), tuple(judge_all(studies)), tuple(rows))
+    return Scorecard(tuple(studies), tuple(load()), tuple(judge_all(studies)), tuple(rows), tuple(lmbench))
 
 
 def _cpu() -> str:
@@ -236,7 +241,28 @@ def _papers(score: Scorecard) -> str:
             links += [f'<a href="{paper}.html#blind">{blind} curves predicted blind</a>'] if blind else []
             shown = f"<p><small>{'; '.join(links)}</small></p>"
         out.append(f'<div class="paper"><h3>{head}</h3>{about}{both}<p>{counts.removeprefix("<br>")}</p>{shown}</div>')
+    if score.lmbench:
+        near = sum(bool(r["near"]) for r in score.lmbench if r["use"] == "predicted")
+        of = sum(r["use"] == "predicted" for r in score.lmbench)
+        told = "".join(f"<br>{escape(s)}" for s in SOURCES.values())
+        out.append(
+            f'<div class="paper"><h3><a href="{PAGE}.html">Sources that speak of machines only</a></h3><p class="soft"><small>'
+            f"{told.removeprefix('<br>')}</small></p><p>lmbench: {near} of {of} predicted numbers within 15 %</p></div>"
+        )
     return f'<div class="papers">{"".join(out)}</div>'
+
+
+def _interventions(found: Sequence[Effect]) -> str:
+    head = ("one option is changed", "published", "simulated", "direction", "size", "rows or curves")
+    rows = []
+    for e in found:
+        published = "not known to the project" if e.published is None else f"× {e.published:.2f} ({e.low:.2f} – {e.high:.2f})"
+        simulated = "" if e.simulated is None else f"× {e.simulated:.2f}"
+        words = ["" if ok is None else "pass" if ok else "fail" for ok in (e.direction, e.size)]
+        signs = [f'<span class="{w}">{SIGN[w]}</span>' if w else "" for w in words]
+        option = f'<br><small class="soft">{escape(e.option)}</small>'
+        rows.append((escape(e.title) + option, published, simulated, *signs, escape(f"{e.before}, {e.after}")))
+    return table(head, rows)
 
 
 def _failures(score: Scorecard) -> str:
@@ -301,12 +327,15 @@ def front_page(score: Scorecard, how: Made) -> str:
         f"""<header><h1>retrompi: what {papers} papers said, and what the simulator says</h1>
 <p>{len(score.claims)} published statements about historical MPI environments, each with a verdict. <b>Fit</b>: a calibration was allowed to
 see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
-<nav><a href="#runtimes">Runtimes and machines</a><a href="#matrix">Verdicts</a><a href="#papers">Papers</a><a href="#failures">Failures</a>
+<nav><a href="#runtimes">Runtimes and machines</a><a href="#interventions">Interventions</a>
+<a href="#matrix">Verdicts</a><a href="#papers">Papers</a><a href="#failures">Failures</a>
 <a href="#unjudged">Not judged</a>
 {'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}<a href="#transfer">Transfer</a>
 <a href="#made">How it was made</a></nav></header>
 {_counts(score)}
-<h2 id="runtimes">Runtimes, networks, machines</h2>{matrix_html(score.cells(), list(score.replayed))}
+<h2 id="runtimes">Runtimes, networks, machines</h2>{matrix_html(score.cells(), [*score.replayed, PAGE])}
+<h2 id="interventions">Interventions</h2><p>Published what-ifs: one option of a runtime is changed and nothing else. The effect is the ratio
+of the largest bandwidths; no model is tuned to it.</p>{_interventions(effects(v for s in score.studies for v in s.verdicts))}
 <h2 id="matrix">Verdicts by system and kind of claim</h2>{_matrix(score)}
 <h2 id="papers">The papers</h2>{_papers(score)}
 <h2 id="failures">What fails: {len(score.failures())}</h2>{_failures(score)}

@@ -10,7 +10,7 @@ from retrompi.papers.matrix import STATES, Cell, Tally
 from retrompi.render.figures import name_of
 from retrompi.render.html import Content, row
 
-__all__ = ["SORT", "matrix_html"]
+__all__ = ["SORT", "matrix_html", "sortable"]
 
 _SIGN = {"judged": "", "fitted": "F ", "blind": "B ", "not known": "?"}
 _HEAD = ("runtime", "machine", "network", "state", "judged", "fitted", "blind curves")
@@ -97,10 +97,13 @@ def _list(found: Iterable[Cell], pages: Sequence[str]) -> str:
         cells: list[Content] = [(escape(name_of(c.model)), "id"), escape(c.machine), escape(c.network), state]
         cells += [(str(t) if t.all else "", "n") for t in (c.judged, c.fitted)] + [(str(c.blind or ""), "n")]
         rows.append(row(_HEAD, cells))
-    names = "".join(f'<th scope="col"><button type="button">{h}</button></th>' for h in _HEAD)
-    return (
-        f'<div class="scroll"><table class="stack sortable"><thead><tr>{names}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-    )
+    return sortable(_HEAD, rows)
+
+
+def sortable(head: Sequence[str], rows: Iterable[str]) -> str:
+    """A table of ready rows that `SORT` sorts by the column whose head is clicked."""
+    names = "".join(f'<th scope="col"><button type="button">{escape(h)}</button></th>' for h in head)
+    return f'<div class="scroll"><table class="stack sortable"><thead><tr>{names}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def matrix_html(found: Sequence[Cell], pages: Sequence[str]) -> str:

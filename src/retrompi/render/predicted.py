@@ -13,6 +13,7 @@ from retrompi.papers import predictions
 from retrompi.papers.matrix import place_of
 from retrompi.render.figures import DASHES, PALETTE, layout, place, size_axis, value_axis
 from retrompi.render.html import Content, row
+from retrompi.render.matrix import sortable
 from retrompi.render.transfer_table import span
 
 __all__ = ["PREFIX", "blind_figures", "blind_html", "blind_rows"]
@@ -87,12 +88,10 @@ def blind_html(paper: str, drawn: Sequence[str]) -> str:
             f'<small>{escape(told["date"])}, commit {escape(told["commit"][:12])}</small>',
         ]  # fmt: skip
         rows.append(row(_HEAD, cells, f"blind-{short}"))
-    names = "".join(f'<th scope="col"><button type="button">{h}</button></th>' for h in _HEAD)
     return (
         f"<p><b>Blind</b>: the source prints these curves, and the project has not looked at them. {len(found)} curves were simulated "
         "from the runtimes' source code and the layers below them, and written down with date and commit before anything could be "
         "compared. Lines: nominal values; bands: 5 to 95 % with everything drawn from its range but what was fitted to the layers below. "
         f"The files, with all that was drawn, are in <code>validate/predictions/{escape(paper)}</code>.</p>"
-        f'<div class="figures">{"".join(drawn)}</div>'
-        f'<div class="scroll"><table class="stack sortable"><thead><tr>{names}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+        f'<div class="figures">{"".join(drawn)}</div>{sortable(_HEAD, rows)}'
     )

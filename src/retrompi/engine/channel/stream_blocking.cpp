@@ -52,7 +52,7 @@ class BlockingStream final : public StreamChan {
     const bool split = spec.header_write && p.bytes > spec.header_write_above && p.first;
     int64_t piece = split ? header_of(p) : left;  // what the current write still holds
     while (left > 0) {
-      if (!(tcp_.room() > 0)) co_await from.until([this] { return tcp_.room() > 0; }, spec.space_wait, spec.progress);
+      if (!(tcp_.room() > 0)) co_await wait_for_room();
       if (piece == 0) piece = left;
       const int64_t n = std::min(piece, tcp_.room());
       piece -= n;
@@ -72,9 +72,15 @@ class BlockingStream final : public StreamChan {
     }
   }
   void on_readable() override { offer(); }
-  void on_acknowledged(bool was_full) override {
-    if (was_full && tcp_.room() > 0) from.thread.signal();
+  Task wait_for_room() {
+    waiting_ = true;
+    co_await from.until([this] { return tcp_.writable(); }, spec.space_wait, spec.progress);
+    waiting_ = false;
   }
+  void on_acknowledged(bool was_full) override {
+    if ((tcp_.counts_memory() ? waiting_ : was_full) && tcp_.writable()) from.thread.signal();
+  }
+  bool waiting_ = false;  // for room in the send buffer
 };
 
 }  // namespace

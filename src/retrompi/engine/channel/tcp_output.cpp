@@ -4,8 +4,15 @@
 namespace retrompi {
 
 namespace {
-constexpr int64_t kTcpHeader = 20;  // the IP header is in the link's frame overhead
+constexpr int64_t kTcpHeader = 20;      // the IP header is in the link's frame overhead
+constexpr int64_t kSendOverhead = 400;  // room for headers and the kernel's descriptor of a segment (code: Linux 2.4, MAX_TCP_HEADER)
+
+/// What a send buffer holds, in bytes of data: where it counts memory, segments are added until it is full.
+int64_t send_space(int64_t buffer, int64_t mss, bool memory) {
+  const int64_t segment = mss + kSendOverhead;
+  return memory ? (buffer + segment - 1) / segment * mss : buffer;
 }
+}  // namespace
 
 TcpConnection::TcpConnection(Chan& chan, User& user, const Options& o)
     : world_(chan.world),
@@ -20,7 +27,7 @@ TcpConnection::TcpConnection(Chan& chan, User& user, const Options& o)
       mss_(!stack_  ? std::max<int64_t>(1, o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf)
            : local_ ? from_.host.spec.loopback_mss
                     : from_.host.spec.mss),
-      sndbuf_(o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf),
+      sndbuf_(send_space(o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf, mss_, !local_ && from_.host.spec.rx_buffer > 0)),
       space_(o.rcvbuf ? o.rcvbuf : to_.host.spec.window, mss_, local_ ? 0 : to_.host.spec.rx_buffer),
       rcvbuf_(space_.widest()),
       snd_edge_(rcvbuf_),
