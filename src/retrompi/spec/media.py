@@ -265,7 +265,7 @@ class Dma(Copied):
 
     def uses(self, remote: bool) -> set[Use]:
         found = Copied.uses(self, remote) | ({Use.BURSTS, Use.FRAGMENTS} if remote else set())
-        return found | ({Use.CALLS} if self.sleeps else set())
+        return found | ({Use.CALLS, Use.INTERRUPTS} if self.sleeps else set())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
