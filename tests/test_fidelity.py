@@ -17,7 +17,6 @@ from refusals import refused
 from retrompi.base.errors import UsageError
 from retrompi.sim import fidelity, samples, sampling, simulate
 from retrompi.sim.resolved import MODES, Resolved
-from retrompi.sim.resolved import Resolved
 from retrompi.sim.sampling import Point
 from retrompi.spec import registry
 from retrompi.spec.calibrated_range import Range

@@ -11,7 +11,7 @@ from retrompi.papers.curves import Curve, Point
 from retrompi.papers.metrics import PREDICTED
 from retrompi.papers.verdicts import Verdict
 
-__all__ = ["KIND", "Errors", "curve_id", "errors", "judge", "rows"]
+__all__ = ["HELD_OUT", "KIND", "Errors", "curve_id", "errors", "judge", "rows"]
 
 KIND = "curve"
 """The kind of a curve's verdict, where that of a claim is one of `retrompi.papers.claims.KINDS`."""
