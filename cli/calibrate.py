@@ -1,8 +1,10 @@
-"""``retrompi calibrate``: fit a model's free parameters."""
+"""``retrompi calibrate``: fit the free values of a model, or those of a paper's machines and models."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,9 @@ from retrompi.cli.options import Drawn, OnPlatform, StoreOutput, complete_model,
 from retrompi.cli.output import Column, as_text, print_table, say
 from retrompi.cli.this_machine import ThisMachine
 from retrompi.cli.this_machine import calibrate as calibrate_here
+
+if TYPE_CHECKING:
+    from retrompi.papers.curve_fits import Fit
 
 VALUES = (
     Column("parameter", "parameter"),
@@ -29,38 +34,59 @@ RESIDUALS = (
 )
 
 
+FITTED = (Column("fit", "fit"), *VALUES)
+EVIDENCE = (
+    Column("fit", "fit"),
+    Column("evidence", "curve or claim"),
+    Column("what", "what"),
+    Column("points", "points", right=True),
+    Column("observed", "simulated"),
+    Column("limit", "median at most", lambda v: "" if v is None else f"{v:.0%}", right=True),
+    Column("verdict", "verdict"),
+)
+PAPER_KEYS = ("fit", "parameter", "value", "low", "high", "note", "evidence", "what", "seen", "points", "median", "largest", "at_B",
+              "limit", "observed", "verdict")  # fmt: skip
+
+
 @dataclass(frozen=True)
 class CalibrateOptions(OnPlatform, Drawn):
     """Options of ``retrompi calibrate``."""
 
     evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
     dry_run: bool = option("Do nothing: print the fit without writing fit.toml.")
+    fit: str | None = option("Of a paper: only this [[fit]].", metavar="NAME")
     nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
     replication: bool = option("Fit the disks of the disk-copy paper instead.")
 
 
 @click.command()
-@click.argument("model", shell_complete=complete_model)
+@click.argument("what", metavar="MODEL|PAPER", shell_complete=complete_model)
 @options(given=CalibrateOptions, here=ThisMachine, output=StoreOutput)
-def command(model: str, given: CalibrateOptions, here: ThisMachine, output: StoreOutput) -> int:
-    """Fit a model's free parameters to the claims marked for calibration.
+def command(what: str, given: CalibrateOptions, here: ThisMachine, output: StoreOutput) -> int:
+    """Fit a model's free parameters, or a paper's machines and models, to what is marked for calibration.
 
-    MODEL is a name or a folder. Values stay within their sourced ranges, held-out claims are never read, and the same seed gives
-    the same fit. The result is written to fit.toml beside the model.
+    A model is a name or a folder; it is fitted to claims, and to curves of its own evidence.toml. A paper is a key or a folder; each
+    [[fit]] of its paper.toml moves values of models, hosts and networks until its measured curves and claims are met. Values stay within
+    their sourced ranges, what is held out is never read before the fit is done, and the same seed gives the same fit. It is written
+    beside the models and machines, and to the paper's own fit.toml for those that the package has. Exit code 1 means that a claim or
+    curve which the fit has seen is missed.
 
     MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its MPI library and
     the platform 'this-machine' are added to your own models and platforms. Sizes and programs that the fit does not see are used to
-    judge it. Exit code 1 means that a claim which the fit has seen lies outside its range.
+    judge it.
 
     \b
     Examples:
       retrompi calibrate wmpi --dry-run
+      retrompi calibrate gropp-lusk-1994 --dry-run
+      retrompi calibrate ./mypaper
       retrompi calibrate this-machine --quick --name mine
     """
     from retrompi.base.errors import UsageError
     from retrompi.papers import calibrate
     from retrompi.spec import registry
 
+    model = what
     if model == "this-machine":
         others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations}
         wrong = next((k for k, v in others.items() if v), None)
@@ -74,6 +100,10 @@ def command(model: str, given: CalibrateOptions, here: ThisMachine, output: Stor
     wrong = next((k for k, v in here.given().items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
+    if _is_paper(what):
+        return _paper(what, given, output)
+    if given.fit is not None:
+        raise UsageError(f"--fit names a [[fit]] of a paper, and '{what}' is none", code="unused-option")
     cls = registry.model(model)
     if given.nas or given.replication:
         if given.nas and given.replication:
@@ -98,6 +128,59 @@ def command(model: str, given: CalibrateOptions, here: ThisMachine, output: Stor
         if output.text:
             say(f"\nwritten: {written}")
     return 1 if fit.outside else 0
+
+
+def _is_paper(what: str) -> bool:
+    from pathlib import Path
+
+    from retrompi.papers.claims import papers
+
+    return what in papers() or (Path(what) / "paper.toml").is_file()
+
+
+def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
+    """The fits of a paper, one after the other: each is written before the next begins."""
+    from retrompi.base import paths
+    from retrompi.base.errors import UsageError, nearest
+    from retrompi.papers import curve_fits, curves
+    from retrompi.papers.paper import working_with
+
+    others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations,
+              "--platform": given.platform != "nt-pair"}  # fmt: skip
+    wrong = next((k for k, v in others.items() if v), None)
+    if wrong:
+        raise UsageError(f"{wrong} is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
+    with working_with(what) as (paper,):
+        plans = {p.name: p for p in curves.fits_of(paper)}
+        if given.fit is not None and given.fit not in plans:
+            raise UsageError(f"'{paper.key}' has no fit '{given.fit}'{nearest(given.fit, plans)}", code="unknown-name")
+        if not plans:
+            raise UsageError(f"'{paper.key}' has no [[fit]]: nothing says what is free", code="no-claims")
+        evidence = curve_fits.evidence_of(paper)
+        folder = None if paper.folder.parent == paths.papers_dir() else paper.folder
+        done = []
+        for plan in plans.values() if given.fit is None else [plans[given.fit]]:
+            with progress(f"fit {plan.name}") as report:
+                found = curve_fits.fit(plan, evidence, folder=folder, seed=given.seed, progress=report)
+            done.append((found, [] if given.dry_run else found.write()))
+    _print_fits([f for f, _ in done], output)
+    if output.text:
+        for file in dict.fromkeys(file for _, files in done for file in files):
+            say(f"written: {file}")
+    return 1 if any(f.missed for f, _ in done) else 0
+
+
+def _print_fits(done: Sequence[Fit], output: StoreOutput) -> None:
+    values = [{"fit": f.plan.name, **row} for f in done for row in f.values]
+    evidence = [{"fit": f.plan.name, **row} for f in done for row in f.rows]
+    if not output.text:
+        output.emit([{k: row.get(k) for k in PAPER_KEYS} for row in [*values, *evidence]], (), keys=PAPER_KEYS)
+        return
+    print_table(values, FITTED, "nothing was free")
+    say("")
+    print_table(evidence, EVIDENCE, "nothing was judged")
+    missed = [f"{name} ({f.plan.name})" for f in done for name in f.missed]
+    say(f"\nmissed: {', '.join(missed)}" if missed else "\nevery curve and claim that a fit saw is met")
 
 
 NAS = (

@@ -47,7 +47,6 @@ SECTIONS = {
         "transfer": "Show every model on every machine it is known to have run on, simulated and published.",
         "predict": "Show the predictions for machines whose published values are not known, or make them again.",
         "lmbench": "Run lmbench's programs on a simulated host: calls, context switches, pipes, TCP, copies.",
-        "layers": "Show raw TCP, GM and EUIH beside their published curves, or fit hosts and networks to them.",
         "paper": "Make, check and reproduce papers as folders; run what belongs to one paper alone.",
     },
     "Traces and measurements": {
@@ -55,7 +54,7 @@ SECTIONS = {
         "smpi": "Export a model's costs for SimGrid's SMPI, or build the plug-in that reads them.",
         "measured": "Import, list and show curves measured on real machines.",
         "fit": "Fit a runnable model to a measured curve: segments, thresholds, residuals.",
-        "calibrate": "Fit a model's free parameters to the claims marked for calibration.",
+        "calibrate": "Fit a model, or a paper's machines and models, to what is marked for calibration.",
     },
     "What there is": {
         "models": "List the runtime models, or show one with its parameters and sources.",

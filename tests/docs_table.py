@@ -108,6 +108,9 @@ INSTEAD = [
     Instead("docs/cluster.md", r"8786", "$PORT", "a port that is free"),
 ]  # fmt: skip
 
+ELSEWHERE = {"docs/your-own-paper.md": "tests/test_your_own_paper.py"}
+"""Pages that another test reads, in a folder in which there is nothing."""
+
 APPLIED = {"docs/add-a-parameter.md": "tests/test_add_a_parameter.py"}
 """Pages whose blocks are edits of the source -> the test that makes them, then builds and runs the result."""
 

@@ -56,7 +56,6 @@ PRINTED = {
     "runs show": ("{run}",),
     "paper rinf1": ("--kernels", "dyads"),
     "lmbench": ("-p", "linux-i686"),
-    "layers": ("sp1",),
     "paper replicate": ("--machines", "7"),
 }
 """Command -> arguments with which it prints its tables."""

@@ -50,6 +50,12 @@ def read_toml(text: str, folder: Path) -> None:
         from retrompi.papers.evidence import KEYS
 
         assert all(set(c) <= set(KEYS) for c in data["claim"])
+    elif {"authors", "experiments"} & set(data):  # 'retrompi paper check' reads it as the file that it is
+        assert {"title", "models", "platforms"} <= set(data)
+    elif all(isinstance(v, list) and all(isinstance(c, dict) and "kind" in c for c in v) for v in data.values()):
+        from retrompi.papers.evaluators import EVALUATORS
+
+        assert {c["kind"] for v in data.values() for c in v} <= set(EVALUATORS)
     elif {"hosts", "like"} & set(data):  # tests/test_add_a_platform.py reads them as the files that they are
         assert set(data) & {"title", "name"}
     elif {"host", "link"} & set(data):
@@ -218,7 +224,7 @@ def _has_work(page: str) -> bool:
     return any(b.kind in ("sh", "console", "python", "toml") or b.title for b in blocks(page))
 
 
-@pytest.mark.parametrize("page", sorted((p for p in PAGES if _has_work(p)), key=_work, reverse=True))
+@pytest.mark.parametrize("page", sorted((p for p in PAGES if _has_work(p) and p not in docs_table.ELSEWHERE), key=_work, reverse=True))
 def test_page(page: str, tmp_path: Path, cache_folder: Path, request: pytest.FixtureRequest) -> None:
     environment = _environment(tmp_path, cache_folder)
     if page == "docs/cluster.md":
@@ -281,6 +287,9 @@ def test_every_entry_of_the_table_is_needed_and_has_a_reason() -> None:
 
 
 def test_who_is_said_to_run_what_is_not_run_here_exists() -> None:
+    for page, test in docs_table.ELSEWHERE.items():
+        assert page in PAGES
+        assert page in (ROOT / test).read_text(encoding="utf-8")
     for entry in docs_table.NOT_RUN:
         named = re.findall(r"(?:tests|docs|packaging)/\w[\w-]*\.(?:py|md)", entry.reason)
         assert named, entry

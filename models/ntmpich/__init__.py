@@ -15,7 +15,7 @@ from retrompi.models._mpich1 import Mpich1
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.channels import Cost, Library, Path, direct, eager, rendezvous
 from retrompi.spec.layout import Layout
-from retrompi.spec.media import BLOCK, Ring, Stream, WaitPolicy
+from retrompi.spec.media import Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, StartStep
 from retrompi.spec.platform import Platform
 from retrompi.spec.values import Values
@@ -33,7 +33,7 @@ class NtMpich(Mpich1):
     long = Param("8704 B", "B", "longest message that is copied through shared memory; above, the receiver reads the sender's", source="code:MP-MPICH 2006, mpid/ch_ntshmem/shpackets.h: MPID_LONG_LEN (SRC-030)")
     header = Param("128 B", "B", "packet without data", source="code:MP-MPICH 2006, mpid/ch_ntshmem/shpackets.h: MPID_PKT_PAD")
     poll_cost = Param("1 us", "s", "one look at the flags of all senders", source="assumed: a few cache misses", on="nt-pair:server", cost="work", low="0.2 us", high="5 us")
-    polls = Param(80, "count", "looks before a process sleeps, where there are fewer processors than processes", source="code:MP-MPICH 2006, mpid/ch_ntshmem/mpiddev.h: IDLE")
+    polls = Param(80, "count", "looks before a process gives up the processor, where there are fewer processors than processes", source="code:MP-MPICH 2006, mpid/ch_ntshmem/mpiddev.h: IDLE")
     event = Param("15 us", "s", "waking a process that sleeps", source="doc:E-REC-15", on="nt-pair:server", cost="os", low="10 us", high="30 us")
     read_memory = Param("20 us", "s", "ReadProcessMemory beside a bare call and the copy", source="assumed: attaching to a process and mapping its pages", on="nt-pair:server", cost="os", low="5 us", high="100 us")
     wait = Param("as processors", "choice", "how a process waits on a machine: it polls, sleeps, or as there are processors", source="code:MP-MPICH 2006, mpid/ch_wsock2/wsockinit.c: mixed", choices=("as processors", "poll", "sleep"))
@@ -51,7 +51,9 @@ class NtMpich(Mpich1):
         return here > layout.number("cores") if layout.shares_host else True
 
     def waits(self, p: Values, layout: Layout) -> WaitPolicy:
-        return BLOCK if self.sleeps(p, layout) else WaitPolicy("spin", poll_cost=p.poll_cost)
+        if self.sleeps(p, layout):
+            return WaitPolicy("spin_yield", polls=p.polls, poll_cost=p.poll_cost)
+        return WaitPolicy("spin", poll_cost=p.poll_cost)
 
     def calls(self, p: Values, layout: Layout) -> Library:
         return self.both_ends(p, self.waits(p, layout), self.waits(p, layout))

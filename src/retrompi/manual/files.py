@@ -8,7 +8,10 @@ from typing import Any
 
 from retrompi.base import errors, units
 from retrompi.manual.markdown import Page, escape, table
-from retrompi.papers import evidence
+from retrompi.papers import claims, curves, evidence
+from retrompi.papers.evaluators import EVALUATORS
+from retrompi.papers.findings import UNITS
+from retrompi.papers.paper import keys
 from retrompi.spec import topology
 from retrompi.spec.collectives import OPERATIONS, algorithms
 from retrompi.spec.fields import Field, quantities
@@ -103,6 +106,11 @@ def file_pages() -> list[Page]:
         _quantities(quantities(Host)),
         "### Keys of a link",
         _quantities(quantities(Link)),
+        "## A paper's folder { #paper }",
+        f"`paper.toml`: {_keys(keys())}. A `[[curve]]`: {_keys(curves.KEYS)}; a `[[fit]]`: {_keys(curves.FIT_KEYS)}. "
+        f"`claims.csv`: {_keys(claims.REQUIRED)}; optional {_keys(claims.OPTIONAL)}. `use`: {_keys(claims.USES)}; `kind`: "
+        f"{_keys(claims.KINDS)}; `unit` of what is converted: {_keys(UNITS)}. `checks.toml`, by `kind`: {_keys(EVALUATORS)}. "
+        "[Your own paper](../your-own-paper.md) goes through one.",
         "## A model's own evidence { #evidence }",
         _toml(_example(evidence)),
         "## Trace { #trace }",

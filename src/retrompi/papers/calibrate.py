@@ -1,32 +1,35 @@
-"""Fitting a model's free parameters to the claims marked for calibration, inside their sourced ranges.
+"""Fitting a model's free parameters to the claims and curves marked for calibration, inside their sourced ranges.
 
-Bounded non-linear least squares (scipy) on the logarithms of the parameters, from the middle of the ranges and from a
-seeded second start; a residual is the distance of a simulated number from the middle of its claim's range, in half ranges.
-The claims come from `retrompi.papers.claims.for_fit`; nothing else of the reference is read.
+`retrompi.papers.optimise` moves the logarithms of the parameters; a residual is the distance of a simulated number from the middle of its
+claim's range, in half ranges, or that of a curve's point (`retrompi.papers.curve_fits`). The claims come from
+`retrompi.papers.claims.for_fit` or from the model's own evidence.toml, as curves do; nothing else of the reference is read.
 """
 
 from __future__ import annotations
 
 import datetime
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares, minimize
 
 import retrompi
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError
-from retrompi.papers.claims import Claim, for_fit
-from retrompi.papers.evidence import own_for_fit
+from retrompi.papers import curve_checks, curve_fits, curves
+from retrompi.papers.claims import Checks, Claim, for_fit
+from retrompi.papers.curves import Curve
+from retrompi.papers.evidence import facts_of_curves, own_curves, own_for_fit
+from retrompi.papers.free_values import Free, shown
+from retrompi.papers.optimise import Search, identifiability, minimise
 from retrompi.papers.verdicts import measure
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
 
-__all__ = ["Fit", "Free", "add_to_fit", "fit", "write_platform"]
+__all__ = ["Fit", "fit", "write_platform"]
 
 Progress = Callable[[int, int, str], None]
 STARTS = 2
@@ -34,41 +37,6 @@ STEPS = 12
 """Steps of the optimiser from each start; each costs one simulation a parameter and one more."""
 SIMPLEXES = (0.15, 0.03, 0.005)
 """Initial sizes of the simplex as fractions of a range: a wide search, then finer ones."""
-UNDETERMINED = 1e-2
-"""A parameter whose whole range moves no residual by more than this many half ranges is not determined by the claims."""
-
-
-@dataclass
-class Free:
-    """A free parameter; ``key`` as in ``--set``."""
-
-    key: str
-    unit: str
-    low: float
-    high: float
-    text: str
-
-    def value(self, x: float) -> float:
-        """The value at ``x`` in 0..1 of the range, on a logarithmic scale, or a linear one if the range begins at zero."""
-        if self.low > 0:
-            return float(self.low * (self.high / self.low) ** x)
-        return float(self.low + x * (self.high - self.low))
-
-    def show(self, x: float) -> str:
-        return _text(self.value(x), self.unit)
-
-
-def _text(value: float, unit: str) -> str:
-    """A value with its unit and six digits, as written to a fit file."""
-    if unit == "s":
-        for name, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
-            if value >= scale or name == "ns":
-                return f"{value / scale:.6g} {name}"
-    if unit == "B/s":
-        return f"{value / 1e6:.6g} MB/s"
-    if unit == "B":
-        return f"{max(1, round(value))} B"
-    return f"{value:.6g}" if unit in ("1", "count", "probability") else f"{value:.6g} {unit}"
 
 
 @dataclass
@@ -89,8 +57,8 @@ class Fit:
 
     @property
     def outside(self) -> list[str]:
-        """The claims outside their ranges."""
-        return [r["claim"] for r in self.residuals if abs(r["residual"]) > 1]
+        """The claims and curves seen by the fit that lie outside their ranges."""
+        return [r["claim"] for r in self.residuals if r.get("seen", True) and abs(r["residual"]) > 1]
 
     def write(self) -> Path:
         """Replaces this model's tables in ``fit.toml`` (and in the platform's fit file, if fitted); returns the path."""
@@ -131,23 +99,6 @@ def write_platform(file: Path, by: str, values: Mapping[str, str], meta: Mapping
     file.write_text(toml_text.tables("retrompi calibrate", {**tables, by: {"values": values, "meta": meta}}), encoding="utf-8")
 
 
-def add_to_fit(file: Path, table: str, values: Mapping[str, str], meta: Mapping[str, Any], by: str) -> None:
-    """Adds ``values`` to a table of a fit file, where those of other fits stay; lists of ``meta`` are united with those there.
-
-    ``by``: the command that writes. Raises InputError if the file cannot be read or written.
-    """
-    tables = toml_text.read(file, "fit")[1] if file.exists() else {}
-    mine = tables.setdefault(table, {})
-    before = mine.get("meta", {})
-    united = {k: sorted({*before.get(k, []), *v}) if isinstance(v, list) else v for k, v in meta.items()}
-    mine["values"] = {**mine.get("values", {}), **values}
-    mine["meta"] = {**before, "date": datetime.date.today().isoformat(), **united}
-    try:
-        file.write_text(toml_text.tables(by, tables), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the fit: {error.strerror}", file, code="unwritable-file") from None
-
-
 def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[Free]:
     free = []
     for name, p in cls.params().items():
@@ -173,28 +124,72 @@ def _experiment(cls: type[RuntimeModel]) -> Any:
                          cls.folder() / "__init__.py", code="broken-model") from None  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Evidence:
+    """What a fit of a model sees: claims with their checks where they are its own, and curves of its own evidence.toml."""
+
+    claims: Sequence[Claim]
+    entries: Checks
+    curves: Sequence[Curve]
+
+    @property
+    def below(self) -> dict[str, str]:
+        """Curve -> that of the layer below it."""
+        return {c.name: c.layer_below for c in self.curves}
+
+
 class _Problem:
     def __init__(
-        self, model: str, platform: str, claims: Sequence[Claim], free: Sequence[Free], report: Progress | None, total: int
+        self, model: str, platform: str, seen: _Evidence, free: Sequence[Free], report: Progress | None, total: int
     ) -> None:
-        self.model, self.platform, self.claims, self.free = model, platform, list(claims), list(free)
-        self.entries = own_for_fit(registry.model(model))[1]
+        self.model, self.platform, self.seen, self.free = model, platform, seen, list(free)
         # The experiments of the papers' studies define how a model is measured for its fit, in a short form.
         self.measure_at = _experiment(registry.model(model))
+        own = seen.entries
+        self.plain = any(c.id not in own or any(check["kind"] != "curve" for check in own[c.id]) for c in seen.claims)
+        self.points = {c.name: curve_fits.seen_points(c) for c in seen.curves if c.use == "calibrate"}
+        self.asked = curve_checks.asked(seen.claims, seen.entries, seen.below)
         self.report, self.total = report, total
         self.evaluations = 0
         self.known: dict[tuple[float, ...], np.ndarray] = {}
-        self.told: list[dict[str, Any]] = []
 
     def sets(self, x: Sequence[float]) -> list[str]:
         return [f"{f.key}={f.show(v)}" for f, v in zip(self.free, x, strict=True)]
 
+    def times(self, curve: Curve, sizes: Iterable[int], x: Sequence[float]) -> dict[int, float]:
+        """Size -> time (s) of a curve; a value of the fitted platform is set on that platform alone."""
+        mine = [s for s in self.sets(x) if not s.startswith("platform.") or curve.platform == self.platform]
+        return curves.simulated(curve, sizes, mine)
+
+    def curve_residuals(self, x: Sequence[float]) -> list[float]:
+        """Of every point that a fit sees, as of `curve_fits`: logarithms in units of the tolerance and the point's error."""
+        out: list[float] = []
+        for curve in self.seen.curves:
+            if points := self.points.get(curve.name):
+                out += curve_fits.residuals(points, self.times(curve, (p.size for p in points), x))
+        return out
+
+    def judged(self, x: Sequence[float]) -> list[dict[str, Any]]:
+        """Rows as of `look` of the curves, the points held out apart: the median error in percent, and the residual in tolerances."""
+        rows = []
+        for curve in self.seen.curves:
+            if curve.use == "calibrate":
+                for row in curve_fits.judged(curve, self.times(curve, {p.size for p in curve.points}, x)):
+                    if row["median"] is not None:
+                        away = max(row["median"] / row["limit"], row["largest"] / max(curve.largest, row["limit"]))
+                        name = f"curve {curve.name}" + ("" if row["seen"] else f", {row['what']}")
+                        rows.append({"claim": name, "low": 0.0, "high": 100 * row["limit"], "observed": 100 * row["median"], "unit": "%",
+                                     "residual": away, "seen": row["seen"]})  # fmt: skip
+        return rows
+
     def look(self, x: Sequence[float]) -> list[dict[str, Any]]:
         """Simulates with the parameters at ``x`` and measures every claim marked for calibration."""
-        points, facts = self.measure_at(self.model, self.platform, self.sets(x))
+        points, facts = self.measure_at(self.model, self.platform, self.sets(x)) if self.plain else ([], {})
+        named = [c for c in self.seen.curves if self.asked[c.name]]
+        facts |= facts_of_curves(named, self.asked, lambda curve, sizes: self.times(curve, sizes, x))
         out = []
-        for claim in self.claims:
-            for f in measure(claim, points, facts, entries=self.entries):
+        for claim in self.seen.claims:
+            for f in measure(claim, points, facts, entries=self.seen.entries):
                 if isinstance(f.observed, int | float) and f.low is not None and f.high is not None and f.high > f.low:
                     middle, half = (f.low + f.high) / 2, (f.high - f.low) / 2
                     out.append({"claim": claim.id, "observed": float(f.observed), "low": f.low, "high": f.high,
@@ -205,26 +200,11 @@ class _Problem:
         key = tuple(round(float(v), 9) for v in x)
         if key not in self.known:
             self.evaluations += 1
-            self.known[key] = np.array([r["residual"] for r in self.look(key)])
+            self.known[key] = np.array([*(r["residual"] for r in self.look(key)), *self.curve_residuals(key)])
             if self.report:
                 worst = float(np.max(np.abs(self.known[key]))) if len(self.known[key]) else 0.0
                 self.report(min(self.evaluations, self.total), self.total, f"worst residual {worst:.2f} half ranges")
         return self.known[key]
-
-    def cost(self, x: np.ndarray) -> float:
-        """The soft-L1 cost minimised by both searches, which limits the weight of outliers."""
-        r = self.residuals(np.asarray(x))
-        return float(np.sum(2 * (np.sqrt(1 + r * r) - 1)))
-
-
-def _simplex(x: np.ndarray, width: float) -> np.ndarray:
-    """A simplex around ``x`` that stays inside 0..1."""
-    corners = [np.array(x)]
-    for i in range(len(x)):
-        corner = np.array(x)
-        corner[i] += width if corner[i] + width <= 1 else -width
-        corners.append(corner)
-    return np.array(corners)
 
 
 def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = None, progress: Progress | None = None) -> Fit:
@@ -234,58 +214,35 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     """
     cls = registry.model(model)
     free = _free_parameters(cls, platform)
-    claims = own_for_fit(cls)[0] or for_fit(cls.name)
+    own, entries = own_for_fit(cls)
+    measured = own_curves(cls, model, platform)
+    seen = _Evidence(own or ([] if any(c.use == "calibrate" for c in measured) else for_fit(cls.name)), entries, measured)
     room = registry.platform(platform)
     platform_file = room.path.with_name(f"{room.path.stem}.fit.toml") if room.path and cls.fits_platform else None
     result = Fit(cls.name, cls.folder(), seed, 0, platform_file=platform_file)
     # The gradient search gets half a share of the evaluations, each simplex a whole one.
     shares = 0.5 + len(SIMPLEXES)
     share = max(1, int(evaluations / shares)) if evaluations else STARTS * STEPS * (len(free) + 1)
-    problem = _Problem(model, platform, claims, free, progress, round(share * shares))
+    problem = _Problem(model, platform, seen, free, progress, round(share * shares))
     if not free:
-        result.residuals = problem.look([])
+        result.residuals = [*problem.look([]), *problem.judged([])]
         result.note = "nothing to fit: every number has a source"
         return result
-    draw = np.random.default_rng(seed)
-    starts = [np.full(len(free), 0.5), *(draw.uniform(0.1, 0.9, len(free)) for _ in range(STARTS - 1))]
-    best: Any = None
-    for start in starts:
-        found = least_squares(
-            problem.residuals, start, bounds=(0, 1), diff_step=0.05, x_scale=0.2, loss="soft_l1",
-            max_nfev=max(1, share // (2 * len(starts) * (len(free) + 1))), xtol=1e-6, ftol=1e-10,
-        )  # fmt: skip
-        if best is None or found.cost < best.cost:
-            best = found
+    how = Search(
+        starts=STARTS, steps=max(1, share // (2 * STARTS * (len(free) + 1))), step=0.05, scale=0.2, xtol=1e-6, ftol=1e-10,
+        simplexes=SIMPLEXES, simplex_steps=share,
+    )  # fmt: skip
     # Clock ticks and packet boundaries make the cost discontinuous in the parameters: a simplex copes with this, gradients do not.
-    for width in SIMPLEXES:
-        polished = minimize(
-            problem.cost, best.x, method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(free),
-            options={"maxfev": share, "xatol": 1e-6, "fatol": 1e-9, "initial_simplex": _simplex(best.x, width)},
-        )  # fmt: skip
-        if polished.fun < problem.cost(best.x):
-            best.x = np.asarray(polished.x)
-    jacobian = np.asarray(best.jac)
+    best = minimise(problem.residuals, len(free), how, seed)
     for i, f in enumerate(free):
-        moved = float(np.linalg.norm(jacobian[:, i]))
-        others = np.delete(jacobian, i, axis=1)
-        alone = moved
-        if others.shape[1]:
-            rest = jacobian[:, i] - others @ np.linalg.lstsq(others, jacobian[:, i], rcond=None)[0]
-            alone = float(np.linalg.norm(rest))
-        at_edge = best.x[i] < 1e-3 or best.x[i] > 1 - 1e-3
-        if moved < UNDETERMINED:
-            note = "not determined: no claim that may be seen depends on it"
-        elif alone < 0.05 * moved:
-            note = "determined only together with others: a change of them can stand in for it"
-        else:
-            note = f"determined: its range moves the residuals by {moved:.3g} half ranges"
         result.values.append({
             "parameter": f.key.partition(".")[2] if not f.key.startswith("platform.") else f.key, "value": f.show(best.x[i]),
-            "low": _text(f.low, f.unit), "high": _text(f.high, f.unit), "note": note + (" (at the edge of its range)" if at_edge else ""),
+            "low": shown(f.low, f.unit), "high": shown(f.high, f.unit), "note": identifiability(best.jacobian, best.x, i, "half ranges"),
         })  # fmt: skip
-    result.residuals = problem.look([float(v) for v in best.x])
+    at = [float(v) for v in best.x]
+    result.residuals = [*problem.look(at), *problem.judged(at)]
     if not result.residuals:
-        raise UsageError(f"no claim of '{cls.name}' gives a number to fit to: {', '.join(c.id for c in claims)}", code="no-claims")
+        raise UsageError(f"no claim of '{cls.name}' gives a number to fit to: {', '.join(c.id for c in seen.claims)}", code="no-claims")
     result.evaluations = problem.evaluations
     told = ", ".join(result.outside)
     result.note = f"outside their ranges: {told}" if told else "every claim seen by the fit lies in its range"

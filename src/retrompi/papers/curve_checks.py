@@ -8,22 +8,21 @@ simulated once for all claims: `sizes_for` says at which sizes a check needs one
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
 from retrompi.base import units
-from retrompi.base.errors import UsageError, nearest
+from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.papers import metrics
 from retrompi.papers.claims import Claim, SizeRange
 from retrompi.papers.findings import Check, Data, Finding, Unavailable, base_value, in_range, one_size, scaled, unit_of
 from retrompi.papers.metrics import Curve
 
-__all__ = ["KEYS", "METRICS", "OPS", "curve_check", "curves_of", "facts_of", "sizes_for"]
+__all__ = ["METRICS", "OPS", "asked", "curve_check", "curves_of", "facts_of", "ideal", "sizes_for"]
 
-KEYS = ("kind", "curve", "models", "metric", "size", "sizes", "against", "op", "near", "unit", "reading", "why")
 OPS = ("ratio", "difference", "deficit", "loss", "extra_rate")
 BELOW = "below"
 LATENCY_SIZE = 8
@@ -132,6 +131,36 @@ def sizes_for(claim: Claim, check: Check) -> list[int]:
     if metric not in METRICS:
         raise ValueError(f"{claim.id}: no metric '{metric}' of a curve{nearest(metric, METRICS, 20)}")
     return METRICS[metric].sizes(claim, check)
+
+
+def asked(claims: Iterable[Claim], checks: Mapping[str, Sequence[Check]], below: Mapping[str, str]) -> dict[str, set[int]]:
+    """Curve -> the sizes that checks of kind ``curve`` ask for; ``below`` has every curve, with its layer below.
+
+    Raises InputError naming the claim for a curve that is not there and for a check that cannot be.
+    """
+    found: dict[str, set[int]] = {name: set() for name in below}
+    for claim in claims:
+        for check in checks.get(claim.id, ()):
+            if check.get("kind") != "curve":
+                continue
+            if "curve" not in check:
+                raise InputError(f"claim '{claim.id}': its check needs 'curve'{nearest('', below)}", code="missing-key")
+            for name in curves_of(check, below.get(str(check["curve"]), "")):
+                if name not in found:
+                    said = f"no curve '{name}'{nearest(name, below)}" if name else f"the curve '{check['curve']}' has no layer_below"
+                    raise InputError(f"claim '{claim.id}': {said}", code="unknown-name")
+                try:
+                    found[name].update(sizes_for(claim, check))
+                except ValueError as error:
+                    said = str(error).removeprefix(f"{claim.id}: ")
+                    raise InputError(f"claim '{claim.id}': its check cannot be judged: {said}", code="bad-value") from None
+    return found
+
+
+def ideal(grids: Mapping[str, Sequence[int]], sizes: Mapping[str, Iterable[int]], below: Mapping[str, str]) -> dict[str, Any]:
+    """The facts of curves on an ideal network, 50 us and 10 MB/s, at their grids and further sizes: what a check can be tried on."""
+    told = {name: facts_of(grid, {s: 50e-6 + s * 1e-7 for s in (*grid, *sizes.get(name, ()))}) for name, grid in grids.items()}
+    return {"curves": told, "layers_below": dict(below)}
 
 
 # --- metrics -----------------------------------------------------------------------------------------------------------------------
@@ -302,9 +331,9 @@ def _judged(value: float, claim: Claim, check: Check, note: str) -> Finding:
         raise ValueError(f"{claim.id}: 'near' needs a published number")
     slack = metrics.FITTED if claim.use == "calibrate" else metrics.PREDICTED
     middle = fmean((claim.low, claim.high))
-    low, high = sorted((middle * (1 - slack), middle * (1 + slack)))
-    off = f"{value / middle - 1:+.1%}" if middle else ""
-    return Finding(low <= value <= high, value, f"{note}: published {middle:g}, {off} (at most {slack:.0%})", low, high, unit)
+    low, high = sorted(float(f"{middle * (1 + off):.6g}") for off in (-slack, slack))
+    away = f"{value / middle - 1:+.1%}" if middle else ""
+    return Finding(low <= value <= high, value, f"{note}: published {middle:g}, {away} (at most {slack:.0%})", low, high, unit)
 
 
 def _step(claim: Claim, check: Check, curve: _Simulated) -> Finding:

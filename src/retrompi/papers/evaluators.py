@@ -30,6 +30,8 @@ def _metric(name: str, curve: Curve, claim: Claim, check: Check) -> float:
         if size not in curve.sizes:
             raise Unavailable(f"needs the simulated size {size} B")
         return curve.time(size) if name == "time_at" else size / curve.time(size)
+    if name in ("time_at", "bandwidth_at") and "sizes" not in check:
+        raise ValueError(f"{claim.id}: '{name}' is at one size; say size = \"1 KiB\", or sizes = \"configuration\"")
     part = part_of(curve, claim, check)
     if name in ("time_at", "bandwidth_at"):
         if len(part.sizes) != 1:

@@ -17,7 +17,7 @@ from retrompi.papers import paper as of_paper
 from retrompi.papers.claims import USES, Checks, Claim, check_files, models_of, read, read_checks, state, version
 from retrompi.papers.curve_checks import curves_of, sizes_for
 from retrompi.papers.evaluators import EVALUATORS
-from retrompi.papers.exhibits import ClaimTable
+from retrompi.papers.exhibits import ClaimTable, MeasuredFigure
 from retrompi.papers.findings import UNITS, Data, Unavailable
 from retrompi.papers.metrics import Curve
 from retrompi.papers.paper import Paper
@@ -134,7 +134,7 @@ def _names(found: Inspected, paper: Paper, file: Path) -> None:
         if kind not in of_paper.kinds_of_experiment():
             valid = of_paper.kinds_of_experiment()
             found.wrong(f"no experiment '{kind[:60]}'{nearest(kind, valid, 20)}", file, line_of(text, "experiments"), "unknown-name")
-    if "pingpong" in paper.experiments and rooms[:1] == list(paper.platforms[:1]):
+    if "pingpong" in paper.experiments and rooms and rooms[:1] == list(paper.platforms[:1]):
         with toml_text.taken_apart("paper", file):
             _tried(found, file, line_of(text, "sizes", "pingpong"), lambda: paper.sizes)
         if not isinstance(paper.options("pingpong").get("modes"), list):
@@ -159,6 +159,12 @@ def _contents(found: Inspected, paper: Paper, file: Path) -> None:
             if claim not in ids:
                 said = f"[[why]]: no claim '{claim[:60]}'{nearest(claim, ids, 4)}"
                 found.wrong(said, file, line_of(text, "claims", "why", index), "unknown-claim")
+    names = [str(c.get("name")) for c in paper.curves]
+    for index, drawn in enumerate(paper.figure_plans):
+        for pattern in drawn.measured if isinstance(drawn, MeasuredFigure) else ():
+            if not any(fnmatchcase(name, str(pattern)) for name in names):
+                said = f"[[figure]]: no [[curve]] is named '{str(pattern)[:60]}'{nearest(str(pattern), names)}"
+                found.wrong(said, file, line_of(text, "measured", "figure", index), "unknown-name")
     for index, plan in enumerate(paper.table_plans):
         for pattern in plan.claims if isinstance(plan, ClaimTable) else ():
             if not any(fnmatchcase(i, pattern) for i in ids):
@@ -172,11 +178,11 @@ _SIZES = (0, *(1 << n for n in range(24)))
 class _Anything(Data):
     """Data in which every curve and every fact exists: what a check cannot do with it, it can do with no simulation's results."""
 
-    def __init__(self, sizes: Iterable[int], curves: Iterable[str]) -> None:
+    def __init__(self, sizes: Iterable[int], below: Mapping[str, str]) -> None:
         sizes = sorted({*_SIZES, *sizes})
         times = [50 + n / 10 for n in sizes]
         told = {"size_B": sizes, "time_us": times, "at_B": [], "at_us": []}
-        super().__init__(facts={"curves": dict.fromkeys(curves, told), "layers_below": {}})
+        super().__init__(facts={"curves": dict.fromkeys(below, told), "layers_below": below})
         self.one = Curve(tuple(sizes), tuple(t * 1e-6 for t in times))
         self.asked: list[tuple[str, str]] = []
 
@@ -192,7 +198,8 @@ class _Anything(Data):
 
 def _judgeable(found: Inspected, paper: Paper) -> None:
     """Judges every claim as if everything had been simulated, so that a check that cannot be judged is found before."""
-    files = {path: text_of(path) for path in check_files(found.folder)}
+    unread = {p.path for p in found.problems if p.code in ("unreadable-file", "too-large")}
+    files = {path: text_of(path) for path in check_files(found.folder) if str(path) not in unread}
     table = found.folder / "claims.csv"
     for claim in found.claims:
         entries = found.checks.get(claim.id, ())

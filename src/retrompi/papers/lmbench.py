@@ -21,7 +21,7 @@ from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
-from retrompi.papers.calibrate import add_to_fit
+from retrompi.papers.free_values import add_to_fit
 from retrompi.spec import registry
 from retrompi.spec.kernels import lost_l2
 from retrompi.spec.platform import Platform

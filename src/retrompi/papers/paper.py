@@ -24,7 +24,7 @@ from retrompi.papers.claims import Checks, Claim, checks_in, claims_in, folders,
 from retrompi.papers.exhibits import FigurePlan, TablePlan, read_figures, read_tables
 from retrompi.papers.tables import line_of, text_of
 
-__all__ = ["Anomaly", "Paper", "all_papers", "find_paper", "folder_of", "kinds_of_experiment", "read", "shadowing", "working_with"]
+__all__ = ["Anomaly", "Paper", "all_papers", "find_paper", "folder_of", "keys", "kinds_of_experiment", "read", "shadowing", "working_with"]
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,11 @@ def kinds_of_experiment() -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules([str(Path(__file__).with_name("experiments"))]))
 
 
+def keys() -> tuple[str, ...]:
+    """Every key of paper.toml: texts, lists, tables, and a table for each kind of experiment."""
+    return (*_WORDS, "order", *_LISTS, *_TABLES, *kinds_of_experiment())
+
+
 class _File:
     """One paper.toml being read: its text, its tables, and what is wrong with them."""
 
@@ -189,7 +194,7 @@ class _File:
     def options(self) -> dict[str, Mapping[str, Any]]:
         """The tables of experiments; other keys are wrong."""
         kinds = kinds_of_experiment()
-        valid = (*_WORDS, "order", *_LISTS, *_TABLES, *kinds)
+        valid = keys()
         found: dict[str, Mapping[str, Any]] = {}
         for key, value in self.data.items():
             if key not in valid:

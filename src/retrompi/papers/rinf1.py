@@ -110,10 +110,10 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     Raises UsageError when no claim is marked for calibration of this host.
     """
     import numpy as np
-    from scipy.optimize import least_squares
 
-    from retrompi.papers.calibrate import UNDETERMINED, Free, _text
+    from retrompi.papers.free_values import Free, shown
     from retrompi.papers.metrics import SAME
+    from retrompi.papers.optimise import Search, identifiability, minimise, sensitivity
 
     room = registry.platform(platform)
     base = kernels.machine(room, host)
@@ -139,30 +139,13 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     def residuals(x: Any) -> Any:
         return np.array([r["residual"] for r in look([float(v) for v in x])])
 
-    draw = np.random.default_rng(seed)
-    starts = [np.full(len(free), 0.5), *(draw.uniform(0.05, 0.95, len(free)) for _ in range(STARTS - 1))]
-    found = [least_squares(residuals, s, bounds=(0, 1), diff_step=1e-3, x_scale=0.2, loss="soft_l1", max_nfev=80) for s in starts]
-    best = min(found, key=lambda f: float(f.cost))
-    # Sensitivity over a tenth of each range either way: minima jump between lengths, so a derivative is not meaningful.
-    columns = []
-    for i in range(len(free)):
-        ends = [np.clip(best.x + step * np.eye(len(free))[i], 0, 1) for step in (-0.1, 0.1)]
-        columns.append((residuals(ends[1]) - residuals(ends[0])) / (ends[1][i] - ends[0][i]))
-    jacobian = np.array(columns).T
+    best = minimise(residuals, len(free), Search(starts=STARTS, steps=80, step=1e-3, scale=0.2, margin=0.05), seed)
+    jacobian = sensitivity(residuals, best.x)
     for i, f in enumerate(free):
-        moved = float(np.linalg.norm(jacobian[:, i]))
-        others = np.delete(jacobian, i, axis=1)
-        rest = jacobian[:, i] - others @ np.linalg.lstsq(others, jacobian[:, i], rcond=None)[0]
-        if moved < UNDETERMINED:
-            note = "not determined: no claim that may be seen depends on it"
-        elif float(np.linalg.norm(rest)) < 0.05 * moved:
-            note = "determined only together with others: a change of them can stand in for it"
-        else:
-            note = f"determined: its range moves the residuals by {moved:.3g} factors of {SAME:g}"
-        edge = " (at the edge of its range)" if best.x[i] < 1e-3 or best.x[i] > 1 - 1e-3 else ""
+        note = identifiability(jacobian, best.x, i, f"factors of {SAME:g}")
         name = f"platform.{host}.{f.key}" if f.key in MEMORY else f.key
-        out.values.append({"parameter": name, "value": f.show(float(best.x[i])), "low": _text(f.low, f.unit),
-                           "high": _text(f.high, f.unit), "note": note + edge})  # fmt: skip
+        out.values.append({"parameter": name, "value": f.show(float(best.x[i])), "low": shown(f.low, f.unit),
+                           "high": shown(f.high, f.unit), "note": note})  # fmt: skip
     out.residuals = look([float(v) for v in best.x])
     outside = [r["claim"] for r in out.residuals if abs(r["residual"]) > 1]
     out.note = f"outside a factor {SAME:g}: {', '.join(outside)}" if outside else f"every row seen by the fit lies within a factor {SAME:g}"

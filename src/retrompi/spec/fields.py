@@ -42,6 +42,7 @@ class Use(StrEnum):
     WIRE = "messages between hosts"
     FRAGMENTS = "datagrams and transfers by a card, which are cut into frames"
     BURSTS = "transfers between the memories of two hosts"
+    INTERRUPTS = "cards that wake a sleeping process"
     CORES = "queues between pinned or shared cores"
     BYTE_ORDER = "conversion between byte orders"
     SITES = "messages between sites"

@@ -74,7 +74,9 @@ class Host:
     quantum_at_tick: float = flag("1 when a quantum ends only at a clock tick", area="scheduler", plain="1")
     tcp_segment: float = quantity("s", "protocol stack CPU time per segment", area="protocol stack", plain="1 us", used_by=Use.IP)
     tcp_byte: float = quantity("s/B", "protocol stack CPU time per byte", area="protocol stack", plain="0 s/B", used_by=Use.IP)
-    interrupt: float = quantity("s", "CPU time of one frame's interrupt", area="protocol stack", plain="1 us", used_by=Use.IP)
+    interrupt: float = quantity(
+        "s", "CPU time of one frame's interrupt", area="protocol stack", plain="1 us", used_by=(Use.IP, Use.INTERRUPTS)
+    )
     loopback_segment: float = quantity(
         "s", "protocol stack CPU time per segment that stays on the host", area="protocol stack", plain="1 us", used_by=Use.TCP_LOCAL
     )

@@ -23,7 +23,7 @@ from retrompi.spec.fields import declared, quantities
 from retrompi.spec.host import REFERENCE_CLOCK, Host
 from retrompi.spec.link import Link
 from retrompi.spec.platform import Platform, Quantity
-from retrompi.spec.quantity_file import CARD, LINK, Reader, fit_values, with_fitted
+from retrompi.spec.quantity_file import CARD, LINK, Reader, fit_values, fits_at_hand, with_fitted
 
 __all__ = [
     "CARD_KEYS",
@@ -185,16 +185,20 @@ def _file(kind: str, name: str, beside: Path | None) -> Path:
 def _fitted(given: dict[str, Quantity], file: Path, own: Iterable[str], of: Callable[[str], Any], read: Read) -> dict[str, Quantity]:
     """``given`` with the results of ``<stem>.fit.toml`` beside ``file``; what this file says is fitted and is not there says so."""
     fit = file.with_name(f"{file.stem}.fit.toml")
-    read[fit] = stamp(fit)
-    values = fit_values(fit) if fit.is_file() else {}
-    for key, text in values.items():
-        try:
-            if key not in given:
-                raise UsageError(f"no '{key}' in '{file.stem}'{nearest(key, given)}", code="unknown-parameter")
-            given[key] = with_fitted(given[key], of(key), key, text, f"'{file.stem}'")
-        except UsageError as error:
-            raise InputError(str(error), fit, code=error.code) from None
-    unfitted = {k for k in own if given[k].source.startswith("fit:") and k not in values}
+    fits = [(fit, fit_values(fit) if fit.is_file() else {}, "")]
+    fits += [(theirs, values, theirs.parent.name) for theirs, values in fits_at_hand(file.stem, file)]
+    found: set[str] = set()
+    for fit, values, by in fits:
+        read[fit] = stamp(fit)
+        found |= values.keys()
+        for key, text in values.items():
+            try:
+                if key not in given:
+                    raise UsageError(f"no '{key}' in '{file.stem}'{nearest(key, given)}", code="unknown-parameter")
+                given[key] = with_fitted(given[key], of(key), key, text, f"'{file.stem}'", by)
+            except UsageError as error:
+                raise InputError(str(error), fit, code=error.code) from None
+    unfitted = {k for k in own if given[k].source.startswith("fit:") and k not in found}
     return {k: replace(q, source="assumed: not fitted yet") if k in unfitted else q for k, q in given.items()}
 
 

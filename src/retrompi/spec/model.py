@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.names import check_name
@@ -32,6 +33,7 @@ from retrompi.spec.media import OneSided
 from retrompi.spec.overrides import parse_sets
 from retrompi.spec.param import Param
 from retrompi.spec.platform import Platform
+from retrompi.spec.quantity_file import fits_at_hand
 from retrompi.spec.values import Setting, Values
 
 if TYPE_CHECKING:
@@ -315,7 +317,7 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
     another folder uses the fit there.
     """
     params = model.params()
-    found: dict[str, tuple[float | str, str, str]] = {}
+    found = _fitted_at_hand(model)
     for klass in (k for k in model.__mro__ if issubclass(k, RuntimeModel) and k is not RuntimeModel):
         name = fit_name(klass)
         # What is inherited from a model of the package may have been fitted again with the model itself.
@@ -340,6 +342,27 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
                 raise InputError(f"[{name}.values] {key} = {text} lies outside its {param.range_text}{stale}", file, code="out-of-range")
             if key not in found and params[key] is param:
                 found[key] = (value, str(text), f"fit:{where} [{name}]")
+    return found
+
+
+def _fitted_at_hand(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]]:
+    """As `_fitted`, of the papers at hand, which may also fit what is assumed."""
+    params = model.params()
+    found: dict[str, tuple[float | str, str, str]] = {}
+    for name in dict.fromkeys((model.name, model.name.partition(":")[0])):
+        for fit, values in fits_at_hand(name, model.folder() / "__init__.py"):
+            for key, text in values.items():
+                param = params.get(key)
+                if param is None or not param.source.startswith(("fit:", "assumed:")):
+                    wrong = "is no parameter" if param is None else f"has the source '{param.source}'"
+                    raise InputError(f"{name}.{key} {wrong}; run 'retrompi calibrate' again", fit, code="unknown-parameter")
+                try:
+                    value = param.parse(str(text))
+                except UsageError as error:
+                    raise InputError(f"{name}.{key}: {error}", fit, code=error.code) from None
+                if not param.inside(value):
+                    raise InputError(f"{name}.{key} = {text} lies outside its {param.range_text}", fit, code="out-of-range")
+                found.setdefault(key, (value, str(text), f"fit:{fit.parent.name}/fit.toml"))
     return found
 
 
@@ -377,7 +400,7 @@ def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | S
 
 
 @lru_cache(maxsize=64)
-def _defaults(cls: Any, fits_now: tuple[tuple[int, int] | None, ...]) -> dict[str, Setting]:
+def _defaults(cls: Any, fits_now: tuple[tuple[Path, tuple[int, int] | None], ...]) -> dict[str, Setting]:
     """The values of a model with its fits and without overrides; ``fits_now``, the stamps of their files, is the cache key."""
     settings: dict[str, Setting] = {}
     fits = _fitted(cls)
@@ -397,7 +420,8 @@ def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str
     """The values in force of a model; like `resolve`, without ``platform.`` keys. Raises UsageError for an unknown key or a wrong unit."""
     params = cls.params()
     known: Any = cls
-    settings = dict(_defaults(known, tuple(stamp(folder / "fit.toml") for folder in cls.folders())))
+    files = [folder / "fit.toml" for folder in (*cls.folders(), *paths.at_hand())]
+    settings = dict(_defaults(known, tuple((file, stamp(file)) for file in files)))
     own_prefixes = {cls.name, cls.name.partition(":")[0], cls.name.partition(":")[2]} - {""}
     for key, text in parse_sets(sets).items():
         prefix, dot, name = key.rpartition(".")

@@ -149,16 +149,17 @@ class Platform:
         policy = topology.parse_policy(words["rail_policy"]) if "rail_policy" in words else self.link.rail_policy
         return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
 
-    def with_fit(self, file: Path) -> Platform:
+    def with_fit(self, file: Path, values: Mapping[str, str] | None = None, by: str = "") -> Platform:
         """A copy with the ``fit:`` quantities set to the results of calibrations (tables ``[BY.values]``, keys as in `with_overrides`).
 
-        Raises InputError for a value of a quantity that is not fitted or outside its sourced range.
+        ``values`` are those of ``file`` that are meant, and ``by`` the paper at hand whose they are. Raises InputError for a value of a
+        quantity that is not fitted or outside its sourced range.
         """
         changed: dict[str, Quantity] = {}
-        for key, text in fit_values(file).items():
+        for key, text in (fit_values(file) if values is None else values).items():
             try:
                 for path in self.paths(key):
-                    changed[path] = with_fitted(self.quantity(path), declaration(path), key, text, f"platform '{self.name}'")
+                    changed[path] = with_fitted(self.quantity(path), declaration(path), key, text, f"platform '{self.name}'", by)
             except UsageError as error:
                 raise InputError(str(error), file, code=error.code) from None
         return self._changed(changed, self.link)

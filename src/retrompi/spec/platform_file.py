@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.paths import platforms_dir, stamp
@@ -18,7 +19,7 @@ from retrompi.spec.host import Host
 from retrompi.spec.link import WAN_KEYS, Link
 from retrompi.spec.placements import DECLARABLE, WORDS
 from retrompi.spec.platform import LINK_WORDS, Placement, Platform, Quantity
-from retrompi.spec.quantity_file import LINK, Reader
+from retrompi.spec.quantity_file import LINK, Reader, fits_at_hand
 
 __all__ = ["load", "sources"]
 
@@ -209,8 +210,8 @@ class _Reader(Reader):
 
 
 _State = tuple[tuple[Path, tuple[int, int] | None], ...]
-_KNOWN: dict[tuple[str, str], tuple[_State, Platform]] = {}
-"""(path as given, absolute path) -> (the files that it was read from with their stamps, the platform)."""
+_KNOWN: dict[tuple[str, str, tuple[Path, ...]], tuple[_State, Platform]] = {}
+"""(path as given, absolute path, papers at hand) -> (the files that it was read from with their stamps, the platform)."""
 
 
 def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> Platform:
@@ -220,6 +221,9 @@ def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, i
     reader = _Reader(file, loading, read)
     room = reader.platform()
     fitted = room.with_fit(fit) if fit.is_file() else room
+    for theirs, values in fits_at_hand(file.stem, file):
+        read[theirs] = stamp(theirs)
+        fitted = fitted.with_fit(theirs, values, theirs.parent.name)
     unfitted = {
         path: replace(q, source="assumed: not fitted yet")
         for path, q in fitted.quantities.items()
@@ -228,10 +232,14 @@ def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, i
     return replace(fitted, quantities={**fitted.quantities, **unfitted})
 
 
+def _key(file: Path) -> tuple[str, str, tuple[Path, ...]]:
+    return str(file), os.path.abspath(file), paths.at_hand()
+
+
 def sources(path: str | Path) -> list[Path]:
     """The files that the platform in ``path`` is read from: its own, those of hosts that it names, and the fits beside them."""
     load(path)
-    return [f for f, then in _KNOWN[str(Path(path)), os.path.abspath(path)][0] if then is not None]
+    return [f for f, then in _KNOWN[_key(Path(path))][0] if then is not None]
 
 
 def load(path: str | Path) -> Platform:
@@ -240,7 +248,7 @@ def load(path: str | Path) -> Platform:
     Raises InputError with file and line if one of them is invalid. The platform is cached until one of its files changes.
     """
     file = Path(path)
-    key = str(file), os.path.abspath(file)
+    key = _key(file)
     known = _KNOWN.get(key)
     if known is not None and all(stamp(f) == then for f, then in known[0]):
         return known[1]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retrompi.base import names, units
+from retrompi.base import names, paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec.fields import Field
 from retrompi.spec.sources import wrong_source
 
-__all__ = ["CARD", "LINK", "LONGEST_HOST", "Quantity", "Reader", "fit_values", "with_fitted"]
+__all__ = ["CARD", "LINK", "LONGEST_HOST", "Quantity", "Reader", "fit_values", "fits_at_hand", "with_fitted"]
 
 LONGEST_HOST = 40
 """Characters of a host's name, at most: a process is named after its role, its host and its job, in `names.LONGEST` characters."""
@@ -114,12 +114,29 @@ def fit_values(file: Path) -> dict[str, str]:
         ) from None
 
 
-def with_fitted(old: Quantity, field: Field, key: str, text: str, owner: str) -> Quantity:
-    """A quantity of ``owner`` with its fitted value. Raises UsageError if it is not fitted, or the value is outside its sourced range."""
-    if not old.source.startswith("fit:"):
+def fits_at_hand(owner: str, file: Path) -> list[tuple[Path, dict[str, str]]]:
+    """(``fit.toml``, key -> value) of each paper at hand with a fit of ``owner``, which is in ``file`` and so not in the paper's folder.
+
+    Such a fit has ``OWNER.KEY``; what it says is in force while the paper is worked with. A file that is not there has no values.
+    """
+    found = []
+    for folder in paths.at_hand():
+        if not file.resolve().is_relative_to(folder.resolve()):
+            fit = folder / "fit.toml"
+            values = fit_values(fit) if fit.is_file() else {}
+            found.append((fit, {k.removeprefix(f"{owner}."): v for k, v in values.items() if k.startswith(f"{owner}.")}))
+    return found
+
+
+def with_fitted(old: Quantity, field: Field, key: str, text: str, owner: str, by: str = "") -> Quantity:
+    """A quantity of ``owner`` with its fitted value; ``by``: the paper at hand whose fit it is, which may also fit what is assumed.
+
+    Raises UsageError if it is not fitted, or the value is outside its sourced range.
+    """
+    if not old.source.startswith(("fit:", "assumed:") if by else "fit:"):
         raise UsageError(f"'{key}' is not a fitted quantity of {owner}", code="unknown-parameter")
     value = field.parse(text, key)
     slack = 1e-6 * value  # the text is rounded
     if (old.low is not None and value < old.low - slack) or (old.high is not None and value > old.high + slack):
         raise UsageError(f"{key} = {text} lies outside its sourced range", code="out-of-range")
-    return replace(old, value=value, text=text)
+    return replace(old, value=value, text=text, source=f"fit:{by}/fit.toml" if by else old.source)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.claims import by_paper, checks
-from retrompi.papers.curve_checks import curves_of, facts_of, sizes_for
+from retrompi.papers.curve_checks import asked, facts_of
 from retrompi.papers.curves import Curve, of, question
 from retrompi.papers.experiments import Done, Job
 from retrompi.store.lookup import answer
@@ -20,17 +20,10 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """A job a curve; nothing is optional."""
     curves = of(plan)
     below = {c.name: c.layer_below for c in curves}
-    asked: dict[str, set[int]] = {c.name: set() for c in curves}
-    how = checks()
-    for claim in by_paper(plan.key):
-        for check in how.get(claim.id, ()):
-            if check.get("kind") == "curve":
-                for name in curves_of(check, below.get(str(check.get("curve")), "")):
-                    asked.setdefault(name, set()).update(sizes_for(claim, check))
+    sizes = asked(by_paper(plan.key), checks(), below)
 
     def one(curve: Curve) -> Done:
-        sizes = {*curve.grid, *asked[curve.name]}
-        got = answer(store, question(curve, sizes), fresh=fresh)
+        got = answer(store, question(curve, {*curve.grid, *sizes[curve.name]}), fresh=fresh)
         times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in got.rows}
         told: dict[str, Any] = {curve.name: facts_of(curve.grid, times)}
         return Done("curves", told, (got.run_id,), int(not got.found))

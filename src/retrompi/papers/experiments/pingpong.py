@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.claims import checks
-from retrompi.papers.evidence import evidence
+from retrompi.papers.evidence import evidence, sizes_asked
 from retrompi.papers.experiments import Done, Job
 from retrompi.sim import simulate
 from retrompi.sim.resolved import MODES
@@ -58,8 +58,9 @@ def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str,
     """Measurements for the calibration of a model with overrides: points of both modes with few repetitions, and facts of its start-up."""
     base = registry.model(model).name.partition(":")[0]
     points = []
+    sizes = sizes_asked(evidence(registry.model(model))[1])
     for mode in _judged_modes(model) or MODES:
-        rows = simulate.benchmark(Question(model, platform, pingpong(reps=_repetitions), mode, sets, idle_overrides=True))
+        rows = simulate.benchmark(Question(model, platform, pingpong(sizes, _repetitions), mode, sets, idle_overrides=True))
         points += [{"model": base, "platform": platform, "mode": mode, **r} for r in rows]
     own = [s for s in sets if not s.startswith("platform.")]
     started = simulate.startup(Question(model, platform, Starts(2, STARTUP_SEEDS), overrides=own, idle_overrides=True))
