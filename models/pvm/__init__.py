@@ -8,6 +8,7 @@ datagram outstanding (stop and wait), and another Unix-domain socket. Sockets do
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from retrompi.models._mpich1 import Mpich1
@@ -18,6 +19,7 @@ from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Datagram, Stream
 from retrompi.spec.model import Param, StartStep
 from retrompi.spec.platform import Platform
+from retrompi.spec.sockets import kernel_buffer
 from retrompi.spec.values import Values
 
 _NO_CALL = "assumed: PVM has no such call; a program makes it of others as MPICH 1 does"
@@ -72,7 +74,7 @@ class Pvm(Mpich1):
         """Bytes of a message in a fragment: pmsg_extend leaves room for the headers of fragment and message. In place, all of them."""
         return 2.0**40 if p.encoding == "inplace" else max(1.0, p.fragment - p.fragment_header - p.message_header)
 
-    def path(self, p: Values, hops: list[Stream | Datagram], idle: bool) -> Path:
+    def path(self, p: Values, hops: Sequence[Stream | Datagram], idle: bool) -> Path:
         """``hops`` between packing and unpacking; ``idle``: with daemons."""
         words = p.encoding == "default" and p.data == "words"
         return Path(
@@ -86,7 +88,7 @@ class Pvm(Mpich1):
         # Data in place are written after their header, from where they are.
         return Stream(
             ends, packet=self.payload(p), header=p.fragment_header, message_header=p.message_header, call=p.socket_call, calls_out=2, calls_in=calls_in,
-            header_read=True, header_write=p.encoding == "inplace", domain="unix" if unix else "inet",
+            header_read=True, header_write=p.encoding == "inplace", domain="unix" if unix else "inet", by_segment=not unix,
             sndbuf=buffer / 2 if unix else buffer, rcvbuf=buffer / 2 if unix else buffer,
             send_cpu=p.fragment_length * p.library if ends[0] == "rank" else 0, recv_cpu=p.fragment_length * p.library if ends[1] == "rank" else 0,
             connect=p.connect if ends == ("rank", "rank") else 0,
@@ -107,13 +109,14 @@ class Pvm(Mpich1):
         """Two tasks of one machine: through its daemon, or a socket between them."""
         if p.route == "daemon":
             return self.path(p, [self.to_daemon(p), self.from_daemon(p)], True)
-        buffer = self.task_buffer(p) or p.direct_buffer
+        buffer = self.task_buffer(p) or kernel_buffer(layout, p.direct_buffer)
         return self.path(p, [self.socket(p, ("rank", "rank"), local=True, buffer=buffer, calls_in=2)], False)
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         """Task, daemon, daemon, task; or one TCP connection."""
         if p.route == "direct":
-            return self.path(p, [self.socket(p, ("rank", "rank"), local=False, buffer=p.direct_buffer, calls_in=2)], False)
+            buffer = kernel_buffer(layout, p.direct_buffer)
+            return self.path(p, [self.socket(p, ("rank", "rank"), local=False, buffer=buffer, calls_in=2)], False)
         # Around each of its calls a daemon selects and reads the clock for its retries.
         datagrams = Datagram(
             ("pvmd@src", "pvmd@dst"), packet=max(1.0, p.fragment - p.fragment_header - p.message_header), header=p.fragment_header,

@@ -84,7 +84,7 @@ class Path:
     ``pack`` and ``unpack``: copies of a whole message in the sender's own memory before its first packet leaves, and in the receiver's
     after its last has arrived (a library that unpacks receives every message into its own memory); ``pack_byte``: work for each byte at
     either end meanwhile (s/B). ``short_copies``: more of such copies at either end of a message up to ``short_until`` bytes, which passes
-    through a packet in the library's memory.
+    through a packet in the library's memory. ``ask``: bytes of a rendezvous message that its request for permission to send carries.
     """
 
     hops: Sequence[Medium]
@@ -98,11 +98,12 @@ class Path:
     pack_byte: float = 0.0
     short_copies: float = 0.0
     short_until: float = 0.0
+    ask: float = 0.0
 
     @property
-    def staging(self) -> tuple[float, float, float, float, float]:
-        """``pack``, ``unpack``, ``pack_byte``, ``short_copies`` and ``short_until``, for the engine."""
-        return self.pack, self.unpack, self.pack_byte, self.short_copies, self.short_until
+    def staging(self) -> tuple[float, float, float, float, float, float]:
+        """``pack``, ``unpack``, ``pack_byte``, ``short_copies``, ``short_until`` and ``ask``, for the engine."""
+        return self.pack, self.unpack, self.pack_byte, self.short_copies, self.short_until, self.ask
 
 
 @dataclass(frozen=True, slots=True)

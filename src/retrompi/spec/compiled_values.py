@@ -61,7 +61,7 @@ def _number(value: Any, unit: str) -> str:
     return problem and f"'{value:g}' {problem}"
 
 
-_STAGING = {"pack": "count", "unpack": "count", "pack_byte": "s/B", "short_copies": "count", "short_until": "B"}
+_STAGING = {"pack": "count", "unpack": "count", "pack_byte": "s/B", "short_copies": "count", "short_until": "B", "ask": "B"}
 """What a path's `staging` consists of, with units."""
 
 

@@ -111,6 +111,7 @@ class SharedMemory(Copied):
     """Memory that processes of one host share: the sender copies in, links and signals; the receiver copies out and frees."""
 
     event: float = quantity("s", "signalling the receiver", scale="os", default=0.0)
+    take_call: float = quantity("s", "system calls of the receiver for a packet", scale="os", default=0.0)
     by_event: bool = flag("0 when the receiver finds a packet only when it looks", default=True)
     progress: bool = flag("1 when a sender that waits for room takes in packets meanwhile", default=True)
     lock: bool = flag("1 when copies in and out are made one at a time on a host", default=False)

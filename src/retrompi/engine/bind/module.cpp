@@ -232,8 +232,8 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   c.rank.same = rows(r.get("protocol_same"));
   c.rank.remote = rows(r.get("protocol_remote"));
   auto staging = [](const py::object& o) {
-    const auto t = o.cast<std::array<double, 5>>();
-    return Staging{t[0], t[1], t[2] * kPsPerSecond, t[3], static_cast<int64_t>(t[4])};
+    const auto t = o.cast<std::array<double, 6>>();
+    return Staging{t[0], t[1], t[2] * kPsPerSecond, t[3], static_cast<int64_t>(t[4]), static_cast<int64_t>(t[5])};
   };
   c.rank.staging_same = staging(r.get("staging_same"));
   c.rank.staging_remote = staging(r.get("staging_remote"));

@@ -6,7 +6,9 @@ void Credits::send_update() {
   const auto n = static_cast<uint32_t>(pay());
   Host& h = chan_.to.host;
   chan_.attribute(NetworkPacket::Credit, 0, true);
-  if (tcp_.local())
+  if (!tcp_.stack())
+    chan_.world.loop.schedule(chan_.world.loop.now, callback<&Credits::on_update>(*this, n));
+  else if (tcp_.local())
     h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&Credits::on_update>(*this, n));
   else
     put_on_wire(n);

@@ -35,6 +35,7 @@ struct Message {
   bool envelope_known = false;           // the receiver knows the envelope
   Request* sreq = nullptr;               // the sender's request, until it is complete
   Request* rreq = nullptr;               // the receive that matched
+  int64_t asked = 0;                     // payload that its request carries (rendezvous)
   int64_t arrived = 0;                   // payload that has reached the receiving process
   int64_t unexpected_bytes = 0;          // of these, bytes in the library's memory waiting for a receive
   bool ack_sent = false, acked = false;  // a synchronous send's match: acknowledged by the receiver, seen by the sender
@@ -266,7 +267,7 @@ class ChanOf : public Chan {
     const Proc& end = in ? from : to;
     const bool local = &from.host == &to.host;
     const Kinship kin = local ? from.host.kinship(from.core, to.core) : Kinship::Same;
-    const bool data = p.m && p.kind == Packet::Data, whole = data && end.holds_messages();
+    const bool data = p.m && (p.kind == Packet::Data || p.bytes > 0), whole = data && end.holds_messages();
     const auto packet = static_cast<double>(p.bytes), all = data ? static_cast<double>(p.m->bytes) : packet, n = whole ? all : packet;
     const double memory = channel_memory(spec, end.host, all, packet, in);
     double buffers = 1;  // of the message in this end's cache: source and destination, or each has a cache of its own

@@ -151,6 +151,7 @@ class SharedChan final : public ChanOf<Spec> {
     Host& h = to.host;
     const Ps lib = h.time(spec.recv_cpu);
     copy_out_begins(p);
+    co_await to.thread.run(h.time(spec.take_call), Stage::Syscall);
     if (spec.lock) co_await to.until([this] { return pool_lock().take(to.thread); }, locking(), false);
     if (in_caches()) {
       co_await to.thread.run(lines(false) * h.line(h.kinship(from.core, to.core)), Stage::Line);

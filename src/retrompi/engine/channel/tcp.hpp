@@ -68,6 +68,8 @@ class TcpConnection {
   // ---- for other users of the connection (credits)
   /// Whether both ends are on one host.
   [[nodiscard]] bool local() const { return local_; }
+  /// Whether protocols carry it; else the system hands data from socket to socket.
+  [[nodiscard]] bool stack() const { return stack_; }
   /// Puts a segment without data of `sender` on the wire.
   void send_header(Proc& sender, const Delivery& d) { send_frame(sender, 0, d); }
   [[nodiscard]] Ps rto() const;

@@ -93,6 +93,7 @@ Task Rank::handle_now(const Packet& p) {
   switch (p.kind) {
     case Packet::Rts:
       receiver.arrive(m);
+      receiver.on_request(m, p.bytes);
       if (m.rreq) return receiver.on_match(m);
       break;
     case Packet::Cts:

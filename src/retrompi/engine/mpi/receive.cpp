@@ -42,12 +42,25 @@ void ReceiveSide::arrive(Message& m) {
 Task ReceiveSide::on_match(Message& m) {
   if (too_long(m)) truncated(m);
   if (m.direct) return copy_directly(m);
-  if (m.rendezvous)
-    return rank_.post(*rank_.out[static_cast<size_t>(m.src)],
-                      {.m = &m, .from = rank_.id, .to = m.src, .kind = Packet::Cts, .first = true, .last = true});
+  if (m.rendezvous) return clear_to_send(m);
   if (!m.in_pool.empty() || m.unexpected_bytes > 0 || (m.sync && !m.ack_sent)) return take_unexpected(m);
   if (m.arrived == m.bytes && !m.delivered) return finish(m);
   return {};
+}
+
+void ReceiveSide::on_request(Message& m, int64_t bytes) {
+  m.arrived += bytes;
+  if (bytes > 0 && !m.rreq) buffer_unexpected(m, bytes);
+}
+
+Task ReceiveSide::clear_to_send(Message& m) {
+  if (const int64_t n = m.unexpected_bytes; n > 0) {  // of its request
+    m.unexpected_bytes = 0;
+    unexpected_bytes_ -= n;
+    if (!unpacks(m)) co_await rank_.thread.run(rank_.plain_copy(n));
+  }
+  co_await rank_.post(*rank_.out[static_cast<size_t>(m.src)],
+                      {.m = &m, .from = rank_.id, .to = m.src, .kind = Packet::Cts, .first = true, .last = true});
 }
 
 Task ReceiveSide::take_unexpected(Message& m) {

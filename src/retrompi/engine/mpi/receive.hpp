@@ -16,6 +16,8 @@ class ReceiveSide {
   void arrive(Message& m);
   /// A receive and a message have matched: performs the protocol's next step.
   Task on_match(Message& m);
+  /// A request for permission to send has arrived, with the first bytes of its message.
+  void on_request(Message& m, int64_t bytes);
   /// A packet with payload has been copied out of its channel.
   Task on_data(Message& m, const Packet& p);
   /// A message of the rank to itself: its data are in the library's buffer.
@@ -26,6 +28,7 @@ class ReceiveSide {
 
  private:
   Task take_unexpected(Message& m);  // copies data waiting in the pool or in the library's buffer
+  Task clear_to_send(Message& m);
   Task copy_directly(Message& m);
   [[nodiscard]] bool unpacks(const Message& m) const;
   Task finish(Message& m);  // all of it has arrived and is matched

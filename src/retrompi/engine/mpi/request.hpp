@@ -39,12 +39,14 @@ struct ProtocolRow {
   enum Kind : uint8_t { Eager, Rendezvous, Direct } kind = Eager;
 };
 
-/// Copies of a whole message in the library's own memory: at the sender before its first packet, at the receiver after its last.
+/// Copies of a whole message in the library's own memory: at the sender before its first packet, at the receiver after its last; and what
+/// a request for permission to send carries.
 struct Staging {
   double pack = 0, unpack = 0;  // how many
   double byte = 0;              // work for each byte at either end (ps on the reference host)
   double more = 0;              // copies more, at either end, of a message that passes through a packet of the library:
   int64_t until = 0;            // one of up to so many bytes
+  int64_t ask = 0;              // bytes of a rendezvous message that its request carries
   [[nodiscard]] double packed(int64_t bytes) const { return pack + (bytes <= until ? more : 0); }
   [[nodiscard]] double unpacked(int64_t bytes) const { return unpack + (bytes <= until ? more : 0); }
   [[nodiscard]] bool packs(int64_t bytes) const { return packed(bytes) > 0 || byte > 0; }

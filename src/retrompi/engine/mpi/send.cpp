@@ -65,21 +65,22 @@ Task SendSide::depart(Message& m) {
   m.rendezvous = kind != ProtocolRow::Eager;
   m.direct = kind == ProtocolRow::Direct;
   if (!m.rendezvous) return push_data(m);
+  m.asked = m.direct ? 0 : std::min(m.bytes, rank_.staging(m.dst).ask);
   return rank_.post(*rank_.out[static_cast<size_t>(m.dst)],
-                    {.m = &m, .from = rank_.id, .to = m.dst, .kind = Packet::Rts, .first = true, .last = true});
+                    {.m = &m, .bytes = m.asked, .from = rank_.id, .to = m.dst, .kind = Packet::Rts, .first = true, .last = true});
 }
 
 Task SendSide::push_data(Message& m) {
   const auto to = static_cast<size_t>(m.dst);
   Chan& c = m.rendezvous && rank_.bulk[to] ? *rank_.bulk[to] : *rank_.out[to];
   const int64_t packet = c.packet_of(m);
-  if (m.bytes <= c.first_of(m, packet) && rank_.conversion(m.dst, m.bytes) == 0)
-    return rank_.post(c, {.m = &m, .bytes = m.bytes, .from = rank_.id, .to = m.dst, .kind = Packet::Data, .first = true, .last = true});
+  if (const int64_t left = m.bytes - m.asked; left <= c.first_of(m, packet) && rank_.conversion(m.dst, left) == 0)
+    return rank_.post(c, {.m = &m, .bytes = left, .from = rank_.id, .to = m.dst, .kind = Packet::Data, .first = true, .last = true});
   return push_packets(m, c, packet);
 }
 
 Task SendSide::push_packets(Message& m, Chan& c, int64_t packet) {
-  int64_t left = m.bytes;
+  int64_t left = m.bytes - m.asked;
   bool first = true;
   do {
     const int64_t n = std::min(left, first ? c.first_of(m, packet) : packet);
