@@ -17,7 +17,7 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
 from retrompi.papers import transfer
-from retrompi.papers.claims import checks, load
+from retrompi.papers.claims import checks, load, paper_key
 from retrompi.papers.curve_verdicts import errors, times_of
 from retrompi.papers.curves import of, simulated
 from retrompi.papers.interventions import effects
@@ -53,9 +53,10 @@ def _how(claim_id: str) -> str:
     return "; ".join(parts)
 
 
-def check_table() -> str:
-    """The checks of every claim, and the reading of its words."""
-    found = [c for c in load() if c.id in checks()]
+def check_table(page: Path) -> str:
+    """The checks of every claim of the papers whose verdicts are a part of ``page``, and the reading of its words."""
+    keys = {name.removeprefix("verdicts ") for name in parts(page)}
+    found = [c for c in load() if c.id in checks() and paper_key(c.paper) in keys]
     return _table(
         ("claim", "use", "system", "what is published", "check", "reading"),
         (
@@ -230,7 +231,7 @@ def main(argv: Sequence[str]) -> int:
     """Fill every part of the file named by the first argument from the shipped tables and the store."""
     path = Path(argv[0])
     wanted = parts(path)
-    plain: Mapping[str, Callable[[], str]] = {"readings": reading_table, "checks": check_table, "runtimes": runtime_table}
+    plain: Mapping[str, Callable[[], str]] = {"readings": reading_table, "checks": lambda: check_table(path), "runtimes": runtime_table}
     for name in wanted:
         if name in plain:
             fill(path, name, plain[name]())
