@@ -122,3 +122,20 @@ def test_a_curve_and_a_time_at_a_size_are_evidence_of_a_model(tmp_path: Path, ch
     judged = json.loads(retrompi("validate", "--model", str(folder), "--json").out)
     assert [(v["id"], v["verdict"]) for v in judged] == [
         ("POST-01", "pass"), ("postbox:shared", "pass"), ("postbox:shared:held-out", "pass")]  # fmt: skip
+
+
+def test_calibrating_a_paper_fits_its_own_models_to_its_claims(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    folder = tmp_path / "mine"
+    (folder / "models" / "postbox").mkdir(parents=True)
+    (folder / "models" / "postbox" / "__init__.py").write_text(_files()["postbox/__init__.py"], encoding="utf-8")
+    (folder / "paper.toml").write_text('title = "Mine"\nauthors = "I"\nmodels = ["postbox"]\nplatforms = ["nt-pair"]\n'
+                                       'experiments = ["pingpong"]\n[pingpong]\nmodes = ["shared"]\nsizes = "0,1KiB"\n')  # fmt: skip
+    (folder / "claims.csv").write_text("id,system,platform,configuration,observable,value,unit,low,high,kind,use\n"
+                                       "MY-01,Postbox,pc,shared,latency,200,microseconds,190,210,quant,calibrate\n"
+                                       "MY-02,Postbox,pc,shared,latency,900,microseconds,890,910,quant,calibrate\n")  # fmt: skip
+    (folder / "checks.toml").write_text('[[MY-01]]\nkind = "range"\nmodels = ["postbox"]\nmode = "shared"\nmetric = "startup"\n')
+    ended = retrompi("calibrate", str(folder))
+    assert ended.code == 0, ended.err
+    assert "every curve and claim that a fit saw is met" in ended.out
+    assert "marked for calibration, seen by no fit: MY-02" in ended.out
+    assert (folder / "models" / "postbox" / "fit.toml").is_file()
