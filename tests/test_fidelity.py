@@ -66,7 +66,8 @@ def test_every_model_and_rival_carries_messages_at_every_rung(name: str, rung: s
         + "; barrier",
     )
     for platform in _range(name).platforms:
-        for mode in MODES:
+        room = registry.platform(platform)
+        for mode in (m for m in MODES if not MODELS[name]().joins(room, simulate.place(room, m, 2))):
             result = completed(trace, name, mode, platform=platform, fidelity=rung)
             assert result.frames == 0
             assert result.time_ps > 0
@@ -79,8 +80,11 @@ def test_a_curve_reproduces_the_pingpong_it_was_sampled_from(name: str, platform
 
     question = Question(name, platform, pingpong(SIZES, reps), mode)
     mechanism, curve = (simulate.benchmark(question.with_(fidelity=f)) for f in ("mechanism", "curve"))
+    # Where two processes spin on one processor, a time is a number of quanta and the rest of one, which a curve does not know.
+    rows = simulate.compile_question(Resolved.of(question)).rows
+    spin = mode == "shared" and rows["recv_wait"]["kind"] == "spin" and rows["hosts"][0]["cores"] == 1
     for a, b in zip(mechanism, curve, strict=True):
-        assert b["time_us"] == pytest.approx(a["time_us"], rel=0.01), a["size_B"]
+        assert b["time_us"] == pytest.approx(a["time_us"], rel=0.1 if spin else 0.01), a["size_B"]
 
 
 @pytest.mark.parametrize(("name", "platform", "mode"), HOMES)

@@ -101,9 +101,9 @@ def test_the_matrix_is_a_table_that_can_be_read_aloud() -> None:
     assert "All 4 cells: 1 judged, 1 fitted, 1 blind, 1 not known" in html
 
 
-@pytest.mark.parametrize("paper", sorted({p.key for p, c in CURVES if c.blind}))
+@pytest.mark.parametrize("paper", sorted({p.paper for p in predictions.plans().values() if p.paper}))
 def test_the_page_of_a_source_shows_its_blind_curves(paper: str) -> None:
-    names = {c.name for p, c in CURVES if c.blind and p.key == paper}
+    names = {name.partition("/")[2] for name, p in predictions.plans().items() if p.paper == paper}
     figures = blind_figures(paper)
     assert {r["curve"] for r in blind_rows(paper)} == names
     assert sum(t.showlegend is not False for f in figures.values() for t in f.data) == len(names)

@@ -15,7 +15,7 @@ from retrompi.spec.values import Values
 class Mpich1(RuntimeModel):
     """Base of the models of MPICH 1.0.5 to 1.2.7. A model takes `library` from here and passes `both_ends` its ways to wait."""
 
-    library = Param("5 us", "s", "MPICH's own work on a message above its device: checks, matching, queues; a send and its receive together", source="fit:fit.toml", on="ibm-sp1:n1", cost="work", low="1 us", high="12.5 us")
+    library = Param("7 us", "s", "MPICH's own work on a message above its device: checks, matching, queues; a send and its receive together", source="fit:fit.toml", on="ibm-sp1:n1", cost="work", low="1 us", high="12.5 us")
 
     @staticmethod
     def both_ends(p: Values, recv_wait: WaitPolicy, send_wait: WaitPolicy, unexpected_limit: float = 0.0) -> Library:

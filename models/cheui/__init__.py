@@ -34,7 +34,7 @@ class Cheui(Mpich1, Euih):
     check = Param("1", "count", "looks for incoming messages before a blocking send", source="code:MPICH 1.0.5, mpid/ch_eui/dmeui.h: MPID_TINY_BUFFERS", low=0, high=4)
 
     def calls(self, p: Values, layout: Layout) -> Library:
-        library = self.both_ends(p, self.spin(p), self.spin(p))
+        library = self.both_ends(p, self.waits(p), self.waits(p))
         return replace(library, send_cpu=library.send_cpu + p.check * p.poll_cost)
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:

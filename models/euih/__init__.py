@@ -5,18 +5,16 @@ The steps of its published curve, at 228, 460, 684 and 916 B, show what a packet
 
 from __future__ import annotations
 
-from random import Random
-
+from retrompi.models._bare import Bare
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path
+from retrompi.spec.channels import Path
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Dma, Ring, WaitPolicy
-from retrompi.spec.model import Param, RuntimeModel, StartStep
-from retrompi.spec.platform import Platform
+from retrompi.spec.model import Param
 from retrompi.spec.values import Values
 
 
-class Euih(RuntimeModel):
+class Euih(Bare):
     name = "euih"
     title = "EUIH on the SP1's switch, no MPI"
     version = "IBM, 1993-94"
@@ -33,25 +31,18 @@ class Euih(RuntimeModel):
     rate = Param("12 MB/s", "B/s", "rate at which the processor writes to the adapter", source="fit:fit.toml", cost="device", low="6 MB/s", high="30 MB/s")
     poll_cost = Param("1 us", "s", "one poll of the adapter", source="assumed: a read over Micro Channel", on="ibm-sp1:n1", cost="work", low="0.5 us", high="3 us")
 
-    def spin(self, p: Values) -> WaitPolicy:
+    def waits(self, p: Values) -> WaitPolicy:
         """How a process waits for a message."""
         return WaitPolicy("spin", poll_cost=p.poll_cost)
 
-    def calls(self, p: Values, layout: Layout) -> Library:
-        return Library(0, 0, self.spin(p), self.spin(p))
-
     def within_host(self, p: Values, layout: Layout) -> Path:
-        return Path([Ring(("rank", "rank"), packet=p.packet, header=p.header, slots=16, send_cpu=p.packet_work, recv_cpu=p.packet_work, space_wait=self.spin(p))])  # fmt: skip
+        return Path([Ring(("rank", "rank"), packet=p.packet, header=p.header, slots=16, send_cpu=p.packet_work, recv_cpu=p.packet_work, space_wait=self.waits(p))])  # fmt: skip
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return Path([
             Dma(("rank", "rank"), packet=p.packet, header=p.header, message_cpu=p.overhead, send_cpu=p.packet_work, recv_cpu=p.packet_work,
-                copies_in=0, copies_out=0, piece=p.packet + p.header, cpu_driven=True, rate=p.rate, space_wait=self.spin(p))
+                copies_in=0, copies_out=0, piece=p.packet + p.header, cpu_driven=True, rate=p.rate, space_wait=self.waits(p))
         ])  # fmt: skip
 
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.poll_cost)
-
-    def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
-        """The user starts such a program manually."""
-        return [StartStep(f"process {r}", manual=1, note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)], ""

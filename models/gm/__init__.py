@@ -6,18 +6,16 @@ link and memory bus one after the other; the receiver polls a queue in its memor
 
 from __future__ import annotations
 
-from random import Random
-
+from retrompi.models._bare import Bare
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path
+from retrompi.spec.channels import Path
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Dma, Ring, WaitPolicy
-from retrompi.spec.model import Param, RuntimeModel, StartStep
-from retrompi.spec.platform import Platform
+from retrompi.spec.model import Param
 from retrompi.spec.values import Values
 
 
-class Gm(RuntimeModel):
+class Gm(Bare):
     name = "gm"
     title = "GM on Myrinet, no MPI"
     version = "GM 1.5"
@@ -33,25 +31,18 @@ class Gm(RuntimeModel):
     poll_cost = Param("0.3 us", "s", "one poll of the card's queue in memory", source="assumed: a cache miss", on="xeon-2000:n1", cost="work", low="0.1 us", high="1 us")
     node_packet = Param("4 KiB", "B", "size of a packet between two processes of one host", source="code:gm.h, GM_MTU; the card loops it back")
 
-    def spin(self, p: Values) -> WaitPolicy:
+    def waits(self, p: Values) -> WaitPolicy:
         """How a process waits for a message."""
         return WaitPolicy("spin", poll_cost=p.poll_cost)
 
-    def calls(self, p: Values, layout: Layout) -> Library:
-        return Library(0, 0, self.spin(p), self.spin(p))
-
     def within_host(self, p: Values, layout: Layout) -> Path:
-        return Path([Ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=16, send_cpu=p.overhead, recv_cpu=p.overhead, space_wait=self.spin(p))])  # fmt: skip
+        return Path([Ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=16, send_cpu=p.overhead, recv_cpu=p.overhead, space_wait=self.waits(p))])  # fmt: skip
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         return Path([
             Dma(("rank", "rank"), packet=2.0**40, header=p.header, send_cpu=p.overhead, recv_cpu=p.overhead, copies_in=0, copies_out=0,
-                piece=p.piece, space_wait=self.spin(p))
+                piece=p.piece, space_wait=self.waits(p))
         ])  # fmt: skip
 
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.poll_cost)
-
-    def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
-        """The user starts such a program manually."""
-        return [StartStep(f"process {r}", manual=1, note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)], ""

@@ -85,7 +85,10 @@ class Shmem(Mpich):
     title = "MPICH ch_shmem"
     summary = "packets of 1 KiB in shared memory, handed over in locked queues; longer messages in a piece of shared memory, whole"
     variant_note = "One machine: processes share memory instead of sockets. Queues are guarded by locks; who waits looks, and yields the processor."
-    calibrated = None
+    calibrated = Range(
+        sizes=("0 B", "0 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",),
+        source="doc:GL94-003: MPICH's own cost is fitted there; nothing to the memory of a machine",
+    )  # fmt: skip
 
     header = Param("32 B", "B", "header of a packet", source="code:MPICH 1.2.3, mpid/ch_shmem/shpackets.h: MPID_PKT_SHORT_T, eight words")
     packets = Param(128, "count", "packets of all processes together, divided among them", source="code:MPICH 1.2.3, mpid/ch_shmem/shdef.h: MPID_SHMEM_MAX_PKTS, 4 x 32", low=4, high=1024)

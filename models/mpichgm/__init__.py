@@ -47,7 +47,7 @@ class MpichGm(Mpich1, Gm):
 
     def waits(self, p: Values) -> WaitPolicy:
         """How a receive waits for a message."""
-        return BLOCK if p.receive == "blocking" else self.spin(p)
+        return BLOCK if p.receive == "blocking" else Gm.waits(self, p)
 
     def calls(self, p: Values, layout: Layout) -> Library:
         return self.both_ends(p, self.waits(p), self.waits(p))
@@ -61,7 +61,7 @@ class MpichGm(Mpich1, Gm):
             return Path(Gm.within_host(self, p, layout).hops, self.protocol(p))
         slots = max(2, int(p.queue / max(2, len(layout.placement)) / (p.eager + p.node_header)))
         ring = Ring(
-            ("rank", "rank"), packet=p.eager, header=p.node_header, slots=slots, send_cpu=p.node_work, recv_cpu=p.node_work, space_wait=self.spin(p),
+            ("rank", "rank"), packet=p.eager, header=p.node_header, slots=slots, send_cpu=p.node_work, recv_cpu=p.node_work, space_wait=self.waits(p),
         )  # fmt: skip
         return Path([ring], self.protocol(p))
 

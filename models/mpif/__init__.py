@@ -36,7 +36,7 @@ class Mpif(Euih):
     eager = Param("4 KiB", "B", "longest message that is sent without asking", source="assumed: MP_EAGER_LIMIT of its successor, IBM Parallel Environment, for up to 16 tasks", low="1 KiB", high="64 KiB")
 
     def calls(self, p: Values, layout: Layout) -> Library:
-        return Library(p.library / 2, p.library / 2, self.spin(p), self.spin(p))
+        return Library(p.library / 2, p.library / 2, self.waits(p), self.waits(p))
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         below = Euih.between_hosts(self, p, layout)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from random import Random
-
+from retrompi.models._bare import Bare
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Cost, Library, Path, wait_by
+from retrompi.spec.channels import Cost, Path, wait_by
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Ring, Stream, WaitPolicy
-from retrompi.spec.model import Param, RuntimeModel, StartStep
-from retrompi.spec.platform import Platform
+from retrompi.spec.model import Param
 from retrompi.spec.values import Values
 
 
-class Sockets(RuntimeModel):
+class Sockets(Bare):
     name = "sockets"
     title = "TCP sockets, no library"
     version = "BSD sockets, WinSock 1.1 and 2"
@@ -31,9 +29,6 @@ class Sockets(RuntimeModel):
         """How a read waits for data, and a write for buffer space."""
         return wait_by(p.receive, lambda: 1, lambda: Cost(os=p.poll_cost))
 
-    def calls(self, p: Values, layout: Layout) -> Library:
-        return Library(0, 0, self.waits(p), self.waits(p))
-
     def connection(self, p: Values) -> Path:
         return Path([
             Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, space_wait=self.waits(p))
@@ -47,10 +42,6 @@ class Sockets(RuntimeModel):
 
     def probing(self, p: Values, layout: Layout) -> Cost:
         return Cost(os=p.poll_cost)
-
-    def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
-        """The user starts such a program manually."""
-        return [StartStep(f"process {r}", manual=1, note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)], ""
 
 
 class Netpipe(Sockets):

@@ -331,9 +331,9 @@ def _judged(value: float, claim: Claim, check: Check, note: str) -> Finding:
         raise ValueError(f"{claim.id}: 'near' needs a published number")
     slack = metrics.FITTED if claim.use == "calibrate" else metrics.PREDICTED
     middle = fmean((claim.low, claim.high))
-    low, high = sorted((middle * (1 - slack), middle * (1 + slack)))
-    off = f"{value / middle - 1:+.1%}" if middle else ""
-    return Finding(low <= value <= high, value, f"{note}: published {middle:g}, {off} (at most {slack:.0%})", low, high, unit)
+    low, high = sorted(float(f"{middle * (1 + off):.6g}") for off in (-slack, slack))
+    away = f"{value / middle - 1:+.1%}" if middle else ""
+    return Finding(low <= value <= high, value, f"{note}: published {middle:g}, {away} (at most {slack:.0%})", low, high, unit)
 
 
 def _step(claim: Claim, check: Check, curve: _Simulated) -> Finding:

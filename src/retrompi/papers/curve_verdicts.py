@@ -11,7 +11,7 @@ from retrompi.papers.curves import Curve, Point
 from retrompi.papers.metrics import PREDICTED
 from retrompi.papers.verdicts import Verdict
 
-__all__ = ["HELD_OUT", "KIND", "Errors", "curve_id", "errors", "judge", "rows"]
+__all__ = ["HELD_OUT", "KIND", "Errors", "curve_id", "errors", "judge", "rows", "times_of"]
 
 KIND = "curve"
 """The kind of a curve's verdict, where that of a claim is one of `retrompi.papers.claims.KINDS`."""
@@ -52,14 +52,14 @@ def judge(key: str, curves: Iterable[Curve], facts: Mapping[str, Any]) -> list[V
         if curve.blind or curve.use == "context":
             continue
         told = facts.get("curves", {}).get(curve.name)
-        got = {} if told is None else _times(told)
+        got = {} if told is None else times_of(told)
         found.append(_verdict(curve_id(key, curve), curve, curve.seen, got, curve.use))
         if curve.held_out:
             found.append(_verdict(f"{curve_id(key, curve)}:held-out", curve, curve.held_out, got, "validate"))
     return found
 
 
-def _times(told: Mapping[str, Sequence[float]]) -> dict[int, float]:
+def times_of(told: Mapping[str, Sequence[float]]) -> dict[int, float]:
     """Size -> time (s) of the facts of a curve."""
     pairs = [*zip(told["size_B"], told["time_us"], strict=True), *zip(told["at_B"], told["at_us"], strict=True)]
     return {int(s): t * 1e-6 for s, t in pairs}

@@ -17,18 +17,20 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
 from retrompi.papers import transfer
-from retrompi.papers.claims import checks, load
+from retrompi.papers.claims import checks, load, paper_key
+from retrompi.papers.curve_verdicts import errors, times_of
+from retrompi.papers.curves import of, simulated
 from retrompi.papers.interventions import effects
 from retrompi.papers.matrix import Cell, Tally, cells
 from retrompi.papers.metrics import READINGS
 from retrompi.papers.paper import all_papers
-from retrompi.papers.reproduction import run_papers
+from retrompi.papers.reproduction import Reproduction, run_papers
 from retrompi.papers.verdicts import Verdict, summary
 from retrompi.spec import registry
 from retrompi.store import open_store
 
-__all__ = ["check_table", "evidence_rows", "evidence_table", "fill", "intervention_table", "matrix_table", "parts", "reading_table",
-           "runtime_table", "verdict_table"]  # fmt: skip
+__all__ = ["check_table", "evidence_rows", "evidence_table", "fill", "intervention_table", "layer_table", "matrix_table", "parts",
+           "reading_table", "runtime_table", "verdict_table"]  # fmt: skip
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -51,9 +53,10 @@ def _how(claim_id: str) -> str:
     return "; ".join(parts)
 
 
-def check_table() -> str:
-    """The checks of every claim, and the reading of its words."""
-    found = [c for c in load() if c.id in checks()]
+def check_table(page: Path) -> str:
+    """The checks of every claim of the papers whose verdicts are a part of ``page``, and the reading of its words."""
+    keys = {name.removeprefix("verdicts ") for name in parts(page)}
+    found = [c for c in load() if c.id in checks() and paper_key(c.paper) in keys]
     return _table(
         ("claim", "use", "system", "what is published", "check", "reading"),
         (
@@ -105,6 +108,21 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
             by_reason.setdefault(v.note, []).append(v.id)
     rest = [f"- {', '.join(ids)}: {reason}" for reason, ids in by_reason.items()]
     return "\n".join([*lines, "", table, "", "Not judged, and why:", "", *rest])
+
+
+def layer_table(studies: Sequence[Reproduction]) -> str:
+    """The curves of ``studies`` to which machines are fitted: errors of their points, and the latency of 8 B."""
+    rows = []
+    for study in studies:
+        for curve in (c for c in of(study.paper) if c.use == "calibrate"):
+            got = times_of(study.facts["curves"][curve.name])
+            found = errors(curve, curve.points, got)
+            assert found is not None, f"{curve.name} has no point that judges"
+            printed = "-" if curve.latency is None else _text(curve.latency[0] * 1e6)
+            rows.append((curve.title, f"`{curve.platform}`", str(found.points), f"{found.median:.1%}", f"{found.largest:.0%}",
+                         f"{found.largest_at} B", f"{simulated(curve, [8])[8] * 1e6:.3g} / {printed}"))  # fmt: skip
+    head = ("curve", "machines", "points", "median error", "largest", "at", "latency, us: simulated / published")
+    return _table(head, rows)
 
 
 def fill(path: Path, name: str, text: str) -> bool:
@@ -213,17 +231,19 @@ def main(argv: Sequence[str]) -> int:
     """Fill every part of the file named by the first argument from the shipped tables and the store."""
     path = Path(argv[0])
     wanted = parts(path)
-    plain: Mapping[str, Callable[[], str]] = {"readings": reading_table, "checks": check_table, "runtimes": runtime_table}
+    plain: Mapping[str, Callable[[], str]] = {"readings": reading_table, "checks": lambda: check_table(path), "runtimes": runtime_table}
     for name in wanted:
         if name in plain:
             fill(path, name, plain[name]())
     if all(name in plain for name in wanted):
         return 0
-    studies = run_papers(list(all_papers()), open_store(), keep=False)
+    keys = [key for key, paper in all_papers().items() if wanted != ["layers"] or paper.curves]
+    studies = run_papers(keys, open_store(), keep=False)
     verdicts = [v for s in studies for v in s.verdicts]
     words = {v.id: v.verdict for v in verdicts}
     of_all: Mapping[str, Callable[[], str]] = {
         "evidence": lambda: evidence_table(verdicts),
+        "layers": lambda: layer_table(studies),
         "interventions": lambda: intervention_table(verdicts),
         "matrix": lambda: matrix_table(cells(transfer.judged(transfer.shipped(), words), words)),
         **{f"verdicts {s.paper.key}": lambda s=s: verdict_table(s.verdicts) for s in studies},  # type: ignore[misc]

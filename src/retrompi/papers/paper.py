@@ -63,6 +63,8 @@ class Paper:
     year: str = ""
     address: str = ""
     """Where the paper is printed, or can be read."""
+    remark: str = ""
+    """What a reader of the page is to know of the paper."""
     folder: Path = Path()
     curves: tuple[Mapping[str, Any], ...] = ()
     fits: tuple[Mapping[str, Any], ...] = ()
@@ -105,7 +107,7 @@ class Paper:
 
 # --- reading -------------------------------------------------------------------------------------------------------------------
 
-_WORDS = ("title", "authors", "year", "address")
+_WORDS = ("title", "authors", "year", "address", "remark")
 _LISTS = ("models", "platforms", "experiments")
 _TABLES = ("why", "figure", "table", "curve", "fit")
 _ANOMALY = ("title", "model", "mode", "claims", "mechanism", "text", "size")
@@ -220,6 +222,7 @@ class _File:
             authors=words["authors"],
             year=words["year"],
             address=words["address"],
+            remark=words["remark"],
             models=lists["models"],
             platforms=lists["platforms"],
             experiments=lists["experiments"],

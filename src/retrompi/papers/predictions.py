@@ -120,8 +120,11 @@ def plans() -> Mapping[str, Plan]:
             more = {k: given[k] for k in ("title", "machine", "model", "platform", "placement", "repetitions", "use", "note") if k in given}
             out[given["name"]] = Plan(name=given["name"], sizes=sizes, draws=data["draws"], seed=data["seed"], **more)
         few = {k: data["curves"][k] for k in ("draws", "seed", "repetitions")}
+        known = data["curves"]["known"]
     for paper, c in _blind():
         name = f"{paper}/{c.name}"
+        if name in known:
+            continue
         out[name] = Plan(
             name=name, title=c.title, machine=c.platform, model=c.model, platform=c.platform, placement=c.placement,
             sizes=c.grid, paper=paper, sets=c.sets, **few,

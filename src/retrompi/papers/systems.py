@@ -6,24 +6,28 @@ import re
 from collections.abc import Hashable
 from functools import lru_cache
 
-from retrompi.papers.claims import Claim, load, paper_key, version
+from retrompi.base.paths import papers_dir
+from retrompi.papers.claims import Claim, folders, load, paper_key, version
 
 __all__ = ["anchor", "system_of", "systems"]
 
 
 @lru_cache(maxsize=4)
-def _shared(_: Hashable) -> frozenset[str]:
-    """The names that claims of several papers have."""
+def _shared(_: Hashable) -> frozenset[tuple[str, str]]:
+    """(name, paper) of the names that claims of several papers of the package have."""
+    ours = {folder.name for folder in folders() if folder.parent == papers_dir()}
     papers: dict[str, set[str]] = {}
     for claim in load():
-        papers.setdefault(claim.group or claim.system, set()).add(paper_key(claim.paper))
-    return frozenset(name for name, where in papers.items() if len(where) > 1)
+        if paper_key(claim.paper) in ours:
+            papers.setdefault(claim.group or claim.system, set()).add(paper_key(claim.paper))
+    return frozenset((name, paper) for name, where in papers.items() if len(where) > 1 for paper in where)
 
 
 def system_of(claim: Claim) -> str:
     """The row of the matrix that a claim is in. A row belongs to one paper: where several have a name, the paper follows in brackets."""
     name = claim.group or claim.system
-    return f"{name} ({paper_key(claim.paper)})" if name in _shared(version()) else name
+    paper = paper_key(claim.paper)
+    return f"{name} ({paper})" if (name, paper) in _shared(version()) else name
 
 
 def systems() -> list[str]:

@@ -281,14 +281,14 @@ def page(
     above = f'<a href="{escape(home)}">All papers</a> ' if home else ""
     body = "".join(f'<h2 id="{name}">{title}</h2>{html}' for name, title, html in shown)
     runtimes = ", ".join(name_of(m) for m in paper.models)
-    marked = " Stars, bands and dashed lines show what the paper's text states; its plotted figures are lost, and no point of them is"
-    marked = f"{marked} invented here." if study.points else ""
+    marked = " Stars, bands and dashed lines show what the paper's text states." if study.points else ""
+    marked += f" {paper.remark}" if paper.remark else ""
     rung = "" if paper.fidelity == "mechanism" else f" Simulated at fidelity level {paper.fidelity}, not with the mechanism."
     told = " · ".join(t for t in (footer, f"drawn from runs {ranges(study.runs)} of the store" if study.runs else "") if t)
     return document(
         paper.title,
         f"""<header><p class="soft">retrompi replays: {escape(paper.citation)}</p><h1>{escape(paper.title)}</h1>
-<p>{escape(runtimes)} on {escape(", ".join(paper.platforms))}, simulated process by process.{escape(rung)}{marked}</p>
+<p>{escape(runtimes)} on {escape(", ".join(paper.platforms))}, simulated process by process.{escape(rung)}{escape(marked)}</p>
 <nav>{above}{links}</nav></header>
 {_counts(study)}
 {body}
