@@ -54,7 +54,7 @@ class CalibrateOptions(OnPlatform, Drawn):
 
     evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
     dry_run: bool = option("Do nothing: print the fit without writing fit.toml.")
-    fit: str | None = option("Of a paper: only this [[fit]].", metavar="NAME")
+    only_fit: str | None = option("Of a paper: only this [[fit]].", metavar="NAME")
     nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
     replication: bool = option("Fit the disks of the disk-copy paper instead.")
 
@@ -102,8 +102,8 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
     if _is_paper(what):
         return _paper(what, given, output)
-    if given.fit is not None:
-        raise UsageError(f"--fit names a [[fit]] of a paper, and '{what}' is none", code="unused-option")
+    if given.only_fit is not None:
+        raise UsageError(f"--only-fit names a [[fit]] of a paper, and '{what}' is none", code="unused-option")
     cls = registry.model(model)
     if given.nas or given.replication:
         if given.nas and given.replication:
@@ -152,14 +152,14 @@ def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
         raise UsageError(f"{wrong} is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
     with working_with(what) as (paper,):
         plans = {p.name: p for p in curves.fits_of(paper)}
-        if given.fit is not None and given.fit not in plans:
-            raise UsageError(f"'{paper.key}' has no fit '{given.fit}'{nearest(given.fit, plans)}", code="unknown-name")
+        if given.only_fit is not None and given.only_fit not in plans:
+            raise UsageError(f"'{paper.key}' has no fit '{given.only_fit}'{nearest(given.only_fit, plans)}", code="unknown-name")
         if not plans:
             raise UsageError(f"'{paper.key}' has no [[fit]]: nothing says what is free", code="no-claims")
         evidence = curve_fits.evidence_of(paper)
         folder = None if paper.folder.parent == paths.papers_dir() else paper.folder
         done = []
-        for plan in plans.values() if given.fit is None else [plans[given.fit]]:
+        for plan in plans.values() if given.only_fit is None else [plans[given.only_fit]]:
             with progress(f"fit {plan.name}") as report:
                 found = curve_fits.fit(plan, evidence, folder=folder, seed=given.seed, progress=report)
             done.append((found, [] if given.dry_run else found.write()))
