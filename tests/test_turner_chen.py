@@ -1,4 +1,4 @@
-"""The claims of turner-chen-2002 are the rows of the period's evidence, every library is predicted on every card, and runs the functional suite."""
+"""The claims of turner-chen-2002 are the rows of the period's evidence, every library is predicted on every card and runs the suite."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def test_every_library_is_predicted_on_every_card() -> None:
 ])  # fmt: skip
 def test_the_functional_suite_completes(model: str, mode: str) -> None:
     """All 79 programs but the one whose recording lacks a size."""
-    outcomes = {run: suite.outcome_of(model, "p4-1800*16@gigabit", mode, trace, ()) for run, trace in suite.runs_of("ibm-suite.tar.zst").items()}
+    runs = suite.runs_of("ibm-suite.tar.zst")
+    outcomes = {run: suite.outcome_of(model, "p4-1800*16@gigabit", mode, trace, ()) for run, trace in runs.items()}
     bad = {suite.program_of(run) for run, (outcome, _) in outcomes.items() if outcome != "completed"}
     assert len({suite.program_of(run) for run in outcomes}) == 79
     assert bad == {"ibm-ccl-bcast_struct"}
