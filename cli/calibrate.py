@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,10 @@ from retrompi.cli.this_machine import ThisMachine
 from retrompi.cli.this_machine import calibrate as calibrate_here
 
 if TYPE_CHECKING:
-    from retrompi.papers.curve_fits import Fit
+    from pathlib import Path
+
+    from retrompi.papers.curve_fits import Evidence
+    from retrompi.papers.paper import Paper
 
 VALUES = (
     Column("parameter", "parameter"),
@@ -142,7 +145,7 @@ def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     """The fits of a paper, one after the other: each is written before the next begins."""
     from retrompi.base import paths
     from retrompi.base.errors import UsageError, nearest
-    from retrompi.papers import curve_fits, curves
+    from retrompi.papers import calibrate, curve_fits, curves
     from retrompi.papers.paper import working_with
 
     others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations,
@@ -152,35 +155,87 @@ def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
         raise UsageError(f"{wrong} is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
     with working_with(what) as (paper,):
         plans = {p.name: p for p in curves.fits_of(paper)}
+        models = [] if given.fit is not None else _fitted_to_claims(paper)
         if given.fit is not None and given.fit not in plans:
             raise UsageError(f"'{paper.key}' has no fit '{given.fit}'{nearest(given.fit, plans)}", code="unknown-name")
-        if not plans:
-            raise UsageError(f"'{paper.key}' has no [[fit]]: nothing says what is free", code="no-claims")
+        if not plans and not models:
+            raise UsageError(f"'{paper.key}' has no [[fit]], and no model of its own with claims to fit to: nothing says what is free",
+                             code="no-claims")  # fmt: skip
         evidence = curve_fits.evidence_of(paper)
         folder = None if paper.folder.parent == paths.papers_dir() else paper.folder
-        done = []
+        done: list[_Done] = []
         for plan in plans.values() if given.fit is None else [plans[given.fit]]:
             with progress(f"fit {plan.name}") as report:
                 found = curve_fits.fit(plan, evidence, folder=folder, seed=given.seed, progress=report)
-            done.append((found, [] if given.dry_run else found.write()))
-    _print_fits([f for f, _ in done], output)
-    if output.text:
-        for file in dict.fromkeys(file for _, files in done for file in files):
-            say(f"written: {file}")
-    return 1 if any(f.missed for f, _ in done) else 0
+            done.append(_Done(plan.name, found.values, found.rows, found.missed, [] if given.dry_run else found.write()))
+        for model in models:
+            with progress(f"fit {model}") as report:
+                of_model = calibrate.fit(model, paper.platform, seed=given.seed, progress=report)
+            rows = [_claim_row(r) for r in of_model.residuals]
+            done.append(_Done(model, of_model.values, rows, of_model.outside, [] if given.dry_run else [of_model.write()]))
+        unseen = _unseen(paper, evidence, {str(r["evidence"]) for d in done for r in d.rows}) if given.fit is None else []
+    _print_fits(done, unseen, output)
+    return 1 if any(d.missed for d in done) else 0
 
 
-def _print_fits(done: Sequence[Fit], output: StoreOutput) -> None:
-    values = [{"fit": f.plan.name, **row} for f in done for row in f.values]
-    evidence = [{"fit": f.plan.name, **row} for f in done for row in f.rows]
+@dataclass(frozen=True)
+class _Done:
+    """One fit of a paper: rows of values and of evidence, what it missed, and the files written."""
+
+    name: str
+    values: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    missed: list[str]
+    files: list[Path]
+
+
+def _fitted_to_claims(paper: Paper) -> list[str]:
+    """The paper's own models that have free parameters and claims to fit them to, other than claims about curves."""
+    from retrompi.base.errors import UsageError
+    from retrompi.papers.claims import for_fit
+    from retrompi.spec import registry
+
+    found = []
+    for name in paper.models:
+        cls = registry.model(name)
+        if not cls.folder().resolve().is_relative_to(paper.folder.resolve()) or not any(p.fitted for p in cls.params().values()):
+            continue
+        try:
+            claims = for_fit(cls.name)
+        except UsageError:  # none is marked
+            continue
+        if any(check["kind"] != "curve" for c in claims for check in paper.checks.get(c.id, ())):
+            found.append(name)
+    return found
+
+
+def _claim_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    told = f"{row['observed']:.4g} {row['unit']} in {row['low']:.4g}..{row['high']:.4g}"
+    return {"evidence": row["claim"], "what": "claim", "seen": row.get("seen", True), "points": 1, "median": None, "largest": None,
+            "at_B": None, "limit": None, "observed": told, "verdict": "pass" if abs(row["residual"]) <= 1 else "fail"}  # fmt: skip
+
+
+def _unseen(paper: Paper, evidence: Evidence, seen: Collection[str]) -> list[str]:
+    """What is marked for calibration and was seen by none of the fits."""
+    marked = [c.name for c in evidence.curves.values() if c.use == "calibrate"] + [c.id for c in paper.claims if c.use == "calibrate"]
+    return [name for name in marked if name not in seen]
+
+
+def _print_fits(done: Sequence[_Done], unseen: Sequence[str], output: StoreOutput) -> None:
+    values = [{"fit": d.name, **row} for d in done for row in d.values]
+    evidence = [{"fit": d.name, **row} for d in done for row in d.rows]
     if not output.text:
         output.emit([{k: row.get(k) for k in PAPER_KEYS} for row in [*values, *evidence]], (), keys=PAPER_KEYS)
         return
     print_table(values, FITTED, "nothing was free")
     say("")
     print_table(evidence, EVIDENCE, "nothing was judged")
-    missed = [f"{name} ({f.plan.name})" for f in done for name in f.missed]
+    missed = [f"{name} ({d.name})" for d in done for name in d.missed]
     say(f"\nmissed: {', '.join(missed)}" if missed else "\nevery curve and claim that a fit saw is met")
+    if unseen:
+        say(f"marked for calibration, seen by no fit: {', '.join(unseen)}")
+    for file in dict.fromkeys(file for d in done for file in d.files):
+        say(f"written: {file}")
 
 
 NAS = (

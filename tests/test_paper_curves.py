@@ -53,6 +53,7 @@ def test_points_are_those_of_the_selected_rows(tmp_path: Path) -> None:
         ("# unit: us\n# way: round trip\nsize time\n1000 200\n", "", 1e-4),
         ("# OSU MPI Latency Test v5.3\n# Size          Latency (us)\n1000   100.00\n", "", 1e-4),
         ("1000 7.62939 0.001\n2000 7.62939 0.002\n4000 7.62939 0.004\n", 'format = "netpipe"', 1e-3),
+        ("1000 8.0 0.001\n2000 8.0 0.002\n4000 8.0 0.004\n", "", 1e-3),
         ("#p0\tp1\tdist\tlen\tave time (us)\trate\n0 1 1 1000 100.0 1e7\n", "", 1e-4),
     ],
 )

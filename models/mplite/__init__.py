@@ -55,7 +55,7 @@ class MpLite(Mpich1):
         return Path([
             Stream(
                 ("rank", "rank"), packet=NO_LIMIT, header=p.header, call=p.socket_call, message_call=p.block, io="signal", signal=p.signal,
-                calls_in=p.reads, calls_out=p.writes, first_read=p.header, sndbuf=buffer, rcvbuf=buffer, space_wait=self.spin(p),
+                calls_in=p.reads, calls_out=p.writes, sndbuf=buffer, rcvbuf=buffer, space_wait=self.spin(p),
             )
         ])  # fmt: skip
 

@@ -182,7 +182,7 @@ class Stream(Copied):
         enum="SocketIo",
         default="blocking",
     )
-    first_read: float = quantity("B", "buffer that a message's beginning is read into (io other than blocking)", default=0.0)
+    first_read: float = quantity("B", "buffer that a message's beginning is read into (io nonblocking or async)", default=0.0)
     sndbuf: float = quantity("B", "send buffer; 0: the host's", default=0.0)
     rcvbuf: float = quantity("B", "receive buffer; 0: the host's window", default=0.0)
     nagle: bool = flag("1 when a short segment waits for what is not acknowledged", default=False)
@@ -196,7 +196,7 @@ class Stream(Copied):
 
     def __post_init__(self) -> None:
         Checked.__post_init__(self)
-        if self.io != "blocking" and self.first_read < 1:
+        if self.io in ("nonblocking", "async") and self.first_read < 1:
             raise UsageError("stream: a socket that does not wait needs a first_read of at least 1 B", code="out-of-range")
 
     def uses(self, remote: bool) -> set[Use]:

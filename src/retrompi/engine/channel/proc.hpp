@@ -31,15 +31,16 @@ struct Message {
   int32_t src = 0, dst = 0, tag = 0, ctx = 0;
   int64_t bytes = 0;
   bool rendezvous = false, sync = false;
-  bool direct = false;                   // the receiver copies out of the sender's buffer
-  bool envelope_known = false;           // the receiver knows the envelope
-  Request* sreq = nullptr;               // the sender's request, until it is complete
-  Request* rreq = nullptr;               // the receive that matched
-  int64_t asked = 0;                     // payload that its request carries (rendezvous)
-  int64_t arrived = 0;                   // payload that has reached the receiving process
-  int64_t unexpected_bytes = 0;          // of these, bytes in the library's memory waiting for a receive
-  bool ack_sent = false, acked = false;  // a synchronous send's match: acknowledged by the receiver, seen by the sender
-  bool send_complete = false;            // the sender has nothing more to do with it
+  bool packed = false, unpacked = false;  // it passes through another buffer of its length at the sender, at the receiver
+  bool direct = false;                    // the receiver copies out of the sender's buffer
+  bool envelope_known = false;            // the receiver knows the envelope
+  Request* sreq = nullptr;                // the sender's request, until it is complete
+  Request* rreq = nullptr;                // the receive that matched
+  int64_t asked = 0;                      // payload that its request carries (rendezvous)
+  int64_t arrived = 0;                    // payload that has reached the receiving process
+  int64_t unexpected_bytes = 0;           // of these, bytes in the library's memory waiting for a receive
+  bool ack_sent = false, acked = false;   // a synchronous send's match: acknowledged by the receiver, seen by the sender
+  bool send_complete = false;             // the sender has nothing more to do with it
   bool sent_all = false, delivered = false;
   bool lost = false;        // a part of it is lost and is not retransmitted
   uint32_t line = 0;        // trace line of the call that sent it
@@ -211,6 +212,8 @@ class Chan {
   /// Whether the sender is waiting for space on this channel.
   [[nodiscard]] bool full() const { return busy && from.thread.waits_for(WaitFor::Room) && no_room(); }
   [[nodiscard]] virtual bool no_room() const { return false; }
+  /// What the channel holds of a message of so many bytes at one end.
+  [[nodiscard]] virtual double holds(int64_t, bool) const { return 0; }
   /// Largest payload of a packet of a message.
   [[nodiscard]] virtual int64_t packet_of(const Message&) const { return spec.packet; }
   /// Payload of a message's first packet, where its packets carry up to `packet`.
@@ -260,6 +263,10 @@ class ChanOf : public Chan {
  public:
   ChanOf(World& w, const Spec& s, Proc& a, Proc& b) : Chan(w, s, Spec::kMedium, a, b), spec(s) {}
   const Spec& spec;
+  [[nodiscard]] double holds(int64_t bytes, bool in) const override {
+    const auto all = static_cast<double>(bytes);
+    return channel_memory(spec, (in ? from : to).host, all, std::min(all, static_cast<double>(spec.packet)), in);
+  }
 
  protected:
   /// Copying `bytes` of a packet between the buffer at one end and the channel's memory; `in`: towards the channel.
@@ -272,6 +279,7 @@ class ChanOf : public Chan {
     const double memory = channel_memory(spec, end.host, all, packet, in);
     double buffers = 1;  // of the message in this end's cache: source and destination, or each has a cache of its own
     if (whole && local && from.holds_messages() && to.holds_messages()) buffers = kin == Kinship::Bus ? both_buffers() / 2 : both_buffers();
+    if (whole && (in ? p.m->packed : p.m->unpacked)) ++buffers;  // the user's and the one that it is packed in
     CopySide user, channel;
     if (by_itself(kin)) {
       user.near = user.set = buffers * n + memory;

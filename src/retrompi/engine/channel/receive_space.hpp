@@ -33,13 +33,14 @@ class ReceiveSpace {
   static int64_t usable(int64_t memory) { return memory - memory / 4; }
   [[nodiscard]] int64_t whole(int64_t bytes) const { return std::max(mss_, bytes / mss_ * mss_); }
   /// Where the window stops growing: at what is usable less a segment; or, where a frame's memory is worth more than its data, soon after the
-  /// fraction of it at which the data would be worth as much. It starts at four segments and grows by two.
+  /// fraction of it at which the data would be worth as much. It starts at four segments, three or two if they are long (tcp_select_initial_window),
+  /// and grows by two.
   [[nodiscard]] int64_t limit() const {
     const int64_t all = usable(buffer_), clamp = all > 2 * mss_ ? std::max(2 * mss_, all - mss_) : all;
     if (usable(frame_) <= mss_) return clamp;
     int64_t share = all / 2, memory = usable(frame_) / 2;
     for (; memory > mss_; memory /= 2) share /= 2;
-    int64_t reached = std::min(4 * mss_, clamp);
+    int64_t reached = std::min((mss_ > 3 * 1460 ? 2 : mss_ > 1460 ? 3 : 4) * mss_, clamp);
     while (reached <= share && reached < clamp) reached = std::min(reached + 2 * mss_, clamp);
     return reached;
   }

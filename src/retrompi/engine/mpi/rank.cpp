@@ -65,9 +65,12 @@ Ps Rank::conversion(int32_t peer, int64_t bytes) const {
   return host.time(Work{static_cast<Ps>(spec.convert_byte * static_cast<double>(bytes))} + buffers * spec.convert_call);
 }
 
-Task Rank::stage(int64_t bytes, double copies, double byte) {
-  co_await thread.run(host.time(Work{static_cast<Ps>(byte * static_cast<double>(bytes))}), Stage::Library);
-  if (copies > 0) co_await thread.run(plain_copy(bytes, copies));
+Task Rank::stage(const Message& m, double copies, double byte) {
+  co_await thread.run(host.time(Work{static_cast<Ps>(byte * static_cast<double>(m.bytes))}), Stage::Library);
+  if (copies <= 0) co_return;
+  const bool sends = m.src == id;
+  const Chan& chan = *out[static_cast<size_t>(sends ? m.dst : m.src)];  // both directions are alike
+  co_await thread.run(plain_copy(m.bytes, copies, chan.holds(m.bytes, sends)));
 }
 
 Task Rank::handle(Packet p) {

@@ -34,14 +34,14 @@ class Rank final : public Proc {
   Task finish_pending();
   [[nodiscard]] bool near(int32_t other) const { return job.rank(other).host_index == host_index; }  // on the same host
   /// Copies between two places of the user's or the library's memory.
-  [[nodiscard]] CopyCost plain_copy(int64_t bytes, double copies = 1) const {
-    const double both = 2.0 * static_cast<double>(bytes);
+  [[nodiscard]] CopyCost plain_copy(int64_t bytes, double copies = 1, double passing = 0) const {
+    const double both = 2.0 * static_cast<double>(bytes) + passing;
     const CopySide side{.near = both, .set = both};
     return host.copy_cost(bytes, side, side).times(copies);
   }
   [[nodiscard]] const Staging& staging(int32_t peer) const { return near(peer) ? spec.staging_same : spec.staging_remote; }
-  /// Packs or unpacks a message: `copies` of it and work for each byte.
-  Task stage(int64_t bytes, double copies, double byte);
+  /// Packs or unpacks a message: `copies` of it and work for each byte. What its channel holds of it passes the cache as well.
+  Task stage(const Message& m, double copies, double byte);
   /// Conversion of data exchanged with `peer`, if its byte order differs.
   [[nodiscard]] Ps conversion(int32_t peer, int64_t bytes) const;
   /// ConfigError about an action of this rank.

@@ -102,7 +102,7 @@ Task ReceiveSide::finish(Message& m) {
 
 Task ReceiveSide::unpack(Message& m) {
   const Staging& own = rank_.staging(m.src);
-  co_await rank_.stage(m.bytes, own.unpacked(m.bytes), own.byte);
+  co_await rank_.stage(m, own.unpacked(m.bytes), own.byte);
   complete(m);
 }
 

@@ -24,6 +24,10 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   m.ctx = ctx;
   m.bytes = bytes;
   m.sync = mode == Op::Ssend || mode == Op::Issend || mode == Op::SsendInit;
+  if (dst != rank_.id) {
+    m.packed = rank_.staging(dst).packs(bytes);
+    m.unpacked = rank_.staging(dst).unpacks(bytes);
+  }
   m.sreq = &r;
   r.m = &m;
   m.line = r.line = rank_.now_at ? rank_.now_at->line : 0;
@@ -56,7 +60,7 @@ Task SendSide::isend_with_work(Message& m, bool buffered) {
     co_await to_self(m);
     co_return;
   }
-  if (const Staging& own = rank_.staging(m.dst); own.packs(m.bytes)) co_await rank_.stage(m.bytes, own.packed(m.bytes), own.byte);
+  if (const Staging& own = rank_.staging(m.dst); own.packs(m.bytes)) co_await rank_.stage(m, own.packed(m.bytes), own.byte);
   co_await depart(m);
 }
 

@@ -1,4 +1,5 @@
-"""NetPIPE: the output of NPmpi and its file np.out, of 3.x (three columns, Mbit/s of 2^20) and 5.x (five columns, Gbit/s of 10^9)."""
+"""NetPIPE: the output of NPmpi and its file np.out, of 2.x and 3.x (three columns; a megabit has 2^20 bits, or 10^6 in some) and 5.x (five
+columns, Gbit/s of 10^9). Only times are taken: they do not depend on what a megabit is."""
 
 from __future__ import annotations
 
@@ -46,12 +47,18 @@ def _file_kind(lines: Sequence[Line]) -> int:
     rows = _rows(lines)
     if rows is None or len({len(r) for r in rows}) != 1:
         return 0
-    large = [r for r in rows if r[0] >= 64] or rows
-    if len(large[0]) == 3:
-        return 3 if _ways([r[1] * 2**20 * r[2] / (8 * r[0]) for r in large if r[0] > 0]) else 0
-    if len(large[0]) == 5:
-        return 5 if _ways([r[1] * 1e3 * r[4] / (8 * r[0]) for r in large if r[0] > 0]) else 0
-    return 0
+    kind = len(rows[0]) if len(rows[0]) in _SCALES else 0
+    return kind if kind and _directions(rows, kind) else 0
+
+
+_SCALES = {3: (2**20, 10**6), 5: (1e3,)}
+"""Columns -> the bits of a megabit times seconds of a time, as they can be."""
+
+
+def _directions(rows: Sequence[Sequence[float]], kind: int) -> int:
+    """As `_ways`, of the rows of a np.out."""
+    large = [r for r in rows if r[0] >= 64] or [r for r in rows if r[0] > 0]
+    return next((w for s in _SCALES[kind] if (w := _ways([r[1] * s * r[-1] / (8 * r[0]) for r in large]))), 0)
 
 
 def detect(lines: Sequence[Line]) -> bool:
@@ -73,11 +80,10 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
                 code="no-results",
             )
         version, points = f"{kind}.x", _file(lines, kind, path)
-        rows, scale = _rows(lines) or [], 2**20 if kind == 3 else 1e3
-        both = both or _ways([r[1] * scale * r[-1] / (8 * r[0]) for r in rows if r[0] >= 64]) == 2
+        both = both or _directions(_rows(lines) or [], kind) == 2
     if both:  # each of the two messages that cross within a time contributes half of it
         points = [Point.of_time(p.size_B, p.time_us / 2, repetitions=p.repetitions, spread=p.spread) for p in points]
-    units = "s, Mbit/s of 2^20" if version == "3.x" else "us, Gbit/s of 10^9"
+    units = "s, Mbit/s" if version == "3.x" else "us, Gbit/s of 10^9"
     told = replace(about, tool="NetPIPE", version=version, units=units)
     return [Measured("bibw" if both else "pingpong", tuple(points), told, 2)]
 
