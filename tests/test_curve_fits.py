@@ -233,10 +233,10 @@ def test_what_the_command_refuses(retrompi: Callable[..., Any], tmp_path: Path) 
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "paper.toml").write_text('title = "Bare"\nauthors = "I"\n')
     for words, wanted in (
-        (("gropp-lusk-1994", "--fit", "sp2"), "unknown-name | 'sp2' | sp1"),
+        (("gropp-lusk-1994", "--only-fit", "sp2"), "unknown-name | 'sp2' | sp1"),
         (("gropp-lusk-1994", "--evaluations", "3"), "unused-option | --evaluations"),
         (("gropp-lusk-1994", "-p", "nt-cluster"), "unused-option | --platform"),
-        (("wmpi", "--fit", "sp1"), "unused-option | --fit"),
+        (("wmpi", "--only-fit", "sp1"), "unused-option | --only-fit"),
         ((str(tmp_path / "bare"),), "no-claims | [[fit]]"),
     ):
         ended = retrompi("calibrate", *words)
