@@ -57,7 +57,7 @@ class CalibrateOptions(OnPlatform, Drawn):
 
     evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
     dry_run: bool = option("Do nothing: print the fit without writing fit.toml.")
-    fit: str | None = option("Of a paper: only this [[fit]].", metavar="NAME")
+    only_fit: str | None = option("Of a paper: only this [[fit]].", metavar="NAME")
     nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
     replication: bool = option("Fit the disks of the disk-copy paper instead.")
 
@@ -105,8 +105,8 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
     if _is_paper(what):
         return _paper(what, given, output)
-    if given.fit is not None:
-        raise UsageError(f"--fit names a [[fit]] of a paper, and '{what}' is none", code="unused-option")
+    if given.only_fit is not None:
+        raise UsageError(f"--only-fit names a [[fit]] of a paper, and '{what}' is none", code="unused-option")
     cls = registry.model(model)
     if given.nas or given.replication:
         if given.nas and given.replication:
@@ -155,16 +155,16 @@ def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
         raise UsageError(f"{wrong} is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
     with working_with(what) as (paper,):
         plans = {p.name: p for p in curves.fits_of(paper)}
-        models = [] if given.fit is not None else _fitted_to_claims(paper)
-        if given.fit is not None and given.fit not in plans:
-            raise UsageError(f"'{paper.key}' has no fit '{given.fit}'{nearest(given.fit, plans)}", code="unknown-name")
+        models = [] if given.only_fit is not None else _fitted_to_claims(paper)
+        if given.only_fit is not None and given.only_fit not in plans:
+            raise UsageError(f"'{paper.key}' has no fit '{given.only_fit}'{nearest(given.only_fit, plans)}", code="unknown-name")
         if not plans and not models:
             raise UsageError(f"'{paper.key}' has no [[fit]], and no model of its own with claims to fit to: nothing says what is free",
                              code="no-claims")  # fmt: skip
         evidence = curve_fits.evidence_of(paper)
         folder = None if paper.folder.parent == paths.papers_dir() else paper.folder
         done: list[_Done] = []
-        for plan in plans.values() if given.fit is None else [plans[given.fit]]:
+        for plan in plans.values() if given.only_fit is None else [plans[given.only_fit]]:
             with progress(f"fit {plan.name}") as report:
                 found = curve_fits.fit(plan, evidence, folder=folder, seed=given.seed, progress=report)
             done.append(_Done(plan.name, found.values, found.rows, found.missed, [] if given.dry_run else found.write()))
@@ -173,7 +173,7 @@ def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
                 of_model = calibrate.fit(model, paper.platform, seed=given.seed, progress=report)
             rows = [_claim_row(r) for r in of_model.residuals]
             done.append(_Done(model, of_model.values, rows, of_model.outside, [] if given.dry_run else [of_model.write()]))
-        unseen = _unseen(paper, evidence, {str(r["evidence"]) for d in done for r in d.rows}) if given.fit is None else []
+        unseen = _unseen(paper, evidence, {str(r["evidence"]) for d in done for r in d.rows}) if given.only_fit is None else []
     _print_fits(done, unseen, output)
     return 1 if any(d.missed for d in done) else 0
 

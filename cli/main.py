@@ -54,7 +54,7 @@ SECTIONS = {
         "smpi": "Export a model's costs for SimGrid's SMPI, or build the plug-in that reads them.",
         "measured": "Import, list and show curves measured on real machines.",
         "fit": "Fit a runnable model to a measured curve: segments, thresholds, residuals.",
-        "calibrate": "Fit a model, or a paper's machines and models, to what is marked for calibration.",
+        "calibrate": "Fit a model's free parameters, or a paper's machines and models, to what is marked for calibration.",
     },
     "What there is": {
         "models": "List the runtime models, or show one with its parameters and sources.",

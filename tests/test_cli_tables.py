@@ -55,13 +55,15 @@ PRINTED = {
     "runs list": (),
     "runs show": ("{run}",),
     "paper rinf1": ("--kernels", "dyads"),
+    "paper list": (),
+    "paper check": ("baker-fox",),
     "lmbench": ("-p", "linux-i686"),
     "paper replicate": ("--machines", "7"),
 }
 """Command -> arguments with which it prints its tables."""
 
 ELSEWHERE = {
-    "reproduce": "the tables of validate",
+    "reproduce": "the tables of validate", "paper reproduce": "the same command", "paper new": "a list of files",
     "run": "an MPI library", "smpi export": "a file for SimGrid, not a table", "smpi plugin": "SimGrid", "trace record": "an MPI library",
     "trace convert": "a table of losses on stderr", "trace cut": "one row", "trace merge": "one row", "trace scale": "one row",
     "study run": "as sweep", "study export": "a file", "study figure": "a file", "study pack": "a file", "study unpack": "one row",

@@ -181,6 +181,16 @@ def test_a_fit_sees_claims_of_use_calibrate_and_says_which_it_missed(tmp_path: P
         fitted(made(tmp_path / "held", nature, fit=fit, claims=held, checks=CHECKS))
 
 
+def test_a_held_out_claim_changes_no_fitted_value(tmp_path: Path) -> None:
+    nature = of_nature(a="8 us", b="12 us")
+    found = [
+        fitted(made(tmp_path / str(i), nature, claims=CLAIMS.format(value=value, use="validate"), checks=CHECKS))
+        for i, value in enumerate((nature[1], 1e6))
+    ]
+    assert found[0].values == found[1].values
+    assert [r["evidence"] for r in found[1].rows] == ["one"]
+
+
 @pytest.mark.parametrize(
     ("free", "wanted"),
     [
@@ -223,10 +233,10 @@ def test_what_the_command_refuses(retrompi: Callable[..., Any], tmp_path: Path) 
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "paper.toml").write_text('title = "Bare"\nauthors = "I"\n')
     for words, wanted in (
-        (("gropp-lusk-1994", "--fit", "sp2"), "unknown-name | 'sp2' | sp1"),
+        (("gropp-lusk-1994", "--only-fit", "sp2"), "unknown-name | 'sp2' | sp1"),
         (("gropp-lusk-1994", "--evaluations", "3"), "unused-option | --evaluations"),
         (("gropp-lusk-1994", "-p", "nt-cluster"), "unused-option | --platform"),
-        (("wmpi", "--fit", "sp1"), "unused-option | --fit"),
+        (("wmpi", "--only-fit", "sp1"), "unused-option | --only-fit"),
         ((str(tmp_path / "bare"),), "no-claims | [[fit]]"),
     ):
         ended = retrompi("calibrate", *words)

@@ -1,11 +1,14 @@
-"""The claims of turner-chen-2002 are the rows of the period's evidence, and every library is predicted on every card."""
+"""The claims of turner-chen-2002 are the rows of the period's evidence, every library is predicted on every card and runs the suite."""
 
 from __future__ import annotations
 
 import csv
 
+import pytest
+
 from retrompi.base import paths
 from retrompi.papers import claims, curves
+from retrompi.papers.experiments import suite
 from retrompi.papers.paper import find_paper
 
 KEY = "turner-chen-2002"
@@ -33,3 +36,15 @@ def test_every_library_is_predicted_on_every_card() -> None:
             assert curve.blind
             assert curve.layer_below == card
             assert curve.platform == found[card].platform
+
+
+@pytest.mark.parametrize(("model", "mode"), [
+    ("mpich", "distributed"), ("mpich:shmem", "shared"), ("mpich:lfshmem", "shared"), ("tcgmsg", "distributed"), ("mplite", "distributed"),
+])  # fmt: skip
+def test_the_functional_suite_completes(model: str, mode: str) -> None:
+    """All 79 programs but the one whose recording lacks a size."""
+    runs = suite.runs_of("ibm-suite.tar.zst")
+    outcomes = {run: suite.outcome_of(model, "p4-1800*16@gigabit", mode, trace, ()) for run, trace in runs.items()}
+    bad = {suite.program_of(run) for run, (outcome, _) in outcomes.items() if outcome != "completed"}
+    assert len({suite.program_of(run) for run in outcomes}) == 79
+    assert bad == {"ibm-ccl-bcast_struct"}
