@@ -342,3 +342,38 @@ def test_options_that_an_experiment_cannot_use_are_the_files(mine: Path, retromp
     done = retrompi("reproduce", str(mine), "-o", str(tmp_path / "report"), "--store", str(tmp_path / "runs.db"))
     assert (done.code, done.error) == (2, "bad-value")
     assert "'model' is missing" in done.err
+
+
+SCENARIO = """
+name = "nb-large"
+title = "One large message"
+summary = "made up"
+reproduces = "what-if: a page's"
+model = "notebook"
+platform = "lab"
+mode = "distributed"
+
+[trace]
+generator = "pingpong"
+sizes = "64KiB"
+"""
+
+
+def test_a_scenario_of_its_own_gives_facts(own: Path, retrompi: Any, tmp_path: Path) -> None:
+    (own / "scenarios").mkdir()
+    (own / "scenarios" / "nb-large.toml").write_text(SCENARIO, encoding="utf-8")
+    change(own / "paper.toml", 'experiments = ["pingpong"]', 'experiments = ["pingpong", "scenarios"]')
+    change(own / "paper.toml", "[pingpong]", '[scenarios]\nnames = ["nb-*"]\n\n[pingpong]')
+    change(own / "checks.toml", 'kind = "range"\nmetric = "peak"', 'kind = "fact"\npath = "scenarios.nb-large.peak"')
+    assert told(own) == []
+    done = retrompi("validate", "--paper", str(own), "--json", "--store", str(tmp_path / "runs.db"))
+    row = next(r for r in json.loads(done.out) if r["id"] == "NB-2")
+    assert row["verdict"] in ("pass", "fail")
+    assert 0 < row["observed"] < 1.3
+
+
+def test_the_papers_of_the_package_are_listed(retrompi: Any) -> None:
+    rows = json.loads(retrompi("paper", "list", "--json").out)
+    assert [r["key"] for r in rows] == claims.papers()
+    first = rows[0]
+    assert (first["calibrate"], first["validate"], first["models"]) == (24, 72, ["wmpi", "winmpich", "hpvm"])

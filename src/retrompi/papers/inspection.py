@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -272,5 +273,6 @@ def refuse(paper: Paper) -> None:
     problems = _refused(paper.folder, (state(paper.folder), version()))
     if problems:
         first, more = problems[0], len(problems) - 1
-        tail = f" ({more} more: 'retrompi paper check {paper.folder.name}' lists them)" if more else ""
+        name = paper.key if paper.folder.parent == paths.papers_dir() else os.path.relpath(paper.folder)
+        tail = f" ({more} more: 'retrompi paper check {name}' lists them)" if more else ""
         raise InputError(f"{first.message}{tail}", first.path, first.line, code=first.code)
