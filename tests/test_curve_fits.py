@@ -17,13 +17,14 @@ from refusals import agrees, refused
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
-from retrompi.papers import curve_fits, curve_verdicts, curves, free_values
+from retrompi.papers import curve_fits, curve_verdicts, curves, free_values, markdown
 from retrompi.papers.curves import FitPlan
 from retrompi.papers.optimise import Search
 from retrompi.papers.paper import find_paper, working_with
 from retrompi.spec import machines, registry
 from retrompi.store import open_store
 
+ROOT = Path(__file__).resolve().parents[1]
 LAYERS = ("turner-chen-2002", "gropp-lusk-1994", "woodall-2004")
 QUICK = Search(starts=1, steps=16, step=0.02, scale=0.3, linear=0.5, finer=(0.005, 0.1))
 MODEL, PLATFORM = "sockets:netpipe", "p4-1800*2@ge-ga620"
@@ -52,7 +53,8 @@ def test_every_shipped_fit_has_owners_ranges_and_files_and_sees_the_layers_below
 def test_simulated_layers_are_near_the_published_ones(tmp_path: Path) -> None:
     from retrompi.papers import run_papers
 
-    found = {v.id: v for study in run_papers(LAYERS, open_store(tmp_path / "s.db")) for v in study.verdicts if v.kind == "curve"}
+    studies = run_papers(LAYERS, open_store(tmp_path / "s.db"))
+    found = {v.id: v for study in studies for v in study.verdicts if v.kind == "curve"}
     assert {i.partition(":")[2] for i in found} >= {"ga620", "trendnet", "gm", "ds20", "teg", "euih", "ip-gm"}
     medians = [v.observed for v in found.values() if v.use == "calibrate"]
     assert max(map(float, medians)) <= 5.0  # type: ignore[arg-type]
@@ -61,6 +63,13 @@ def test_simulated_layers_are_near_the_published_ones(tmp_path: Path) -> None:
         "turner-chen-2002:trendnet",
         "turner-chen-2002:gm",
     ]
+    page = (ROOT / "docs" / "transfer.md").read_text(encoding="utf-8")
+    for line in markdown.layer_table(studies).splitlines()[2:]:
+        title, machines, points, error = (cell.strip() for cell in line.split("|")[1:5])
+        (shown,) = [known for known in page.splitlines() if known.startswith(f"| {title} | {machines} | {points} |")]
+        assert float(shown.split("|")[4].strip(" %")) == pytest.approx(float(error.strip("%")), abs=0.3), (
+            "run: python -m retrompi.papers.markdown"
+        )
 
 
 def test_points_are_those_of_the_drawing() -> None:
