@@ -216,6 +216,9 @@ def test_what_cannot_be_free_is_named_with_its_line(tmp_path: Path, free: str, w
     file.write_text(file.read_text().replace(FREE[0], free))
     with refused(InputError, wanted):
         fitted(folder)
+    with working_with(str(folder)) as (paper,):
+        (problem,) = curve_fits.inspected(paper)
+        agrees(problem, wanted)
 
 
 def test_the_command(retrompi: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
