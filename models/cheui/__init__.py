@@ -27,7 +27,7 @@ class Cheui(Mpich1, Euih):
     version = "MPICH 1.0.5"
     years = "1993-1995"
     summary = "one packet with its envelope up to 1 KiB, envelope and data apart above; the processor moves both over EUIH"
-    calibrated = Range(sizes=("0 B", "0 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",), source="doc:GL94-003: latency above EUIH's; EUIH itself from 0 B to 1 MB")
+    calibrated = Range(sizes=("0 B", "1048333 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",), source="doc:GL94-003: latency above EUIH's; EUIH itself from 0 B to 1 MB")
 
     envelope = Param("20 B", "B", "what is sent before the data: mode, context, rank, tag, length", source="code:MPICH 1.0.5, mpid/ch_eui/packets.h: MPID_PKT_BASIC, five words")
     short = Param("1 KiB", "B", "longest message in one packet with its envelope; it is copied at both ends", source="code:MPICH 1.0.5, mpid/ch_eui/packets.h: MPID_PKT_MAX_DATA_SIZE, homogeneous")

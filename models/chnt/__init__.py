@@ -27,7 +27,7 @@ class ChNt(Mpich1):
     version = "1.2.5"
     years = "2000-2005"
     summary = "a receiving thread for shared memory and one for TCP; two events a message, the receiver reads long ones out of the sender"
-    calibrated = Range(sizes=("0 B", "0 B"), ranks=(2, 2), platforms=("nt-pair",), source="assumed: its device is fitted to nothing; MPICH's library is, on another machine (GL94-003)")
+    calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="assumed: its device is fitted to nothing; the machine is, to other runtimes, and MPICH's library on another one (GL94-003)")
 
     short = Param("3000 B", "B", "longest message in one packet with its envelope", source="code:MPICH 1.2.7p1, mpid/ch_nt/nt_ipvishm/chconfig.h: MPID_PKT_MAX_DATA_SIZE (SRC-009)")
     long_shm = Param("20480 B", "B", "longest message on a machine that does not ask first (MPICH_SHMLONGVLONGTHRESH)", source="code:MPICH 1.2.7p1, mpid/ch_nt/nt_ipvishm/chinit.c (SRC-010)", low="0 B", high="1 GiB")
@@ -54,7 +54,7 @@ class ChNt(Mpich1):
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         longest = p.long_shm + p.envelope
-        into = Ring(("rank", "memory@dst"), packet=p.long_shm, header=p.envelope, slots=max(1, int(p.queue / longest)), ws_packet=1, event=p.event, alone=p.short)
+        into = Ring(("rank", "memory@dst"), packet=max(1, p.long_shm), header=p.envelope, slots=max(1, int(p.queue / max(1, longest))), ws_packet=1, event=p.event, alone=p.short)
         out_of = Ring(("rank", "reader@dst"), packet=WHOLE, header=0, slots=1, copies_in=0, copies_out=1, until_taken=True, event=p.event + p.read_memory)
         return Path(
             [into, self.handed_over(p, "memory", 1)], [eager(0, p.long_shm + 1), rendezvous(p.long_shm + 1)],
@@ -64,7 +64,7 @@ class ChNt(Mpich1):
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         tcp = Stream(
-            ("rank", "port@dst"), packet=p.piece, header=0, message_header=p.net_header, call=p.socket_call, message_call=p.reads * p.read_call / 2,
+            ("rank", "port@dst"), packet=max(1, p.piece), header=0, message_header=p.net_header, call=p.socket_call, message_call=p.reads * p.read_call / 2,
             connect=p.connect, sndbuf=p.sockbuf, rcvbuf=p.sockbuf,
         )  # fmt: skip
         return Path(

@@ -59,9 +59,9 @@ class MpichGm(Mpich1, Gm):
         """Shared memory; a process that sleeps for the card cannot look there, so that GM's loopback is used (CHANGES, 1.2.4..8b)."""
         if p.receive == "blocking":
             return Path(Gm.within_host(self, p, layout).hops, self.protocol(p))
-        slots = max(2, int(p.queue / max(2, len(layout.placement)) / (p.eager + p.node_header)))
+        slots = max(2, int(p.queue / max(2, len(layout.placement)) / max(1, p.eager + p.node_header)))
         ring = Ring(
-            ("rank", "rank"), packet=p.eager, header=p.node_header, slots=slots, send_cpu=p.node_work, recv_cpu=p.node_work, space_wait=self.waits(p),
+            ("rank", "rank"), packet=max(1, p.eager), header=p.node_header, slots=slots, send_cpu=p.node_work, recv_cpu=p.node_work, space_wait=self.waits(p),
         )  # fmt: skip
         return Path([ring], self.protocol(p))
 
@@ -69,7 +69,7 @@ class MpichGm(Mpich1, Gm):
         below = Gm.between_hosts(self, p, layout)
         hops = [
             replace(
-                hop, packet=p.put, message_header=p.envelope, copies_in=1, copies_out=1, recv_buffers=p.tokens * (p.eager + p.envelope), told_by=p.done,
+                hop, packet=max(1, p.put), message_header=p.envelope, copies_in=1, copies_out=1, recv_buffers=p.tokens * (p.eager + p.envelope), told_by=p.done,
                 pin=p.pin, pin_page=p.pin_page, pin_cache=p.cache == "yes", sleeps=p.receive == "blocking", space_wait=self.waits(p),
             )
             for hop in below.hops if isinstance(hop, Dma)

@@ -27,7 +27,7 @@ class NtMpich(Mpich1):
     version = "MP-MPICH, on MPICH 1.2"
     years = "1999-2006"
     summary = "polled packets and copies of whole messages in shared memory, the receiver's own copy for long ones, overlapped sockets"
-    calibrated = Range(sizes=("0 B", "0 B"), ranks=(2, 2), platforms=("nt-pair",), source="assumed: its devices are fitted to nothing; MPICH's library is, on another machine (GL94-003)")
+    calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="assumed: its devices are fitted to nothing; the machine is, to other runtimes, and MPICH's library on another one (GL94-003)")
 
     short = Param("1024 B", "B", "what a packet of a pair holds", source="code:MP-MPICH 2006, mpid/ch_ntshmem/shpackets.h: MPID_PKT_MAX_DATA_SIZE (SRC-029)")
     long = Param("8704 B", "B", "longest message that is copied through shared memory; above, the receiver reads the sender's", source="code:MP-MPICH 2006, mpid/ch_ntshmem/shpackets.h: MPID_LONG_LEN (SRC-030)")
@@ -38,6 +38,7 @@ class NtMpich(Mpich1):
     read_memory = Param("20 us", "s", "ReadProcessMemory beside a bare call and the copy", source="assumed: attaching to a process and mapping its pages", on="nt-pair:server", cost="os", low="5 us", high="100 us")
     wait = Param("as processors", "choice", "how a process waits on a machine: it polls, sleeps, or as there are processors", source="code:MP-MPICH 2006, mpid/ch_wsock2/wsockinit.c: mixed", choices=("as processors", "poll", "sleep"))
     ask = Param("128000 B", "B", "size from which a message between machines asks first", source="code:MP-MPICH 2006, mpid/ch_wsock2/wsockinit.c: long_len, in use until December 2005")
+    net_short = Param("16384 B", "B", "longest message between machines that passes through a packet of MPICH at either end", source="code:MP-MPICH 2006, mpid/ch_wsock2/packets.h: MPID_PKT_MAX_DATA_SIZE (SRC-028)")
     net_header = Param("24 B", "B", "header of a message between machines: type, tag, size and MPICH's envelope", source="code:MP-MPICH 2006, mpid/ch_wsock2/wsockpriv.h, packets.h: three words each")
     sockbuf = Param("16384 B", "B", "socket buffers", source="code:MP-MPICH 2006, mpid/ch_wsock2/TCPCommunicator.cpp: SetSocketOptions")
     socket_call = Param("90 us", "s", "library and WinSock work of one socket call", source="assumed: as WMPI's, 0.2 ms at 75 MHz (mechanisms.md)", on="nt-pair:server", cost="work", low="20 us", high="675 us")
@@ -61,7 +62,7 @@ class NtMpich(Mpich1):
     def within_host(self, p: Values, layout: Layout) -> Path:
         sleeps = self.sleeps(p, layout)
         ring = Ring(
-            ("rank", "rank"), packet=p.long, short_packet=p.short, short_until=p.short, header=p.header, slots=max(1, len(layout.placement) - 1),
+            ("rank", "rank"), packet=max(1, p.long), short_packet=p.short, short_until=p.short, header=p.header, slots=max(1, len(layout.placement) - 1),
             ws_packet=1, event=p.event if sleeps else 0.0, space_wait=self.waits(p, layout),
         )  # fmt: skip
         return Path([ring], [eager(0, p.long + 1), direct(p.long + 1)], direct_call=p.read_memory)
@@ -69,9 +70,9 @@ class NtMpich(Mpich1):
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         tcp = Stream(
             ("rank", "rank"), packet=2.0**40, header=0, message_header=p.net_header, call=p.socket_call, connect=p.connect, io="async",
-            first_read=p.net_header, sndbuf=p.sockbuf, rcvbuf=p.sockbuf,
+            first_read=max(1, p.net_header), sndbuf=p.sockbuf, rcvbuf=p.sockbuf,
         )  # fmt: skip
-        return Path([tcp], [eager(0, p.ask), rendezvous(p.ask)])
+        return Path([tcp], [eager(0, p.ask), rendezvous(p.ask)], short_copies=1, short_until=p.net_short)
 
     def probing(self, p: Values, layout: Layout) -> Cost | float:
         return float(p.poll_cost)
