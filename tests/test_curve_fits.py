@@ -15,6 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from refusals import agrees, refused
 
+from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.papers import curve_fits, curve_verdicts, curves, free_values, markdown
@@ -173,6 +174,27 @@ def test_a_users_fit_of_the_packages_machines_is_in_force_while_the_paper_is_wor
     assert registry.platform(PLATFORM).quantities["n1.tcp_segment"].text == usual.text
 
 
+def test_values_of_ones_own_machines_are_written_beside_them(retrompi: Callable[..., Any], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(curve_fits.fit, "__kwdefaults__", {**curve_fits.fit.__kwdefaults__, "search": QUICK})
+    folder = made(tmp_path / "mine", of_nature(a="8 us", b="12 us"))
+    hosts = folder / "platforms" / "hosts"
+    hosts.mkdir(parents=True)
+    (hosts / "my-pc.toml").write_text(
+        'title = "My PC"\nyears = "2001"\nsummary = "in my room"\nlike = "p4-1800"\n'
+        'tcp_segment = { value = "2 us", source = "fit:my-pc.fit.toml", low = "0.5 us", high = "12 us" }\n'
+    )
+    file = folder / "paper.toml"
+    file.write_text(file.read_text().replace("p4-1800", "my-pc"))
+    ended = retrompi("calibrate", str(folder))
+    assert ended.code == 0, ended.err
+    (own,) = toml_text.read(hosts / "my-pc.fit.toml", "fit")[1].values()
+    assert list(own["values"]) == ["tcp_segment"]
+    (theirs,) = toml_text.read(folder / "fit.toml", "fit")[1].values()
+    assert list(theirs["values"]) == ["ge-ga620.card.nic_latency"]
+    with working_with(str(folder)):
+        assert machines.host("my-pc").quantities["tcp_segment"].text == own["values"]["tcp_segment"]
+
+
 CLAIMS = ("id,system,platform,configuration,observable,value,unit,low,high,kind,use\n"
           "MY-01,TCP,pcs,,latency,{value},us,{value},{value},quant,{use}\n")  # fmt: skip
 CHECKS = '[[MY-01]]\nkind = "curve"\ncurve = "one"\nmetric = "time_at"\nsize = "1 B"\nnear = true\nmodels = ["sockets:netpipe"]\n'
@@ -216,6 +238,9 @@ def test_what_cannot_be_free_is_named_with_its_line(tmp_path: Path, free: str, w
     file.write_text(file.read_text().replace(FREE[0], free))
     with refused(InputError, wanted):
         fitted(folder)
+    with working_with(str(folder)) as (paper,):
+        (problem,) = curve_fits.inspected(paper)
+        agrees(problem, wanted)
 
 
 def test_the_command(retrompi: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.papers import curve_checks, curves
 from retrompi.papers.curve_points import Point
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from retrompi.papers.claims import Claim
     from retrompi.papers.paper import Paper
 
-__all__ = ["SEARCH", "Evidence", "Fit", "evidence_of", "fit", "judged", "residuals", "seen_points"]
+__all__ = ["SEARCH", "Evidence", "Fit", "evidence_of", "fit", "inspected", "judged", "residuals", "seen_points"]
 
 SIZES = 26
 """Sizes of a curve that a fit sees."""
@@ -216,6 +217,18 @@ class _Problem:
         at = self.shown(x)
         out = [r for name, points in self.points.items() for r in residuals(points, self.times(name, at))]
         return np.array([*out, *(r["residual"] for r in self.claim_rows(at))])
+
+
+def inspected(paper: Paper) -> list[InputError]:
+    """What is wrong with the fits of a paper at hand, whose curves and claims are right: names, ranges, sources. Nothing is simulated."""
+    found = []
+    evidence = evidence_of(paper)
+    for plan in curves.fits_of(paper):
+        try:
+            _Problem(plan, evidence, None if paper.folder.parent == paths.papers_dir() else paper.folder)
+        except InputError as error:
+            found.append(error if error.path is not None else InputError(error.message, plan.file, plan.line, code=error.code))
+    return found
 
 
 # --- the fit -----------------------------------------------------------------------------------------------------------------------

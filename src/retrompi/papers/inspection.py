@@ -13,7 +13,7 @@ from typing import Any
 from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, nearest
-from retrompi.papers import curves
+from retrompi.papers import curve_fits, curves
 from retrompi.papers import paper as of_paper
 from retrompi.papers.claims import USES, Checks, Claim, check_files, models_of, read, read_checks, state, version
 from retrompi.papers.curve_checks import curves_of, sizes_for
@@ -84,6 +84,7 @@ def _inspected(folder: Path) -> Inspected:
             _names(found, found.paper, file)
             _contents(found, found.paper, file)
             found.problems += curves.inspected(found.paper) if found.paper.curves or found.paper.fits else []
+            found.problems += curve_fits.inspected(found.paper) if found.paper.fits and not found.problems else []
             _judgeable(found, found.paper)
     order = {f: i for i, f in enumerate((str(file), str(table), *map(str, check_files(folder))))}
     found.problems.sort(key=lambda p: (order.get(p.path or "", len(order)), p.path or "", p.line or 0))

@@ -34,6 +34,21 @@ _NAMES = {
     "nemesis": "Nemesis",
     "craympt": "Cray MPT",
     "mpibip": "MPI-BIP",
+    "cheui": "MPICH ch_eui",
+    "chnt": "MPICH.NT",
+    "euih": "EUIH",
+    "gm": "GM",
+    "lam": "LAM",
+    "lampi": "LA-MPI",
+    "mpich": "MPICH ch_p4",
+    "mpich2sock": "MPICH2 sock",
+    "mpichgm": "MPICH-GM",
+    "mpif": "MPI-F",
+    "mplite": "MP_Lite",
+    "ntmpich": "NT-MPICH",
+    "pvm": "PVM",
+    "tcgmsg": "TCGMSG",
+    "teg": "Open MPI TEG",
 }
 _LINES = (0, 1, 2, 3, 6, 4, 5, 7)  # the palette, with colours that are pale on white last
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

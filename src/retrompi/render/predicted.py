@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -20,6 +21,8 @@ __all__ = ["PREFIX", "blind_figures", "blind_html", "blind_rows"]
 
 PREFIX = "blind-"
 """Name prefix of the figures."""
+_MANY = 6
+"""With more curves than this the legend takes much of the figure's height."""
 _HEAD = ("curve", "of the smallest message", "with fits held", "largest bandwidth", "with fits held", "at", "made")
 
 
@@ -48,6 +51,7 @@ def _figure(platform: str, mine: Sequence[Mapping[str, Any]]) -> go.Figure:
     figure = go.Figure()
     rates: list[float] = []
     every: list[int] = []
+    names = _short([str(told["title"]) for told in mine])
     for i, told in enumerate(mine):
         values = [v for v in told["value"] if v["size_B"] > 0]
         colour, dash = PALETTE[i % 7], DASHES[i // 7 % len(DASHES)]
@@ -60,12 +64,24 @@ def _figure(platform: str, mine: Sequence[Mapping[str, Any]]) -> go.Figure:
                            fillcolor=colour, opacity=0.16, **group)  # fmt: skip
         shown = [f"{format_bytes(v['size_B'])}: {span(v['fitted_low_s'], v['fitted_high_s'], 's')} with fits held, "
                  f"{span(v['low_s'], v['high_s'], 's')} in all" for v in values]  # fmt: skip
-        figure.add_scatter(x=x, y=rate["nominal"], mode="lines", name=told["title"], legendgroup=str(i), text=shown,
+        figure.add_scatter(x=x, y=rate["nominal"], mode="lines", name=names[i], legendgroup=str(i), text=shown,
                            hovertemplate="%{text}<br>%{y:.3g} MB/s<extra>%{fullData.name}</extra>",
                            line={"color": colour, "width": 2, "dash": dash})  # fmt: skip
     layout(figure, f"{'; '.join(filter(None, place_of(platform)))}: predicted blind")
     figure.update_layout(xaxis=size_axis(every), yaxis=value_axis("bandwidth", "linear", rates))
+    figure.update_layout(xaxis={"title": {"standoff": 4}}, legend={"y": -0.28 if len(mine) > _MANY else -0.2})
     return figure
+
+
+def _short(titles: Sequence[str]) -> list[str]:
+    """The titles of curves without the card, with which most of them end after a comma."""
+    out = list(titles)
+    while len(out) > 1:
+        (end, count), = Counter(t.rpartition(", ")[2] for t in out).most_common(1)
+        if 2 * count <= len(out) or any(t == end for t in out):
+            break
+        out = [t.removesuffix(f", {end}") for t in out]
+    return out
 
 
 def blind_html(paper: str, drawn: Sequence[str]) -> str:
