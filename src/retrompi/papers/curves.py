@@ -278,6 +278,10 @@ def inspected(paper: Paper) -> list[InputError]:
     found, _, problems = read({"curve": paper.curves, "fit": paper.fits}, paper.folder / "paper.toml")
     for curve in found:
         try:
+            if curve.source is not None and not curve.source.file.is_file():
+                name = curve.source.file.relative_to(paper.folder)
+                said = f"[[curve]] '{curve.name}': there is no file '{name}' in the folder of {curve.file.name}"
+                raise InputError(said, curve.file, curve.line, code="not-found")
             _ = curve.points
         except InputError as error:
             problems.append(error)
@@ -317,8 +321,6 @@ def _source(t: _Table, error: float | None) -> Source:
     file = t.file.parent / name
     if Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name:
         raise t.fail(f"file is '{name}'; a file in the folder of {t.file.name} is right, such as curves/{Path(name).name}", "file")
-    if not file.is_file():
-        raise t.fail(f"there is no file '{name}' in the folder of {t.file.name}", "file", "not-found")
     where = t.given.get("where", {})
     if not isinstance(where, Mapping) or not all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in where.values()):
         raise t.fail('where is not a table of columns and values, such as { figure = "1" }', "where")

@@ -46,6 +46,12 @@ name = "bandwidth"
 title = "Bandwidth"
 what = "bandwidth"
 curves = [["sockets", "distributed"]]
+
+[[figure]]
+name = "measured"
+title = "Measured (points) and simulated (line)"
+what = "bandwidth"
+measured = ["example"]
 """
 
 _CLAIMS = """\
