@@ -139,6 +139,9 @@ def cells(transfer: Iterable[Mapping[str, Any]], verdicts: Mapping[str, str]) ->
     whole = {(p.model, p.machine, p.network) for p in papers if p.fitted.all or p.judged.all}
     parts = [part for row in transfer if (part := _of_transfer(row)) is not None]
     numbers = [p for p in parts if p.anchor != "transfer" or (p.model, p.machine, p.network) not in whole]
+    placed = {p.model for p in papers}
+    # A pair that only says which paper speaks of the runtime has no platform: the paper's curves are its cells.
+    numbers = [p for p in numbers if p.state != "not known" or p.network or p.model not in placed]
     return merged([*numbers, *papers, *_predicted()])
 
 
