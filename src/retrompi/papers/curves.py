@@ -235,6 +235,8 @@ def read(
             if c.name in curves:
                 raise t.fail("another curve has this name", "name", "duplicate-name")
             curves[c.name] = c
+            if c.source is not None and not c.source.file.is_file():
+                problems.append(t.fail(f"there is no file '{t.text('file')}' in the folder of {file.name}", "file", "not-found"))
         except InputError as error:
             problems.append(error)
     for i, entry in enumerate(given["curve"]):
@@ -278,11 +280,8 @@ def inspected(paper: Paper) -> list[InputError]:
     found, _, problems = read({"curve": paper.curves, "fit": paper.fits}, paper.folder / "paper.toml")
     for curve in found:
         try:
-            if curve.source is not None and not curve.source.file.is_file():
-                name = curve.source.file.relative_to(paper.folder)
-                said = f"[[curve]] '{curve.name}': there is no file '{name}' in the folder of {curve.file.name}"
-                raise InputError(said, curve.file, curve.line, code="not-found")
-            _ = curve.points
+            if curve.source is None or curve.source.file.is_file():
+                _ = curve.points
         except InputError as error:
             problems.append(error)
         try:
