@@ -28,7 +28,7 @@ class ThisMachine:
     internode: bool = option("this-machine: also measure between two network namespaces on a virtual link; needs root.")
     rate: str | None = option("Rate of the link, for this-machine --internode (default: 100 Mbps).", "--link-rate", metavar="RATE")
     delay: str | None = option("One-way delay of the link, for this-machine --internode (default: 100 us).", "--link-delay", metavar="TIME")
-    name: str | None = option("Name: of the model of this-machine (default: that of the MPI library).", metavar="NAME")
+    name: str | None = option("Name: of the model of this-machine (default: this-mpich or this-openmpi).", metavar="NAME")
     record: str | None = option("this-machine: save every measured number to FILE (.json or .json.zst).", metavar="FILE")
     recorded: str | None = option("this-machine: fit a recording made with --record; measure nothing.", "--recording", metavar="FILE")
 
@@ -117,7 +117,7 @@ def calibrate(wanted: ThisMachine, output: Output, *, dry_run: bool) -> None:
     if wanted.name is not None:
         fit.check_name(wanted.name)
     found = fit_recording.fit(_recording(wanted))
-    name = wanted.name or fit.check_name(str(found.recording.facts["family"]))
+    name = wanted.name or fit.check_name(f"this-{found.recording.facts['family']}")
     told = fit_recording.summary(found)
     rows = [{"pair": kind, **row, "use": "" if row["seen"] else "held out"} for kind, k in told["kinds"].items() for row in k["points"]]
     folder = fit.default_folder(name)

@@ -167,8 +167,9 @@ def test_every_model_replays_it(name: str, example: Build) -> None:
     assert len(marks) > 0
     for model in MODELS:
         platform = ROOMS.get(model.partition(":")[0], "nt-cluster")
+        mode = "shared" if registry.model(model)().joins(registry.platform(platform), [0, 1]) else "distributed"
         for fidelity in ("mechanism", "curve") if ":" not in model else ("curve",):
-            result = simulate.run(Question(model, platform, Replay(trace), fidelity=fidelity))
+            result = simulate.run(Question(model, platform, Replay(trace), mode, fidelity=fidelity))
             assert result.outcome == "completed", (model, fidelity, result.detail)
 
 
