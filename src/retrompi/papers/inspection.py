@@ -205,7 +205,7 @@ def _judgeable(found: Inspected, paper: Paper) -> None:
     table = found.folder / "claims.csv"
     for claim in found.claims:
         entries = found.checks.get(claim.id, ())
-        if not entries and claim.use in ("calibrate", "validate") and claim.low is not None and claim.unit not in UNITS | {"-": 1}:
+        if not entries and claim.use in ("calibrate", "validate") and claim.low is not None and claim.unit not in (*UNITS, "-"):
             said = f"claim '{claim.id}': the unit '{claim.unit[:40]}' is none that a check could convert to{nearest(claim.unit, UNITS, 40)}"
             found.wrong(said, table, claim.line, "bad-unit")
         for index, check in enumerate(entries):
