@@ -489,11 +489,10 @@ class TestAgain:
             settled(page)
             until(page, "document.querySelector('#anatomy-stages .xtitle') !== null")
             box = "((e) => { const r = e.getBoundingClientRect(); return [r.top, r.bottom, r.height]; })"
-            legend, title = (
-                page.evaluate(f"{box}(document.querySelector('#anatomy-stages {which}'))") for which in (".legend .bg", ".xtitle")
-            )
-            assert legend[2] > 0
-            assert title[1] <= legend[0], "the legend lies over the axis's title"
+            legend, title = (f"{box}(document.querySelector('#anatomy-stages {which}'))" for which in (".legend .bg", ".xtitle"))
+            until(page, f"{legend}[2] > 0")
+            # both boxes in one look: a page that is still being laid out moves between two
+            until(page, f"{title}[1] <= {legend}[0]")
             plot = page.evaluate(f"{box}(document.querySelector('#anatomy-stages .nsewdrag'))")
             assert plot[2] > 60, "nothing is left for the bars"
 
