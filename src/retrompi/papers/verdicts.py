@@ -15,7 +15,34 @@ from retrompi.papers.evaluators import EVALUATORS, evaluate, stated_count
 from retrompi.papers.findings import Data, Finding, Observed, residual
 from retrompi.papers.metrics import Curve, curves
 
-__all__ = ["EVALUATORS", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count", "summary"]
+__all__ = ["EVALUATORS", "NOT_DRAWN", "Agreement", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count",
+           "summary"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The third verdict of a claim (`retrompi.papers.agreement`): agrees, disagrees or cannot tell.
+
+    ``share`` of the ``draws`` pass. ``low``, ``median``, ``high``: the interval of the observed number in the unit of the verdict, None
+    for a statement without one. ``inside``: whether what the paper states overlaps the interval of every number of the claim.
+    """
+
+    word: str
+    share: float
+    draws: int
+    low: float | None = None
+    median: float | None = None
+    high: float | None = None
+    inside: bool | None = None
+
+    def row(self) -> dict[str, Any]:
+        """Its columns in the row of a verdict."""
+        return {"agreement": self.word, "share": self.share, "draws": self.draws, "observed_low": self.low,
+                "observed_median": self.median, "observed_high": self.high, "inside": self.inside}  # fmt: skip
+
+
+NOT_DRAWN: Mapping[str, None] = dict.fromkeys(Agreement("", 0.0, 0).row())
+"""The columns of a claim that no draw could judge, in a table where others have them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +71,8 @@ class Verdict:
     source: str = ""
     kind: str = ""
     models: tuple[str, ...] = ()
+    agreement: Agreement | None = None
+    """The third verdict, if draws were made."""
 
     def row(self) -> dict[str, Any]:
         """The flat JSON object that scripts rely on; the contradiction is part of its note."""
