@@ -70,7 +70,7 @@ class Drawn:
 
 
 def _told(plan: Paper, job: Job) -> Done:
-    """The job's result; nothing if a run of it does not complete or the values of the draw exclude each other: no claim on it passes then."""
+    """The job's result; nothing if a run does not complete or the values of the draw exclude each other: no claim on it passes then."""
     try:
         return job.work()
     except (SimulationEnded, UsageError):
@@ -144,7 +144,7 @@ def readings(claim: Claim, check: Check, data: Data) -> list[Reading]:
             one = evaluate(replace(claim, low=published, high=published), {**check, "kind": "near", "path": f"{check['path']}.{end}"}, data)
             found.append(Reading(end, _number(one.observed), *stated(claim, published)))
         return found
-    if check["kind"] not in _NUMBERS:
+    if check["kind"] not in _NUMBERS or check.get("feature") in _BENDS:
         return []
     models: Sequence[str] = check.get("models", ())
     apart = len(models) > 1 and check["kind"] in ("range", "knee", "failures") and "combine" not in check
@@ -159,6 +159,9 @@ def readings(claim: Claim, check: Check, data: Data) -> list[Reading]:
 
 _NUMBERS = frozenset({"range", "plateau", "knee", "ratio", "fact", "count", "nought", "near", "digits", "failures", "faster", "curve"})
 """Kinds of check with a number and a stated range; orders, trends and outcomes have none."""
+
+_BENDS = frozenset({"bend", "drop", "recovery"})
+"""Features of a knee that are looked for around the size stated: their size is no reading of a number."""
 
 
 def _number(observed: object) -> float | None:
@@ -181,20 +184,26 @@ def agreement_of(words: Sequence[str], read: Mapping[str, Sequence[Reading]], sh
     if not words or all(w == "unjudged" for w in words):
         return None
     share = words.count("pass") / len(words)
-    inside: bool | None = None
-    told: dict[str, tuple[float, float, float]] = {}
-    for name, values in read.items():
+    told = {name: _Told(values, spec.level) for name, values in read.items()}
+    if not told:
+        return Agreement(word_of(share), share, len(words))
+    inside = all(t.inside for t in told.values())
+    one = told.get(shown) or next(iter(told.values()))
+    return Agreement(word_of(share), share, len(words), *one.span, one.low, one.high, inside)
+
+
+class _Told:
+    """The interval of a reading over the draws, and what is stated."""
+
+    def __init__(self, values: Sequence[Reading], level: float) -> None:
         numbers = [r.value for r in values if r.value is not None]
-        if not numbers:
-            inside = False
-            continue
-        span = interval(numbers, spec.level)
-        told[name] = span.low, span.median, span.high
-        low, high = values[0].low, values[0].high
-        over = (low is None or span.high >= low) and (high is None or span.low <= high)
-        inside = over and inside is not False
-    low, middle, high = told.get(shown) or next(iter(told.values()), (None, None, None))
-    return Agreement(word_of(share), share, len(words), low, middle, high, inside)
+        self.low, self.high = values[0].low, values[0].high
+        self.span: tuple[float | None, float | None, float | None] = (None, None, None)
+        self.inside = False
+        if numbers:
+            span = interval(numbers, level)
+            self.span = span.low, span.median, span.high
+            self.inside = (self.low is None or span.high >= self.low) and (self.high is None or span.low <= self.high)
 
 
 def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verdict]:
@@ -205,6 +214,7 @@ def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verd
     by_draw = [{v.id: v for v in [*judge(claims, d.points, d.facts), *curve_verdicts.judge(key, own, d.facts)]} for d in drawn]
     quick = _quickly(study, claims)
     named = {c.id: c for c in claims}
+    nominal = Data(curves_of(study.points), study.facts)
     found = []
     for v in study.verdicts:
         if v.verdict == "unjudged":
@@ -213,7 +223,8 @@ def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verd
         mine = range(len(drawn)) if v.id in quick else range(min(FEW, len(drawn)))
         words = [by_draw[n][v.id].verdict for n in mine]
         read = _readings(named[v.id], how, [drawn[n] for n in mine]) if v.id in named else {}
-        found.append(replace(v, agreement=agreement_of(words, read, _shown(v, read), spec)))
+        shown = _shown(v, named[v.id], how, nominal) if read else ""
+        found.append(replace(v, agreement=agreement_of(words, read, shown, spec)))
     return found
 
 
@@ -235,17 +246,13 @@ def _readings(claim: Claim, how: Checks, drawn: Sequence[Drawn]) -> dict[str, li
     return found
 
 
-def _shown(verdict: Verdict, read: Mapping[str, Sequence[Reading]]) -> str:
-    """The reading that the verdict's row shows: the one with its limits whose values are nearest to its number."""
-    number = verdict.observed
-    if not isinstance(number, float) or not read:
-        return ""
-
-    def away(name: str) -> float:
-        values = [r.value for r in read[name] if r.value is not None]
-        return min((abs(v - number) for v in values), default=math.inf)
-
-    return min(read, key=away)
+def _shown(verdict: Verdict, claim: Claim, how: Checks, nominal: Data) -> str:
+    """The reading that the verdict's row shows."""
+    for i, check in enumerate(how.get(claim.id, ())):
+        for r in readings(claim, check, nominal):
+            if isinstance(verdict.observed, float) and r.value is not None and math.isclose(r.value, verdict.observed):
+                return f"{i} {r.name}"
+    return ""
 
 
 def with_agreement(studies: Sequence[Reproduction], store: Store, spec: Spec, progress: Progress | None = None, *, fresh: bool = False,

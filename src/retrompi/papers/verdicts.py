@@ -24,7 +24,8 @@ class Agreement:
     """The third verdict of a claim (`retrompi.papers.agreement`): agrees, disagrees or cannot tell.
 
     ``share`` of the ``draws`` pass. ``low``, ``median``, ``high``: the interval of the observed number in the unit of the verdict, None
-    for a statement without one. ``inside``: whether what the paper states overlaps the interval of every number of the claim.
+    for a statement without one; ``stated_low``, ``stated_high``: the range of what is printed or read (None: open). ``inside``: whether
+    the two overlap for every number of the claim.
     """
 
     word: str
@@ -33,12 +34,15 @@ class Agreement:
     low: float | None = None
     median: float | None = None
     high: float | None = None
+    stated_low: float | None = None
+    stated_high: float | None = None
     inside: bool | None = None
 
     def row(self) -> dict[str, Any]:
         """Its columns in the row of a verdict."""
         return {"agreement": self.word, "share": self.share, "draws": self.draws, "observed_low": self.low,
-                "observed_median": self.median, "observed_high": self.high, "inside": self.inside}  # fmt: skip
+                "observed_median": self.median, "observed_high": self.high, "stated_low": self.stated_low,
+                "stated_high": self.stated_high, "inside": self.inside}  # fmt: skip
 
 
 NOT_DRAWN: Mapping[str, None] = dict.fromkeys(Agreement("", 0.0, 0).row())
