@@ -356,9 +356,12 @@ class _Task:
 
 
 def ensemble(
-    store: Store, questions: Sequence[Question | Resolved], spec: Spec, progress: Progress | None = None, fresh: bool = False
-) -> list[Ensemble]:
-    """The draws of each question, looked up in the store by identity or simulated and stored, two at a time.
+    store: Store, questions: Sequence[Question | Resolved], spec: Spec, progress: Progress | None = None, fresh: bool = False,
+    workers: int = WORKERS,
+) -> list[Ensemble]:  # fmt: skip
+    """The draws of each question, looked up in the store by identity or simulated and stored, ``workers`` at a time.
+
+    With one worker they run in the calling thread, by the server that it has adopted (`retrompi.sim.worker.adopt`).
 
     A draw that does not complete, or whose values exclude each other, is a draw with that outcome. An interruption keeps what is done:
     asking again goes on from there. ``progress`` is called with (runs simulated, runs to simulate, outcome). Raises UsageError or
@@ -380,7 +383,7 @@ def ensemble(
     known = {} if fresh else store.find_runs(list(tasks))
     for identity, run_id in known.items():
         tasks[identity].run_id = run_id
-    _simulate(store, [t for t in tasks.values() if t.run_id is None], progress, fresh)
+    _simulate(store, [t for t in tasks.values() if t.run_id is None], progress, fresh, workers)
     ids = sorted({t.run_id for t in tasks.values() if t.run_id is not None})
     details = store.details(ids)
     rows: list[list[Mapping[str, Any]]] = [[{}] * spec.draws for _ in asked]
@@ -398,7 +401,7 @@ def ensemble(
     return told
 
 
-def _simulate(store: Store, tasks: Sequence[_Task], progress: Progress | None, fresh: bool) -> None:
+def _simulate(store: Store, tasks: Sequence[_Task], progress: Progress | None, fresh: bool, workers: int) -> None:
     """Simulates and stores the runs; on an interruption, those that are done."""
     if not tasks:
         return
@@ -406,9 +409,9 @@ def _simulate(store: Store, tasks: Sequence[_Task], progress: Progress | None, f
 
     done: list[tuple[_Task, Outbox]] = []
     count = 0
-    with terminated_is_interrupted(), ThreadPoolExecutor(max_workers=min(WORKERS, len(tasks))) as pool:
+    with terminated_is_interrupted(), ThreadPoolExecutor(max_workers=workers) as pool:
         try:
-            for task, outbox in _each(pool, tasks):
+            for task, outbox in _each(pool, tasks, workers) if workers > 1 else ((t, _run(t)) for t in tasks):
                 count += 1
                 if progress is not None:
                     progress(count, len(tasks), str(outbox.kept[-1].row["outcome"]) if outbox.kept else "error")
@@ -425,12 +428,12 @@ def _simulate(store: Store, tasks: Sequence[_Task], progress: Progress | None, f
             raise
 
 
-def _each(pool: ThreadPoolExecutor, tasks: Sequence[_Task]) -> Iterator[tuple[_Task, Outbox]]:
+def _each(pool: ThreadPoolExecutor, tasks: Sequence[_Task], workers: int) -> Iterator[tuple[_Task, Outbox]]:
     """The tasks with their runs, as they complete; few are under way at a time, so that an interruption waits for few."""
     waiting: dict[Future[Outbox], _Task] = {}
     left = iter(tasks)
     while True:
-        while len(waiting) < 2 * WORKERS and (task := next(left, None)) is not None:
+        while len(waiting) < 2 * workers and (task := next(left, None)) is not None:
             waiting[pool.submit(_run, task)] = task
         if not waiting:
             return
