@@ -372,8 +372,8 @@ def ensemble(
     store: Store, questions: Sequence[Question | Resolved], spec: Spec, progress: Progress | None = None, fresh: bool = False,
     workers: int = WORKERS,
 ) -> list[Ensemble]:  # fmt: skip
-    """The draws of each question, looked up in the store by identity or simulated and stored, ``workers`` at a time; one simulates in the
-    calling thread, by its server.
+    """The draws of each question, looked up in the store by identity or simulated and stored, ``workers`` at a time; a single
+    one simulates in the calling thread, by the server that it has adopted (`retrompi.sim.worker.adopt`).
 
     A draw that does not complete, or whose values exclude each other, is a draw with that outcome. An interruption keeps what is done:
     asking again goes on from there. ``progress`` is called with (runs simulated, runs to simulate, outcome). Raises UsageError or
