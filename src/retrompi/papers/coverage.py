@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from retrompi.papers.reproduction import Reproduction
 
-__all__ = ["COLUMNS", "coverage_table", "file_of", "outside_table", "rows_of", "shipped", "written"]
+__all__ = ["COLUMNS", "WORDS", "coverage_table", "file_of", "outside_table", "rows_of", "shipped", "written"]
 
 COLUMNS = ("paper", "id", "use", "verdict", "agreement", "share", "draws", "unit", "observed", "observed_low", "observed_median",
            "observed_high", "stated_low", "stated_high", "inside")  # fmt: skip

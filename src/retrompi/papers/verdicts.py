@@ -7,7 +7,7 @@ The checks of every claim are beside ``claims.csv``; published numbers come from
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from retrompi.papers.claims import Checks, Claim, checks
@@ -188,6 +188,11 @@ class Summary:
     passed: int
     failed: int
     unjudged: int
+    agreement: Mapping[str, int] = field(default_factory=dict)
+    """Third verdict -> how many have it; empty without draws."""
+    numbers: int = 0
+    inside: int = 0
+    """How many claims have a number, and of how many what is stated lies inside the interval."""
 
     @property
     def judged(self) -> int:
@@ -198,7 +203,11 @@ class Summary:
         word = {"calibrate": "fit", "validate": "held out", "exclude": "excluded"}.get(self.use, self.use)
         if not self.judged:
             return f"{word}: {self.unjudged} not judged"
-        return f"{word}: {self.passed} of {self.judged} pass ({self.passed / self.judged:.0%}), {self.unjudged} not judged"
+        told = f"{word}: {self.passed} of {self.judged} pass ({self.passed / self.judged:.0%}), {self.unjudged} not judged"
+        if self.agreement:
+            words = ", ".join(f"{n} {w.replace('agrees', 'agree')}" for w, n in self.agreement.items())
+            told += f"; {words}; {self.inside} of {self.numbers} numbers inside the interval"
+        return told
 
 
 def summary(verdicts: Sequence[Verdict]) -> list[Summary]:
@@ -206,6 +215,9 @@ def summary(verdicts: Sequence[Verdict]) -> list[Summary]:
     out = []
     for use in ("calibrate", "validate", "exclude", "context"):
         mine = [v.verdict for v in verdicts if v.use == use]
+        third = [v.agreement for v in verdicts if v.use == use and v.agreement is not None]
+        words = {w: sum(a.word == w for a in third) for w in ("agrees", "cannot tell", "disagrees")} if third else {}
+        numbers = [a.inside for a in third if a.inside is not None]
         if mine:
-            out.append(Summary(use, mine.count("pass"), mine.count("fail"), mine.count("unjudged")))
+            out.append(Summary(use, mine.count("pass"), mine.count("fail"), mine.count("unjudged"), words, len(numbers), sum(numbers)))
     return out

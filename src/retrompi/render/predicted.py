@@ -105,8 +105,8 @@ def blind_html(paper: str, drawn: Sequence[str]) -> str:
     return (
         f"<p><b>Blind</b>: the source prints these curves, and the project has not looked at them. {len(found)} curves were simulated "
         "from the runtimes' source code and the layers below them, and written down with date and commit before anything could be "
-        "compared. Lines: nominal values; bands: 5 to 95 % over draws of the parameters, from posteriors where something was fitted, and of "
-        "the model's discrepancy. "
+        "compared. Lines: nominal values; bands: 5 to 95 % over draws of the parameters, from posteriors where something was fitted, and "
+        "of the model's discrepancy. "
         f"The files, with all that was drawn, are in <code>validate/predictions/{escape(paper)}</code>.</p>"
         f'<div class="figures">{"".join(drawn)}</div>{sortable(_HEAD, rows)}'
     )
