@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from retrompi.spec.bounds import Bounds as Stops
     from retrompi.spec.question import Question, Workload
     from retrompi.store import Store
+    from retrompi.studies.uncertainty import Spec
 
 __all__ = [
     "Asked",
@@ -44,6 +45,7 @@ __all__ = [
     "Seeded",
     "StoreOutput",
     "Stored",
+    "Uncertain",
     "UndefinedSource",
     "Workers",
     "complete_model",
@@ -330,6 +332,33 @@ class Asked(Bounds, Fidelity, Seeded, OfModel):
             self.model, self.platform, workload, self.mode, self.sets, self.seed, self.fidelity, limit_s=self.limit_s, bounds=self.bounds(),
             **more,
         )  # fmt: skip
+
+
+MOST_DRAWS = 10_000
+
+
+@dataclass(frozen=True)
+class Uncertain:
+    """How sure a result is."""
+
+    uncertainty: str | None = option(
+        "Uncertainty: central intervals at this level, e.g. 90%, over draws of the uncertain parameters.", metavar="LEVEL")
+    draws: int | None = option("Number of draws of the parameters, for --uncertainty (default: 100).", type=click.IntRange(2, MOST_DRAWS),
+                               metavar="N")  # fmt: skip
+
+    def spec(self) -> Spec | None:
+        """What is asked of the draws; None without ``--uncertainty``. UsageError for a level that is none."""
+        if self.uncertainty is None:
+            if self.draws is not None:
+                raise UsageError("--draws is for --uncertainty; example: --uncertainty 90%", code="unused-option")
+            return None
+        from retrompi.cli.answers import share
+        from retrompi.studies.uncertainty import DRAWS, Spec
+
+        level = share("--uncertainty", self.uncertainty)
+        if not 0 < level < 1:
+            raise UsageError(f"--uncertainty '{self.uncertainty}' is not above 0 and below 100%; example: 90%", code="out-of-range")
+        return Spec(level, self.draws or DRAWS)
 
 
 @dataclass(frozen=True)
