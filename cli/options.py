@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -60,6 +61,7 @@ __all__ = [
     "placement_words",
     "progress",
     "ranks_option",
+    "share",
     "sizes_option",
     "some_rate",
     "some_time",
@@ -352,7 +354,6 @@ class Uncertain:
             if self.draws is not None:
                 raise UsageError("--draws is for --uncertainty; example: --uncertainty 90%", code="unused-option")
             return None
-        from retrompi.cli.answers import share
         from retrompi.studies.uncertainty import DRAWS, Spec
 
         level = share("--uncertainty", self.uncertainty)
@@ -430,6 +431,14 @@ def some_time(name: str, text: str) -> float:
     if seconds <= 0:
         raise UsageError(f"{name} '{text}' must be greater than zero", code="out-of-range")
     return seconds
+
+
+def share(option: str, text: str) -> float:
+    """``5%`` or ``0.05`` as 0.05; UsageError for what is neither."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*", text)
+    if found is None:
+        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%", code="bad-syntax")
+    return float(found[1]) / (100 if found[2] else 1)
 
 
 def some_rate(name: str, text: str) -> float:
