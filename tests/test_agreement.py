@@ -165,8 +165,8 @@ def test_slow_experiments_have_few_draws(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(agreement.curves, "of", lambda plan: ())
     data: tuple[Sequence[Mapping[str, Any]], Mapping[str, Any]] = [], {"zero_byte": {"nemesis": 240e-9}}
     mode = {x: {"failed": 1, "programs": 87} for x in ("shared", "distributed")}
-    settings = {k: mode for k in ("default", "raised_10", "raised_15")}
-    suite = {"suite": {m: settings for m in ("wmpi", "winmpich", "hpvm")}}
+    settings = dict.fromkeys(("default", "raised_10", "raised_15"), mode)
+    suite = {"suite": dict.fromkeys(("wmpi", "winmpich", "hpvm"), settings)}
     full = data[0], {**data[1], **suite}
     study = Reproduction(paper, tuple(claims), facts=full[1], verdicts=judge(claims, *full))
     draws = [agreement.Drawn(*(full if n < FEW else data), slow=n < FEW) for n in range(FEW + 5)]
