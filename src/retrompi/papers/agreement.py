@@ -149,8 +149,8 @@ def readings(claim: Claim, check: Check, data: Data) -> list[Reading]:
     models: Sequence[str] = check.get("models", ())
     apart = len(models) > 1 and check["kind"] in ("range", "knee", "failures") and "combine" not in check
     found = []
-    for name, one in [(m, {**check, "models": [m]}) for m in models] if apart else [("", check)]:
-        finding = evaluate(claim, one, data)
+    for name, mine in [(m, {**check, "models": [m]}) for m in models] if apart else [("", check)]:
+        finding = evaluate(claim, mine, data)
         low, high = _of_near(claim) if check["kind"] == "near" or check.get("near") else (finding.low, finding.high)
         if low is not None or high is not None:
             found.append(Reading(name, _number(finding.observed), low, high))

@@ -22,7 +22,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     curves = of(plan)
     below = {c.name: c.layer_below for c in curves}
     if plan.draw is not None:
-        curves = [c for c in curves if c.points or c.name in named(plan, below)]
+        curves = tuple(c for c in curves if c.points or c.name in named(plan, below))
     sizes = asked(by_paper(plan.key), checks(), below)
 
     def one(curve: Curve) -> Done:
