@@ -142,7 +142,10 @@ def readings(claim: Claim, check: Check, data: Data) -> list[Reading]:
         for end, published in (("min", claim.low), ("max", claim.high)):
             assert published is not None
             one = evaluate(replace(claim, low=published, high=published), {**check, "kind": "near", "path": f"{check['path']}.{end}"}, data)
-            found.append(Reading(end, _number(one.observed), *stated(claim, published)))
+            value = _number(one.observed)
+            # As a ratio to the published number, the unit of this check's verdict.
+            low, high = (limit / published for limit in stated(claim, published))
+            found.append(Reading(end, None if value is None else value / published, low, high))
         return found
     if check["kind"] not in _NUMBERS or check.get("feature") in _BENDS:
         return []
@@ -250,8 +253,10 @@ def _shown(verdict: Verdict, claim: Claim, how: Checks, nominal: Data) -> str:
     """The reading that the verdict's row shows."""
     for i, check in enumerate(how.get(claim.id, ())):
         for r in readings(claim, check, nominal):
-            if isinstance(verdict.observed, float) and r.value is not None and math.isclose(r.value, verdict.observed):
-                return f"{i} {r.name}"
+            if isinstance(verdict.observed, float) and r.value is not None:
+                told = max(r.value, 1 / r.value) if check["kind"] == "extremes" else r.value
+                if math.isclose(told, verdict.observed, rel_tol=1e-3):
+                    return f"{i} {r.name}"
     return ""
 
 

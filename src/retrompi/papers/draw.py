@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from retrompi.base import paths
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Benchmark, Experiment, Question, Starts
 from retrompi.store.lookup import Found, answer
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
 
 __all__ = ["Draw", "answered", "drawn", "factor", "overrides"]
-
-MIDDLE = 1024
-"""The size (B) at which the discrepancy of a program with messages of many sizes is taken."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,12 @@ def _plain(question: Question) -> Resolved:
     """The question; in place of an experiment of several runs, of which each may use any call, the start of a job."""
     if isinstance(question.workload, Experiment):
         question = replace(question, workload=Starts(2))
+    return _resolved(question, paths.at_hand())
+
+
+@lru_cache(maxsize=512)
+def _resolved(question: Question, at_hand: object) -> Resolved:
+    """A question is resolved once for all its draws, as long as the same folders are worked with."""
     return Resolved.of(question)
 
 
@@ -60,8 +65,8 @@ def factors(draw: Draw, question: Question, sizes: Sequence[int]) -> list[float]
 
 
 def factor(draw: Draw, question: Question) -> float:
-    """The factor of the discrepancy on the communication of a program with messages of many sizes."""
-    return factors(draw, question, [MIDDLE])[0]
+    """The one factor of the draw's discrepancy on a program's time outside computation."""
+    return math.exp(uncertainty.log_job(_plain(question), draw.spec)[draw.number])
 
 
 def answered(draw: Draw | None, store: Store, question: Question, fresh: bool) -> Found:
