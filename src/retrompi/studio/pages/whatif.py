@@ -274,7 +274,7 @@ def register(app: Dash, room: Room) -> None:
 
     parts.register_job(
         app, room, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], begin_draws,
-        parts.outputs("whatif-drawn.data"), lambda told: (secrets.token_urlsafe(6),),
+        parts.outputs("whatif-drawn.data"), lambda told: secrets.token_urlsafe(6),
     )  # fmt: skip
 
     @app.callback(
