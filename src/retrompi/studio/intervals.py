@@ -26,7 +26,10 @@ METRICS = ("latency", "peak", "n_half")
 Row = Mapping[str, Any]
 
 
-def what_if(report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str]) -> dict[str, Any]:
+def what_if(
+    report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], draws: int = DRAWS,
+    sizes: Sequence[int] | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """The intervals of a what-if's curves.
 
     asked: the question; level, draws; base and changed (None without ``sets``): points (size_B, and of time_us and bandwidth_MBps the ends
@@ -38,19 +41,19 @@ def what_if(report: Report, places: Places, model: str, platform: str, mode: str
     from retrompi.studio.runs import opened
     from retrompi.traces.generate import DEFAULT_SIZES
 
-    spec = Spec(level=LEVEL, draws=DRAWS)
-    wanted = [Question(model, platform, pingpong(list(DEFAULT_SIZES)), mode, s) for s in ([], *([list(sets)] if sets else []))]
+    spec, at = Spec(level=LEVEL, draws=draws), list(DEFAULT_SIZES if sizes is None else sizes)
+    wanted = [Question(model, platform, pingpong(at), mode, s) for s in ([], *([list(sets)] if sets else []))]
 
     def said(done: int, total: int, what: str) -> None:
         report(done, total, "draws")
 
     with opened(places) as (_, ours):
         found = ensemble(ours, wanted, spec, said, workers=1)
-    told = {"asked": [model, platform, mode, list(sets)], "level": LEVEL, "draws": DRAWS, "base": _told(found[0], DEFAULT_SIZES)}
-    changed = found[1] if sets else None
-    told["changed"] = None if changed is None else _told(changed, DEFAULT_SIZES)
-    told["ratio"] = {} if changed is None else _ratio(found[0], changed, DEFAULT_SIZES)
-    return told
+    base, changed = found[0], found[1] if sets else None
+    return {
+        "asked": [model, platform, mode, list(sets)], "level": LEVEL, "draws": draws, "base": _told(base, at),
+        "changed": None if changed is None else _told(changed, at), "ratio": {} if changed is None else _ratio(base, changed, at),
+    }  # fmt: skip
 
 
 def _ends(found: Interval) -> list[float] | None:
