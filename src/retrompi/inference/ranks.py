@@ -1,8 +1,8 @@
 """Simulation-based calibration: whether the intervals of a posterior hold the truth as often as they say.
 
-A point of the prior is taken as the truth, and the simulator's own numbers there, a discrepancy, an error of measurement and the rounding of
-what is printed make data of the published kind. The posterior of these data gives every parameter's truth a rank among its draws; over many
-truths ranks are uniform if prior, emulator, likelihood and sampler are right (Talts et al., arXiv:1804.06788).
+A point of the prior is taken as the truth, and the simulator's own numbers there, a discrepancy, an error of measurement and the rounding
+of what is printed make data of the published kind. The posterior of these data gives every parameter's truth a rank among its draws; over
+many truths ranks are uniform if prior, emulator, likelihood and sampler are right (Talts et al., arXiv:1804.06788).
 
 A truth is no training point of the emulator that judges it.
 """
@@ -95,8 +95,8 @@ def judge(ranks: Array, draws: int) -> Judged:
 def published_like(y: Array, sigma: Array, data: Data, rng: np.random.Generator) -> tuple[Data, Replicas]:
     """Data of the published kind about true observables ``y`` [n, k], with discrepancies ``sigma`` [n, groups].
 
-    A number is rounded as the published one: to the cell of a grid as wide as its interval, or to the side of its limit. Of several readings
-    of one number only the first is kept: which of them is right is not known of the published ones either.
+    A number is rounded as the published one: to the cell of a grid as wide as its interval, or to the side of its limit. Of several
+    readings of one number only the first is kept.
     """
     n = len(y)
     first = {s.index: s for s in reversed(data.statements)}
