@@ -144,8 +144,8 @@ def readings(claim: Claim, check: Check, data: Data) -> list[Reading]:
             one = evaluate(replace(claim, low=published, high=published), {**check, "kind": "near", "path": f"{check['path']}.{end}"}, data)
             value = _number(one.observed)
             # As a ratio to the published number, the unit of this check's verdict.
-            low, high = (limit / published for limit in stated(claim, published))
-            found.append(Reading(end, None if value is None else value / published, low, high))
+            span = stated(claim, published)
+            found.append(Reading(end, None if value is None else value / published, span[0] / published, span[1] / published))
         return found
     if check["kind"] not in _NUMBERS or check.get("feature") in _BENDS:
         return []
