@@ -151,7 +151,8 @@ def posterior(tmp_path: Path) -> posteriors.Posterior:
     u = np.linspace(0.0005, 0.9995, 1000)
     columns = {"discrepancy": 0.1 * u, "wmpi.library": 1e-5 * 10 ** (0.5 + 0.1 * (u - 0.5)), "a.rate": 1e6 * (4 + 4 * u), "b.count": 10 * u}
     about = {"of": "wmpi", "group": "g", "members": ["wmpi", "hpvm"], "seed": 1, "date": "2026-11-22", "claims": ["A", "B"],
-             "curves": ["c"], "priors": {"wmpi.library": [1e-5, 1e-4, True, "s"], "a.rate": [0, 1e7, False, "B/s"], "b.count": [0, 10, False, "1"]},
+             "curves": ["c"],
+             "priors": {"wmpi.library": [1e-5, 1e-4, True, "s"], "a.rate": [0, 1e7, False, "B/s"], "b.count": [0, 10, False, "1"]},
              "seen": {"wmpi.library": 0.01, "a.rate": 0.5}, "fitted": ["wmpi.library"], "converged": True,
              "diagnostics": {"r_hat": 1.01, "ess": 812.0}}  # fmt: skip
     file = tmp_path / "posterior.parquet"
