@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import legendre
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from retrompi.studies.reading import NoNumber
 
 __all__ = ["FEWEST", "Information", "Item", "Step", "information"]
 
+Array = Sequence[float] | NDArray[np.float64]
 FEWEST = 20
 """Draws below which nothing is estimated."""
 DEGREE = 4
@@ -81,7 +83,7 @@ class Information:
         return tuple(i for i in self.items if i.resolved)
 
 
-def information(number: Sequence[float], known: Mapping[str, Sequence[float]]) -> Information:
+def information(number: Array, known: Mapping[str, Any]) -> Information:
     """What knowing each of ``known`` would tell about ``number``: arrays with a value for each draw, in any unit, finite.
 
     Raises NoNumber for fewer than `FEWEST` draws, and if the number is the same in all of them.
