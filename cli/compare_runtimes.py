@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,17 +52,24 @@ def run_runtimes(
     for metric in wanted:
         metric.check(base)
     candidates = compare_runtimes.Candidates(base, models, platforms, wanted)
+    spec = given.spec()
     warnings = outside_lines(compare_runtimes.resolved(candidates))
     kept = output.open()
     with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
         found = compare_runtimes.rows(kept, candidates, executor=executor, fresh=output.fresh, report=report)
+        drawn = None if spec is None else compare_runtimes.drawn(kept, candidates, found, spec, progress=report, fresh=output.fresh)
+    if drawn is not None:
+        found = drawn.rows
     if output.as_json:
         units = {m.name: m.unit for m in wanted}
-        print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warnings})
+        certain = {} if drawn is None else drawn.row()
+        print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warnings, **certain})
     elif output.as_csv:
         print_csv([r.row() for r in found], list(found[0].row()))
     else:
         _print(found, base, wanted)
+        for line in [] if drawn is None else drawn.lines():
+            say(line)
     if any(r.outcome != "completed" for r in found):
         ctx.exit(1)
 
@@ -70,17 +78,32 @@ def _share(value: Any) -> str:
     return "" if value is None else f"{100 * value:.3g} %"
 
 
+def _within(found: Sequence[Row], name: str, show: Callable[[float], str]) -> list[Column]:
+    """The column of an interval; none without draws."""
+    level = next((r.intervals[name].level for r in found if name in r.intervals), None)
+    if level is None:
+        return []
+
+    def shown(value: Any) -> str:
+        return "" if value is None or math.isnan(value.low) else f"{show(value.low)} – {show(value.high)}"
+
+    return [Column(f"{name} within", f"{100 * level:g} %", shown, right=True)]
+
+
 def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric]) -> None:
     from retrompi.studies.reading import Reading, counted
 
     rooms = list(dict.fromkeys(r.platform for r in found))
     say(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}\n")
     columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(rooms) > 1 else []),
-               Column("time", "time", right=True), Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
+               Column("time", "time", right=True), *_within(found, "time_s", format_time),
+               Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
                Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]  # fmt: skip
-    columns += [Column(m.name, m.name, m.show, right=True) for m in wanted]
+    for m in wanted:
+        columns += [Column(m.name, m.name, m.show, right=True), *_within(found, m.name, m.show)]
     columns += [Column("run_id", "run", right=True)]
-    print_table([{**r.row(), "time": r.outcome if r.time_s is None else format_time(r.time_s)} for r in found], columns)
+    rows = [{**r.row(), **{f"{name} within": i for name, i in r.intervals.items()}} for r in found]
+    print_table([{**r, "time": r["outcome"] if r["time_s"] is None else format_time(r["time_s"])} for r in rows], columns)
     for r in found:
         if r.reason:
             say(f"{r.model}{f' on {r.platform}' if len(rooms) > 1 else ''}: {r.outcome}: {r.reason}")
