@@ -30,7 +30,7 @@ from retrompi.store.identity import specification
 from retrompi.store.kept import Outbox
 from retrompi.store.lookup import answer
 from retrompi.studies import posteriors
-from retrompi.studies.priors import Prior, priors_of, sets_at
+from retrompi.studies.priors import Prior, priors_of, runnable, sets_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -206,7 +206,7 @@ def _normal(draws: int, columns: int, *of: Any) -> NDArray[np.float64]:
 
 
 def _where(asked: Resolved) -> str:
-    return "shared" if len(set(asked.placement)) == 1 else "distributed"
+    return "shared" if len(set(runnable(asked).placement)) == 1 else "distributed"
 
 
 def log_discrepancy(asked: Resolved, sizes: Sequence[int], spec: Spec) -> NDArray[np.float64]:
@@ -351,6 +351,18 @@ class Ensemble:
     def curve(self, sizes: Sequence[int]) -> list[Interval]:
         """The interval of the one-way time (s) at each size."""
         return [interval(column, self.spec.level) for column in self.times(sizes).T]
+
+    def stage_seconds(self) -> dict[tuple[str, str], NDArray[np.float64]]:
+        """(stage, process) -> seconds [draws] of a message, 0 where a draw has no such stage, nan where it did not complete."""
+        done = np.array([o == "completed" for o in self.outcomes])
+        found: dict[tuple[str, str], NDArray[np.float64]] = {}
+        for i in map(int, np.flatnonzero(done)):
+            whole = float(self.runs[i]["time_s"])
+            factor = float(self.at(i)[0]["time_s"]) / whole if whole else 1.0
+            for row in self.stages[i]:
+                column = found.setdefault((row["stage"], row["process"]), np.where(done, 0.0, math.nan))
+                column[i] += row["seconds"] * factor
+        return found
 
     def ended(self) -> dict[str, int]:
         """Outcome -> how many draws ended with it, of those that did not complete."""
