@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput, Uncertain
+from retrompi.cli.draws import percent
+from retrompi.cli.options import RunOutput, Uncertain, share
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _certain(drawn: Crossed, scale: Scale) -> list[str]:
         what = f"{c.after.upper()} overtakes {c.before.upper()}" if {c.before, c.after} == {"a", "b"} else (
             f"{_state(c.before)}, then {_state(c.after)}")  # fmt: skip
         low, middle, high = (scale.text(float(f"{x:.3g}")) for x in (c.value.low, c.value.median, c.value.high))
-        where = middle if low == high else f"{low} to {high} in {100 * c.value.level:g} % of them, median {middle}"
+        where = middle if low == high else f"{low} to {high} in {percent(c.value.level)} of them, median {middle}"
         lines.append(f"in {c.draws} {of} {what}: {where}")
     if drawn.several:
         lines.append(f"in {drawn.several} {of} more than one crossing; the first of each kind counts")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors, count_line, outside_lines
+from retrompi.cli.draws import draw, interval_column, note_draws
 from retrompi.cli.options import progress
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
@@ -57,8 +57,11 @@ def run_runtimes(
     kept = output.open()
     with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
         found = compare_runtimes.rows(kept, candidates, executor=executor, fresh=output.fresh, report=report)
-        drawn = None if spec is None else compare_runtimes.drawn(kept, candidates, found, spec, progress=report, fresh=output.fresh)
-    if drawn is not None:
+    drawn = None
+    if spec is not None:
+        asked = compare_runtimes.asked(candidates, found)
+        ensembles = dict(zip(asked, draw(kept, list(asked.values()), spec, output.fresh), strict=True))
+        drawn = compare_runtimes.drawn(candidates, found, ensembles)
         found = drawn.rows
     if output.as_json:
         units = {m.name: m.unit for m in wanted}
@@ -70,6 +73,8 @@ def run_runtimes(
         _print(found, base, wanted)
         for line in [] if drawn is None else drawn.lines():
             say(line)
+    if drawn is not None:
+        note_draws(list(drawn.ensembles.values()))
     if any(r.outcome != "completed" for r in found):
         ctx.exit(1)
 
@@ -78,16 +83,10 @@ def _share(value: Any) -> str:
     return "" if value is None else f"{100 * value:.3g} %"
 
 
-def _within(found: Sequence[Row], name: str, show: Callable[[float], str]) -> list[Column]:
+def _within(found: Sequence[Row], name: str, unit: str) -> list[Column]:
     """The column of an interval; none without draws."""
     level = next((r.intervals[name].level for r in found if name in r.intervals), None)
-    if level is None:
-        return []
-
-    def shown(value: Any) -> str:
-        return "" if value is None or math.isnan(value.low) else f"{show(value.low)} – {show(value.high)}"
-
-    return [Column(f"{name} within", f"{100 * level:g} %", shown, right=True)]
+    return [] if level is None else [interval_column(name, level, unit)]
 
 
 def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric]) -> None:
@@ -96,13 +95,13 @@ def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric]) -> No
     rooms = list(dict.fromkeys(r.platform for r in found))
     say(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}\n")
     columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(rooms) > 1 else []),
-               Column("time", "time", right=True), *_within(found, "time_s", format_time),
+               Column("time", "time", right=True), *_within(found, "time_s", "s"),
                Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
                Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]  # fmt: skip
     for m in wanted:
-        columns += [Column(m.name, m.name, m.show, right=True), *_within(found, m.name, m.show)]
+        columns += [Column(m.name, m.name, m.show, right=True), *_within(found, m.name, m.unit)]
     columns += [Column("run_id", "run", right=True)]
-    rows = [{**r.row(), **{f"{name} within": i for name, i in r.intervals.items()}} for r in found]
+    rows = [{**r.row(), **{f"{name}_interval": (i.low, i.high) if i.completed else None for name, i in r.intervals.items()}} for r in found]
     print_table([{**r, "time": r["outcome"] if r["time_s"] is None else format_time(r["time_s"])} for r in rows], columns)
     for r in found:
         if r.reason:

@@ -11,9 +11,10 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import canonical, format_quantity
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput, Uncertain
+from retrompi.cli.draws import percent
+from retrompi.cli.options import RunOutput, Uncertain, share
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _certain(d: Distance, way: Way) -> str:
     if d.value is None:
         return f"{share_text} 0 of {d.draws} draws{rest}"
     low, middle, high = (_short(way, x) for x in (d.value.low, d.value.median, d.value.high))
-    return f"{share_text} {d.reached} of {d.draws} draws at {middle}, {low} to {high} ({100 * d.value.level:g} % of these draws){rest}"
+    return f"{share_text} {d.reached} of {d.draws} draws at {middle}, {low} to {high} ({percent(d.value.level)} of these draws){rest}"
 
 
 def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> Way:

@@ -13,7 +13,8 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import LARGEST_SEED
 from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput, Uncertain, progress
+from retrompi.cli.draws import draw, note_draws, percent
+from retrompi.cli.options import RunOutput, Uncertain
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: Ru
     refused = [o for o in ("vary", "method", "samples", "seed", "second", "incomplete") if _given(ctx, o)] if spec is not None else []
     if refused:
         shown = "--sample-seed" if refused[0] == "seed" else f"--{refused[0]}"
-        raise UsageError(f"--uncertainty draws whatever is uncertain, {shown} selects it; give only one of them", code="conflicting-options")
+        raise UsageError(f"--uncertainty draws all that is uncertain; {shown} does not apply then", code="conflicting-options")
     if spec is None and given.measure:
         raise UsageError("--measure applies only with --uncertainty", code="unused-option")
     base = the_scenario(scenario, given.sets)
@@ -108,14 +109,13 @@ def _given(ctx: click.Context, name: str) -> bool:
 
 def _information(base: Scenario, wanted: Metric, spec: Spec, given: TornadoOptions, output: RunOutput) -> None:
     """What would make the metric more certain."""
-    from retrompi.studies.uncertainty import ensemble
+    from retrompi.sim.resolved import Resolved
     from retrompi.studies.worth import measurements, worth
 
     asked = measurements(base, wanted, given.measure)
     warnings = outside_lines([base])
-    store = output.open()
-    with progress("tornado") as report:
-        drawn = ensemble(store, [wanted.shortened(base).question(), *(a.question for a in asked)], spec, report, output.fresh)
+    questions = [Resolved.of(q) for q in (wanted.shortened(base).question(), *(a.question for a in asked))]
+    drawn = draw(output.open(), questions, spec, output.fresh)
     values = {a.name: one.values(a.metric) for a, one in zip(asked, drawn[1:], strict=True)}
     found = worth(drawn[0], wanted, values)
     rows = found.rows()
@@ -130,11 +130,12 @@ def _information(base: Scenario, wanted: Metric, spec: Spec, given: TornadoOptio
         print_csv(rows, INFORMATION_KEYS)
     else:
         _print_information(found, wanted, base, drawn[0])
+    note_draws(drawn[:1])
 
 
 def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ensemble) -> None:
     n, p = found.number, found.parameters
-    say(f"{metric.label} of {base.name}: {metric.show(n.low)} to {metric.show(n.high)} in {100 * n.level:g} % of "
+    say(f"{metric.label} of {base.name}: {metric.show(n.low)} to {metric.show(n.high)} in {percent(n.level)} of "
         f"{round(n.completed * drawn.spec.draws)} draws, median {metric.show(n.median)}\n")  # fmt: skip
     then = {s.name: s.share for s in p.steps}
     items = {i.name: i for i in p.items}

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrompi.base.errors import RetrompiError
+from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Beside, Question, pingpong
 from retrompi.studies import catalogue, metrics
 from retrompi.studies.information import FEWEST, Information, Item, information
@@ -65,9 +67,13 @@ def measurements(scenario: Scenario, number: metrics.Metric, given: Sequence[str
     for text in SIZES:
         metric = metrics.parse(f"time@{text}")
         if not (curve and metric.size_B == number.size_B):
-            asked = scenario.question()
             work = pingpong([metric.size_B or 0], REPETITIONS, WARM_UP)
-            found.append(Measurement(f"pingpong:{metric.name}", replace(asked, workload=work, beside=Beside()), metric))
+            asked = replace(scenario.question(), workload=work, beside=Beside(), idle_overrides=True)
+            try:
+                Resolved.of(asked)
+            except RetrompiError:
+                return []  # a placement that two ranks cannot have
+            found.append(Measurement(f"pingpong:{metric.name}", asked, metric))
     return found
 
 
@@ -153,4 +159,4 @@ def told(drawn: Ensemble, metric: metrics.Metric) -> list[str]:
     items = {i.name: i for i in found.parameters.items}
     parts = [f"{'the discrepancy' if name == DISCREPANCY else name} {items[name].share:.0%} ± {items[name].error:.0%}"
              for name in found.matter[:3]]  # fmt: skip
-    return [f"of the variance of {metric.name} would vanish, if known: {', '.join(parts)}"]
+    return [f"what would make {metric.name} more certain, by the share of its variance: {', '.join(parts)}"]
