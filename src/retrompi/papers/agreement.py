@@ -210,12 +210,13 @@ class _Told:
 
 
 def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verdict]:
-    """The verdicts of a study with their agreement. A claim that the quick experiments judge has all draws, any other the first `FEW`."""
+    """The verdicts of a study with their agreement. A claim that draws without the slow experiments can judge has all draws, any other
+    those that have them."""
     key = study.paper.key
     claims, how = by_paper(key), checks()
     own = curves.of(study.paper)
     by_draw = [{v.id: v for v in [*judge(claims, d.points, d.facts), *curve_verdicts.judge(key, own, d.facts)]} for d in drawn]
-    quick = _quickly(study, claims)
+    quick = {id_ for d, mine in zip(drawn, by_draw, strict=True) if not d.slow for id_, v in mine.items() if v.verdict != "unjudged"}
     named = {c.id: c for c in claims}
     nominal = Data(curves_of(study.points), study.facts)
     found = []
@@ -223,20 +224,12 @@ def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verd
         if v.verdict == "unjudged":
             found.append(v)
             continue
-        mine = range(len(drawn)) if v.id in quick else range(min(FEW, len(drawn)))
-        words = [by_draw[n][v.id].verdict for n in mine]
-        read = _readings(named[v.id], how, [drawn[n] for n in mine]) if v.id in named else {}
+        used = range(len(drawn)) if v.id in quick else [n for n, d in enumerate(drawn) if d.slow]
+        words = [by_draw[n][v.id].verdict for n in used]
+        read = _readings(named[v.id], how, [drawn[n] for n in used]) if v.id in named else {}
         shown = _shown(v, named[v.id], how, nominal) if read else ""
         found.append(replace(v, agreement=agreement_of(words, read, shown, spec)))
     return found
-
-
-def _quickly(study: Reproduction, claims: Sequence[Claim]) -> set[str]:
-    """The claims, and curves, that can be judged without the slow experiments."""
-    slow = {"suite", "killed", "pool", "buffers", "joins", "administration", "nas", "replication", "multitask"}
-    facts = {k: v for k, v in study.facts.items() if k not in slow}
-    told = [*judge(claims, study.points, facts), *curve_verdicts.judge(study.paper.key, curves.of(study.paper), facts)]
-    return {v.id for v in told if v.verdict != "unjudged"}
 
 
 def _readings(claim: Claim, how: Checks, drawn: Sequence[Drawn]) -> dict[str, list[Reading]]:
