@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced", "sourced_of"]
+__all__ = ["Key", "hosts_of", "number", "placed_hosts", "ranged_of", "ranks_of", "sourced", "sourced_of", "spelling"]
 
 
 @dataclass(frozen=True)
@@ -91,28 +91,45 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
 
 def sourced_of(asked: Resolved) -> list[tornado.Factor]:
     """`sourced` for a run that is no scenario's."""
-    cls, values, room, placement = asked.model, asked.values, asked.room, asked.placement
-    calls = ANYTHING if isinstance(asked.question.workload, Starts) else calls_of(asked.trace, asked.question)
-    used = compile_runtime(cls, values, Layout(room, placement), calls).used
-    found = []
-    for row in values.describe():
-        if row["low"] is not None and row["high"] is not None and f"{cls.name.partition(':')[0]}.{row['name']}" in used:
-            name = f"{cls.name.partition(':')[0]}.{row['name']}"
-            source = cls.params()[row["name"]].source
-            numbers = Quantity(row["value"], row["unit"], row["text"], source, row["help"], row["low"], row["high"])
-            found.append(_factor(name, numbers, cls.name))
-    hosts = [room.hosts[i].name for i in sorted(set(placement))]
-    ranged = {p: q for p, q in room.quantities.items() if q.low is not None and q.high is not None and f"platform.{p}" in used}
-    for short in dict.fromkeys(p.rpartition(".")[2] for p in ranged if p.rpartition(".")[0] in hosts):
-        own = {h: ranged[f"{h}.{short}"] for h in hosts if f"{h}.{short}" in ranged}
-        first = next(iter(own.values()))
+    model, told, numbers = asked.model.name, [], ranged_of(asked)
+    hosts = placed_hosts(asked)
+    for key in dict.fromkeys(_short(name, hosts) for name in numbers):
+        owner, _, short = key.rpartition(".")
+        if owner != "platform.host":
+            told.append(_factor(key, numbers[key], model))
+            continue
+        own = {h: numbers[f"platform.{h}.{short}"] for h in hosts if f"platform.{h}.{short}" in numbers}
         if len(own) == len(hosts) and len({(q.value, q.low, q.high) for q in own.values()}) == 1:
-            own = {"host": first}
-        for host, q in own.items():
-            found.append(_factor(f"platform.{host}.{short}", q, cls.name))
-    found += [_factor(f"platform.{p}", q, cls.name) for p, q in ranged.items()
-              if p.startswith("link.")]  # fmt: skip
-    return [f for f in found if f.axis.span is not None and f.ends[0] != f.ends[1] and not _anything(f.axis.span)]
+            own = {"host": next(iter(own.values()))}
+        told += [_factor(f"platform.{host}.{short}", q, model) for host, q in own.items()]
+    return [f for f in told if f.axis.span is not None and f.ends[0] != f.ends[1] and not _anything(f.axis.span)]
+
+
+def _short(name: str, hosts: Sequence[str]) -> str:
+    owner, _, key = name.rpartition(".")
+    return f"platform.host.{key}" if owner.removeprefix("platform.") in hosts and owner.startswith("platform.") else name
+
+
+def placed_hosts(asked: Resolved) -> list[str]:
+    """The hosts that run a rank, in the platform's order."""
+    return [asked.room.hosts[i].name for i in sorted(set(asked.placement))]
+
+
+def ranged_of(asked: Resolved) -> dict[str, Quantity]:
+    """``MODEL.param``, ``platform.HOST.key`` or ``platform.link.key`` -> every number that the run uses and that has a sourced range:
+    those of the model, of the hosts that run a rank, and of the link. The source is the declared one."""
+    cls, values, room = asked.model, asked.values, asked.room
+    calls = ANYTHING if isinstance(asked.question.workload, Starts) else calls_of(asked.trace, asked.question)
+    used = compile_runtime(cls, values, Layout(room, asked.placement), calls).used
+    found = {}
+    for row in values.describe():
+        name = f"{cls.name.partition(':')[0]}.{row['name']}"
+        if row["low"] is not None and row["high"] is not None and name in used:
+            source = cls.params()[row["name"]].source
+            found[name] = Quantity(row["value"], row["unit"], row["text"], source, row["help"], row["low"], row["high"])
+    owners = (*placed_hosts(asked), "link")
+    there = {f"platform.{p}": q for p, q in room.quantities.items() if p.rpartition(".")[0] in owners}
+    return found | {name: q for name, q in there.items() if q.low is not None and q.high is not None and name in used}
 
 
 def _anything(span: axes.Span) -> bool:
@@ -122,11 +139,11 @@ def _anything(span: axes.Span) -> bool:
 def _factor(name: str, q: Quantity, model: str) -> tornado.Factor:
     assert q.low is not None
     assert q.high is not None
-    span = axes.Span(q.low, q.high, units.canonical(q.unit), _spelling(q.unit, (q.low, q.high)))
+    span = axes.Span(q.low, q.high, units.canonical(q.unit), spelling(q.unit, (q.low, q.high)))
     return tornado.Factor(axes.Axis(name, (), span), case.whole(name, model), units.format_quantity(q.value, q.unit), q.source)
 
 
-def _spelling(unit: str, ends: Sequence[float]) -> str:
+def spelling(unit: str, ends: Sequence[float]) -> str:
     """The unit in which the larger end has one to three digits before the decimal point."""
     base = units.canonical(unit)
     if base == "B":
