@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.base.units import format_bytes
+from retrompi.base.units import format_bytes, format_quantity, format_span, format_time
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Workers, progress
 from retrompi.cli.output import Column, Output, print_table, say, time_column
@@ -125,22 +125,18 @@ def _made(wanted: list[str], given: PredictOptions) -> list[str]:
 
 
 def _value(row: dict[str, Any]) -> dict[str, Any]:
-    from retrompi.render.transfer_table import span
-
-    return {**row, "interval": span(row["low_s"], row["high_s"], "s"), "fitted": span(row["fitted_low_s"], row["fitted_high_s"], "s")}
+    fitted = format_span(row["fitted_low_s"], row["fitted_high_s"], "s")
+    return {**row, "interval": format_span(row["low_s"], row["high_s"], "s"), "fitted": fitted}
 
 
 def _listed(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """One line for a prediction."""
-    from retrompi.base.units import format_quantity, format_time
-    from retrompi.render.transfer_table import span
-
     first, last = rows[0], rows[-1]
     size = last["size_B"]
     return {
         "prediction": first["prediction"], "sizes": f"{format_bytes(first['size_B'])} .. {format_bytes(size)}",
-        "latency": format_time(first["nominal_s"]), "latencies": span(first["low_s"], first["high_s"], "s"),
-        "rate": format_quantity(size / last["nominal_s"], "B/s"), "rates": span(size / last["high_s"], size / last["low_s"], "B/s"),
+        "latency": format_time(first["nominal_s"]), "latencies": format_span(first["low_s"], first["high_s"], "s"),
+        "rate": format_quantity(size / last["nominal_s"], "B/s"), "rates": format_span(size / last["high_s"], size / last["low_s"], "B/s"),
     }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "format_bytes",
     "format_quantity",
     "format_rate",
+    "format_span",
     "format_time",
     "parse",
     "parse_sizes",
@@ -265,3 +266,15 @@ def format_quantity(value: float | str, unit: str) -> str:
                 return f"{_short(value / factor)} {prefix}{base}"
         return f"{_short(value)} {base}"
     return f"{value:.6g}"
+
+
+def format_span(low: float, high: float, unit: str) -> str:
+    """``1.08 .. 3.93 ms``: a range or an interval with three digits, and the unit once where it is the same.
+
+    ``unit`` is a base unit. Sizes are whole bytes as everywhere; numbers without a unit have none.
+    """
+    ends = [format_quantity(round(v) if unit == "B" else float(f"{v:.3g}"), unit) for v in (low, high)]
+    (a, _, unit_a), (b, _, unit_b) = (e.partition(" ") for e in ends)
+    if ends[0] == ends[1]:
+        return ends[0]
+    return f"{a} .. {b} {unit_b}".rstrip() if unit_a == unit_b else f"{ends[0]} .. {ends[1]}"

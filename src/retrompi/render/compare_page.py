@@ -18,7 +18,8 @@ from plotly.subplots import make_subplots
 from retrompi.base.units import format_bytes, format_time
 from retrompi.measure.compare import Comparison, Row, Split, Verdict
 from retrompi.measure.compare.comparison import FIT
-from retrompi.render.figures import AXIS, faint, hatched, layout, name_of, place, size_axis, value_axis
+from retrompi.render.bands import area
+from retrompi.render.figures import AXIS, hatched, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, percent, save, table
 from retrompi.render.paper_page import drawing, figure_html
 
@@ -84,10 +85,8 @@ def _curves(figure: go.Figure, c: Comparison) -> None:
     held = [(x, r.bands["native"]) for x, r in zip(at, c.rows, strict=True) if "native" in r.bands]
     colour = LOOKS["native"][0]
     if held and is_curve(c.rows):
-        figure.add_trace(go.Scatter(
-            x=[x for x, _ in held] + [x for x, _ in reversed(held)],
-            y=[b.low * 1e6 for _, b in held] + [b.high * 1e6 for _, b in reversed(held)],
-            fill="toself", mode="lines", line={"width": 0.8, "color": faint(colour, 0.5)}, fillcolor=faint(colour, 0.16), hoverinfo="skip",
+        figure.add_trace(area(
+            [x for x, _ in held], [b.low * 1e6 for _, b in held], [b.high * 1e6 for _, b in held], colour, log=True, showlegend=True,
             name="native: 5 % to 95 % of the repetitions", legendgroup="native",
         ), row=1, col=1)  # fmt: skip
     for backend in c.executions:
@@ -114,12 +113,9 @@ def _errors(figure: go.Figure, c: Comparison) -> None:
     held = [(x, r.bands["native"]) for x, r in zip(at, c.rows, strict=True) if "native" in r.bands and r.bands["native"].median > 0]
     if held and is_curve(c.rows) and any(ref == "native" for _, ref in c.pairs):
         colour = LOOKS["native"][0]
-        figure.add_trace(go.Scatter(
-            x=[x for x, _ in held] + [x for x, _ in reversed(held)],
-            y=[100 * (b.low / b.median - 1) for _, b in held] + [100 * (b.high / b.median - 1) for _, b in reversed(held)],
-            fill="toself", mode="lines", line={"width": 0}, fillcolor=faint(colour, 0.16), hoverinfo="skip", showlegend=False,
-            legendgroup="native",
-        ), row=2, col=1)  # fmt: skip
+        ends = [[100 * (end / b.median - 1) for end in (b.low, b.high)] for _, b in held]
+        band = area([x for x, _ in held], [a for a, _ in ends], [b for _, b in ends], colour, legendgroup="native")
+        figure.add_trace(band, row=2, col=1)
     for pair in c.pairs:
         colour, symbol, dash = _PAIRS[pair]
         mine = [(x, r, e) for x, r in zip(at, c.rows, strict=True) if (e := r.error(*pair)) is not None]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from math import isfinite, sqrt
+from math import isfinite, nan, sqrt
 from typing import Any
 
 from retrompi.papers.claims import Claim, checks
@@ -211,33 +211,52 @@ def fact_rows(facts: Mapping[str, Any], table: FactTable) -> list[dict[str, Any]
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve of a figure: ``x`` and ``y`` ascending in x, and its ``legend``."""
+    """One curve of a figure: ``x`` and ``y`` ascending in x, its ``legend``, and the interval of each ``y``.
+
+    ``low``, ``high``: the ends, nan where a point has none, empty for a curve without any; ``completed``: the share of draws behind each.
+    """
 
     model: str
     mode: str
     legend: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    completed: tuple[float, ...] = ()
 
 
 _COLUMN = {"time": "time_us", "bandwidth": "bandwidth_MBps"}
 
 
 def curves(points: Iterable[Mapping[str, Any]], figure: CurveFigure) -> list[Curve]:
-    """The curves of a figure: microseconds or MB/s against bytes, in the figure's order; 0 B has no bandwidth."""
-    rows: dict[tuple[str, str], dict[int, float]] = {}
+    """The curves of a figure: microseconds or MB/s against bytes, in the figure's order; 0 B has no bandwidth.
+
+    A point's interval is in its columns ``COLUMN_low`` and ``COLUMN_high``, the share of draws behind it in ``completed``.
+    """
+    column = _COLUMN[figure.what]
+    rows: dict[tuple[str, str], dict[int, Mapping[str, Any]]] = {}
     for p in points:
-        value = p.get(_COLUMN[figure.what])
-        if value is not None and not (figure.what == "bandwidth" and int(p["size_B"]) == 0):
-            rows.setdefault((str(p["model"]), str(p["mode"])), {})[int(p["size_B"])] = float(value)
+        if p.get(column) is not None and not (figure.what == "bandwidth" and int(p["size_B"]) == 0):
+            rows.setdefault((str(p["model"]), str(p["mode"])), {})[int(p["size_B"])] = p
     out: dict[tuple[str, str], Curve] = {}
     for wanted in figure.curves:
         for (model, mode), found in rows.items():
             if (model, mode) not in out and fnmatchcase(model, wanted[0]) and fnmatchcase(mode, wanted[1]):
-                sizes = sorted(found)
+                shown = [found[size] for size in sorted(found)]
                 legend = wanted[2] if len(wanted) > 2 else ""
-                out[model, mode] = Curve(model, mode, legend, tuple(map(float, sizes)), tuple(found[s] for s in sizes))
+                x, y = (tuple(float(p[k]) for p in shown) for k in ("size_B", column))
+                out[model, mode] = Curve(model, mode, legend, x, y, *_interval(shown, column))
     return list(out.values())
+
+
+def _interval(points: Sequence[Mapping[str, Any]], column: str) -> tuple[tuple[float, ...], ...]:
+    """(lower ends, upper ends, shares of completed draws) of these points; empty ones where no point has an interval."""
+    keys = f"{column}_low", f"{column}_high"
+    if all(p.get(keys[0]) is None for p in points):
+        return (), (), ()
+    ends = (tuple(nan if p.get(k) is None else float(p[k]) for p in points) for k in keys)
+    return (*ends, tuple(float(p.get("completed", 1.0)) for p in points))
 
 
 def missing_curves(points: Sequence[Mapping[str, Any]], figure: CurveFigure) -> list[str]:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import Any
 
 import plotly.graph_objects as go
 
-from retrompi.base.units import format_bytes, format_rate, format_time
+from retrompi.base.units import format_bytes, format_rate, format_span, format_time
 from retrompi.papers.exhibits import CurveFigure
+from retrompi.render import bands
+from retrompi.render.bands import faint
 from retrompi.render.exhibits import Curve, curves
 from retrompi.render.html import brief
 from retrompi.render.overlay import Mark
 
-__all__ = ["AXES", "AXIS", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "faint", "hatched", "layout",
-           "line_trace", "looks", "name_of", "place", "size_axis", "size_label", "stage_order", "style", "value_axis"]  # fmt: skip
+__all__ = ["AXES", "AXIS", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "hatched", "interval_text",
+           "layout", "line_trace", "looks", "name_of", "place", "size_axis", "size_label", "stage_order", "style",
+           "value_axis"]  # fmt: skip
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
@@ -263,12 +266,6 @@ def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
     )]  # fmt: skip
 
 
-def faint(colour: str, alpha: float = 0.22) -> str:
-    """A colour (``#rrggbb``) made translucent."""
-    r, g, b = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({r},{g},{b},{alpha})"
-
-
 def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, str], Look]) -> None:
     """Dashed lines (a size) and stripes (a range of sizes), labelled above the plot; nearby labels are staggered."""
     taken: list[tuple[float, int]] = []
@@ -312,8 +309,23 @@ def marks_of(plan: CurveFigure, drawn: Iterable[Curve], marks: Iterable[Mark]) -
     return list(out.values())
 
 
-def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: Sequence[Mark] = ()) -> go.Figure:
-    """Time or bandwidth against size for the curves of ``plan``, with the published marks on it."""
+def interval_text(curve: Curve, what: str, level: float, draws: int) -> list[str]:
+    """For each point of a curve its interval as the pointer shows it, with the draws that complete; "" for a point without one."""
+    scale, base = {"time": (1e-6, "s"), "bandwidth": (1e6, "B/s")}[what]
+    out = []
+    for low, high, completed in zip(curve.low, curve.high, curve.completed, strict=True):
+        ends = f"<br>{bands.share(level)}: {format_span(low * scale, high * scale, base)}".replace(" us", " µs")
+        out.append(f"{ends}, {bands.of_draws(completed, draws)}" if isfinite(low) and isfinite(high) else "")
+    return out
+
+
+def curve_figure(
+    points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: Sequence[Mark] = (), level: float = 0.9, draws: int = 0
+) -> go.Figure:
+    """Time or bandwidth against size for the curves of ``plan``, with the published marks on it.
+
+    Points with intervals (see `retrompi.render.exhibits.curves`) have a band, the ``level`` interval of ``draws`` draws.
+    """
     found = curves(points, plan)
     mine = marks_of(plan, found, marks)
     shown = looks([(c.model, c.mode) for c in found])
@@ -323,9 +335,14 @@ def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: 
     for curve in found:
         look = shown[curve.model, curve.mode]
         name = curve.legend or (f"{name_of(curve.model)}, {curve.mode}" if several else name_of(curve.model))
+        group, at = f"{curve.model} {curve.mode}", [place(s) for s in curve.x]
+        told = [""] * len(at)
+        if curve.low:
+            figure.add_trace(bands.area(at, curve.low, curve.high, look.colour, log=plan.y == "log", legendgroup=group))
+            told = interval_text(curve, plan.what, level, draws)
         figure.add_trace(line_trace(
-            look, name, [place(s) for s in curve.x], curve.y, customdata=[format_bytes(s) for s in curve.x],
-            hovertemplate=f"{name} %{{customdata}}: %{{y:.4g}} {unit}<extra>simulated</extra>", legendgroup=f"{curve.model} {curve.mode}",
+            look, name, at, curve.y, customdata=[[format_bytes(s), more] for s, more in zip(curve.x, told, strict=True)],
+            hovertemplate=f"{name} %{{customdata[0]}}: %{{y:.4g}} {unit}%{{customdata[1]}}<extra>simulated</extra>", legendgroup=group,
         ))  # fmt: skip
     for mark in mine:
         for trace in _mark_traces(mark, _colour(mark, shown)):
@@ -337,8 +354,11 @@ def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: 
         ))  # fmt: skip
     layout(figure, plan.title)
     figure.update_xaxes(**size_axis([s for c in found for s in c.x]))
+    if any(c.low for c in found):
+        figure.add_trace(bands.key(bands.said(level, draws, [share for c in found for share in c.completed])))
+        bands.room_for_key(figure)
     levels = [v for m in mine if m.shape != "knee" for v in (m.low, m.high) if v is not None]
-    figure.update_yaxes(**value_axis(plan.what, plan.y, [*(y for c in found for y in c.y), *levels]))
+    figure.update_yaxes(**value_axis(plan.what, plan.y, [*(y for c in found for y in (*c.y, *c.low, *c.high) if isfinite(y)), *levels]))
     _knees(figure, [m for m in mine if m.shape == "knee"], shown)
     return figure
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from retrompi.base.units import format_bytes, format_quantity
+from retrompi.base.units import format_bytes, format_quantity, format_span
 from retrompi.papers import predictions
 from retrompi.papers.matrix import place_of
+from retrompi.render.bands import area
 from retrompi.render.figures import DASHES, PALETTE, layout, place, size_axis, value_axis
 from retrompi.render.html import Content, row
 from retrompi.render.matrix import sortable
-from retrompi.render.transfer_table import span
 
 __all__ = ["PREFIX", "blind_figures", "blind_html", "blind_rows"]
 
@@ -59,11 +59,9 @@ def _figure(platform: str, mine: Sequence[Mapping[str, Any]]) -> go.Figure:
         every += [v["size_B"] for v in values]
         rate = {k: [v["size_B"] / v[f"{k}_s"] / 1e6 for v in values] for k in ("nominal", "fitted_low", "fitted_high")}
         rates += rate["nominal"]
-        group = {"legendgroup": str(i), "hoverinfo": "skip", "showlegend": False}
-        figure.add_scatter(x=x + x[::-1], y=rate["fitted_low"] + rate["fitted_high"][::-1], mode="lines", fill="toself", line={"width": 0},
-                           fillcolor=colour, opacity=0.16, **group)  # fmt: skip
-        shown = [f"{format_bytes(v['size_B'])}: {span(v['fitted_low_s'], v['fitted_high_s'], 's')} with fits held, "
-                 f"{span(v['low_s'], v['high_s'], 's')} in all" for v in values]  # fmt: skip
+        figure.add_trace(area(x, rate["fitted_high"], rate["fitted_low"], colour, legendgroup=str(i)))  # the longer time is the lower rate
+        shown = [f"{format_bytes(v['size_B'])}: {format_span(v['fitted_low_s'], v['fitted_high_s'], 's')} with fits held, "
+                 f"{format_span(v['low_s'], v['high_s'], 's')} in all" for v in values]  # fmt: skip
         figure.add_scatter(x=x, y=rate["nominal"], mode="lines", name=names[i], legendgroup=str(i), text=shown,
                            hovertemplate="%{text}<br>%{y:.3g} MB/s<extra>%{fullData.name}</extra>",
                            line={"color": colour, "width": 2, "dash": dash})  # fmt: skip
@@ -98,9 +96,9 @@ def blind_html(paper: str, drawn: Sequence[str]) -> str:
         options = f'<br><small class="soft">{escape(" ".join(told.get("set", ())))}</small>' if told.get("set") else ""
         cells: list[Content] = [
             f'<span class="id">{escape(short)}</span><br><small>{escape(told["title"])}</small>{options}',
-            (format_quantity(first["nominal_s"], "s"), "n"), (span(first["fitted_low_s"], first["fitted_high_s"], "s"), "n"),
+            (format_quantity(first["nominal_s"], "s"), "n"), (format_span(first["fitted_low_s"], first["fitted_high_s"], "s"), "n"),
             (format_quantity(size / best["nominal_s"], "B/s"), "n"),
-            (span(size / best["fitted_high_s"], size / best["fitted_low_s"], "B/s"), "n"), (format_bytes(size), "n"),
+            (format_span(size / best["fitted_high_s"], size / best["fitted_low_s"], "B/s"), "n"), (format_bytes(size), "n"),
             f'<small>{escape(told["date"])}, commit {escape(told["commit"][:12])}</small>',
         ]  # fmt: skip
         rows.append(row(_HEAD, cells, f"blind-{short}"))

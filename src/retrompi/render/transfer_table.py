@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from retrompi.base.units import format_bytes, format_quantity
+from retrompi.base.units import format_bytes, format_quantity, format_span
 from retrompi.papers.transfer import PREDICTION, STATEMENTS
 from retrompi.render.html import table
 
-__all__ = ["HELD", "NUMBERS", "held", "numbers", "span", "transfer_html"]
+__all__ = ["HELD", "NUMBERS", "held", "numbers", "transfer_html"]
 
 NUMBERS = ("model", "machine", "what", "published", "simulated", "ratio", "use")
 """The columns of `numbers`."""
@@ -24,12 +24,6 @@ def _number(value: float | None, unit: str) -> str:
     return f"{value:.0f} B" if unit == "B" else format_quantity(value, unit)
 
 
-def span(low: float, high: float, unit: str) -> str:
-    """``1.08 .. 3.93 ms``: a range with three digits, and the unit once where it is the same."""
-    (a, unit_a), (b, unit_b) = (format_quantity(float(f"{v:.3g}"), unit).rsplit(" ", 1) for v in (low, high))
-    return f"{a} .. {b} {unit_b}" if unit_a == unit_b else f"{a} {unit_a} .. {b} {unit_b}"
-
-
 def numbers(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The rows of numbers with texts for `NUMBERS`. A prediction's range is its interval, in parentheses, and not what was published."""
     out = []
@@ -39,7 +33,7 @@ def numbers(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         size = "" if row["unit"] == "B" else f" {format_bytes(row['size_B'])}"
         published, simulated = (_number(row[k], row["unit"]) for k in ("published", "simulated"))
         if row["low"] is not None and row["low"] != row["high"]:
-            published = span(row["low"], row["high"], row["unit"])
+            published = format_span(row["low"], row["high"], row["unit"])
         texts = {
             "what": f"{row['what']}{size}", "published": f"({published})" if str(row["ref"]).startswith(PREDICTION) else published,
             "simulated": simulated or "not run", "ratio": "" if row["ratio"] is None else f"{row['ratio']:.2f}",

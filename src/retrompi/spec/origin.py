@@ -39,9 +39,9 @@ class Origin:
 def of_model(cls: type[RuntimeModel], key: str, setting: Setting) -> str:
     """The canonical path of a model's parameter: of the class that declares it, unless the model has a fit of its own for it."""
     declares = next(k for k in cls.__mro__ if isinstance(k.__dict__.get(key), Param))
-    own = declares.folder() == cls.folder() or setting.source.startswith("fit:fit.toml ")
-    owner: type[RuntimeModel] = cls if own or not issubclass(declares, RuntimeModel) else declares
-    return f"{fit_name(owner).partition(':')[0]}.{key}"
+    if not issubclass(declares, RuntimeModel) or declares.folder() == cls.folder() or setting.source.startswith("fit:fit.toml "):
+        declares = cls
+    return f"{fit_name(declares).partition(':')[0]}.{key}"
 
 
 def of_platform(platform: Platform, names: Iterable[str]) -> dict[str, Origin]:

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -32,7 +33,7 @@ from retrompi.store.studies import Studies, this_process, time_text
 from retrompi.store.tags import Tags
 from retrompi.store.texts import fitted
 
-__all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
+__all__ = ["BUSY_SECONDS", "Details", "Store", "default_path", "open_store"]
 
 BUSY_SECONDS = 5.0
 """How long to wait for a locked SQLite store before reporting it."""
@@ -199,6 +200,24 @@ def _while_converting(error: BaseException, *, callers: bool) -> bool:
     return under_way if callers else not innermost.startswith("retrompi.")
 
 
+@dataclass(frozen=True)
+class Details:
+    """A run's row (`Store.run`), with what `Store.points`, `Store.ranks` and `Store.anatomy` give."""
+
+    run: dict[str, Any]
+    points: Rows = field(default_factory=list)
+    ranks: Rows = field(default_factory=list)
+    anatomy: Rows = field(default_factory=list)
+
+
+_TOGETHER = 500
+"""Maximum number of values in one query; SQLite's own limit is 999 in old versions."""
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (values[i : i + _TOGETHER] for i in range(0, len(values), _TOGETHER))
+
+
 class Store(Studies, Tags):
     """An open store. Every method is one transaction; rows come back as dicts, oldest first."""
 
@@ -327,6 +346,30 @@ class Store(Studies, Tags):
         identity = run if isinstance(run, str) else run.identity
         with self._connect() as connection:
             found: int | None = connection.scalar(_NEWEST, {"identity": identity})
+        return found
+
+    def find_runs(self, identities: Sequence[str]) -> dict[str, int]:
+        """`find_run` for many identities in one transaction: identity -> id; those that are not stored are left out."""
+        found: dict[str, int] = {}
+        with self._connect() as connection:
+            for some in _parts(identities):
+                query = sa.select(Run.identity, sa.func.max(Run.id)).where(Run.identity.in_(some)).group_by(Run.identity)
+                found |= {str(identity): int(run_id) for identity, run_id in connection.execute(query)}
+        return found
+
+    def details(self, run_ids: Sequence[int]) -> dict[int, Details]:
+        """Id -> row, points, ranks and stages of many runs, in one transaction; ids without a run are left out."""
+        found: dict[int, Details] = {}
+        with self._connect() as connection:
+            for some in _parts(run_ids):
+                rows = connection.execute(sa.select(*_columns(Run)).where(Run.id.in_(some))).mappings()
+                found |= {int(row["id"]): Details(_readable(row)) for row in rows}
+                for table, name in ((Point, "points"), (RankTime, "ranks"), (Anatomy, "anatomy")):
+                    columns = [c for c in _columns(table) if c.name != "id"]
+                    query = sa.select(*columns).where(table.run_id.in_(some)).order_by(table.id)
+                    for row in connection.execute(query).mappings():
+                        hanging = dict(row)
+                        getattr(found[hanging.pop("run_id")], name).append(hanging)
         return found
 
     def add_run(

@@ -1,0 +1,178 @@
+"""Reading the posteriors that ship with models and papers (``posterior*.parquet``), and which of them a run draws from.
+
+A file has a row for each draw: the column ``discrepancy``, a standard deviation of the logarithm, and one for each parameter by its
+canonical path, in base units. Files with the same ``group`` are one joint posterior: their rows belong together by number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from retrompi.base import paths
+from retrompi.base.errors import InputError
+from retrompi.base.paths import stamp
+from retrompi.spec.model import RuntimeModel
+from retrompi.studies.priors import Prior
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["DISCREPANCY", "KEY", "Applied", "Posterior", "applied", "at_hand", "read"]
+
+DISCREPANCY = "discrepancy"
+KEY = b"retrompi"
+"""The key of the JSON text among a file's metadata."""
+_CLOSE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """One file: ``of`` whose it is, the joint posterior ``group`` that it belongs to, and its metadata ``about``.
+
+    ``priors``: path -> (low, high, log, unit); ``seen``: path -> the share of the prior's variance that is left; ``fitted``: the paths
+    that the fit was for; ``models``: whose discrepancy it has.
+    """
+
+    file: Path
+    of: str
+    group: str
+    about: Mapping[str, Any]
+
+    @property
+    def priors(self) -> Mapping[str, Sequence[Any]]:
+        """Path -> (low, high, whether log-uniform, unit)."""
+        found: Mapping[str, Sequence[Any]] = self.about["priors"]
+        return found
+
+    @property
+    def seen(self) -> Mapping[str, float]:
+        """Path -> the share of the prior's variance that is left."""
+        found: Mapping[str, float] = self.about.get("seen", {})
+        return found
+
+    @property
+    def fitted(self) -> frozenset[str]:
+        """The paths that the fit was for."""
+        return frozenset(self.about.get("fitted", self.priors))
+
+    @property
+    def models(self) -> frozenset[str]:
+        """The models whose discrepancy it has."""
+        return frozenset(self.about.get("models", [self.of]))
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """The draws [rows] of a path, in base units, or of `DISCREPANCY`. InputError if the file cannot be read."""
+        return _table(self.file, stamp(self.file))[name]
+
+    def holds(self, prior: Prior) -> bool:
+        """Whether it has draws of this number under this prior: a variant that states another range has another prior."""
+        if prior.path not in self.priors:
+            return False
+        low, high, *_ = self.priors[prior.path]
+        return _alike(float(low), prior.low) and _alike(float(high), prior.high)
+
+
+def _alike(a: float, b: float) -> bool:
+    return abs(a - b) <= _CLOSE * max(abs(a), abs(b))
+
+
+def read(file: Path) -> Posterior:
+    """The posterior in ``file``, without its draws. InputError if it is none."""
+    return _read(file, stamp(file))
+
+
+@lru_cache(maxsize=256)
+def _read(file: Path, stamped: tuple[int, int] | None) -> Posterior:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        about = json.loads((parquet.read_metadata(file).metadata or {})[KEY])
+        return Posterior(file, str(about["of"]), str(about["group"]), {**about, "priors": dict(about["priors"])})
+    except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"cannot read this posterior: {error}; make it again with 'retrompi calibrate --posterior'", file,
+                         code="unreadable-file") from None  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.float64]]:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(file, use_threads=False)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise InputError(f"cannot read this posterior: {error}; make it again with 'retrompi calibrate --posterior'", file,
+                         code="unreadable-file") from None  # fmt: skip
+    return {name: np.asarray(table.column(name), dtype=float) for name in table.column_names}
+
+
+def at_hand(cls: type[RuntimeModel]) -> list[Posterior]:
+    """Every posterior that a run of a model may draw from: of the variant or else its base model first, of other models, of papers.
+
+    A variant's own file is for that variant alone. InputError for a file that cannot be read.
+    """
+    _, _, variant = cls.name.partition(":")
+    own = cls.folder() / f"posterior-{variant}.parquet"
+    first = own if variant and own.is_file() else cls.folder() / "posterior.parquet"
+    of_models = (f for place in paths.places("models") for f in sorted(place.glob("*/posterior.parquet")) if f.parent != cls.folder())
+    of_papers = (f for folder in paths.paper_dirs() for f in sorted(folder.glob("posterior-*.parquet")))
+    return [read(f) for f in dict.fromkeys((*([first] if first.is_file() else []), *of_models, *of_papers))]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a run draws from: path -> posterior, and the posterior that has the model's discrepancy (None: its prior)."""
+
+    paths: Mapping[str, Posterior]
+    discrepancy: Posterior | None
+
+    @property
+    def groups(self) -> list[str]:
+        """The joint posteriors, by name."""
+        both = [*self.paths.values(), *([self.discrepancy] if self.discrepancy is not None else [])]
+        return sorted({p.group for p in both})
+
+    @property
+    def seen(self) -> dict[str, float]:
+        """Path -> the share of the prior's variance that is left."""
+        return {path: float(p.seen.get(path, 1.0)) for path, p in self.paths.items()}
+
+    def stale(self, cls: type[RuntimeModel]) -> list[str]:
+        """A line for each posterior of this model that was made with other files of it."""
+        used = dict.fromkeys([*self.paths.values(), *([self.discrepancy] if self.discrepancy is not None else [])])
+        old = [p.of for p in used if p.file.parent == cls.folder() and p.about.get("model_hash") not in (None, cls.hash())]
+        return [f"the posterior of {of} is older than the model: make it again with 'retrompi calibrate {of} --posterior'" for of in old]
+
+
+def applied(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:
+    """Which posteriors a run of the model ``cls`` with these ``priors`` draws from. InputError for a file that cannot be read.
+
+    A joint posterior applies to a run that has a number that it was fitted to. Where two have a path, the one whose fit was for it gives
+    it, otherwise the one with more of the run's paths.
+    """
+    groups: dict[str, list[Posterior]] = {}
+    for posterior in at_hand(cls):
+        groups.setdefault(posterior.group, []).append(posterior)
+    mine, base = {p.path for p in priors}, cls.name.partition(":")[0]
+    use = {name: files for name, files in groups.items() if any(f.fitted & mine for f in files)}
+    shared = {name: len({p.path for p in priors for f in files if f.holds(p)}) for name, files in use.items()}
+    order = {name: i for i, name in enumerate(groups)}
+    found: dict[str, Posterior] = {}
+    for prior in priors:
+        having = [(name, f) for name, files in use.items() for f in files if f.holds(prior)]
+        if having:
+            found[prior.path] = min(having, key=lambda h: (prior.path not in h[1].fitted, -shared[h[0]], order[h[0]]))[1]
+    own = _first(f for files in groups.values() for f in files if f.file.parent == cls.folder())
+    return Applied(found, own or _first(f for files in use.values() for f in files if base in f.models))
+
+
+def _first(found: Iterable[Posterior]) -> Posterior | None:
+    return next(iter(found), None)

@@ -1,0 +1,459 @@
+"""Predictions with their uncertainty: the same question with parameters drawn from posteriors and priors, and intervals over the draws.
+
+    drawn = ensemble(store, [question], Spec(level=0.9, draws=100))[0]
+    interval(drawn.values(metrics.parse("time@1KiB")), 0.9)
+
+Draw i has the same value of a parameter in every question that has it, and the same discrepancy for every question about a model in one
+placement, so that both cancel in a difference. Each draw is an ordinary run of the store (docs/uncertainty.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from retrompi.base.errors import RetrompiError
+from retrompi.base.signals import terminated_is_interrupted
+from retrompi.sim.resolved import Resolved
+from retrompi.spec.question import Message, Question
+from retrompi.store.identity import specification
+from retrompi.store.kept import Outbox
+from retrompi.store.lookup import answer
+from retrompi.studies import posteriors
+from retrompi.studies.priors import Prior, priors_of, sets_at
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from retrompi.store.database import Store
+    from retrompi.studies.metrics import Metric
+
+__all__ = ["DISCREPANCY_SCALE", "LEVEL", "Ensemble", "Interval", "Spec", "drawn_of", "ensemble", "interval", "log_discrepancy", "log_job",
+           "question_of", "sets_of", "with_discrepancy"]  # fmt: skip
+
+LEVEL, DRAWS = 0.90, 100
+DISCREPANCY_SCALE = 0.1
+"""The scale of the half-normal prior of the discrepancy's standard deviation, of the logarithm of a time."""
+LENGTH = 1.0
+"""The discrepancy's length, in decades of the size."""
+WORKERS = 2
+GATHERED = 8
+"""Maximum number of runs in one transaction; an interruption loses at most the runs under way."""
+_HYPERCUBE = 100
+"""Draws in one Latin hypercube: the draws 0..99 of a number are one in each hundredth of its prior, 100..199 again."""
+_STEP, _DECADES = 0.25, 16.0
+Progress = Callable[[int, int, str], None]
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What is asked: the ``level`` of central intervals (0..1), the number of ``draws``, their ``seed``, and whether times have the
+    model's ``discrepancy``."""
+
+    level: float = LEVEL
+    draws: int = DRAWS
+    seed: int = 1
+    discrepancy: bool = True
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The central interval of a number at ``level`` over the draws that completed, their share ``completed``, and their median; nan if
+    none did."""
+
+    low: float
+    median: float
+    high: float
+    level: float
+    completed: float
+
+    def holds(self, value: float) -> bool:
+        """Whether ``value`` lies inside."""
+        return self.low <= value <= self.high
+
+
+def interval(values: Sequence[float | None] | NDArray[np.float64], level: float = LEVEL) -> Interval:
+    """The central interval of ``values``, one for each draw; None and nan are draws that did not complete."""
+    told = np.array([math.nan if v is None else float(v) for v in values], dtype=float)
+    known = told[~np.isnan(told)]
+    share = len(known) / len(told) if len(told) else 0.0
+    if not len(known):
+        return Interval(math.nan, math.nan, math.nan, level, share)
+    low, median, high = np.quantile(known, [(1 - level) / 2, 0.5, (1 + level) / 2])
+    return Interval(float(low), float(median), float(high), level, share)
+
+
+# --- what is drawn -------------------------------------------------------------------------------------------------------------
+
+
+def _random(*of: Any) -> np.random.Generator:
+    """Random numbers that depend on these values only, on every machine."""
+    digest = hashlib.sha256("\0".join(map(str, of)).encode()).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
+
+
+@lru_cache(maxsize=4096)
+def _hypercube(seed: int, path: str, block: int) -> NDArray[np.float64]:
+    random = _random("prior", seed, path, block)
+    return (random.permutation(_HYPERCUBE) + random.random(_HYPERCUBE)) / _HYPERCUBE
+
+
+@lru_cache(maxsize=256)
+def _order(seed: int, group: str, rows: int) -> NDArray[np.int64]:
+    return _random("posterior", seed, group).permutation(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What a run draws: its ``priors``, and the posteriors ``applied`` to them."""
+
+    asked: Resolved
+    spec: Spec
+    priors: tuple[Prior, ...]
+    applied: posteriors.Applied
+
+    def share(self, prior: Prior, draw: int) -> float:
+        """The share in 0..1 of the prior at which a number is in this draw."""
+        found = self.applied.paths.get(prior.path)
+        if found is None:
+            return float(_hypercube(self.spec.seed, prior.path, draw // _HYPERCUBE)[draw % _HYPERCUBE])
+        column = found.column(prior.path)
+        return prior.share(float(column[self._row(found, len(column), draw)]))
+
+    def _row(self, of: posteriors.Posterior, rows: int, draw: int) -> int:
+        return int(_order(self.spec.seed, of.group, rows)[draw % rows])
+
+    def sets(self, draw: int) -> dict[str, str]:
+        """The overrides of this draw."""
+        return sets_at(self.asked, self.priors, {p.path: self.share(p, draw) for p in self.priors})
+
+    @cached_property
+    def shares(self) -> dict[str, NDArray[np.float64]]:
+        """Path -> shares [draws] in 0..1 of the prior."""
+        return {p.path: np.array([self.share(p, i) for i in range(self.spec.draws)]) for p in self.priors}
+
+    @cached_property
+    def sigma(self) -> NDArray[np.float64]:
+        """The standard deviation of the logarithm of a time [draws]: the posterior's, or the half-normal prior's."""
+        draws, of = self.spec.draws, self.applied.discrepancy
+        if not self.spec.discrepancy:
+            return np.zeros(draws)
+        if of is None:
+            return np.asarray(np.abs(_random("discrepancy", self.spec.seed, self.asked.model.name).normal(0, DISCREPANCY_SCALE, draws)))
+        column = of.column(posteriors.DISCREPANCY)
+        return np.array([column[self._row(of, len(column), i)] for i in range(draws)])
+
+
+_DRAWN: WeakKeyDictionary[Resolved, dict[tuple[Any, ...], Drawn]] = WeakKeyDictionary()
+
+
+def drawn_of(asked: Resolved, spec: Spec) -> Drawn:
+    """What a run draws. Raises what `priors_of` raises, InputError for a posterior that cannot be read."""
+    known = _DRAWN.setdefault(asked, {})
+    key = (spec.seed, spec.draws, spec.discrepancy)
+    if key not in known:
+        priors = tuple(priors_of(asked))
+        known[key] = Drawn(asked, spec, priors, posteriors.applied(asked.model, priors))
+    return known[key]
+
+
+def sets_of(asked: Resolved, draw: int, spec: Spec) -> dict[str, str]:
+    """The overrides, ``--set`` key -> text, of a draw (counted from 0), without the numbers that the question sets itself."""
+    return drawn_of(asked, spec).sets(draw)
+
+
+def question_of(asked: Resolved, draw: int, spec: Spec) -> Question:
+    """The question of a draw: the same run with the drawn values, where the user's own overrides stay."""
+    q = asked.question
+    return replace(q, overrides={**sets_of(asked, draw, spec), **q.sets}, idle_overrides=True)
+
+
+# --- discrepancy ---------------------------------------------------------------------------------------------------------------
+
+
+def _kernel(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.exp(-0.5 * ((a[:, None] - b[None, :]) / LENGTH) ** 2))
+
+
+@lru_cache(maxsize=1)
+def _knots() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Places of the Gaussian process, and what turns independent numbers there into weights of the kernel."""
+    at = np.arange(0.0, _DECADES + _STEP, _STEP)
+    lower = np.linalg.cholesky(_kernel(at, at) + 1e-8 * np.eye(len(at)))
+    return at, np.linalg.inv(lower).T
+
+
+def _where(asked: Resolved) -> str:
+    return "shared" if len(set(asked.placement)) == 1 else "distributed"
+
+
+def log_discrepancy(asked: Resolved, sizes: Sequence[int], spec: Spec) -> NDArray[np.float64]:
+    """The logarithm of (real time / simulated time) of a message [draws, sizes], a random function of the size (B).
+
+    A Gaussian process in log10(1 + size) of length one decade; its standard deviation in each draw is that of the posterior, or the
+    half-normal prior's. It depends on the seed, the model and whether all ranks are on one host, so it is the same for all what-ifs of
+    a model in one placement.
+    """
+    drawn = drawn_of(asked, spec)
+    at, weights = _knots()
+    normal = _random("discrepancy of size", spec.seed, asked.model.name, _where(asked)).standard_normal((spec.draws, len(at)))
+    x = np.log10(1.0 + np.asarray(sizes, dtype=float))
+    return np.asarray(drawn.sigma[:, None] * (normal @ (_kernel(x, at) @ weights).T))
+
+
+def log_job(asked: Resolved, spec: Spec) -> NDArray[np.float64]:
+    """The logarithm of the one factor [draws] on a job's time outside computation."""
+    normal = _random("discrepancy of a job", spec.seed, asked.model.name, _where(asked)).standard_normal(spec.draws)
+    return drawn_of(asked, spec).sigma * normal
+
+
+def with_discrepancy(
+    run: Mapping[str, Any], points: Rows = (), ranks: Rows = (), *, at: Callable[[int], float], job: float
+) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    """A stored run with the discrepancy of a draw: ``at`` is its logarithm for a message by size, ``job`` that of the job's time outside
+    computation. (run, points, ranks), whose times and bandwidths have changed; a run that did not complete has none to change."""
+    factor = math.exp(job)
+    told_points = []
+    for p in points:
+        f = math.exp(at(int(p["size_B"])))
+        told_points.append({**p, "time_us": p["time_us"] * f, "bandwidth_MBps": p["bandwidth_MBps"] / f})
+    told_ranks = [{**r, "time_s": r["compute_s"] + (r["time_s"] - r["compute_s"]) * factor, "mpi_s": r["mpi_s"] * factor} for r in ranks]
+    changed = dict(run)
+    if run.get("time_s") is not None and run.get("kind") != "rinf1":
+        last = max(zip(ranks, told_ranks, strict=True), key=lambda both: both[0]["time_s"], default=None)
+        whole = last[1]["time_s"] / last[0]["time_s"] if last is not None and last[0]["time_s"] > 0 else factor
+        if run.get("kind") == "explain":
+            whole = math.exp(at(_size_of(run)))
+        changed["time_s"] = run["time_s"] * whole
+        section = (run.get("facts") or {}).get("section")
+        if section and section.get("seconds") is not None:
+            changed["facts"] = {**run["facts"], "section": {**section, "seconds": section["seconds"] * whole}}
+    return changed, told_points, told_ranks
+
+
+def _size_of(run: Mapping[str, Any]) -> int:
+    return int((run.get("facts") or {}).get("size_B", 0))
+
+
+# --- the ensemble --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """A question's draws: the stored runs, or why a draw has none.
+
+    ``runs`` has the row of the store (with ``outcome``, ``detail``, ``time_s``, ``facts``) for each draw, ``points``, ``ranks`` and
+    ``stages`` what hangs on it, all as simulated; ``found`` of them were in the store. `values` and `times` have the discrepancy.
+    """
+
+    asked: Resolved
+    drawn: Drawn
+    runs: Sequence[Mapping[str, Any]]
+    points: Sequence[Rows]
+    ranks: Sequence[Rows]
+    stages: Sequence[Rows]
+    found: int = 0
+
+    @property
+    def spec(self) -> Spec:
+        """Level, draws and seed."""
+        return self.drawn.spec
+
+    @property
+    def outcomes(self) -> list[str]:
+        """The outcome of each draw; ``error`` for values that exclude each other."""
+        return [str(r["outcome"]) for r in self.runs]
+
+    @property
+    def run_ids(self) -> list[int | None]:
+        """The run of each draw in the store; None for one without a run."""
+        return [r.get("id") for r in self.runs]
+
+    @property
+    def completed(self) -> float:
+        """The share of the draws that completed."""
+        return sum(o == "completed" for o in self.outcomes) / len(self.runs)
+
+    @property
+    def shares(self) -> dict[str, NDArray[np.float64]]:
+        """Path -> shares [draws] in 0..1 of the prior."""
+        return self.drawn.shares
+
+    @property
+    def seen(self) -> dict[str, float]:
+        """Path -> share of the prior's variance that is left, of the numbers that are drawn from a posterior."""
+        return self.drawn.applied.seen
+
+    @cached_property
+    def log_job(self) -> NDArray[np.float64]:
+        """`log_job` of the question."""
+        return log_job(self.asked, self.spec)
+
+    @cached_property
+    def _curve(self) -> tuple[dict[int, int], NDArray[np.float64]]:
+        """Size -> column of the discrepancy [draws, sizes], of all sizes that occur."""
+        sizes = sorted({int(p["size_B"]) for rows in self.points for p in rows} | {self._message})
+        return {s: i for i, s in enumerate(sizes)}, log_discrepancy(self.asked, sizes, self.spec)
+
+    @property
+    def _message(self) -> int:
+        workload = self.asked.question.workload
+        return workload.size if isinstance(workload, Message) else 0
+
+    def at(self, draw: int) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+        """(run, points, ranks) of a draw with the discrepancy."""
+        columns, logs = self._curve
+        run = self.runs[draw]
+        if isinstance(self.asked.question.workload, Message):
+            run = {**run, "facts": {**(run.get("facts") or {}), "size_B": self._message}}
+        return with_discrepancy(run, self.points[draw], self.ranks[draw], at=lambda size: float(logs[draw, columns[size]]),
+                                job=float(self.log_job[draw]))  # fmt: skip
+
+    def values(self, metric: Metric) -> list[float | None]:
+        """The metric of each draw, in its unit; None for a draw that did not complete."""
+        return [metric.of(*self.at(i)) for i in range(len(self.runs))]
+
+    def interval(self, metric: Metric) -> Interval:
+        """The interval of a metric."""
+        return interval(self.values(metric), self.spec.level)
+
+    def times(self, sizes: Sequence[int]) -> NDArray[np.float64]:
+        """One-way seconds [draws, sizes] of a curve; nan where a draw did not complete or has no such size."""
+        told = np.full((len(self.runs), len(sizes)), math.nan)
+        for i, outcome in enumerate(self.outcomes):
+            if outcome == "completed":
+                mine = {int(p["size_B"]): float(p["time_us"]) * 1e-6 for p in self.at(i)[1]}
+                told[i] = [mine.get(int(size), math.nan) for size in sizes]
+        return told
+
+    def curve(self, sizes: Sequence[int]) -> list[Interval]:
+        """The interval of the one-way time (s) at each size."""
+        return [interval(column, self.spec.level) for column in self.times(sizes).T]
+
+    def ended(self) -> dict[str, int]:
+        """Outcome -> how many draws ended with it, of those that did not complete."""
+        return {o: self.outcomes.count(o) for o in dict.fromkeys(self.outcomes) if o != "completed"}
+
+
+@dataclass
+class _Task:
+    """A run that several draws share: its question, and its identity in the store."""
+
+    question: Question
+    identity: str
+    run_id: int | None = None
+    error: str = ""
+    draws: list[tuple[int, int]] = field(default_factory=list)
+
+
+def ensemble(
+    store: Store, questions: Sequence[Question | Resolved], spec: Spec, progress: Progress | None = None, fresh: bool = False
+) -> list[Ensemble]:
+    """The draws of each question, looked up in the store by identity or simulated and stored, two at a time.
+
+    A draw that does not complete, or whose values exclude each other, is a draw with that outcome. An interruption keeps what is done:
+    asking again goes on from there. ``progress`` is called with (runs simulated, runs to simulate, outcome). Raises UsageError or
+    InputError for a question that is wrong itself, before anything runs.
+    """
+    asked = [Resolved.of(q) for q in questions]
+    drawn = [drawn_of(a, spec) for a in asked]
+    tasks: dict[str, _Task] = {}
+    refused: dict[tuple[int, int], str] = {}
+    for k, a in enumerate(asked):
+        for i in range(spec.draws):
+            try:
+                one = question_of(a, i, spec)
+                identity = specification(one).identity
+            except RetrompiError as error:
+                refused[k, i] = str(error)
+                continue
+            tasks.setdefault(identity, _Task(one, identity)).draws.append((k, i))
+    known = {} if fresh else store.find_runs(list(tasks))
+    for identity, run_id in known.items():
+        tasks[identity].run_id = run_id
+    _simulate(store, [t for t in tasks.values() if t.run_id is None], progress, fresh)
+    ids = sorted({t.run_id for t in tasks.values() if t.run_id is not None})
+    details = store.details(ids)
+    rows: list[list[Mapping[str, Any]]] = [[{}] * spec.draws for _ in asked]
+    for (k, i), line in refused.items():
+        rows[k][i] = {"outcome": "error", "detail": line}
+    for task in tasks.values():
+        for k, i in task.draws:
+            rows[k][i] = details[task.run_id].run if task.run_id is not None else {"outcome": "error", "detail": task.error}
+    told = []
+    for k, a in enumerate(asked):
+        hanging = [details.get(r["id"]) if "id" in r else None for r in rows[k]]
+        found = sum(r.get("id") in known.values() for r in rows[k])
+        points, ranks, stages = ([getattr(h, name) if h is not None else [] for h in hanging] for name in ("points", "ranks", "anatomy"))
+        told.append(Ensemble(a, drawn[k], rows[k], points, ranks, stages, found))
+    return told
+
+
+def _simulate(store: Store, tasks: Sequence[_Task], progress: Progress | None, fresh: bool) -> None:
+    """Simulates and stores the runs; on an interruption, those that are done."""
+    if not tasks:
+        return
+    from retrompi.sim import worker
+
+    done: list[tuple[_Task, Outbox]] = []
+    count = 0
+    with terminated_is_interrupted(), ThreadPoolExecutor(max_workers=min(WORKERS, len(tasks))) as pool:
+        try:
+            for task, outbox in _each(pool, tasks):
+                count += 1
+                if progress is not None:
+                    progress(count, len(tasks), str(outbox.kept[-1].row["outcome"]) if outbox.kept else "error")
+                done.append((task, outbox))
+                if len(done) >= GATHERED:
+                    _keep(store, done, fresh)
+            _keep(store, done, fresh)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            worker.halt()
+            pool.shutdown()
+            worker.resume()
+            _keep(store, done, fresh)
+            raise
+
+
+def _each(pool: ThreadPoolExecutor, tasks: Sequence[_Task]) -> Iterator[tuple[_Task, Outbox]]:
+    """The tasks with their runs, as they complete; few are under way at a time, so that an interruption waits for few."""
+    waiting: dict[Future[Outbox], _Task] = {}
+    left = iter(tasks)
+    while True:
+        while len(waiting) < 2 * WORKERS and (task := next(left, None)) is not None:
+            waiting[pool.submit(_run, task)] = task
+        if not waiting:
+            return
+        for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            yield waiting.pop(future), future.result()
+
+
+def _run(task: _Task) -> Outbox:
+    outbox = Outbox()
+    try:
+        answer(outbox, task.question)  # type: ignore[arg-type]
+    except RetrompiError as error:
+        if error.code == "stopped":
+            raise
+        task.error = str(error)  # a benchmark that did not complete has been collected nevertheless
+    return outbox
+
+
+def _keep(store: Store, done: list[tuple[_Task, Outbox]], fresh: bool) -> None:
+    if not done:
+        return
+    with store.transaction():
+        for task, outbox in done:
+            for kept in outbox.kept:
+                task.run_id = store.keep(kept, fresh=fresh)
+    done.clear()
