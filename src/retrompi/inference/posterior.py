@@ -25,7 +25,6 @@ from retrompi.inference.likelihood import Array, Likelihood, sigma_of
 from retrompi.inference.problem import Member, Number, Part, Problem
 from retrompi.spec import registry
 from retrompi.spec.question import canonical_hash
-from retrompi.store.identity import code_version
 
 __all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "converged", "posterior", "told"]
 
@@ -112,8 +111,8 @@ class Posterior:
             "curves": sorted({name for m in problem.members for name in m.curves}),
         }
         return {
-            "of": problem.of, "platform": problem.platform, "member": member.name, "models": [member.model], "group": group,
-            "members": [m.name for m in problem.members], "fitted": list(member.fitted), "seed": self.seed, **everything,
+            "of": member.name if problem.platform else problem.of, "platform": problem.platform, "member": member.name,
+            "models": [member.model], "group": group, "members": [m.name for m in problem.members], "fitted": list(member.fitted), "seed": self.seed, **everything,
             "own_claims": list(member.claims), "own_curves": list(member.curves), "model_hash": _hashes(parts),
             "priors": {k: [p.low, p.high, p.log, p.unit] for k, p in sorted(priors.items())},
             "seen": {k: round(left[k], 4) for k in sorted(priors)},
@@ -232,7 +231,8 @@ def posterior(problem: Problem, *, seed: int = 1, simulations: int = SIMULATIONS
 def _drawn(trained: _Trained, seed: int, draws: int) -> tuple[Array, sampling.Sample]:
     """Points of the problem's cube [draws, dims] from the posterior: the parameters that nothing seen depends on have their prior."""
     problem = trained.problem
-    told = sampling.sample(trained.log_density, len(trained.seen) + len(problem.models), seed, draws=draws)
+    dims = len(trained.seen) + len(problem.models)
+    told = sampling.sample(trained.log_density, dims, seed, draws=draws, evidence=draws == DRAWS)
     u = np.empty((draws, len(problem.priors)))
     for i, p in enumerate(problem.priors):
         u[:, i] = np.random.default_rng([seed, int(canonical_hash(p.path)[:12], 16)]).uniform(size=draws)

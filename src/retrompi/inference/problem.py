@@ -4,8 +4,8 @@
     problem.parts[0].simulate(shares)              # observables at a point of the prior
     problem.data                                   # what was published about them
 
-A part is a run, or several that one statement compares. What is read is what `retrompi calibrate` reads: claims of use ``calibrate`` and the
-points of curves that are not held out (docs/uncertainty.md has the rules).
+A part is a run, or several that one statement compares. What is read is what `retrompi calibrate` reads: claims of use ``calibrate`` and
+the points of curves that are not held out (docs/uncertainty.md has the rules).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from retrompi.base import paths, units
-from retrompi.base.errors import EngineError, InputError, UsageError
+from retrompi.base import paths
+from retrompi.base.errors import EngineError, UsageError
 from retrompi.inference.likelihood import Array, Data, MeasuredCurve, Statement
 from retrompi.papers import calibrate, curve_checks, curve_fits, curves
 from retrompi.papers.claims import Checks, Claim, excluded
@@ -39,7 +39,7 @@ from retrompi.spec import machines, registry
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, canonical_hash
-from retrompi.studies.priors import Prior, priors_of
+from retrompi.studies.priors import Prior, priors_of, sets_at
 
 __all__ = ["Member", "Number", "Part", "Point", "Problem", "calibrated_on", "of_model", "of_paper", "printed"]
 
@@ -103,13 +103,15 @@ class Part:
     below: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def _drawn(self) -> tuple[tuple[Prior, ...], ...]:
-        return tuple(tuple(priors_of(Resolved.of(one.question))) for one in self.looks)
+    def drawn(self) -> tuple[tuple[Resolved, tuple[Prior, ...]], ...]:
+        """Every run with its parameters."""
+        asked = [Resolved.of(one.question) for one in self.looks]
+        return tuple((a, tuple(priors_of(a))) for a in asked)
 
     @cached_property
     def priors(self) -> tuple[Prior, ...]:
         """The parameters of its runs, by path."""
-        found = {p.path: p for drawn in self._drawn for p in drawn}
+        found = {p.path: p for _, drawn in self.drawn for p in drawn}
         return tuple(found[path] for path in sorted(found))
 
     @property
@@ -122,12 +124,12 @@ class Part:
         """A hash of what determines its observables, except the code."""
         seen = [[o.name, o.claim.row(), dict(o.check), o.log] if isinstance(o, Number) else [o.curve, o.size] for o in self.observables]
         priors = [[p.path, p.low, p.high, p.log, p.whole, dict(p.keys)] for p in self.priors]
-        return canonical_hash([[Resolved.of(one.question).key for one in self.looks], priors, seen])
+        return canonical_hash([[asked.key for asked, _ in self.drawn], priors, seen])
 
     def sets(self, shares: Sequence[float] | Array) -> list[list[str]]:
         """The overrides of every run at a point, shares 0..1 of `priors`."""
-        at = dict(zip(self.paths, shares, strict=True))
-        return [_limited(pair for p in drawn for pair in p.sets(float(at[p.path])).items()) for drawn in self._drawn]
+        at = {path: float(u) for path, u in zip(self.paths, shares, strict=True)}
+        return [[f"{k}={v}" for k, v in sets_at(asked, drawn, at).items()] for asked, drawn in self.drawn]
 
     def simulate(self, shares: Sequence[float] | Array) -> Array:
         """The observables [k] at a point, logarithms where `Number.log`; nan where a run does not complete or has no such number."""
@@ -153,16 +155,6 @@ def _on_scale(value: float | None, log: bool) -> float:
     if value is None or (log and value <= 0):
         return float("nan")
     return float(np.log(value)) if log else value
-
-
-def _limited(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """``KEY=VALUE``; a card's rates are at most that of the bus that it is on, as `retrompi.spec.machines.compose` has them."""
-    found = dict(pairs)
-    for key in [k for k in found if k.endswith((".nic_rate", ".nic_rate_in"))]:
-        bus = found.get(f"{key.rpartition('.')[0]}.bus_rate")
-        if bus is not None:
-            found[key] = min(found[key], bus, key=lambda text: units.parse(text, "B/s"))
-    return [f"{k}={v}" for k, v in found.items()]
 
 
 def _seen(one: Look, sets: Sequence[str]) -> Seen | None:
@@ -308,7 +300,7 @@ def _parts(name: str, looks: Mapping[str, Look], asked: Sequence[_Asked], points
     found = []
     for group in {id(g): g for g in together.values()}.values():
         mine = tuple(k for k in looks if k in group)
-        seen = (*(n for n, k in numbers if k in group), *(p for p in points if p.curve in group))
+        seen: tuple[Number | Point, ...] = (*(n for n, k in numbers if k in group), *(p for p in points if p.curve in group))
         if seen:
             used_below = {k: v for k, v in below.items() if k in group}
             found.append(Part(f"{name} {'+'.join(mine)}".strip(), tuple(bounded[k] for k in mine), seen, used_below))
@@ -427,7 +419,7 @@ def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:
 def _paths_of(keys: Iterable[str], parts: Sequence[Part]) -> tuple[str, ...]:
     """The paths of the parameters that these ``--set`` keys set in any of the runs."""
     wanted = set(keys)
-    return tuple(dict.fromkeys(p.path for part in parts for drawn in part._drawn for p in drawn if wanted & set(p.keys)))
+    return tuple(dict.fromkeys(p.path for part in parts for _, drawn in part.drawn for p in drawn if wanted & set(p.keys)))
 
 
 # --- papers ------------------------------------------------------------------------------------------------------------------------
@@ -470,12 +462,12 @@ def _together(paper: Paper, plans: Sequence[FitPlan], of: curve_fits.Evidence) -
     parts = _parts_of(plans, sizes, of)
     members = []
     for plan in plans:
-        used = [name for name in curve_fits.sizes_of(plan, of)]
-        mine = tuple(i for i, part in enumerate(parts) if any(one.name in used for one in part.looks))
+        used = list(curve_fits.sizes_of(plan, of))
+        shown = tuple(i for i, part in enumerate(parts) if any(one.name in used for one in part.looks))
         keys = [option.partition("=")[0] for path in plan.free for name in used
                 for option in options(owner(path), of.curves[name].platform, "0")]  # fmt: skip
-        fitted = _paths_of(keys, [parts[i] for i in mine])
+        fitted = _paths_of(keys, [parts[i] for i in shown])
         first = plan.curves[0] if plan.curves else str(curve_fits.claims_of(plan, of)[0][1]["curve"])
         file = paper.folder / f"posterior-{plan.name}.parquet"
-        members.append(Member(plan.name, file, _base(of.curves[first].model), fitted, mine, plan.claims, plan.curves))
+        members.append(Member(plan.name, file, _base(of.curves[first].model), fitted, shown, plan.claims, plan.curves))
     return Problem(paper.key, "", tuple(parts), tuple(members), tuple(m.name for m in members))

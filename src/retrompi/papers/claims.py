@@ -23,8 +23,8 @@ from retrompi.base.paths import paper_dirs, papers_dir, stamp
 from retrompi.papers.tables import line_of, read_rows, text_of
 
 __all__ = ["KINDS", "OPTIONAL", "REQUIRED", "USES", "Checks", "Claim", "SizeRange", "by_paper", "check_files", "checks", "checks_in",
-           "claims_in", "excluded", "find", "folders", "for_fit", "judging", "load", "models_of", "paper_key", "papers", "read", "read_checks",
-           "state", "version"]  # fmt: skip
+           "claims_in", "excluded", "find", "folders", "for_fit", "judging", "load", "models_of", "paper_key", "papers", "read",
+           "read_checks", "state", "version"]  # fmt: skip
 
 USES = ("calibrate", "validate", "context", "exclude")
 KINDS = ("quant", "knee", "trend", "order", "qual")
