@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option
-from retrompi.cli.options import Effort, RunOutput, Workers, complete_scenario, note_outside, progress
+from retrompi.cli.options import Effort, RunOutput, Workers, complete_scenario, note_outside, progress, share
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
@@ -91,14 +90,6 @@ def metric_for(text: str | None, default: str, scenario: Scenario) -> Metric:
     found = metrics.parse(text or default)
     found.check(scenario)
     return found
-
-
-def share(option: str, text: str) -> float:
-    """``5%`` or ``0.05`` as 0.05; UsageError for what is neither."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*", text)
-    if found is None:
-        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%", code="bad-syntax")
-    return float(found[1]) / (100 if found[2] else 1)
 
 
 @contextmanager

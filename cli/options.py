@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from retrompi.spec.bounds import Bounds as Stops
     from retrompi.spec.question import Question, Workload
     from retrompi.store import Store
+    from retrompi.studies.uncertainty import Spec
 
 __all__ = [
     "Asked",
@@ -44,6 +46,7 @@ __all__ = [
     "Seeded",
     "StoreOutput",
     "Stored",
+    "Uncertain",
     "UndefinedSource",
     "Workers",
     "complete_model",
@@ -58,6 +61,7 @@ __all__ = [
     "placement_words",
     "progress",
     "ranks_option",
+    "share",
     "sizes_option",
     "some_rate",
     "some_time",
@@ -332,6 +336,32 @@ class Asked(Bounds, Fidelity, Seeded, OfModel):
         )  # fmt: skip
 
 
+MOST_DRAWS = 10_000
+
+
+@dataclass(frozen=True)
+class Uncertain:
+    """How sure a result is."""
+
+    uncertainty: str | None = option(
+        "Uncertainty: central intervals at this level, e.g. 90%, over draws of the uncertain parameters.", metavar="LEVEL")
+    draws: int | None = option("Number of draws of the parameters, for --uncertainty (default: 100).", type=click.IntRange(2, MOST_DRAWS),
+                               metavar="N")  # fmt: skip
+
+    def spec(self) -> Spec | None:
+        """What is asked of the draws; None without ``--uncertainty``. UsageError for a level that is none."""
+        if self.uncertainty is None:
+            if self.draws is not None:
+                raise UsageError("--draws is for --uncertainty; example: --uncertainty 90%", code="unused-option")
+            return None
+        from retrompi.studies.uncertainty import DRAWS, Spec
+
+        level = share("--uncertainty", self.uncertainty)
+        if not 0 < level < 1:
+            raise UsageError(f"--uncertainty '{self.uncertainty}' is not above 0 and below 100%; example: 90%", code="out-of-range")
+        return Spec(level, self.draws or DRAWS)
+
+
 @dataclass(frozen=True)
 class Overlaid:
     """Measured curves to overlay on simulated ones."""
@@ -401,6 +431,14 @@ def some_time(name: str, text: str) -> float:
     if seconds <= 0:
         raise UsageError(f"{name} '{text}' must be greater than zero", code="out-of-range")
     return seconds
+
+
+def share(option: str, text: str) -> float:
+    """``5%`` or ``0.05`` as 0.05; UsageError for what is neither."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*", text)
+    if found is None:
+        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%", code="bad-syntax")
+    return float(found[1]) / (100 if found[2] else 1)
 
 
 def some_rate(name: str, text: str) -> float:

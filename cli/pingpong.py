@@ -11,11 +11,13 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, output_option, placement_words, sizes_option, warn
+from retrompi.cli.draws import draw, ends, interval_column, note_draws
+from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, Uncertain, output_option, placement_words, sizes_option, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
+    from retrompi.studies.uncertainty import Ensemble
 
 MOST_WARM_UP = 1_000_000
 COLUMNS = (
@@ -24,6 +26,8 @@ COLUMNS = (
     Column("bandwidth_MBps", "MB/s", lambda v: f"{v:.4g}", right=True),
     Column("repetitions", "repetitions", right=True),
 )
+DRAWN = {"time_us": ("s", 1e-6), "bandwidth_MBps": ("B/s", 1e6)}
+"""Column with an interval -> its base unit, and what its values are times to be in it."""
 BESIDE = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
     Column("simulated", "simulated", lambda v: format_time(v), right=True),
@@ -40,15 +44,33 @@ def first_call(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"the first size includes what the first call sets up: {a}, {b}; --warm-up 1 leaves it out"
 
 
-def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], output: Output) -> None:
-    """A curve; in JSON every point has the ``warnings`` of the run."""
+def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], output: Output, level: float | None = None) -> None:
+    """A curve, with its intervals at ``level``; in JSON every point has the ``warnings`` of the run."""
     told = [{**row, "warnings": list(warnings)} for row in rows]
-    keys = [c.key for c in COLUMNS]
-    output.emit(told, COLUMNS, keys=[*keys, "warnings"] if output.as_json else keys)
+    keys, columns = [c.key for c in COLUMNS], list(COLUMNS)
+    if level is not None:
+        told = [{**row, **{f"{k}_interval": (row[f"{k}_low"], row[f"{k}_high"]) for k in DRAWN}} for row in told]
+        of_time, of_rate = (interval_column(k, level, unit, scale) for k, (unit, scale) in DRAWN.items())
+        size, time, rate, repetitions = COLUMNS
+        columns = [size, time, of_time, rate, of_rate, repetitions]
+        keys = [size.key, *(k + end for k in DRAWN for end in ("", "_low", "_high")), repetitions.key, "completed"]
+    output.emit(told, columns, keys=[*keys, "warnings"] if output.as_json else keys)
+
+
+def with_intervals(rows: Sequence[Mapping[str, Any]], drawn: Ensemble) -> list[dict[str, Any]]:
+    """The rows of a curve with ``time_us_low``, ``time_us_high`` and those of the bandwidth, and the share of draws that ``completed``."""
+    from retrompi.studies.uncertainty import interval
+
+    times = drawn.times([r["size_B"] for r in rows])
+    told = []
+    for row, column in zip(rows, times.T, strict=True):
+        time, rate = interval(column, drawn.spec.level), interval(row["size_B"] / column, drawn.spec.level)
+        told.append({**row, **ends("time_us", time, 1e6), **ends("bandwidth_MBps", rate, 1e-6), "completed": time.completed})
+    return told
 
 
 @dataclass(frozen=True)
-class PingpongOptions(Overlaid, Network, Asked):
+class PingpongOptions(Uncertain, Overlaid, Network, Asked):
     """Options of ``retrompi pingpong``."""
 
     sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")
@@ -68,6 +90,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
       retrompi pingpong --model wmpi --mode shared
       retrompi pingpong -m mpibip -p myrinet-piii --mode distributed --sizes 1KiB..1MiB:x2
       retrompi pingpong -m wmpi --set wmpi.packet=256KiB --csv
+      retrompi pingpong -m wmpi --mode shared --sizes 0,1KiB,64KiB --uncertainty 90%
     """
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import SimulationEnded
@@ -76,15 +99,16 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     from retrompi.spec.question import Beside, pingpong
     from retrompi.store.lookup import answer
 
+    spec = given.spec()
     asked = Resolved.of(given.question(pingpong(reps=given.reps)))  # rejects unknown names before a store is created
     overlaid = given.curves(output)
     wanted = None if given.sizes is None else parse_sizes(given.sizes)
     if wanted is None and overlaid and given.out is None:  # a table can compare equal sizes only
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     store_ = output.open()
-    beside = Beside(given.traffic, given.failures)
+    question = asked.changed(workload=pingpong(wanted, given.reps, given.warm_up), beside=Beside(given.traffic, given.failures))
     try:
-        found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps, given.warm_up), beside=beside), fresh=output.fresh)
+        found = answer(store_, question, fresh=output.fresh)
     except SimulationEnded as ended:
         if ended.run_id is not None and (finished := store_.points(ended.run_id)):
             emit_curve(finished, (), output)
@@ -94,7 +118,14 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
     if output.text:
         say(f"{given.model}, {placement_words(asked)} on {given.platform}")
-    emit_curve(found.rows, warn(beyond, given.model), output)
+    rows: Sequence[Mapping[str, Any]] = found.rows
+    ensembles: list[Ensemble] = []
+    if spec is not None:
+        ensembles = draw(store_, [question], spec, output.fresh)
+        rows = with_intervals(rows, ensembles[0])
+    emit_curve(rows, warn(beyond, given.model), output, None if spec is None else spec.level)
+    if ensembles:
+        note_draws(ensembles)
     if first := first_call(found.rows):
         click.echo(f"note: {first}", err=True)
     if overlaid and output.text:
@@ -102,12 +133,14 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     if given.out is not None:
         from retrompi.render import curve_page
 
-        drawn = curve_page.Simulated(given.model, given.platform, asked.mode, tuple(found.rows), found.run_id)
+        of_draws = (0.0, 0) if spec is None else (spec.level, spec.draws)
+        drawn = curve_page.Simulated(given.model, given.platform, asked.mode, tuple(rows), found.run_id, *of_draws)
         made = [given.out]
         if given.out.suffix.lower() == ".html":
             curve_page.write(given.out, drawn, overlaid)
         else:
-            points = [{c.key: row.get(c.key) for c in COLUMNS} for row in found.rows]
+            keys = [c.key for c in COLUMNS] + [f"{k}_{end}" for k in DRAWN for end in ("low", "high") if ensembles]
+            points = [{k: row.get(k) for k in keys} for row in rows]
             about = {"model": given.model, "platform": given.platform, "mode": asked.mode, "run_id": found.run_id}
             made = write_drawn(given.out, lambda: curve_page.figures(drawn, overlaid), points, {**about, "points": points})
         click.echo(f"written: {', '.join(map(str, made))}", err=True)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from retrompi.base.units import format_bytes, format_time, parse
+from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, placement_row, ranks_option, some_rate, warn
+from retrompi.cli.draws import draw, ends, interval_column, note_draws, percent
+from retrompi.cli.options import Asked, Network, RunOutput, Uncertain, UndefinedSource, placement_row, ranks_option, some_rate, warn
 from retrompi.cli.output import Column, note_cautions, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
 
+if TYPE_CHECKING:
+    from retrompi.studies.uncertainty import Ensemble, Spec
+
+DRAWN = ("time_s", "mpi_s")
+"""The columns with an interval."""
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
 COLUMNS = (
@@ -31,7 +38,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class ReplayOptions(TimelineOptions, UndefinedSource, Network, Asked):
+class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, Network, Asked):
     """Options of ``retrompi replay``."""
 
     ranks: int | None = ranks_option(" (default: as in the trace)")
@@ -72,8 +79,9 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
       retrompi replay examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster
       retrompi replay examples/traces/jacobi-4.tar.zst -m winmpich -p nt-cluster --timeline run.html
       retrompi replay examples/traces/sort-4.tar.zst -m hpvm -p nt-cluster --kill 'rank 3@1ms'
+      retrompi replay examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --uncertainty 90% --draws 20
     """
-    timeline = given.wanted()
+    timeline, spec = given.wanted(), given.spec()
     from retrompi import traces
     from retrompi.sim.computation import scale_of
     from retrompi.sim.observe import Observe
@@ -99,37 +107,76 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     run = store_.run(found.run_id)
     if timeline:
         write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
-    keys = [c.key for c in COLUMNS]
+    keys, columns, rows, drawn = [c.key for c in COLUMNS], list(COLUMNS), found.rows, None
+    if spec is not None:
+        (drawn,) = draw(store_, [asked], spec, output.fresh)
+        rows = _with_intervals(rows, drawn)
+        keys[5:5] = [f"{k}{end}" for k in DRAWN for end in ("_low", "_high")]
+        columns[3:3] = [interval_column("time_s", spec.level, "s")]
     told_cautions = note_cautions(run)
     if output.as_json:
         part = {"section": run["facts"].get("section")} if given.section else {}
-        rows = [{k: row.get(k) for k in keys} for row in found.rows]
-        ended = {}
+        rows = [{k: row.get(k) for k in keys} for row in rows]
+        ended: dict[str, Any] = {}
         if run["outcome"] != "completed":
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
         beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
         beside |= {"warnings": warnings, "cautions": told_cautions, "computation": scale.row() if scale else None}
-        print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "placement": placement_row(asked), "per_rank": rows})
+        more = _of_the_job(drawn, given.section) if drawn is not None else {}
+        print_json({**{k: run[k] for k in KEYS}, **more, **part, **ended, **beside, "placement": placement_row(asked), "per_rank": rows})
     else:
         if not output.as_csv:
-            say(_headline(run))
-            say(timed(run["facts"].get("section"))) if given.section else None
+            more = _of_the_job(drawn, given.section) if drawn is not None else {}
+            say(_headline(run) + _between(more, "time_s", spec))
+            say(timed(run["facts"].get("section")) + _between(more, "section_s", spec)) if given.section else None
             for line in cross_traffic.lines(run["facts"]):
                 say(line)
-        rows = found.rows
         if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)
             told = run["facts"].get("section") or {}
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
-        output.emit(rows, COLUMNS, keys=keys, empty="no rank ran")
+        output.emit(rows, columns, keys=keys, empty="no rank ran")
         if output.text:
             say(f"note: {placement_row(asked)['line']}", err=True)
             say(f"note: {scale.line}", err=True) if scale else None
+    if drawn is not None:
+        note_draws([drawn])
     if run["outcome"] != "completed":
         for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)
     note_run(found.run_id, found.found)
+
+
+def _with_intervals(rows: Sequence[Mapping[str, Any]], drawn: Ensemble) -> list[dict[str, Any]]:
+    """The rows of the ranks with ``time_s_low``, ``time_s_high`` and those of the time in MPI."""
+    from retrompi.studies.uncertainty import interval
+
+    by_rank = [{r["rank"]: r for r in drawn.at(i)[2]} if outcome == "completed" else {} for i, outcome in enumerate(drawn.outcomes)]
+    told = []
+    for row in rows:
+        mine = [of.get(row["rank"]) for of in by_rank]
+        both: dict[str, Any] = {}
+        for key in DRAWN:
+            both |= ends(key, interval([None if r is None else r[key] for r in mine], drawn.spec.level))
+        told.append({**row, **both, "time_s_interval": (both["time_s_low"], both["time_s_high"])})
+    return told
+
+
+def _of_the_job(drawn: Ensemble, section: str | None) -> dict[str, Any]:
+    """``time_s_low``, ``time_s_high``, those of the section, and the share of the draws that ``completed``."""
+    from retrompi.studies import metrics
+
+    told: dict[str, Any] = ends("time_s", drawn.interval(metrics.parse("time")))
+    if section:
+        told |= ends("section_s", drawn.interval(metrics.parse("section")))
+    return {**told, "completed": drawn.completed}
+
+
+def _between(told: Mapping[str, Any], key: str, spec: Spec | None) -> str:
+    if spec is None or told.get(f"{key}_low") is None:
+        return ""
+    return f"; {percent(spec.level)} interval {format_span(told[f'{key}_low'], told[f'{key}_high'], 's')}"
 
 
 def _headline(run: dict[str, Any]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +14,16 @@ from retrompi.base.files import exists
 from retrompi.spec import registry
 from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
+from retrompi.studies.certainty import Ahead, ahead
 from retrompi.studies.run import Asked, runs_of
 from retrompi.studies.scenario import Scenario
+from retrompi.studies.uncertainty import Interval, Spec, ensemble, interval
 
 if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.run import Executor, Report
 
-__all__ = ["Candidates", "Row", "program", "resolved", "rows"]
+__all__ = ["Candidates", "Drawn", "Row", "Statement", "drawn", "program", "resolved", "rows"]
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
@@ -45,10 +49,19 @@ class Row:
     packets: int | None = None
     values: Mapping[str, float | None] = field(default_factory=dict)
     """Requested metric -> value."""
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    """Column -> its interval over the draws; empty without draws."""
 
     def row(self) -> dict[str, Any]:
-        """One flat row."""
-        return {**{k: getattr(self, k) for k in OWN}, **self.values}
+        """One flat row; beside a column with an interval its ends, and the share of the draws that completed."""
+        told: dict[str, Any] = {}
+        for name, value in {**{k: getattr(self, k) for k in OWN}, **self.values}.items():
+            told[name] = value
+            if name in self.intervals:
+                told |= {f"{name}_low": self.intervals[name].low, f"{name}_high": self.intervals[name].high}
+        if self.intervals:
+            told["completed"] = next(iter(self.intervals.values())).completed
+        return told
 
 
 def program(text: str, arguments: Sequence[str], model: str, platform: str | None, mode: str | None, np: int | None) -> Scenario:
@@ -139,6 +152,75 @@ def rows(
     found = runs_of(store, [scenario for _, _, scenario in each], executor=executor, fresh=fresh, report=report)
     told = [_row(store, (m, p), r, candidates.wanted) for (m, p, _), r in zip(each, found, strict=True)]
     return _ranked(told)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Two candidates compared in one metric, draw by draw: ``a`` and ``b`` are their names."""
+
+    metric: metrics.Metric
+    a: str
+    b: str
+    ahead: Ahead
+
+    def row(self, level: float) -> dict[str, Any]:
+        """JSON values."""
+        return {"metric": self.metric.name, "a": self.a, "b": self.b, **self.ahead.row(), "decided": self.ahead.decided(level) or None,
+                "text": self.ahead.sentence((self.a, self.b), self.metric, level)}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A comparison over draws: the ``rows`` with their intervals, and every pair that both can be run, compared in each metric.
+
+    ``neighbours`` are the pairs that follow each other in the order of medians.
+    """
+
+    rows: list[Row]
+    statements: list[Statement]
+    neighbours: list[Statement]
+    spec: Spec
+
+    def row(self) -> dict[str, Any]:
+        """JSON values."""
+        return {"level": self.spec.level, "draws": self.spec.draws, "statements": [s.row(self.spec.level) for s in self.statements]}
+
+    def lines(self) -> list[str]:
+        """The statements in words, of neighbours."""
+        return [s.ahead.sentence((s.a, s.b), s.metric, self.spec.level) for s in self.neighbours]
+
+
+def drawn(
+    store: Store, candidates: Candidates, found: Sequence[Row], spec: Spec, *, progress: Report | None = None, fresh: bool = False
+) -> Drawn:
+    """The comparison ``found`` (`rows`) over the draws of ``spec``: what the candidates share has the same value in a draw.
+
+    Compared is each of the wanted metrics, the time if none is. A candidate that cannot be run at all is not drawn.
+    """
+    each = [(m, p, s) for m, p, s in candidates.each() if any((r.model, r.platform) == (m, p) and r.run_id is not None for r in found)]
+    told = ensemble(store, [s.question() for _, _, s in each], spec, progress, fresh)
+    time = metrics.parse("time")
+    wanted = list(candidates.wanted) or [time]
+    columns = {"time_s": time, **{m.name: m for m in candidates.wanted}}
+    values = {(m, p, name): one.values(metric) for (m, p, _), one in zip(each, told, strict=True) for name, metric in columns.items()}
+    new = []
+    for r in found:
+        mine = {name: interval(values[r.model, r.platform, name], spec.level) for name in columns if (r.model, r.platform, name) in values}
+        new.append(replace(r, intervals=mine))
+    rooms = {p for _, p, _ in each}
+    statements, neighbours = [], []
+    for metric in wanted:
+        name = "time_s" if metric.name == "time" else metric.name
+        of = {f"{m} on {p}" if len(rooms) > 1 else m: values[m, p, name] for m, p, _ in each}
+        order = sorted(of, key=lambda k: _rank(interval(of[k], spec.level).median, metric.more_is_better))
+        made = {(a, b): Statement(metric, a, b, ahead(of[a], of[b], metric.more_is_better)) for a, b in combinations(order, 2)}
+        statements += list(made.values())
+        neighbours += [made[pair] for pair in pairwise(order)]
+    return Drawn(new, statements, neighbours, spec)
+
+
+def _rank(median: float, more_is_better: bool) -> tuple[bool, float]:
+    return math.isnan(median), -median if more_is_better else median
 
 
 def _row(store: Store, where: tuple[str, str], ran: Asked, wanted: Sequence[metrics.Metric]) -> Row:

@@ -145,12 +145,6 @@ class Applied:
         """Path -> the share of the prior's variance that is left."""
         return {path: float(p.seen.get(path, 1.0)) for path, p in self.paths.items()}
 
-    def stale(self, cls: type[RuntimeModel]) -> list[str]:
-        """A line for each posterior of this model that was made with other files of it."""
-        used = dict.fromkeys([*self.paths.values(), *([self.discrepancy] if self.discrepancy is not None else [])])
-        old = [p.of for p in used if p.file.parent == cls.folder() and p.about.get("model_hash") not in (None, cls.hash())]
-        return [f"the posterior of {of} is older than the model: make it again with 'retrompi calibrate {of} --posterior'" for of in old]
-
 
 def applied(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:
     """Which posteriors a run of the model ``cls`` with these ``priors`` draws from. InputError for a file that cannot be read.

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from retrompi.base import units
 from retrompi.sim.resolved import Resolved
+from retrompi.sim.simulate import of_message
 from retrompi.spec import origin
+from retrompi.spec.question import Message
 from retrompi.studies import case
 from retrompi.studies.keys import placed_hosts, ranged_of, spelling
 
-__all__ = ["Prior", "priors_of", "sets_at"]
+__all__ = ["Prior", "priors_of", "runnable", "sets_at"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def priors_of(asked: Resolved) -> list[Prior]:
     no estimate and is left out. Numbers stated once are one prior, whatever number of hosts has them. Raises what `Resolved` and the
     model's compilation raise.
     """
+    asked = runnable(asked)
     cls, hosts = asked.model, placed_hosts(asked)
     numbers = {name: q for name, q in ranged_of(asked).items() if not q.source.startswith("code:") and q.low != q.high}
     drawn = {name for name in numbers if not _set_by_user(name, asked)}
@@ -120,6 +123,7 @@ def sets_at(asked: Resolved, priors: Sequence[Prior], shares: Mapping[str, float
 
     On a platform of the library a card's rates are at most the rate of the host's bus, as where the platform is composed.
     """
+    asked = runnable(asked)
     sets: dict[str, str] = {}
     for prior in priors:
         if prior.path in shares:
@@ -136,6 +140,11 @@ def sets_at(asked: Resolved, priors: Sequence[Prior], shares: Mapping[str, float
             if units.parse(bus, "B/s") < units.parse(text, "B/s"):
                 sets[f"platform.{host}.{short}"] = bus
     return sets
+
+
+def runnable(asked: Resolved) -> Resolved:
+    """The question with a program that has a trace and a placement: of one message, its exchange."""
+    return of_message(asked) if isinstance(asked.question.workload, Message) else asked
 
 
 def _set_by_user(name: str, asked: Resolved) -> bool:

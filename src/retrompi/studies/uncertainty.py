@@ -20,15 +20,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from retrompi.base import paths
 from retrompi.base.errors import RetrompiError
 from retrompi.base.signals import terminated_is_interrupted
+from retrompi.sim import worker
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Message, Question
 from retrompi.store.identity import specification
 from retrompi.store.kept import Outbox
 from retrompi.store.lookup import answer
 from retrompi.studies import posteriors
-from retrompi.studies.priors import Prior, priors_of, sets_at
+from retrompi.studies.priors import Prior, priors_of, runnable, sets_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,22 +150,27 @@ class Drawn:
         if not self.spec.discrepancy:
             return np.zeros(draws)
         if of is None:
-            return np.asarray(np.abs(_random("discrepancy", self.spec.seed, self.asked.model.name).normal(0, DISCREPANCY_SCALE, draws)))
+            return np.asarray(DISCREPANCY_SCALE * np.abs(_normal(draws, 1, "discrepancy", self.spec.seed, self.asked.model.name)[:, 0]))
         column = of.column(posteriors.DISCREPANCY)
         return np.array([column[self._row(of, len(column), i)] for i in range(draws)])
 
 
-_DRAWN: WeakKeyDictionary[Resolved, dict[tuple[Any, ...], Drawn]] = WeakKeyDictionary()
+_PRIORS: WeakKeyDictionary[Resolved, tuple[tuple[Prior, ...], posteriors.Applied]] = WeakKeyDictionary()
+_ALIKE: dict[tuple[Any, ...], tuple[tuple[Prior, ...], posteriors.Applied]] = {}
+_MOST = 256
 
 
 def drawn_of(asked: Resolved, spec: Spec) -> Drawn:
     """What a run draws. Raises what `priors_of` raises, InputError for a posterior that cannot be read."""
-    known = _DRAWN.setdefault(asked, {})
-    key = (spec.seed, spec.draws, spec.discrepancy)
-    if key not in known:
-        priors = tuple(priors_of(asked))
-        known[key] = Drawn(asked, spec, priors, posteriors.applied(asked.model, priors))
-    return known[key]
+    if asked not in _PRIORS:
+        key = asked.key, asked.question.overrides, paths.at_hand()
+        if key not in _ALIKE:
+            if len(_ALIKE) >= _MOST:
+                _ALIKE.clear()
+            priors = tuple(priors_of(asked))
+            _ALIKE[key] = priors, posteriors.applied(asked.model, priors)
+        _PRIORS[asked] = _ALIKE[key]
+    return Drawn(asked, spec, *_PRIORS[asked])
 
 
 def sets_of(asked: Resolved, draw: int, spec: Spec) -> dict[str, str]:
@@ -192,8 +199,14 @@ def _knots() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return at, np.linalg.inv(lower).T
 
 
+@lru_cache(maxsize=64)
+def _normal(draws: int, columns: int, *of: Any) -> NDArray[np.float64]:
+    """Independent normal numbers [draws, columns]; more draws begin with the same ones."""
+    return _random(*of).standard_normal((draws, columns))
+
+
 def _where(asked: Resolved) -> str:
-    return "shared" if len(set(asked.placement)) == 1 else "distributed"
+    return "shared" if len(set(runnable(asked).placement)) == 1 else "distributed"
 
 
 def log_discrepancy(asked: Resolved, sizes: Sequence[int], spec: Spec) -> NDArray[np.float64]:
@@ -205,15 +218,15 @@ def log_discrepancy(asked: Resolved, sizes: Sequence[int], spec: Spec) -> NDArra
     """
     drawn = drawn_of(asked, spec)
     at, weights = _knots()
-    normal = _random("discrepancy of size", spec.seed, asked.model.name, _where(asked)).standard_normal((spec.draws, len(at)))
+    normal = _normal(spec.draws, len(at), "discrepancy of size", spec.seed, asked.model.name, _where(asked))
     x = np.log10(1.0 + np.asarray(sizes, dtype=float))
     return np.asarray(drawn.sigma[:, None] * (normal @ (_kernel(x, at) @ weights).T))
 
 
 def log_job(asked: Resolved, spec: Spec) -> NDArray[np.float64]:
     """The logarithm of the one factor [draws] on a job's time outside computation."""
-    normal = _random("discrepancy of a job", spec.seed, asked.model.name, _where(asked)).standard_normal(spec.draws)
-    return drawn_of(asked, spec).sigma * normal
+    normal = _normal(spec.draws, 1, "discrepancy of a job", spec.seed, asked.model.name, _where(asked))
+    return np.asarray(drawn_of(asked, spec).sigma * normal[:, 0])
 
 
 def with_discrepancy(
@@ -339,6 +352,18 @@ class Ensemble:
         """The interval of the one-way time (s) at each size."""
         return [interval(column, self.spec.level) for column in self.times(sizes).T]
 
+    def stage_seconds(self) -> dict[tuple[str, str], NDArray[np.float64]]:
+        """(stage, process) -> seconds [draws] of a message, 0 where a draw has no such stage, nan where it did not complete."""
+        done = np.array([o == "completed" for o in self.outcomes])
+        found: dict[tuple[str, str], NDArray[np.float64]] = {}
+        for i in map(int, np.flatnonzero(done)):
+            whole = float(self.runs[i]["time_s"])
+            factor = float(self.at(i)[0]["time_s"]) / whole if whole else 1.0
+            for row in self.stages[i]:
+                column = found.setdefault((row["stage"], row["process"]), np.where(done, 0.0, math.nan))
+                column[i] += row["seconds"] * factor
+        return found
+
     def ended(self) -> dict[str, int]:
         """Outcome -> how many draws ended with it, of those that did not complete."""
         return {o: self.outcomes.count(o) for o in dict.fromkeys(self.outcomes) if o != "completed"}
@@ -356,9 +381,11 @@ class _Task:
 
 
 def ensemble(
-    store: Store, questions: Sequence[Question | Resolved], spec: Spec, progress: Progress | None = None, fresh: bool = False
-) -> list[Ensemble]:
-    """The draws of each question, looked up in the store by identity or simulated and stored, two at a time.
+    store: Store, questions: Sequence[Question | Resolved], spec: Spec, progress: Progress | None = None, fresh: bool = False,
+    workers: int = WORKERS,
+) -> list[Ensemble]:  # fmt: skip
+    """The draws of each question, looked up in the store by identity or simulated and stored, ``workers`` at a time; a single
+    one simulates in the calling thread, by the server that it has adopted (`retrompi.sim.worker.adopt`).
 
     A draw that does not complete, or whose values exclude each other, is a draw with that outcome. An interruption keeps what is done:
     asking again goes on from there. ``progress`` is called with (runs simulated, runs to simulate, outcome). Raises UsageError or
@@ -380,7 +407,7 @@ def ensemble(
     known = {} if fresh else store.find_runs(list(tasks))
     for identity, run_id in known.items():
         tasks[identity].run_id = run_id
-    _simulate(store, [t for t in tasks.values() if t.run_id is None], progress, fresh)
+    _simulate(store, [t for t in tasks.values() if t.run_id is None], progress, fresh, workers)
     ids = sorted({t.run_id for t in tasks.values() if t.run_id is not None})
     details = store.details(ids)
     rows: list[list[Mapping[str, Any]]] = [[{}] * spec.draws for _ in asked]
@@ -398,44 +425,43 @@ def ensemble(
     return told
 
 
-def _simulate(store: Store, tasks: Sequence[_Task], progress: Progress | None, fresh: bool) -> None:
+def _simulate(store: Store, tasks: Sequence[_Task], progress: Progress | None, fresh: bool, workers: int) -> None:
     """Simulates and stores the runs; on an interruption, those that are done."""
-    if not tasks:
-        return
-    from retrompi.sim import worker
-
     done: list[tuple[_Task, Outbox]] = []
-    count = 0
-    with terminated_is_interrupted(), ThreadPoolExecutor(max_workers=min(WORKERS, len(tasks))) as pool:
+    with terminated_is_interrupted():
         try:
-            for task, outbox in _each(pool, tasks):
-                count += 1
-                if progress is not None:
-                    progress(count, len(tasks), str(outbox.kept[-1].row["outcome"]) if outbox.kept else "error")
+            for count, (task, outbox) in enumerate(_each(tasks, min(workers, len(tasks))), 1):
                 done.append((task, outbox))
                 if len(done) >= GATHERED:
                     _keep(store, done, fresh)
+                if progress is not None:
+                    progress(count, len(tasks), str(outbox.kept[-1].row["outcome"]) if outbox.kept else "error")
+        finally:
             _keep(store, done, fresh)
+
+
+def _each(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[_Task, Outbox]]:
+    """The tasks with their runs, as they complete; few are under way at a time, so that an interruption waits for few."""
+    if workers <= 1:
+        yield from ((task, _run(task)) for task in tasks)
+        return
+    waiting: dict[Future[Outbox], _Task] = {}
+    left = iter(tasks)
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        try:
+            while True:
+                while len(waiting) < 2 * workers and (task := next(left, None)) is not None:
+                    waiting[pool.submit(_run, task)] = task
+                if not waiting:
+                    return
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    yield waiting.pop(future), future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             worker.halt()
             pool.shutdown()
             worker.resume()
-            _keep(store, done, fresh)
             raise
-
-
-def _each(pool: ThreadPoolExecutor, tasks: Sequence[_Task]) -> Iterator[tuple[_Task, Outbox]]:
-    """The tasks with their runs, as they complete; few are under way at a time, so that an interruption waits for few."""
-    waiting: dict[Future[Outbox], _Task] = {}
-    left = iter(tasks)
-    while True:
-        while len(waiting) < 2 * WORKERS and (task := next(left, None)) is not None:
-            waiting[pool.submit(_run, task)] = task
-        if not waiting:
-            return
-        for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-            yield waiting.pop(future), future.result()
 
 
 def _run(task: _Task) -> Outbox:

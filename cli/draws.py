@@ -1,0 +1,76 @@
+"""What the commands with --uncertainty share: the draws of their questions, columns of intervals, and the lines about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.base.units import format_span
+from retrompi.cli.options import progress
+from retrompi.cli.output import Column, say
+
+if TYPE_CHECKING:
+    from retrompi.sim.resolved import Resolved
+    from retrompi.store import Store
+    from retrompi.studies.uncertainty import Ensemble, Interval, Spec
+
+__all__ = ["draw", "ends", "interval_column", "note_draws", "percent"]
+
+
+def percent(level: float) -> str:
+    """``90 %``."""
+    return f"{100 * level:.4g} %"
+
+
+def draw(store: Store, asked: Sequence[Resolved], spec: Spec, fresh: bool = False) -> list[Ensemble]:
+    """The draws of each question, with progress. After an interruption a line says how many are stored."""
+    from retrompi.studies.uncertainty import ensemble
+
+    done = [0, 0]
+    with progress("draws") as report:
+
+        def told(count: int, total: int, outcome: str) -> None:
+            done[:] = count, total
+            report(count, total, outcome)
+
+        try:
+            return ensemble(store, asked, spec, told, fresh)
+        except KeyboardInterrupt:
+            click.echo(f"{done[0]} of {done[1]} runs are stored; run the same command again to continue", err=True)
+            raise
+
+
+def ends(name: str, interval: Interval, scale: float = 1.0) -> dict[str, float | None]:
+    """``NAME_low`` and ``NAME_high`` of an interval, times ``scale``; None where no draw completed."""
+    both = {f"{name}_low": interval.low, f"{name}_high": interval.high}
+    return {key: value * scale if isfinite(value) else None for key, value in both.items()}
+
+
+def interval_column(name: str, level: float, unit: str, scale: float = 1.0) -> Column:
+    """The column of ``NAME_low`` to ``NAME_high``; a row has both under the key ``NAME_interval``. ``scale`` converts to base units."""
+
+    def show(value: Any) -> str:
+        low, high = value or (None, None)
+        return "" if low is None or high is None else format_span(low * scale, high * scale, unit)
+
+    return Column(f"{name}_interval", f"{percent(level)} interval", show, right=True)
+
+
+def note_draws(ensembles: Sequence[Ensemble]) -> None:
+    """On stderr: what the intervals contain, and the draws that did not complete."""
+    spec = ensembles[0].spec
+    paths = {p.path for e in ensembles for p in e.drawn.priors}
+    seen = {path for e in ensembles for path in e.seen}
+    known = f" ({len(seen)} of them from posteriors)" if seen else ""
+    discrepancy = ", and the model's own error" if spec.discrepancy else ""
+    drawn = f"{len(paths)} parameter{'s' if len(paths) != 1 else ''}{known}{discrepancy}"
+    say(f"note: {percent(spec.level)} intervals over {spec.draws} draws of {drawn} (docs/uncertainty.md)", err=True)
+    ended = Counter(outcome for e in ensembles for outcome in e.outcomes if outcome != "completed")
+    if ended:
+        total = spec.draws * len(ensembles)
+        how = ", ".join(f"{n} {outcome}" for outcome, n in ended.most_common())
+        say(f"note: {total - sum(ended.values())} of {total} draws completed ({how}); the intervals are of those", err=True)

@@ -1,0 +1,117 @@
+"""What would make a predicted number more certain: which of its parameters, and which measurements, over the draws of an ensemble.
+
+    found = worth(drawn, metric, {"time@1KiB": values})
+    told(drawn, metric)             # in a line or two
+
+Shares are of the variance of the number's logarithm (`information`), for a number that can be zero of the number itself. The model's
+discrepancy is among the candidates: no parameter tells it, a measurement of the same system does. A measurement is of the real system, so
+that it has the discrepancy, and no error of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from retrompi.studies import metrics
+from retrompi.studies.information import FEWEST, Information, Item, information
+from retrompi.studies.reading import NoNumber
+from retrompi.studies.uncertainty import Ensemble, Interval, interval
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["DISCREPANCY", "Worth", "told", "worth"]
+
+DISCREPANCY = "discrepancy"
+"""The name of the model's discrepancy among the parameters."""
+Values = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What knowing each parameter, and each measurement, would tell about a number; ``number`` is its interval.
+
+    ``left``: path -> the share of the prior's variance that the calibrations left (1: no calibration saw it). ``by``: path of a parameter
+    that matters -> the measurement that would tell most about it, None if the draws show none.
+    """
+
+    number: Interval
+    parameters: Information
+    measurements: Information | None
+    left: Mapping[str, float]
+    by: Mapping[str, Item | None]
+
+    @property
+    def matter(self) -> list[str]:
+        """The parameters that the draws show to matter, those that tell most first."""
+        return list(dict.fromkeys([*(i.name for i in self.parameters.resolved), *(s.name for s in self.parameters.steps)]))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each parameter and each measurement."""
+        then = {s.name: s.share for s in self.parameters.steps}
+        found = [{"kind": "parameter", **i.row(), "with_those_before": then.get(i.name), "left": self.left.get(i.name),
+                  "measurement": by.name if (by := self.by.get(i.name)) is not None else None,
+                  "measurement_share": by.share if by is not None else None} for i in self.parameters.items]  # fmt: skip
+        if self.measurements is not None:
+            found += [{"kind": "measurement", **i.row()} for i in self.measurements.items]
+        return found
+
+
+def _finite(values: Values) -> NDArray[np.float64]:
+    return np.array([math.nan if v is None else float(v) for v in values])
+
+
+def _logarithm(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logarithm, if no value is zero or negative."""
+    return np.log(values) if np.nanmin(values, initial=math.inf) > 0 else values
+
+
+def worth(drawn: Ensemble, metric: metrics.Metric, measured: Mapping[str, Values] | None = None) -> Worth:
+    """What would make ``metric`` of a run more certain; ``measured``: name -> a value for each draw, in any unit.
+
+    Draws in which the run or a measurement has no number do not count. Raises NoNumber if too few are left, or the number does not vary.
+    """
+    told = _finite(drawn.values(metric))
+    plain = _finite([metric.of(*rows) for rows in zip(drawn.runs, drawn.points, drawn.ranks, strict=True)])
+    known = ~np.isnan(told)
+    if known.sum() < FEWEST:
+        raise NoNumber(f"{known.sum()} of {len(told)} draws have a number: too few to say what would make it more certain "
+                       f"(it takes {FEWEST})")  # fmt: skip
+    number = _logarithm(told)
+    columns = dict(drawn.shares)
+    apart = number - _logarithm(plain)
+    if np.ptp(apart[known]) > 0:
+        columns[DISCREPANCY] = apart
+    parameters = information(number[known], {name: x[known] for name, x in columns.items()})
+    left = {path: drawn.seen.get(path, 1.0) for path in drawn.shares}
+    others = {name: _logarithm(_finite(values)) for name, values in (measured or {}).items()}
+    both = known & np.all([~np.isnan(v) for v in others.values()], axis=0) if others else known
+    if not others or both.sum() < FEWEST:
+        return Worth(interval(told, drawn.spec.level), parameters, None, left, {})
+    others = {name: v[both] for name, v in others.items()}
+    made = Worth(interval(told, drawn.spec.level), parameters, information(number[both], others), left, {})
+    by: dict[str, Item | None] = {}
+    for path in made.matter:
+        if path != DISCREPANCY:
+            about = information(columns[path][both], others).resolved
+            by[path] = about[0] if about else None
+    return Worth(made.number, parameters, made.measurements, left, by)
+
+
+def told(drawn: Ensemble, metric: metrics.Metric) -> list[str]:
+    """In a line: the parameters that matter most for ``metric``; none if the draws show none, or are too few."""
+    try:
+        found = worth(drawn, metric)
+    except NoNumber:
+        return []
+    if not found.matter:
+        return []
+    items = {i.name: i for i in found.parameters.items}
+    parts = [f"{'the discrepancy' if name == DISCREPANCY else name} {items[name].share:.0%} ± {items[name].error:.0%}"
+             for name in found.matter[:3]]  # fmt: skip
+    return [f"of the variance of {metric.name} would vanish, if known: {', '.join(parts)}"]
