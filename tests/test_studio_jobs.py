@@ -179,6 +179,7 @@ def question(series: str, by: str, packet: str = "192KiB") -> dict[str, Any]:
                ("job-line", "children"), ("progress", "value"), ("progress", "hidden"), ("cancel", "hidden"),
                ("tick", "max_intervals")]  # fmt: skip
     inputs = [("whatif-question", "data", asked), ("whatif-series", "value", series), ("whatif-y", "value", "log"),
+              ("whatif-interval", "value", []), ("whatif-draws-job", "data", None), ("whatif-drawn", "data", None),
               ("whatif-tick", "n_intervals", 3), ("whatif-cancel", "n_clicks", 0)]  # fmt: skip
     states = [("studio-tab", "data", "a-tab"), ("studio-letters", "data", 16)]
     return {

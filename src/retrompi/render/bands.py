@@ -94,7 +94,7 @@ def area(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: 
 
 def key(words: str) -> go.Scatter:
     """An entry of the legend that says what all bands of a figure are."""
-    return go.Scatter(x=[None], y=[None], mode="markers", name=words, hoverinfo="skip",
+    return go.Scatter(x=[None], y=[None], mode="markers", name=words, hoverinfo="skip", legendrank=2000,
                       marker={"symbol": "square", "size": 14, "color": faint(_KEY, 0.25), "line": {"color": _KEY, "width": 1}})  # fmt: skip
 
 

@@ -11,16 +11,17 @@ import plotly.graph_objects as go
 from retrompi.base.units import format_bytes
 from retrompi.measure.stored_curves import StoredCurve
 from retrompi.papers.exhibits import CurveFigure
+from retrompi.render import bands
 from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, name_of, place
 from retrompi.render.overlay import Mark
 from retrompi.render.stored_curves import add as add_measured
 from retrompi.studies import metrics
+from retrompi.studio.intervals import METRICS, span
 from retrompi.studio.parameters import readable
 
 __all__ = ["curves_figure", "legend_of", "metric_rows", "number_rows", "plain", "settled", "what_if_figure"]
 
 _TITLES = {"time": "One-way time", "bandwidth": "Bandwidth"}
-_METRICS = ("latency", "peak", "n_half")
 
 
 def settled(figure: go.Figure, revision: str = "") -> go.Figure:
@@ -91,17 +92,23 @@ def _line(rows: Sequence[Mapping[str, Any]], column: str, unit: str, name: str, 
 
 
 def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go.Figure:
-    """The base curve, pale and dashed, and the changed one over it."""
+    """The base curve, pale and dashed, and the changed one over it, each with its band if the answer has intervals."""
     base, changed = answer["base"], answer["changed"]
+    told = answer.get("intervals")
+    level, draws = (told["level"], told["draws"]) if told else (0.0, 0)
     key = (base["model"], base["mode"])
     points = [{**r, "model": key[0], "mode": key[1]} for r in base["rows"]]
     plan = CurveFigure(series, _TITLES[series], series, ((*key, f"{name_of(key[0])} as it was"),), y=y, published=False)
-    figure = curve_figure(points, plan)
+    figure = curve_figure(points, plan, (), level, draws)
     column, _, unit = AXES[series]
     if changed is not None:
-        for trace in figure.data:
+        for trace in (t for t in figure.data if t.mode == "lines+markers"):
             trace.line.dash, trace.line.width = "dot", 2
             trace.marker.symbol = "circle-open"
+        if told:
+            known = [r for r in changed["rows"] if r.get(f"{column}_low") is not None and (series == "time" or r["size_B"] > 0)]
+            low, high = ([r[f"{column}_{end}"] for r in known] for end in ("low", "high"))
+            figure.add_trace(bands.area([place(r["size_B"]) for r in known], low, high, PALETTE[1], log=y == "log"))
         ended = "" if changed["outcome"] == "completed" else f" (until its end: {changed['outcome']})"
         figure.add_trace(_line(changed["rows"], column, unit, f"changed{ended}", PALETTE[1], "solid", "square", 3.5))
         if ended and changed["rows"]:
@@ -123,10 +130,20 @@ def number_rows(named: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], series
     return [{"size_B": size, **by_size[size]} for size in sorted(by_size)]
 
 
-def metric_rows(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Start-up latency, largest bandwidth and its size, N½ and the largest message: one row each with one column per curve, as texts."""
-    rows = [{"what": metric.label, **{name: readable(metric.show(metric.of(c, c["rows"]))) for name, c in named}}
-            for metric in map(metrics.parse, _METRICS)]  # fmt: skip
+def metric_rows(
+    named: Sequence[tuple[str, Mapping[str, Any]]], ends: Mapping[str, Mapping[str, Sequence[float] | None]] | None = None
+) -> list[dict[str, Any]]:
+    """Start-up latency, largest bandwidth and its size, N½ and the largest message: one row each with one column per curve, as texts.
+
+    ``ends``: curve -> metric -> its interval (low, median, high), written behind the number.
+    """
+
+    def shown(name: str, metric: metrics.Metric, curve: Mapping[str, Any]) -> str:
+        text = readable(metric.show(metric.of(curve, curve["rows"])))
+        interval = span((ends or {}).get(name, {}).get(metric.name), metric.unit)
+        return f"{text} ({interval})" if interval else text
+
+    rows = [{"what": metric.label, **{name: shown(name, metric, c) for name, c in named}} for metric in map(metrics.parse, METRICS)]
     best = {name: max(c["rows"], key=lambda r: float(r["bandwidth_MBps"]), default=None) for name, c in named}
     rows.insert(2, {"what": "at the size", **{name: format_bytes(r["size_B"]) if r else "" for name, r in best.items()}})
     last = {name: max(c["rows"], key=lambda r: int(r["size_B"]), default=None) for name, c in named}

@@ -222,6 +222,14 @@ class Jobs:
                 self._end(job, "cancelled")
                 self._ring()
 
+    def leave(self, session: str, slot: str) -> None:
+        """Ends the unfinished jobs of a session's slot: nothing is asked there any more."""
+        with self._changed:
+            for job in list(self._open.values()):
+                if job.session == session and job.slot == slot:
+                    self._end(job, "cancelled")
+                    self._ring()
+
     def warm(self) -> None:
         """Starts the server process in advance, so that the first job need not wait for it."""
         from multiprocessing import forkserver

@@ -223,9 +223,9 @@ def register_job(
     """Runs a page's question in the background, shows its progress, and its result.
 
     When one of ``inputs`` changes, ``begin(*inputs, *states)`` returns the new job: (title, function, arguments), as for `Jobs.submit`, or
-    None. The page's previous job is cancelled. ``show(result, *views)`` computes the values of ``outputs`` from the job's result, again
-    when one of the inputs ``views`` changes, without a new job; ``failed(state)`` computes them when the job failed or was cancelled (by
-    default they are kept, and the job's line gives the reason). The page has a `job_bar`.
+    None. The page's previous job is cancelled in both cases. ``show(result, *views)`` computes the values of ``outputs`` from the job's
+    result, again when one of the inputs ``views`` changes, without a new job; ``failed(state)`` computes them when the job failed or was
+    cancelled (by default they are kept, and the job's line gives the reason). The page has a `job_bar`.
 
     ``resumes``: for a page whose jobs are started by a button; when reloaded, it shows the session's running job.
     """
@@ -260,6 +260,8 @@ def register_job(
                 patience = PATIENCE_S
             elif resumes:
                 job = room.jobs.take_up(session(), page, slot, question)
+            else:
+                room.jobs.leave(session(), slot)
             if job is None:
                 return *same, None, "", "0", True, True, 0
         elif ctx.triggered_id == f"{page}-cancel":

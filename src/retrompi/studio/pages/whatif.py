@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html
@@ -12,7 +14,7 @@ from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import format_bytes
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
-from retrompi.studio import inputs, menus, parts, runs
+from retrompi.studio import inputs, intervals, menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_SETS = 40
 _WAIT_TO_KEEP = 8.0
+LEVEL_TEXT = f"{100 * intervals.LEVEL:g}%"
 
 
 def _set(value: str) -> str:
@@ -42,9 +45,14 @@ PAGE = Page(
         Control("whatif-mode", "value", "mode", "shared", text(60)),
         Control("whatif-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),
         Control("whatif-y", "value", "y", "log", choice(["log", "linear"], "scale")),
+        Control("whatif-interval", "value", "interval", [], choice([LEVEL_TEXT], "level")),
         Control("whatif-sets", "data", "set", {}, _set),
     ),
-    inputs={"whatif-question.data": inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.named)},
+    inputs={
+        "whatif-question.data": inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.named),
+        "whatif-draws-job.data": inputs.text(60),
+        "whatif-drawn.data": inputs.text(60),
+    },
 )
 
 
@@ -62,6 +70,7 @@ def layout(query: Query, room: Room) -> Component:
     figure = html.Div(
         [
             parts.job_bar("whatif"),
+            parts.job_bar("whatif-draws"),
             dcc.Graph(id="whatif-figure", config=parts.GRAPH, className="plot"),
             html.Div(id="whatif-outcome", role="status", **{"aria-live": "polite"}),
         ],
@@ -76,6 +85,9 @@ def layout(query: Query, room: Room) -> Component:
                 parts.menu("Mode", "whatif-mode", _modes(platform, mode), mode),
                 parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="whatif-series", inline=True)),
                 parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="whatif-y", inline=True)),
+                parts.group("Uncertainty", dcc.Checklist([{"value": LEVEL_TEXT, "label": f"{LEVEL_TEXT[:-1]} % interval"}],
+                            values["interval"], id="whatif-interval", inline=True),
+                            f"{intervals.DRAWS} draws of each curve, kept in the studio's store"),
             ),
             html.Div(
                 [
@@ -105,6 +117,7 @@ def layout(query: Query, room: Room) -> Component:
             dcc.Store(id="whatif-slots", data=_told(model, platform, mode, known)),
             dcc.Store(id="whatif-sets", data=sets),
             dcc.Store(id="whatif-question"),
+            dcc.Store(id="whatif-drawn"),
         ]
     )  # fmt: skip
 
@@ -233,7 +246,15 @@ def register(app: Dash, room: Room) -> None:
         model, platform, mode, sets = _asked(question)
         return f"PingPong of {model} on {platform}, {mode}", runs.what_if, (room.places, model, platform, mode, sets)
 
-    def show(answer: dict[str, Any], series: str, y: str) -> Any:
+    def drawn(job: Any) -> dict[str, Any] | None:
+        """The result of a job of draws; None before it ends, or when it is gone."""
+        with suppress(UsageError):
+            found: dict[str, Any] | None = room.jobs.state(parts.text(job), parts.session()).result
+            return found
+        return None
+
+    def show(answer: dict[str, Any], series: str, y: str, switch: Any, job: Any, _drawn: Any) -> Any:
+        answer = intervals.beside(answer, drawn(job) if switch and job else None)
         base = answer["base"]
         command = command_line(base["model"], base["platform"], base["mode"], (answer["changed"] or base)["sets"])
         return drawing.what_if_figure(answer, series, y), _outcome(answer), _numbers(answer, series), command
@@ -241,7 +262,19 @@ def register(app: Dash, room: Room) -> None:
     parts.register_job(
         app, room, "whatif", [Input("whatif-question", "data")], begin,
         parts.outputs("whatif-figure.figure", "whatif-outcome.children", "whatif-numbers.children", "whatif-command.children"),
-        show, views=[Input("whatif-series", "value"), Input("whatif-y", "value")],
+        show, views=[Input("whatif-series", "value"), Input("whatif-y", "value"), Input("whatif-interval", "value"),
+                     Input("whatif-draws-job", "data"), Input("whatif-drawn", "data")],
+    )  # fmt: skip
+
+    def begin_draws(question: Any, switch: Any) -> Any:
+        if not question or not switch:
+            return None
+        model, platform, mode, sets = _asked(question)
+        return f"draws of {model} on {platform}, {mode}", intervals.what_if, (room.places, model, platform, mode, sets)
+
+    parts.register_job(
+        app, room, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], begin_draws,
+        parts.outputs("whatif-drawn.data"), lambda told: secrets.token_urlsafe(6),
     )  # fmt: skip
 
     @app.callback(
@@ -296,6 +329,8 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
         out.append(html.P("The two curves are identical: the changes have no effect in this configuration.", className="notice"))
     if changed is not None and answer["outside"]:
         out.append(html.P(f"Outside the model's calibrated range: {'; '.join(answer['outside'])}.", className="soft"))
+    if answer["intervals"] and (line := intervals.ended_line(answer["intervals"])):
+        out.append(html.P(line, className="notice"))
     stored = [f"{name}: run {run['run']} of the store" for name, run in (("as it was", base), ("changed", changed)) if run and run["run"]]
     return [*out, html.P("; ".join(stored), className="soft")] if stored else out
 
@@ -306,10 +341,43 @@ def _numbers(answer: Mapping[str, Any], series: str) -> Component:
     named = [("as it was", answer["base"]), *([("changed", answer["changed"])] if answer["changed"] else [])]
     unit = "µs" if series == "time" else "MB/s"
     rows = number_rows([(name, c["rows"]) for name, c in named], series)
-    columns: list[Any] = [("size_B", "size", format_bytes), *((name, f"{name}, {unit}", lambda v: f"{v:.4g}") for name, _ in named)]
+    told = answer["intervals"]
+    level = f"{100 * intervals.LEVEL:g} %"
+    columns: list[Any] = [("size_B", "size", format_bytes)]
+    for name, curve in named:
+        columns.append((name, f"{name}, {unit}", lambda v: f"{v:.4g}"))
+        if told:
+            ends = {r["size_B"]: _ends(r, series) for r in curve["rows"]}
+            rows = [{**r, f"{name} interval": ends.get(r["size_B"], "")} for r in rows]
+            columns.append((f"{name} interval", level))
     if answer["changed"]:
         for r in rows:
             r["ratio"] = r["changed"] / r["as it was"] if r.get("as it was") and "changed" in r else None
         columns.append(("ratio", "changed / as it was", lambda v: f"{v:.3g}"))
-    summary = parts.table(metric_rows(named), [("what", ""), *((name, name) for name, _ in named)], id="whatif-summary", stack=False)
+        if told:
+            rows = [{**r, **_ratio(told, r["size_B"], series)} for r in rows]
+            columns += [("ratio interval", level), ("ahead", "changed is faster in")]
+    curves = zip(("as it was", "changed"), ("base", "changed"), strict=True)
+    of_metrics = {name: told[key]["metrics"] for name, key in curves if told[key]} if told else {}
+    heads = [("what", ""), *((name, name) for name, _ in named)]
+    caption = f"in parentheses: {level} interval of {told['draws']} draws" if told else ""
+    summary = parts.table(metric_rows(named, of_metrics), heads, id="whatif-summary", caption=caption, stack=False)
     return html.Div([summary, html.Details([html.Summary("Every size"), parts.table(rows, columns, id="whatif-table", stack=False)])])
+
+
+def _ends(row: Mapping[str, Any], series: str) -> str:
+    """The interval of a point, in the unit of its column."""
+    column = {"time": "time_us", "bandwidth": "bandwidth_MBps"}[series]
+    low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
+    return "" if low is None or high is None else f"{low:.3g} .. {high:.3g}"
+
+
+def _ratio(told: Mapping[str, Any], size: int, series: str) -> dict[str, str]:
+    """The interval of changed / as it was at a size, of the series, and in how many draws the changed one is faster."""
+    found = told["ratio"].get(str(size))
+    if found is None or found["ends"] is None or (series == "bandwidth" and size == 0):
+        return {"ratio interval": "", "ahead": ""}
+    low, _, high = found["ends"]
+    if series == "bandwidth":  # the time's ratio turned over
+        low, high = 1 / high, 1 / low
+    return {"ratio interval": f"{low:.3g} .. {high:.3g}", "ahead": f"{round(found['ahead'] * told['draws'])} of {told['draws']} draws"}
