@@ -180,11 +180,11 @@ def word_of(share: float) -> str:
 
 
 def agreement_of(words: Sequence[str], read: Mapping[str, Sequence[Reading]], shown: str, spec: Spec) -> Agreement | None:
-    """The agreement of a claim from its verdict in each draw, and its readings in each: None if no draw could judge it.
+    """The agreement of a claim from its verdict in each draw, and its readings in each: None without draws.
 
     ``shown`` is the reading whose interval is told; a claim is inside if all its readings are.
     """
-    if not words or all(w == "unjudged" for w in words):
+    if not words:
         return None
     share = words.count("pass") / len(words)
     told = {name: _Told(values, spec.level) for name, values in read.items()}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from retrompi.papers.reproduction import Reproduction
 
-__all__ = ["COLUMNS", "WORDS", "coverage_table", "file_of", "outside_table", "rows_of", "shipped", "written"]
+__all__ = ["COLUMNS", "WORDS", "coverage_table", "file_of", "first_papers", "outside_table", "rows_of", "shipped", "written"]
 
 COLUMNS = ("paper", "id", "use", "verdict", "agreement", "share", "draws", "unit", "observed", "observed_low", "observed_median",
            "observed_high", "stated_low", "stated_high", "inside")  # fmt: skip
@@ -74,6 +74,11 @@ def written(studies: Iterable[Reproduction]) -> Path:
     return file_of()
 
 
+def first_papers() -> set[str]:
+    """The keys of the five papers whose experiments the project began with (two are forms of one); the others have curves alone."""
+    return {key for key, paper in all_papers().items() if paper.experiments}
+
+
 # --- tables ------------------------------------------------------------------------------------------------------------------------
 
 
@@ -91,12 +96,14 @@ def _counts(name: str, rows: Sequence[Row]) -> list[str]:
 
 
 def coverage_table(rows: Sequence[Row], table: Callable[[Sequence[str], Iterable[Sequence[str]]], str]) -> str:
-    """Held-out claims by paper: how many pass, the third verdict, and how many numbers lie inside the interval; the fitted ones below."""
+    """Held-out claims by paper: how many pass, the third verdict, and how many numbers lie inside the interval; then the sums, also of what was fitted."""
     claims = _claims(rows)
     held = [r for r in claims if r["use"] == "validate"]
     told = [_counts(key, [r for r in held if r["paper"] == key]) for key in dict.fromkeys(r["paper"] for r in held)]
-    told.append(_counts("**all held out**", held))
-    told.append(_counts("fitted", [r for r in claims if r["use"] == "calibrate"]))
+    five = first_papers()
+    for name, mine in (("the five papers", True), ("the second atlas", False)):
+        for what, use in (("held out", "validate"), ("fitted", "calibrate")):
+            told.append(_counts(f"**{name}, {what}**", [r for r in claims if r["use"] == use and (r["paper"] in five) == mine]))
     return table(("paper", "pass", *WORDS, "numbers inside the 90 % interval"), told)
 
 
