@@ -96,7 +96,8 @@ def _counts(name: str, rows: Sequence[Row]) -> list[str]:
 
 
 def coverage_table(rows: Sequence[Row], table: Callable[[Sequence[str], Iterable[Sequence[str]]], str]) -> str:
-    """Held-out claims by paper: how many pass, the third verdict, and how many numbers lie inside the interval; then the sums, also of what was fitted."""
+    """Held-out claims by paper: how many pass, the third verdict, how many numbers lie inside the interval; then sums, also of what was
+    fitted."""
     claims = _claims(rows)
     held = [r for r in claims if r["use"] == "validate"]
     told = [_counts(key, [r for r in held if r["paper"] == key]) for key in dict.fromkeys(r["paper"] for r in held)]
