@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW", "Drawn", "Reading", "agreement_of", "draws_of", "judged", "readings", "stated", "with_agreement", "word_of"]
 
-FEW = 10
+FEW = 5
 """Draws of the kinds of experiment in `SLOW`, of which one takes longer than all others together."""
 SLOW = frozenset({"suite", "function", "nas", "replication", "multitask"})
 LEFT_OUT = frozenset({"anatomy", "fidelity"})
