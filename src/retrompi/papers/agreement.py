@@ -216,20 +216,25 @@ def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verd
     claims, how = by_paper(key), checks()
     own = curves.of(study.paper)
     by_draw = [{v.id: v for v in [*judge(claims, d.points, d.facts), *curve_verdicts.judge(key, own, d.facts)]} for d in drawn]
-    quick = {id_ for d, mine in zip(drawn, by_draw, strict=True) if not d.slow for id_, v in mine.items() if v.verdict != "unjudged"}
     named = {c.id: c for c in claims}
+    without = [d for d in drawn if not d.slow]
     nominal = Data(curves_of(study.points), study.facts)
     found = []
     for v in study.verdicts:
         if v.verdict == "unjudged":
             found.append(v)
             continue
-        used = range(len(drawn)) if v.id in quick else [n for n, d in enumerate(drawn) if d.slow]
+        used = range(len(drawn)) if v.id not in named or _quick(named[v.id], how, without) else [n for n, d in enumerate(drawn) if d.slow]
         words = [by_draw[n][v.id].verdict for n in used]
         read = _readings(named[v.id], how, [drawn[n] for n in used]) if v.id in named else {}
         shown = _shown(v, named[v.id], how, nominal) if read else ""
         found.append(replace(v, agreement=agreement_of(words, read, shown, spec)))
     return found
+
+
+def _quick(claim: Claim, how: Checks, without: Sequence[Drawn]) -> bool:
+    """Whether each check of a claim can be decided in a draw ``without`` the slow experiments."""
+    return all(any(evaluate(claim, check, d.data).ok is not None for d in without) for check in how.get(claim.id, ()))
 
 
 def _readings(claim: Claim, how: Checks, drawn: Sequence[Drawn]) -> dict[str, list[Reading]]:
