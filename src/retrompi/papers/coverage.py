@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
+from retrompi.papers.claims import checks
 from retrompi.papers.paper import all_papers
 
 if TYPE_CHECKING:
@@ -87,6 +88,21 @@ def _claims(rows: Iterable[Row]) -> list[Row]:
     return [r for r in rows if ":" not in r["id"]]
 
 
+MESSAGES, OTHERS = "times and rates of messages", "tests, start-up and tasks"
+KINDS = {"rinf1": "loops of one processor", "nas": "NAS replays"}
+MEASURED = ("scenarios", "zero_byte", "compared", "threads", "overlap")
+"""Facts that are times of messages, as curves are."""
+
+
+def _what(claim: str) -> str:
+    """What a claim is about: by the first fact that its checks look at, or curves."""
+    entries = checks().get(claim, ())
+    paths = [str(p) for c in entries for p in (c.get("path"), *c.get("paths", {}).values()) if p]
+    first = paths[0].partition(".")[0] if paths else ""
+    curves = any("path" not in c and "paths" not in c for c in entries)
+    return KINDS.get(first) or (MESSAGES if curves or not paths or first in MEASURED else OTHERS)
+
+
 def _counts(name: str, rows: Sequence[Row]) -> list[str]:
     numbers = [r for r in rows if r["inside"]]
     inside = sum(r["inside"] == "yes" for r in numbers)
@@ -97,10 +113,16 @@ def _counts(name: str, rows: Sequence[Row]) -> list[str]:
 
 def coverage_table(rows: Sequence[Row], table: Callable[[Sequence[str], Iterable[Sequence[str]]], str]) -> str:
     """Held-out claims by paper: how many pass, the third verdict, how many numbers lie inside the interval; then sums, also of what was
-    fitted."""
+    fitted. A paper with claims of several kinds has a row for each."""
     claims = _claims(rows)
     held = [r for r in claims if r["use"] == "validate"]
-    told = [_counts(key, [r for r in held if r["paper"] == key]) for key in dict.fromkeys(r["paper"] for r in held)]
+    told = []
+    for key in dict.fromkeys(r["paper"] for r in held):
+        mine = [r for r in held if r["paper"] == key]
+        told.append(_counts(key, mine))
+        kinds = [(what, [r for r in mine if _what(r["id"]) == what]) for what in (MESSAGES, *dict.fromkeys(KINDS.values()), OTHERS)]
+        if sum(bool(some) for _, some in kinds) > 1:
+            told += [_counts(f"{key}: {what}", some) for what, some in kinds if some]
     five = first_papers()
     for name, mine in (("the five papers", True), ("the second atlas", False)):
         for what, use in (("held out", "validate"), ("fitted", "calibrate")):
