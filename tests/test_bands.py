@@ -47,10 +47,10 @@ def test_a_logarithmic_axis_has_no_place_for_zero() -> None:
     assert bands.pieces([1], [-1.0], [0.0]) == [([1, 1], [-1.0, 0.0])]
 
 
-def test_a_single_interval_is_drawn_from_its_median() -> None:
-    drawn = bands.whiskers(["a"], [(1.0, 2.0, 5.0)], across=True)
-    assert (list(drawn.x), list(drawn.y)) == ([2.0], ["a"])
-    assert (list(drawn.error_x.arrayminus), list(drawn.error_x.array)) == ([1.0], [3.0])
+def test_a_single_interval_reaches_from_its_low_to_its_high_end() -> None:
+    drawn = bands.whiskers(["a"], [(1.0, 5.0)], across=True)
+    assert (list(drawn.x), list(drawn.y), list(drawn.error_x.array)) == ([3.0], ["a"], [2.0])
+    assert list(bands.whiskers(["a"], [(1.0, 5.0)]).error_y.array) == [2.0]
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,8 @@ def pieces(x: Sequence[Any], low: Sequence[float], high: Sequence[float], *, log
 def area(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: str, *, log: bool = False, **more: Any) -> go.Scatter:
     """The band between ``low`` and ``high`` along ``x`` in ``colour`` (``#rrggbb``); ``more`` goes to Plotly's Scatter.
 
-    Where a neighbour is unknown the interval of a single place is a vertical line. Without ``more`` it is not in the legend: it belongs
-    to its line.
+    Where a neighbour is unknown the interval of a single place is a vertical line. It lies below all lines, and, without ``more``, is not
+    in the legend: it belongs to its line.
     """
     xs: list[Any] = []
     ys: list[float | None] = []
@@ -88,7 +88,7 @@ def area(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: 
         ys += [None, *ends] if ys else ends
     return go.Scatter(
         x=xs, y=ys, mode="lines", fill="toself", fillcolor=faint(colour, _FILL), line={"color": faint(colour, _EDGE), "width": 0.8},
-        **{"showlegend": False, "hoverinfo": "skip", **more},
+        **{"showlegend": False, "hoverinfo": "skip", "zorder": -1, **more},
     )  # fmt: skip
 
 
@@ -103,16 +103,16 @@ def room_for_key(figure: go.Figure) -> None:
     figure.update_layout(legend={"y": -0.24}, xaxis={"title": {"standoff": 4}})
 
 
-def whiskers(at: Sequence[Any], ends: Sequence[tuple[float, float, float]], *, across: bool = False, **more: Any) -> go.Scatter:
-    """The intervals ``ends`` (low, median, high) of single values at ``at``, lying down if ``across`` (for horizontal bars).
+def whiskers(at: Sequence[Any], ends: Sequence[tuple[float, float]], *, across: bool = False, **more: Any) -> go.Scatter:
+    """The intervals ``ends`` (low, high) of single values at ``at``, lying down if ``across`` (for horizontal bars).
 
-    The mark is the median, not the nominal value, which may lie outside of its interval.
+    They are drawn by themselves and not from the values, which are nominal and may lie outside.
     """
-    middle = [m for _, m, _ in ends]
-    bar = {"type": "data", "symmetric": False, "array": [b - m for _, m, b in ends], "arrayminus": [m - a for a, m, _ in ends],
-           "color": _BAR, "thickness": 1.8, "width": 6}  # fmt: skip
+    middle = [(low + high) / 2 for low, high in ends]
+    half = [(high - low) / 2 for low, high in ends]
+    bar = {"type": "data", "array": half, "color": _BAR, "thickness": 1.8, "width": 6}
     x, y = (middle, list(at)) if across else (list(at), middle)
     return go.Scatter(
         x=x, y=y, mode="markers", **{"error_x" if across else "error_y": bar},
-        **{"marker": {"symbol": "diamond", "size": 7, "color": _BAR}, "showlegend": False, "hoverinfo": "skip", **more},
+        **{"marker": {"size": 1, "color": _BAR}, "showlegend": False, "hoverinfo": "skip", **more},
     )  # fmt: skip
