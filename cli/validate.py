@@ -51,19 +51,37 @@ def print_verdicts(verdicts: Sequence[Verdict], output: Output, *, all_rows: boo
     The table lists judged and excluded claims; ``all_rows`` adds the others. JSON and CSV contain all.
     """
     from retrompi.papers import summary
-    from retrompi.papers.verdicts import NOT_DRAWN
 
-    drawn = any(v.agreement is not None for v in verdicts)
-    rows = [{**v.row(), **(NOT_DRAWN if v.agreement is None else v.agreement.row())} if drawn else v.row() for v in verdicts]
+    drawn, rows = _drawn(verdicts), rows_of(verdicts)
     shown: list[dict[str, Any]] = rows
     if output.text:
         shown = [{**row, "published": published(row), **_third(row)} for row in rows if all_rows or _interesting(row)]
     columns = (*COLUMNS[:3], THIRD[0], *COLUMNS[3:5], THIRD[1], *COLUMNS[5:]) if drawn else COLUMNS
-    output.emit(shown, columns, keys=(*KEYS, *NOT_DRAWN) if drawn else KEYS, empty="no claims to judge")
+    output.emit(shown, columns, keys=keys_of(verdicts), empty="no claims to judge")
     if output.text:
         say("")
         for line in summary(verdicts):
             say(str(line))
+
+
+def _drawn(verdicts: Sequence[Verdict]) -> bool:
+    return any(v.agreement is not None for v in verdicts)
+
+
+def rows_of(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """The flat rows of the verdicts, with the third verdict if draws were made."""
+    from retrompi.papers.verdicts import NOT_DRAWN
+
+    if not _drawn(verdicts):
+        return [v.row() for v in verdicts]
+    return [{**v.row(), **(NOT_DRAWN if v.agreement is None else v.agreement.row())} for v in verdicts]
+
+
+def keys_of(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """The keys of `rows_of` in JSON and CSV."""
+    from retrompi.papers.verdicts import NOT_DRAWN
+
+    return (*KEYS, *NOT_DRAWN) if _drawn(verdicts) else KEYS
 
 
 def _third(row: Mapping[str, Any]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from retrompi.studies.view import View, view
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from retrompi.studies.stored_study import Stored
+    from retrompi.store.database import Details
 
 __all__ = ["with_intervals"]
 
@@ -40,12 +40,13 @@ class _Discrepancy:
         return with_discrepancy(run, points, ranks, at=at, job=float(self.job[draw]))
 
 
-def with_intervals(v: View, stored: Stored, level: float) -> View:
-    """The view ``v`` of the runs with nominal values, with the intervals at ``level`` over the stored draws of each point."""
-    study = design.from_definition(stored.definition)
-    known = _discrepancies(study, stored)
+def with_intervals(v: View, draws: Sequence[Row], drawn: Mapping[int, Details], level: float) -> View:
+    """The view ``v`` of the runs with nominal values, with the intervals at ``level`` over the stored ``draws`` of each point: rows of the
+    store, whose runs are in ``drawn`` by id."""
+    study = design.from_definition(v.definition)
+    known = _discrepancies(study, drawn)
     by_draw: dict[int, list[Row]] = {}
-    for row in stored.draws:
+    for row in draws:
         by_draw.setdefault(int(row[DRAW]), []).append(row)
     values: dict[int, list[float | None]] = {row["position"]: [] for row in v.rows}
     there: dict[int, list[int]] = {row["position"]: [] for row in v.rows}  # the draws that have been run, if not all of them
@@ -57,7 +58,7 @@ def with_intervals(v: View, stored: Stored, level: float) -> View:
         ranks: dict[int, Sequence[Row]] = {}
         for row in rows:
             first = row["position"] - number
-            found = stored.drawn.get(row["run_id"]) if row["run_id"] is not None else None
+            found = drawn.get(row["run_id"]) if row["run_id"] is not None else None
             one.append({**row, "position": first, "run_id": None if found is None else first})
             if found is None:
                 continue
@@ -79,10 +80,10 @@ def with_intervals(v: View, stored: Stored, level: float) -> View:
     return replace(v, rows=rows_, curves=told, level=level, draws=study.draws)
 
 
-def _discrepancies(study: design.Study, stored: Stored) -> dict[int, _Discrepancy]:
+def _discrepancies(study: design.Study, drawn: Mapping[int, Details]) -> dict[int, _Discrepancy]:
     """Position of a point's run with nominal values -> its discrepancy; none for a point without a run."""
     spec = Spec(draws=study.draws)
-    sizes = sorted({int(p["size_B"]) for d in stored.drawn.values() for p in d.points})
+    sizes = sorted({int(p["size_B"]) for d in drawn.values() for p in d.points})
     columns = {size: i for i, size in enumerate(sizes)}
     found = {}
     for point in design.each(replace(study, draws=0)):

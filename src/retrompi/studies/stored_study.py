@@ -58,7 +58,7 @@ class Stored:
             number = wanted.base or wanted
             run_id = done["run_id"]
             number.require(self.runs[run_id], self.curves.get(run_id, ()), self.ranks.get(run_id, ()), what=f"run {run_id} of this study")
-        return drawn_study.with_intervals(made, self, level) if self.draws else made
+        return drawn_study.with_intervals(made, self.draws, self.drawn, level) if self.draws else made
 
 
 def _row(store: Store, study: int | str) -> Row:
