@@ -12,7 +12,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-__all__ = ["NOTE", "area", "faint", "key", "of_draws", "pieces", "room_for_key", "said", "share", "whiskers"]
+__all__ = ["NOTE", "area", "below", "faint", "key", "of_draws", "pieces", "room_for_key", "said", "share", "whiskers"]
 
 NOTE = (
     "The interval contains what the parameters' ranges and the measurements leave open and the error of the model itself as far as it is "
@@ -20,6 +20,7 @@ NOTE = (
 )
 """What an interval stands for, as a page says it once."""
 _FILL, _EDGE = 0.24, 0.6
+_META = "interval"
 _KEY, _BAR = "#555555", "#333333"
 
 
@@ -78,8 +79,8 @@ def pieces(x: Sequence[Any], low: Sequence[float], high: Sequence[float], *, log
 def area(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: str, *, log: bool = False, **more: Any) -> go.Scatter:
     """The band between ``low`` and ``high`` along ``x`` in ``colour`` (``#rrggbb``); ``more`` goes to Plotly's Scatter.
 
-    Where a neighbour is unknown the interval of a single place is a vertical line. It lies below all lines, and, without ``more``, is not
-    in the legend: it belongs to its line.
+    Where a neighbour is unknown the interval of a single place is a vertical line. Without ``more`` it is not in the legend: it
+    belongs to its line.
     """
     xs: list[Any] = []
     ys: list[float | None] = []
@@ -88,7 +89,7 @@ def area(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: 
         ys += [None, *ends] if ys else ends
     return go.Scatter(
         x=xs, y=ys, mode="lines", fill="toself", fillcolor=faint(colour, _FILL), line={"color": faint(colour, _EDGE), "width": 0.8},
-        **{"showlegend": False, "hoverinfo": "skip", "zorder": -1, **more},
+        meta=_META, **{"showlegend": False, "hoverinfo": "skip", **more},
     )  # fmt: skip
 
 
@@ -101,6 +102,11 @@ def key(words: str) -> go.Scatter:
 def room_for_key(figure: go.Figure) -> None:
     """Moves the legend down: with the entry of `key` it has a line more, which on a phone would cover the title of the axis."""
     figure.update_layout(legend={"y": -0.24}, xaxis={"title": {"standoff": 4}})
+
+
+def below(figure: go.Figure) -> None:
+    """Moves the bands below all lines and marks of a figure."""
+    figure.data = [*(t for t in figure.data if t.meta == _META), *(t for t in figure.data if t.meta != _META)]
 
 
 def whiskers(at: Sequence[Any], ends: Sequence[tuple[float, float]], *, across: bool = False, **more: Any) -> go.Scatter:

@@ -296,7 +296,8 @@ def _band(figure: go.Figure, v: View, line: Line, axis: Axis | None, look: Look,
     at = [place(line.x[i]) if axis is None else line.x[i] for i in known]
     low, high = ([ends[i] for i in known] for ends in (line.low, line.high))
     band = bands.area(at, low, high, look.colour, log=min(low, default=0.0) > 0, legendgroup=name)
-    if not any((t.x, t.y, t.fillcolor) == (band.x, band.y, band.fillcolor) for t in figure.data):  # equal ones would add up to an opaque one
+    # Equal bands on top of each other would add up to an opaque one.
+    if not any((t.x, t.y, t.fillcolor) == (band.x, band.y, band.fillcolor) for t in figure.data):
         figure.add_trace(band)
     return {x: _interval(v, metric, a, b, c) for x, a, b, c in zip(line.x, line.low, line.high, line.completed, strict=True)}
 
@@ -314,6 +315,7 @@ def _key(figure: go.Figure, v: View, completed: Sequence[float]) -> None:
         figure.add_trace(bands.key(bands.said(v.level, v.draws, completed)))
         figure.update_layout(showlegend=True)
         bands.room_for_key(figure)
+        bands.below(figure)
 
 
 def _said(axis: Axis | None, x: float) -> str:
@@ -394,15 +396,17 @@ def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
                 for r in rows if tuple(r["values"][k] for k in plan.by) == label and r["value"] is not None]  # fmt: skip
         if not mine:
             continue
+        names = [label_of(plan.by, label) for label, _ in mine]
+        if v.draws:  # the error bar is where the number would be
+            names = [f"{name}<br><b>{v.metric.show(r['value'])}</b>" for name, (_, r) in zip(names, mine, strict=True)]
         figure.add_trace(go.Bar(
-            orientation="h", y=[label_of(plan.by, label) for label, _ in mine], x=[r["value"] for _, r in mine],
+            orientation="h", y=names, x=[r["value"] for _, r in mine],
             marker={"color": PALETTE[i % 6], "pattern": hatched(("", "/", "x", "-", "|", "+")[i % 6], 0.25)},
-            text=[v.metric.show(r["value"]) for _, r in mine], textposition="inside" if v.draws else "auto",
-            insidetextanchor="start" if v.draws else "end", cliponaxis=False,
+            text=[v.metric.show(r["value"]) for _, r in mine], textposition="none" if v.draws else "auto", cliponaxis=False,
             customdata=[_interval(v, v.metric, r.get("low"), r.get("high"), r.get("completed", 0.0)) for _, r in mine], showlegend=False,
             hovertemplate="%{y}: %{text}%{customdata}<extra></extra>",
         ))  # fmt: skip
-        known = [(label_of(plan.by, label), (r["low"], r["high"])) for label, r in mine if r.get("low") is not None]
+        known = [(name, (r["low"], r["high"])) for name, (_, r) in zip(names, mine, strict=True) if r.get("low") is not None]
         if known:
             figure.add_trace(whiskers([name for name, _ in known], [ends for _, ends in known], across=True))
     layout(figure, "")
