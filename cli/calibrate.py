@@ -37,6 +37,17 @@ RESIDUALS = (
 )
 
 
+POSTERIOR = (
+    Column("parameter", "parameter"),
+    Column("prior_low", "prior from", as_text, right=True),
+    Column("prior_high", "to", as_text, right=True),
+    Column("low", "5 %", as_text, right=True),
+    Column("median", "50 %", as_text, right=True),
+    Column("high", "95 %", as_text, right=True),
+    Column("unit", "unit"),
+    Column("left", "variance left", lambda v: f"{min(v, 1.0):.0%}", right=True),
+    Column("fitted", "fitted", lambda v: "yes" if v else ""),
+)
 FITTED = (Column("fit", "fit"), *VALUES)
 EVIDENCE = (
     Column("fit", "fit"),
@@ -58,6 +69,8 @@ class CalibrateOptions(OnPlatform, Drawn):
     evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
     dry_run: bool = option("Do nothing: print the fit without writing fit.toml.")
     only_fit: str | None = option("Of a paper: only this [[fit]].", metavar="NAME")
+    posterior: bool = option("Find what the fit leaves undetermined: the posterior, written beside the fit.")
+    simulations: int | None = option("Training runs of each part of the posterior (default: 512).", type=click.IntRange(64))
     nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
     replication: bool = option("Fit the disks of the disk-copy paper instead.")
 
@@ -74,6 +87,10 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     beside the models and machines, and to the paper's own fit.toml for those that the package has. Exit code 1 means that a claim or
     curve which the fit has seen is missed.
 
+    With --posterior nothing is fitted: the sourced ranges are priors, what the fit may see is the likelihood, and 1000 draws are written
+    beside the fit (posterior.parquet), of all models that are calibrated on the same platform, or of the fits of a paper that share a
+    host. --uncertainty of other commands reads them. Exit code 1 means that it has not converged.
+
     MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its MPI library and
     the platform 'this-machine' are added to your own models and platforms. Sizes and programs that the fit does not see are used to
     judge it.
@@ -83,6 +100,7 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
       retrompi calibrate wmpi --dry-run
       retrompi calibrate gropp-lusk-1994 --dry-run
       retrompi calibrate ./mypaper
+      retrompi calibrate nemesis -p abe --posterior --dry-run
       retrompi calibrate this-machine --quick --name mine
     """
     from retrompi.base.errors import UsageError
@@ -103,6 +121,10 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     wrong = next((k for k, v in here.given().items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
+    if given.posterior:
+        return _posterior(what, given, output)
+    if given.simulations is not None:
+        raise UsageError("--simulations is of --posterior", code="unused-option")
     if _is_paper(what):
         return _paper(what, given, output)
     if given.only_fit is not None:
@@ -131,6 +153,44 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
         if output.text:
             say(f"\nwritten: {written}")
     return 1 if fit.outside else 0
+
+
+def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
+    """The posteriors of a model's group, or of the fits of a paper."""
+    from retrompi.base.errors import UsageError
+    from retrompi.inference import posterior, problem
+    from retrompi.papers.paper import working_with
+
+    others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations, "--only-fit": given.only_fit}
+    if wrong := next((k for k, v in others.items() if v), None):
+        raise UsageError(f"{wrong} is of a fit, and --posterior finds what the fit leaves undetermined", code="unused-option")
+    simulations = given.simulations or posterior.SIMULATIONS
+    done: list[posterior.Posterior] = []
+    files: list[Path] = []
+
+    def find(one: problem.Problem) -> None:
+        with progress(f"posterior of {', '.join(one.written)}") as report:
+            done.append(posterior.posterior(one, seed=given.seed, simulations=simulations, progress=report))
+        files.extend([] if given.dry_run else done[-1].write())
+
+    if _is_paper(what):
+        if given.platform != "nt-pair":
+            raise UsageError(f"--platform is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
+        with working_with(what) as (paper,):
+            problems = problem.of_paper(paper)
+            if not problems:
+                raise UsageError(f"'{paper.key}' has no [[fit]]: nothing says what is free", code="no-claims")
+            for one in problems:
+                find(one)
+    else:
+        find(problem.of_model(what, given.platform))
+    output.emit([row for found in done for row in found.rows()], POSTERIOR)
+    if output.text:
+        for found in done:
+            say(f"\n{posterior.told(found)}")
+        for file in files:
+            say(f"written: {file}")
+    return 0 if all(found.converged for found in done) else 1
 
 
 def _is_paper(what: str) -> bool:

@@ -23,13 +23,14 @@ from retrompi.papers import curve_checks, curve_fits, curves
 from retrompi.papers.claims import Checks, Claim, for_fit
 from retrompi.papers.curves import Curve
 from retrompi.papers.evidence import facts_of_curves, own_curves, own_for_fit
+from retrompi.papers.experiments import Look, look
 from retrompi.papers.free_values import Free, shown
 from retrompi.papers.optimise import Search, identifiability, minimise
 from retrompi.papers.verdicts import measure
 from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
 
-__all__ = ["Fit", "fit", "write_platform"]
+__all__ = ["Evidence", "Fit", "fit", "looks_of", "seen_by_fit", "write_platform"]
 
 Progress = Callable[[int, int, str], None]
 STARTS = 2
@@ -115,17 +116,19 @@ def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[Free]:
     return free
 
 
-def _experiment(cls: type[RuntimeModel]) -> Any:
-    """``look`` of the experiment that a model is measured by."""
+def looks_of(cls: type[RuntimeModel], model: str, platform: str) -> list[Look]:
+    """The runs of the experiment that a model is measured by; ``model``: the name or folder by which it is found."""
     try:
-        return importlib.import_module(f"retrompi.papers.experiments.{cls.measured_by}").look
+        made = importlib.import_module(f"retrompi.papers.experiments.{cls.measured_by}").looks
     except (ImportError, AttributeError, ValueError):
         raise InputError(f"no experiment '{cls.measured_by}' (measured_by of model '{cls.name}') measures a model",
                          cls.folder() / "__init__.py", code="broken-model") from None  # fmt: skip
+    found: list[Look] = made(model, platform)
+    return found
 
 
 @dataclass(frozen=True)
-class _Evidence:
+class Evidence:
     """What a fit of a model sees: claims with their checks where they are its own, and curves of its own evidence.toml."""
 
     claims: Sequence[Claim]
@@ -138,13 +141,20 @@ class _Evidence:
         return {c.name: c.layer_below for c in self.curves}
 
 
+def seen_by_fit(cls: type[RuntimeModel], model: str, platform: str) -> Evidence:
+    """What a fit of a model reads, and nothing else does it read. Raises UsageError if no claim is marked for it."""
+    own, entries = own_for_fit(cls)
+    measured = own_curves(cls, model, platform)
+    return Evidence(own or ([] if any(c.use == "calibrate" for c in measured) else for_fit(cls.name)), entries, measured)
+
+
 class _Problem:
     def __init__(
-        self, model: str, platform: str, seen: _Evidence, free: Sequence[Free], report: Progress | None, total: int
+        self, model: str, platform: str, seen: Evidence, free: Sequence[Free], report: Progress | None, total: int
     ) -> None:
         self.model, self.platform, self.seen, self.free = model, platform, seen, list(free)
         # The experiments of the papers' studies define how a model is measured for its fit, in a short form.
-        self.measure_at = _experiment(registry.model(model))
+        self.looks = looks_of(registry.model(model), model, platform)
         own = seen.entries
         self.plain = any(c.id not in own or any(check["kind"] != "curve" for check in own[c.id]) for c in seen.claims)
         self.points = {c.name: curve_fits.seen_points(c) for c in seen.curves if c.use == "calibrate"}
@@ -184,7 +194,7 @@ class _Problem:
 
     def look(self, x: Sequence[float]) -> list[dict[str, Any]]:
         """Simulates with the parameters at ``x`` and measures every claim marked for calibration."""
-        points, facts = self.measure_at(self.model, self.platform, self.sets(x)) if self.plain else ([], {})
+        points, facts = look(self.looks, self.sets(x)) if self.plain else ([], {})
         named = [c for c in self.seen.curves if self.asked[c.name]]
         facts |= facts_of_curves(named, self.asked, lambda curve, sizes: self.times(curve, sizes, x))
         out = []
@@ -214,9 +224,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     """
     cls = registry.model(model)
     free = _free_parameters(cls, platform)
-    own, entries = own_for_fit(cls)
-    measured = own_curves(cls, model, platform)
-    seen = _Evidence(own or ([] if any(c.use == "calibrate" for c in measured) else for_fit(cls.name)), entries, measured)
+    seen = seen_by_fit(cls, model, platform)
     room = registry.platform(platform)
     platform_file = room.path.with_name(f"{room.path.stem}.fit.toml") if room.path and cls.fits_platform else None
     result = Fit(cls.name, cls.folder(), seed, 0, platform_file=platform_file)

@@ -23,8 +23,8 @@ from retrompi.base.paths import paper_dirs, papers_dir, stamp
 from retrompi.papers.tables import line_of, read_rows, text_of
 
 __all__ = ["KINDS", "OPTIONAL", "REQUIRED", "USES", "Checks", "Claim", "SizeRange", "by_paper", "check_files", "checks", "checks_in",
-           "claims_in", "find", "folders", "for_fit", "judging", "load", "models_of", "paper_key", "papers", "read", "read_checks",
-           "state", "version"]  # fmt: skip
+           "claims_in", "excluded", "find", "folders", "for_fit", "judging", "load", "models_of", "paper_key", "papers", "read",
+           "read_checks", "state", "version"]  # fmt: skip
 
 USES = ("calibrate", "validate", "context", "exclude")
 KINDS = ("quant", "knee", "trend", "order", "qual")
@@ -309,6 +309,13 @@ def find(claim_id: str, among: Iterable[Claim] | None = None) -> Claim:
 def paper_key(name: str) -> str:
     """The study that a paper's key belongs to; the long and the short form of a paper are one study."""
     return name.removesuffix("-long")
+
+
+def excluded(claim_id: str) -> list[tuple[Claim, Mapping[str, Any]]]:
+    """The excluded claims, with their checks, that state the number of the claim ``claim_id`` too (``same`` in a check): the paper
+    contradicts itself, and they are other readings of one number. Nothing that is held out is read."""
+    visible = [c for c in load() if c.use == "exclude"]
+    return [(c, check) for c in visible for check in checks().get(c.id, ()) if check.get("same") == claim_id]
 
 
 def papers() -> list[str]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from retrompi.papers.claims import Claim
     from retrompi.papers.paper import Paper
 
-__all__ = ["SEARCH", "Evidence", "Fit", "evidence_of", "fit", "inspected", "judged", "residuals", "seen_points"]
+__all__ = ["SEARCH", "Evidence", "Fit", "claims_of", "evidence_of", "fit", "inspected", "judged", "residuals", "seen_points", "sizes_of"]
 
 SIZES = 26
 """Sizes of a curve that a fit sees."""
@@ -121,7 +121,7 @@ def residuals(points: Sequence[Point], got: Mapping[int, float]) -> list[float]:
     return [scale * float(np.log(got[p.size] / p.time) / np.hypot(FITTED, p.error)) for p in points]
 
 
-def _claims(plan: FitPlan, of: Evidence) -> list[tuple[Claim, Check]]:
+def claims_of(plan: FitPlan, of: Evidence) -> list[tuple[Claim, Check]]:
     """The claims of a fit with their checks of kind curve. Raises InputError for one that it may not see, or that is of another kind."""
     found = []
     for name in plan.claims:
@@ -138,6 +138,20 @@ def _claims(plan: FitPlan, of: Evidence) -> list[tuple[Claim, Check]]:
 _OVER_GRID = ("bandwidth_max", "plateau", "dip", "dip_depth", "time", "bandwidth")
 
 
+def sizes_of(plan: FitPlan, of: Evidence) -> dict[str, set[int]]:
+    """Curve -> the sizes at which a fit simulates it, for its points and for its claims. Raises InputError as `claims_of`."""
+    below = {c.name: c.layer_below for c in of.curves.values()}
+    sizes: dict[str, set[int]] = {name: {p.size for p in seen_points(of.curves[name])} for name in plan.curves}
+    for claim, check in claims_of(plan, of):
+        for name in curve_checks.curves_of(check, below.get(str(check["curve"]), "")):
+            if name not in of.curves:
+                raise InputError(f"claim '{claim.id}': no curve '{name}'", plan.file, plan.line, code="unknown-name")
+            asked = sizes.setdefault(name, set())
+            asked.update(curve_checks.sizes_for(claim, check))
+            asked.update(of.curves[name].grid if check["metric"] in _OVER_GRID else ())
+    return sizes
+
+
 class _Problem:
     """What is simulated for a point of the free values, and how far it is from the evidence."""
 
@@ -151,21 +165,14 @@ class _Problem:
                 self.free.append(span(path, o, beside=place(path, o, folder, plan.name).key != path))
             except UsageError as error:
                 raise InputError(f"[[fit]] '{plan.name}': {error}", plan.file, plan.line, code=error.code) from None
-        self.claims = _claims(plan, of)
+        self.claims = claims_of(plan, of)
         self.points = {name: seen_points(of.curves[name]) for name in plan.curves}
         for name, points in self.points.items():
             if not points:
                 raise InputError(f"[[fit]] '{plan.name}': no point of the curve '{name}' may be seen", plan.file, plan.line,
                                  code="no-results")  # fmt: skip
         self.below = {c.name: c.layer_below for c in of.curves.values()}
-        self.sizes: dict[str, set[int]] = {name: {p.size for p in points} for name, points in self.points.items()}
-        for claim, check in self.claims:
-            for name in curve_checks.curves_of(check, self.below.get(str(check["curve"]), "")):
-                if name not in of.curves:
-                    raise InputError(f"claim '{claim.id}': no curve '{name}'", plan.file, plan.line, code="unknown-name")
-                asked = self.sizes.setdefault(name, set())
-                asked.update(curve_checks.sizes_for(claim, check))
-                asked.update(of.curves[name].grid if check["metric"] in _OVER_GRID else ())
+        self.sizes = sizes_of(plan, of)
         self.platforms = list(dict.fromkeys(of.curves[name].platform for name in self.sizes))
         idle = [f.key for f in self.free if not any(belongs(self.owners[f.key], *self._run(name)) for name in self.sizes)]
         if idle:

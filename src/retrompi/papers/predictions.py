@@ -33,7 +33,7 @@ from retrompi.studies.keys import sourced_of
 from retrompi.studies.tornado import Factor
 
 __all__ = ["Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "made", "nominal", "plans", "quantile", "same",
-           "shipped", "sizes", "written"]  # fmt: skip
+           "shipped", "sizes", "stamps", "written"]  # fmt: skip
 
 LOW, HIGH = 0.05, 0.95
 """The quantiles of an interval."""
@@ -252,13 +252,13 @@ def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
         every, held = ([times[i] for times in sample] for sample in samples)
         interval = quantile(every, LOW), median(every), quantile(every, HIGH)
         values.append(Value(size, middle[size], *interval, quantile(held, LOW), quantile(held, HIGH)))
-    return Made(asked, tuple(values), tuple(drawn), dropped, _stamps())
+    return Made(asked, tuple(values), tuple(drawn), dropped, stamps())
 
 
 # --- files ---------------------------------------------------------------------------------------------------------------------
 
 
-def _stamps() -> dict[str, str]:
+def stamps() -> dict[str, str]:
     from datetime import UTC, datetime
 
     from retrompi.store.identity import code_version

@@ -181,6 +181,16 @@ class RuntimeModel:
         machines = tuple(sorted(named_host.factors(cls.params(), cls.folder()).items()))
         return _hash(cls.name, tuple((folder, tuple(_files(folder))) for folder in cls.folders()), machines)
 
+    @classmethod
+    def code_hash(cls) -> str:
+        """SHA-256 of the model's Python files: a posterior found with other code is out of date, one found before a fit is not."""
+        digest = hashlib.sha256(cls.name.encode())
+        for folder in cls.folders():
+            for name, _, _ in _files(folder):
+                if name.endswith(".py"):
+                    digest.update(b"\0" + name.encode() + b"\0" + (folder / name).read_bytes())
+        return digest.hexdigest()[:16]
+
     puts_in_collectives: ClassVar[bool] = False
     """Whether collectives may put data into the memory of other ranks and so depend on `one_sided`."""
 

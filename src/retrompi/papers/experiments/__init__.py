@@ -1,13 +1,14 @@
 """The kinds of experiment in a paper's study: one module for each kind, named in ``paper.toml``.
 
 A module defines ``jobs(plan, store, fresh) -> list[Job]``. A job is a unit of work that finds its runs in the store or
-simulates them, and returns its result with the destination.
+simulates them, and returns its result with the destination. Some define ``looks(model, platform) -> list[Look]``: the runs by which a model
+is measured for its fit.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,13 @@ from retrompi.papers.paper import kinds_of_experiment
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
+    from retrompi.spec.question import Question
     from retrompi.store.database import Store
 
-__all__ = ["Done", "Job", "jobs", "merge", "names"]
+__all__ = ["Done", "Job", "Look", "Seen", "jobs", "look", "merge", "names"]
+
+Seen = tuple[list[dict[str, Any]], dict[str, Any]]
+"""Points (rows model, platform, mode, size_B, time_us) and facts, as `retrompi.papers.verdicts.judge` takes them."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,31 @@ class Job:
     label: str
     work: Callable[[], Done]
     weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Look:
+    """One run that a model is measured by: its name, its question without overrides, and what a run of such a question shows."""
+
+    name: str
+    question: Question
+    seen: Callable[[Question], Seen]
+
+    def with_(self, sets: Sequence[str]) -> Seen:
+        """What it shows with these overrides; those that the run does not use change nothing. Raises the errors of a simulation."""
+        return self.seen(self.question.with_(overrides=[*(f"{k}={v}" for k, v in self.question.sets.items()), *sets]))
+
+
+def look(looks: Sequence[Look], sets: Sequence[str]) -> Seen:
+    """What all of them show together."""
+    points: list[dict[str, Any]] = []
+    facts: dict[str, Any] = {}
+    for one in looks:
+        more, told = one.with_(sets)
+        points += more
+        for key, value in told.items():
+            merge(facts, key, value)
+    return points, facts
 
 
 def names() -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING
 
-from retrompi.papers.experiments import Job
+from retrompi.papers.experiments import Job, Look, Seen
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.studies import catalogue
@@ -13,6 +13,7 @@ from retrompi.traces.calls import calls_of
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
+    from retrompi.spec.question import Question
     from retrompi.store.database import Store
     from retrompi.studies.scenario import Scenario
 
@@ -25,24 +26,23 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     return []
 
 
-def _used_by(scenario: Scenario, sets: Sequence[str]) -> list[str]:
-    """Those of ``sets`` that the scenario's run uses: the toolkit's three libraries share one set of numbers."""
-    asked = Resolved.of(scenario.question())
-    used = simulate.compile_question(asked, calls_of(asked.trace, asked.question)).used
+def looks(model: str, platform: str) -> list[Look]:
+    """Facts ``scenarios.NAME.peak`` (B/s) of every point-to-point scenario; model and platform are the scenario's own."""
+    return [_look(catalogue.scenario(name)) for name in catalogue.scenarios() if fnmatch(name, FITTED)]
+
+
+def _look(scenario: Scenario) -> Look:
     base = scenario.model.partition(":")[0]
-    return [s for s in sets if f"{base}.{s.partition('=')[0].rpartition('.')[2]}" in used]
+
+    def peak(question: Question) -> Seen:
+        used = _used(scenario)  # the toolkit's three libraries share one set of numbers
+        mine = {k: v for k, v in question.sets.items() if k.startswith("platform.") or f"{base}.{k.rpartition('.')[2]}" in used}
+        rows = simulate.benchmark(question.with_(overrides=mine))
+        return [], {"scenarios": {scenario.name: {"peak": max(r["bandwidth_MBps"] for r in rows) * 1e6}}}
+
+    return Look(scenario.name, scenario.question(), peak)
 
 
-def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Facts ``scenarios.NAME.peak`` (B/s) of every point-to-point scenario, with overrides; ``platform`` is the scenario's own."""
-    from fnmatch import fnmatch
-
-    facts: dict[str, Any] = {}
-    for name in catalogue.scenarios():
-        if not fnmatch(name, FITTED):
-            continue
-        scenario = catalogue.scenario(name)
-        mine = _used_by(scenario, sets)
-        rows = simulate.benchmark(scenario.question().with_(overrides=mine))
-        facts[name] = {"peak": max(r["bandwidth_MBps"] for r in rows) * 1e6}
-    return [], {"scenarios": facts}
+def _used(scenario: Scenario) -> frozenset[str]:
+    asked = Resolved.of(scenario.question())
+    return frozenset(simulate.compile_question(asked, calls_of(asked.trace, asked.question)).used)

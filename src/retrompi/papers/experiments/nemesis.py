@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.papers.claims import SizeRange
-from retrompi.papers.experiments import Done, Job
+from retrompi.papers.experiments import Done, Job, Look, Seen
 from retrompi.papers.metrics import curves, median_ratio
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
@@ -107,9 +107,14 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
 PLACEMENT = "shared-cache"
 
 
-def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Measurements for the calibration of a model with overrides: the zero-byte latency of two ranks that share a cache."""
-    result = simulate.run(Question(model, platform, Benchmark("osu_latency", {"sizes": [0]}), PLACEMENT, sets, idle_overrides=True))
-    simulate.require_completed(result, f"OSU latency of {model} on {platform}")
-    (row,) = simulate.rows_from_marks(result, 2)
-    return [], {"zero_byte": {model: float(row["time_us"]) * 1e-6}}
+def looks(model: str, platform: str) -> list[Look]:
+    """What a model is measured by for its fit: the zero-byte latency of two ranks that share a cache."""
+
+    def zero(question: Question) -> Seen:
+        result = simulate.run(question)
+        simulate.require_completed(result, f"OSU latency of {model} on {platform}")
+        (row,) = simulate.rows_from_marks(result, 2)
+        return [], {"zero_byte": {model: float(row["time_us"]) * 1e-6}}
+
+    question = Question(model, platform, Benchmark("osu_latency", {"sizes": [0]}), PLACEMENT, idle_overrides=True)
+    return [Look("zero-byte", question, zero)]

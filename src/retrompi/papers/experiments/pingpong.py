@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrompi.papers.claims import checks
 from retrompi.papers.evidence import evidence, sizes_asked
-from retrompi.papers.experiments import Done, Job
+from retrompi.papers.experiments import Done, Job, Look, Seen
 from retrompi.sim import simulate
 from retrompi.sim.resolved import MODES
 from retrompi.spec import registry
@@ -54,14 +53,21 @@ def _judged_modes(model: str) -> list[str]:
     return [m for m in MODES if m in judged]
 
 
-def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Measurements for the calibration of a model with overrides: points of both modes with few repetitions, and facts of its start-up."""
+def looks(model: str, platform: str) -> list[Look]:
+    """What a model is measured by for its fit: points of both modes with few repetitions, and facts of its start-up."""
     base = registry.model(model).name.partition(":")[0]
-    points = []
     sizes = sizes_asked(evidence(registry.model(model))[1])
-    for mode in _judged_modes(model) or MODES:
-        rows = simulate.benchmark(Question(model, platform, pingpong(sizes, _repetitions), mode, sets, idle_overrides=True))
-        points += [{"model": base, "platform": platform, "mode": mode, **r} for r in rows]
-    own = [s for s in sets if not s.startswith("platform.")]
-    started = simulate.startup(Question(model, platform, Starts(2, STARTUP_SEEDS), overrides=own, idle_overrides=True))
-    return points, {"startup": {base: started}, "parameters": {base: {}}}
+
+    def curve(question: Question) -> Seen:
+        tag = {"model": base, "platform": platform, "mode": question.where}
+        return [{**tag, **row} for row in simulate.benchmark(question)], {"parameters": {base: {}}}
+
+    def starts(question: Question) -> Seen:
+        own = {k: v for k, v in question.sets.items() if not k.startswith("platform.")}
+        return [], {"startup": {base: simulate.startup(question.with_(overrides=own))}}
+
+    modes = _judged_modes(model) or MODES
+    return [
+        *(Look(m, Question(model, platform, pingpong(sizes, _repetitions), m, idle_overrides=True), curve) for m in modes),
+        Look("start-up", Question(model, platform, Starts(2, STARTUP_SEEDS), idle_overrides=True), starts),
+    ]

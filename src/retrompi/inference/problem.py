@@ -1,0 +1,473 @@
+"""What a posterior is of: the parameters of calibrations that belong together, and what they may see of the published numbers.
+
+    problem = of_model("wmpi", "nt-pair")          # with winmpich and hpvm, which are calibrated on the same platform
+    problem.parts[0].simulate(shares)              # observables at a point of the prior
+    problem.data                                   # what was published about them
+
+A part is a run, or several that one statement compares. What is read is what `retrompi calibrate` reads: claims of use ``calibrate`` and
+the points of curves that are not held out (docs/uncertainty.md has the rules).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from retrompi.base import paths
+from retrompi.base.errors import EngineError, UsageError
+from retrompi.inference.likelihood import Array, Data, MeasuredCurve, Statement
+from retrompi.papers import calibrate, curve_checks, curve_fits, curves
+from retrompi.papers.claims import Checks, Claim, excluded
+from retrompi.papers.curve_verdicts import times_of
+from retrompi.papers.curves import Curve, FitPlan
+from retrompi.papers.evaluators import evaluate
+from retrompi.papers.experiments import Look, Seen, merge
+from retrompi.papers.findings import Check, Finding, base_value, scaled, unit_of
+from retrompi.papers.findings import Data as Shown
+from retrompi.papers.free_values import options, owner
+from retrompi.papers.metrics import curves as curves_in
+from retrompi.papers.paper import Paper
+from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
+from retrompi.spec import machines, registry
+from retrompi.spec.bounds import Bounds
+from retrompi.spec.model import RuntimeModel
+from retrompi.spec.question import Question, canonical_hash
+from retrompi.studies.priors import Prior, priors_of, sets_at
+
+__all__ = ["Member", "Number", "Part", "Point", "Problem", "calibrated_on", "of_model", "of_paper", "printed"]
+
+LONGEST_S = 30.0
+"""Seconds that one run may take: with some values of their ranges a run does not end."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """An observable that statements are about, by the check of ``claim``; ``readings``: their limits, in the unit of the check.
+
+    ``model``: the base name of the model whose discrepancy it has; ``stated_by``: the claims.
+    """
+
+    name: str
+    model: str
+    claim: Claim
+    check: Check
+    readings: tuple[tuple[float, float], ...]
+    stated_by: tuple[str, ...]
+
+    @property
+    def log(self) -> bool:
+        """Whether it is a ratio scale: nothing at or below zero was published."""
+        return min(low for low, _ in self.readings) > 0
+
+    def of(self, shown: Shown) -> float | None:
+        """The number in the unit of the check; None without one."""
+        found = evaluate(self.claim, self.check, shown).observed
+        return float(found) if isinstance(found, int | float) else None
+
+
+@dataclass(frozen=True)
+class Point:
+    """An observable that a point of a measured curve is about: the time of ``size`` B; ``error`` is a share of ``time`` (s)."""
+
+    curve: str
+    model: str
+    size: int
+    time: float
+    error: float
+    log = True
+
+    @property
+    def name(self) -> str:
+        """``ga620 8 B``."""
+        return f"{self.curve} {self.size} B"
+
+    def of(self, shown: Shown) -> float | None:
+        """The time in s."""
+        return times_of(shown.fact("curves")[self.curve])[self.size]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Runs that are simulated together, and the observables that they show. ``below``: curve -> that of the layer below it."""
+
+    name: str
+    looks: tuple[Look, ...]
+    observables: tuple[Number | Point, ...]
+    below: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def drawn(self) -> tuple[tuple[Resolved, tuple[Prior, ...]], ...]:
+        """Every run with its parameters."""
+        asked = [Resolved.of(one.question) for one in self.looks]
+        return tuple((a, tuple(priors_of(a))) for a in asked)
+
+    @cached_property
+    def priors(self) -> tuple[Prior, ...]:
+        """The parameters of its runs, by path."""
+        found = {p.path: p for _, drawn in self.drawn for p in drawn}
+        return tuple(found[path] for path in sorted(found))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Those of `priors`."""
+        return tuple(p.path for p in self.priors)
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of what determines its observables, except the code."""
+        seen = [[o.name, o.claim.row(), dict(o.check), o.log] if isinstance(o, Number) else [o.curve, o.size] for o in self.observables]
+        priors = [[p.path, p.low, p.high, p.log, p.whole, dict(p.keys)] for p in self.priors]
+        return canonical_hash([[asked.key for asked, _ in self.drawn], priors, seen])
+
+    def sets(self, shares: Sequence[float] | Array) -> list[list[str]]:
+        """The overrides of every run at a point, shares 0..1 of `priors`."""
+        at = {path: float(u) for path, u in zip(self.paths, shares, strict=True)}
+        return [[f"{k}={v}" for k, v in sets_at(asked, drawn, at).items()] for asked, drawn in self.drawn]
+
+    def simulate(self, shares: Sequence[float] | Array) -> Array:
+        """The observables [k] at a point, logarithms where `Number.log`; nan where a run does not complete or has no such number."""
+        points: list[dict[str, object]] = []
+        facts: dict[str, object] = {}
+        for one, sets in zip(self.looks, self.sets(shares), strict=True):
+            told = _seen(one, sets)
+            if told is None:
+                return np.full(len(self.observables), np.nan)
+            points += told[0]
+            for name, value in told[1].items():
+                merge(facts, name, value)
+        shown = Shown(curves_in(points), {**facts, "layers_below": dict(self.below)})
+        return np.array([_on_scale(o.of(shown), o.log) for o in self.observables])
+
+    @property
+    def nominal(self) -> list[float]:
+        """The shares of nominal values."""
+        return [p.share(p.base) for p in self.priors]
+
+
+def _on_scale(value: float | None, log: bool) -> float:
+    if value is None or (log and value <= 0):
+        return float("nan")
+    return float(np.log(value)) if log else value
+
+
+def _seen(one: Look, sets: Sequence[str]) -> Seen | None:
+    """What a run shows; None if it does not complete, or if drawn values exclude each other."""
+    try:
+        return one.with_(sets)
+    except (simulate.SimulationEnded, UsageError, EngineError):
+        return None
+
+
+@dataclass(frozen=True)
+class Member:
+    """A calibration: the ``file`` of its posterior, the ``fitted`` paths, its ``model`` (base name), and the indices of its ``parts``."""
+
+    name: str
+    file: Path
+    model: str
+    fitted: tuple[str, ...]
+    parts: tuple[int, ...]
+    claims: tuple[str, ...]
+    curves: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A joint posterior. ``of``: what `retrompi calibrate` was asked for; ``platform``: the model's, "" for a paper; ``written``: the
+    members whose files are written."""
+
+    of: str
+    platform: str
+    parts: tuple[Part, ...]
+    members: tuple[Member, ...]
+    written: tuple[str, ...]
+
+    @cached_property
+    def priors(self) -> tuple[Prior, ...]:
+        """The dimensions: the parameters of all parts, by path."""
+        found = {p.path: p for part in self.parts for p in part.priors}
+        return tuple(found[path] for path in sorted(found))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Those of `priors`."""
+        return tuple(p.path for p in self.priors)
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """The base names of the models, each of which has a discrepancy."""
+        return tuple(dict.fromkeys(o.model for part in self.parts for o in part.observables))
+
+    def dims(self, part: Part) -> list[int]:
+        """The dimensions that a part uses."""
+        at = {path: i for i, path in enumerate(self.paths)}
+        return [at[path] for path in part.paths]
+
+    @property
+    def observables(self) -> list[Number | Point]:
+        """Those of all parts, one after the other."""
+        return [o for part in self.parts for o in part.observables]
+
+    @cached_property
+    def data(self) -> Data:
+        """What was published about `observables`."""
+        statements: list[Statement] = []
+        points: dict[str, list[tuple[int, Point]]] = {}
+        for k, o in enumerate(self.observables):
+            if isinstance(o, Point):
+                points.setdefault(o.curve, []).append((k, o))
+            else:
+                statements += [Statement(k, low, high, o.log, self.models.index(o.model)) for low, high in o.readings]
+        measured = [
+            MeasuredCurve(
+                [k for k, _ in of], [float(np.log(p.time)) for _, p in of], [p.error for _, p in of],
+                [float(np.log10(1 + p.size)) for _, p in of], self.models.index(of[0][1].model),
+            )
+            for of in points.values()
+        ]  # fmt: skip
+        return Data(statements, measured, len(self.models))
+
+
+# --- statements --------------------------------------------------------------------------------------------------------------------
+
+
+def printed(claim: Claim) -> tuple[float, float]:
+    """What a claim says: ``low``..``high`` in its unit; where these are one number, the interval of its printed digits.
+
+    Raises ValueError for a claim without a number.
+    """
+    if claim.low is None or claim.high is None:
+        raise ValueError(f"{claim.id}: no low..high")
+    if claim.low < claim.high:
+        return claim.low, claim.high
+    texts = [t for t in re.findall(r"\d+(?:\.\d+)?", claim.value) if float(t) == claim.low] or [f"{claim.low:.12g}"]
+    half = 0.5 * 10.0 ** -len(texts[0].partition(".")[2])
+    return claim.low - half, claim.high + half
+
+
+def _limits(claim: Claim, check: Check, found: Finding) -> tuple[float, float] | None:
+    """The limits of the published number that a check observes, in its unit; None if it observes none.
+
+    The tolerance of ``near`` belongs to the verdict, not to the number.
+    """
+    if not isinstance(found.observed, int | float) or claim.low is None or claim.high is None:
+        return None
+    if check.get("kind") == "near" or check.get("near") or found.low is None or found.high is None or found.low >= found.high:
+        return printed(claim)
+    return found.low, found.high
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A claim's check, and whose discrepancy what it observes has."""
+
+    claim: Claim
+    check: Check
+    model: str
+
+
+def _parts(name: str, looks: Mapping[str, Look], asked: Sequence[_Asked], points: Sequence[Point], below: Mapping[str, str]) -> list[Part]:
+    """The runs, those together that a check compares, with what they show of the ``asked`` checks and ``points``.
+
+    Simulates every run once, with nominal values. Runs that nothing is asked about are left out.
+    """
+    bounded = {k: replace(one, question=one.question.with_(bounds=Bounds(wall_s=LONGEST_S))) for k, one in looks.items()}
+    nominal = {k: one.with_([]) for k, one in bounded.items()}
+    together: dict[str, set[str]] = {k: {k} for k in looks}
+    numbers: list[tuple[Number, str]] = []
+    for a, used, limits in [(a, *_observed(a, nominal, below)) for a in asked if "same" not in a.check]:
+        if limits is None:
+            continue
+        for k in used[1:]:
+            both = together[used[0]] | together[k]
+            together |= dict.fromkeys(both, both)
+        others = [o for o in asked if o.check.get("same") == a.claim.id]
+        others += [_Asked(c, check, a.model) for c, check in excluded(a.claim.id)]
+        unit = unit_of(a.claim, a.check)
+        said = [limits, *(tuple(scaled(base_value(v, unit_of(o.claim, o.check)), unit) for v in printed(o.claim)) for o in others)]
+        again = sum(n.claim.id == a.claim.id for n, _ in numbers)
+        number = Number(f"{a.claim.id}/{again + 1}" if again else a.claim.id, a.model, a.claim, a.check,
+                        tuple((float(low), float(high)) for low, high in dict.fromkeys(said)),
+                        (a.claim.id, *dict.fromkeys(o.claim.id for o in others)))  # fmt: skip
+        numbers.append((number, used[0]))
+    found = []
+    for group in {id(g): g for g in together.values()}.values():
+        mine = tuple(k for k in looks if k in group)
+        seen: tuple[Number | Point, ...] = (*(n for n, k in numbers if k in group), *(p for p in points if p.curve in group))
+        if seen:
+            used_below = {k: v for k, v in below.items() if k in group}
+            found.append(Part(f"{name} {'+'.join(mine)}".strip(), tuple(bounded[k] for k in mine), seen, used_below))
+    return found
+
+
+def _observed(a: _Asked, nominal: Mapping[str, Seen], below: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[float, float] | None]:
+    """The fewest runs that show what a check observes, and its limits."""
+    for count in (1, 2):
+        for some in combinations(nominal, count):
+            points: list[dict[str, object]] = []
+            facts: dict[str, object] = {"layers_below": dict(below)}
+            for k in some:
+                points += nominal[k][0]
+                for key, value in nominal[k][1].items():
+                    merge(facts, key, value)
+            limits = _limits(a.claim, a.check, evaluate(a.claim, a.check, Shown(curves_in(points), facts)))
+            if limits is not None:
+                return some, limits
+    return (), None
+
+
+def _curve_look(curve: Curve, sizes: Iterable[int]) -> Look:
+    def seen(question: Question) -> Seen:
+        times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in simulate.benchmark(question)}
+        return [], {"curves": {curve.name: curve_checks.facts_of(curve.grid, times)}}
+
+    return Look(curve.name, curves.question(curve, sizes).with_(idle_overrides=True), seen)
+
+
+def _points(curve: Curve) -> list[Point]:
+    return [Point(curve.name, _base(curve.model), p.size, p.time, p.error) for p in curve_fits.seen_points(curve)]
+
+
+def _base(model: str) -> str:
+    return registry.model(model).name.partition(":")[0]
+
+
+# --- models ------------------------------------------------------------------------------------------------------------------------
+
+
+def calibrated_on(platform: str) -> list[str]:
+    """The package's models that are calibrated on ``platform`` by statements of their own."""
+    found = []
+    for name in registry.model_names():
+        cls = registry.model(name)
+        if ":" in name or not cls.folder().is_relative_to(paths.models_dir()) or cls.calibrated is None:
+            continue
+        if cls.calibrated.platforms[0] == platform and any(p.fitted for p in cls.params().values()) and _plain(cls, name, platform):
+            found.append(name)
+    return found
+
+
+def _plain(cls: type[RuntimeModel], model: str, platform: str) -> bool:
+    """Whether a model has a claim to be fitted to that is not about a paper's curve."""
+    try:
+        seen = calibrate.seen_by_fit(cls, model, platform)
+    except UsageError:
+        return False
+    return any(check["kind"] != "curve" for c in seen.claims for check in _checks_of(c, seen.entries))
+
+
+def _checks_of(claim: Claim, entries: Checks) -> Sequence[Check]:
+    from retrompi.papers.claims import checks
+
+    return {**checks(), **entries}.get(claim.id, ())
+
+
+def of_model(model: str, platform: str) -> Problem:
+    """The joint posterior of ``model`` and of those calibrated on the same platform; of a variant, in the place of its base.
+
+    A model of the package has its file beside its fit; one of the user's is alone. Raises UsageError if nothing says what to fit to.
+    """
+    cls = registry.model(model)
+    base = cls.name.partition(":")[0]
+    ours = cls.folder().is_relative_to(paths.models_dir())
+    names = [cls.name if m == base else m for m in calibrated_on(platform)] if ours else []
+    if cls.name not in names:
+        names = [model, *(m for m in names if m.partition(":")[0] != base)]
+    parts: list[Part] = []
+    members: list[Member] = []
+    for name in names:
+        more, member = _of_one(name, platform, len(parts))
+        parts += more
+        members.append(member)
+    if not members[[m.name for m in members].index(cls.name)].parts:
+        raise UsageError(f"no claim of '{cls.name}' gives a number to fit to", code="no-claims")
+    written = (cls.name,) if ":" in cls.name else tuple(m.name for m in members if m.parts)
+    return Problem(cls.name, platform, tuple(parts), tuple(m for m in members if m.parts), written)
+
+
+def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:
+    """The parts of one model, of which the first is part ``begin`` of the problem."""
+    cls = registry.model(model)
+    base, _, variant = cls.name.partition(":")
+    seen = calibrate.seen_by_fit(cls, model, platform)
+    asked = [_Asked(c, check, base) for c in seen.claims for check in _checks_of(c, seen.entries)]
+    looks: dict[str, Look] = {}
+    if any(a.check["kind"] != "curve" for a in asked):
+        looks = {one.name: one for one in calibrate.looks_of(cls, model, platform)}
+    sizes = curve_checks.asked(seen.claims, seen.entries, seen.below)
+    points = [p for c in seen.curves if c.use == "calibrate" for p in _points(c)]
+    for curve in seen.curves:
+        mine = {p.size for p in points if p.curve == curve.name} | sizes[curve.name] | set(curve.grid if sizes[curve.name] else ())
+        if mine:
+            looks[curve.name] = _curve_look(curve, mine)
+    parts = _parts(cls.name, looks, asked, points, seen.below)
+    keys = [f"{base}.{k}" for k, p in cls.params().items() if p.fitted] + [f"platform.host.{k}" for k in cls.fits_platform]
+    fitted = _paths_of(keys, parts)
+    stated = tuple(i for part in parts for o in part.observables if isinstance(o, Number) for i in o.stated_by)
+    drawn = tuple(dict.fromkeys(o.curve for part in parts for o in part.observables if isinstance(o, Point)))
+    file = cls.folder() / (f"posterior-{variant}.parquet" if variant else "posterior.parquet")
+    return parts, Member(cls.name, file, base, fitted, tuple(range(begin, begin + len(parts))), stated, drawn)
+
+
+def _paths_of(keys: Iterable[str], parts: Sequence[Part]) -> tuple[str, ...]:
+    """The paths of the parameters that these ``--set`` keys set in any of the runs."""
+    wanted = set(keys)
+    return tuple(dict.fromkeys(p.path for part in parts for _, drawn in part.drawn for p in drawn if wanted & set(p.keys)))
+
+
+# --- papers ------------------------------------------------------------------------------------------------------------------------
+
+
+def of_paper(paper: Paper) -> list[Problem]:
+    """The joint posteriors of the fits of a paper: one for those that share a host. Raises InputError for a fit that cannot be."""
+    evidence = curve_fits.evidence_of(paper)
+    apart = [(plan, *_of_fit(plan, evidence)) for plan in curves.fits_of(paper)]
+    hosts = {*machines.host_names(), *registry.platform_names()}
+    groups: list[tuple[list[FitPlan], set[str]]] = []
+    for plan, _, parts in apart:
+        mine = {owner for part in parts for path in part.paths if (owner := path.partition(".")[0]) in hosts}
+        near = [g for g in groups if g[1] & mine]
+        groups = [g for g in groups if g not in near]
+        groups.append(([*(p for g in near for p in g[0]), plan], mine.union(*(g[1] for g in near))))
+    return [_together(paper, plans, evidence) for plans, _ in groups]
+
+
+def _of_fit(plan: FitPlan, of: curve_fits.Evidence) -> tuple[dict[str, set[int]], list[Part]]:
+    """Curve -> the sizes that a fit sees, and its parts when it is alone."""
+    sizes = curve_fits.sizes_of(plan, of)
+    return sizes, _parts_of([plan], sizes, of)
+
+
+def _parts_of(plans: Sequence[FitPlan], sizes: Mapping[str, set[int]], of: curve_fits.Evidence) -> list[Part]:
+    looks = {name: _curve_look(of.curves[name], mine) for name, mine in sizes.items()}
+    below = {c.name: c.layer_below for c in of.curves.values()}
+    asked = [_Asked(c, check, _base(of.curves[str(check["curve"])].model)) for plan in plans for c, check in curve_fits.claims_of(plan, of)]
+    points = [p for name in dict.fromkeys(n for plan in plans for n in plan.curves) for p in _points(of.curves[name])]
+    return _parts("", looks, asked, points, below)
+
+
+def _together(paper: Paper, plans: Sequence[FitPlan], of: curve_fits.Evidence) -> Problem:
+    """One problem of several fits, whose curves are simulated once for all of them."""
+    sizes: dict[str, set[int]] = {}
+    for plan in plans:
+        for name, mine in curve_fits.sizes_of(plan, of).items():
+            sizes.setdefault(name, set()).update(mine)
+    parts = _parts_of(plans, sizes, of)
+    members = []
+    for plan in plans:
+        used = list(curve_fits.sizes_of(plan, of))
+        shown = tuple(i for i, part in enumerate(parts) if any(one.name in used for one in part.looks))
+        keys = [option.partition("=")[0] for path in plan.free for name in used
+                for option in options(owner(path), of.curves[name].platform, "0")]  # fmt: skip
+        fitted = _paths_of(keys, [parts[i] for i in shown])
+        first = plan.curves[0] if plan.curves else str(curve_fits.claims_of(plan, of)[0][1]["curve"])
+        file = paper.folder / f"posterior-{plan.name}.parquet"
+        members.append(Member(plan.name, file, _base(of.curves[first].model), fitted, shown, plan.claims, plan.curves))
+    return Problem(paper.key, "", tuple(parts), tuple(members), tuple(m.name for m in members))
