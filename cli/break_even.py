@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput
+from retrompi.cli.draws import percent
+from retrompi.cli.options import RunOutput, Uncertain, share
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.breakeven import BreakEven, Crossing, Pair
+    from retrompi.studies.certainty import Crossed
     from retrompi.studies.metrics import Metric
+    from retrompi.studies.reading import Asker
     from retrompi.studies.scale import Scale
     from retrompi.studies.scenario import Scenario
+    from retrompi.studies.uncertainty import Spec
 
 POINT_KEYS = ("key", "value", "text", "a", "b", "unit", "ahead", "outcome_a", "outcome_b", "run_a", "run_b")
 
 
 @dataclass(frozen=True)
-class BreakEvenOptions(AnswerOptions):
+class BreakEvenOptions(Uncertain, AnswerOptions):
     """Options of ``retrompi break_even``."""
 
     along: str = option("Key to vary and its range, e.g. ranks=2..64.", required=True, metavar="KEY=LOW..HIGH[:log|:linear]")
@@ -55,7 +59,9 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     from retrompi.studies import case
     from retrompi.studies.applies import refuse_idle
     from retrompi.studies.breakeven import Rules, break_even
+    from retrompi.studies.certainty import coarser
 
+    spec = given.spec()
     base = the_scenario(scenario, given.sets)
     if not given.a and not given.b:
         raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
@@ -76,22 +82,62 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     changes = [parse_sets(list(g)) for g in (given.a, given.b)]
     with asking("break-even", base, wanted, given, output, expected=2 * given.scan + 16) as ask:
 
-        def evaluate(values: Sequence[float]) -> list[Any]:
+        def points(values: Sequence[float]) -> list[dict[str, str]]:
             moved = [({scale.key: scale.text(x)}, g, mine) for x in values for g, mine in zip(changes, concerned, strict=True)]
-            readings = ask([{**g, **(to if mine else {})} for to, g, mine in moved])
+            return [{**g, **(to if mine else {})} for to, g, mine in moved]
+
+        def evaluate(values: Sequence[float]) -> list[Any]:
+            readings = ask(points(values))
             return list(zip(readings[::2], readings[1::2], strict=True))
 
         rules = Rules(wanted.more_is_better, given.scan, share("--tolerance", given.tolerance), share("--tie", given.tie))
         found = break_even(evaluate, scale, low, high, rules)
+        drawn = None if spec is None else _drawn(ask, spec, points, lambda at: break_even(at, scale, low, high, coarser(rules)))
     names = (_name("a", given.a), _name("b", given.b))
     if output.as_json:
-        print_json(as_object(found, wanted, base.name, names, warnings))
+        print_json({**as_object(found, wanted, base.name, names, warnings), **({} if drawn is None else drawn.row())})
     elif output.as_csv:
         print_csv([_point(found, wanted, i) for i in range(len(found.points))], POINT_KEYS)
     else:
         _print(found, wanted, base, names)
+        for line in [] if drawn is None else _certain(drawn, scale):
+            say(line)
     if set(found.states) == {"neither"}:
         ctx.exit(1)
+
+
+def _drawn(
+    ask: Asker, spec: Spec, points: Callable[[Sequence[float]], list[dict[str, str]]], search: Callable[[Any], BreakEven]
+) -> Crossed:
+    """The search in each draw."""
+    from retrompi.studies.certainty import DrawnAsker, crossed, together
+
+    asker = DrawnAsker.like(ask, spec)
+
+    def one(at: Callable[[Sequence[Any]], Sequence[Any]]) -> BreakEven:
+        def evaluate(values: Sequence[float]) -> list[Any]:
+            readings = at(points(values))
+            return list(zip(readings[::2], readings[1::2], strict=True))
+
+        return search(evaluate)
+
+    return crossed(together([one] * spec.draws, asker), spec)
+
+
+def _certain(drawn: Crossed, scale: Scale) -> list[str]:
+    """Where the leader changes over the draws, in words."""
+    lines, of = [], f"of {drawn.spec.draws} draws"
+    for c in drawn.changes:
+        what = f"{c.after.upper()} overtakes {c.before.upper()}" if {c.before, c.after} == {"a", "b"} else (
+            f"{_state(c.before)}, then {_state(c.after)}")  # fmt: skip
+        low, middle, high = (scale.text(float(f"{x:.3g}")) for x in (c.value.low, c.value.median, c.value.high))
+        where = middle if low == high else f"{low} to {high} in {percent(c.value.level)} of them, median {middle}"
+        lines.append(f"in {c.draws} {of} {what}: {where}")
+    if drawn.several:
+        lines.append(f"in {drawn.several} {of} more than one crossing; the first of each kind counts")
+    none = sum(drawn.without.values())
+    states = ", ".join(f"{_state(s)} in {n}" for s, n in drawn.without.items())
+    return [*lines, f"in {none} {of} no crossing{f': {states}' if none else ''}"]
 
 
 def _name(letter: str, given: Sequence[str]) -> str:

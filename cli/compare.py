@@ -56,8 +56,8 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
         np = given.ranks if ctx.get_parameter_source("ranks") == ParameterSource.COMMANDLINE else None
         run_runtimes(ctx, program, arguments, np, given, output)
         return
-    if given.platforms or given.metrics or given.jobs:
-        raise UsageError("--platforms, --metric and --jobs apply only with --models", code="unused-option")
+    if given.platforms or given.metrics or given.jobs or given.uncertainty:
+        raise UsageError("--platforms, --metric, --jobs and --uncertainty apply only with --models", code="unused-option")
     if sum((program is not None, bool(given.runs), given.suite)) != 1:
         raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite", code="missing-option")
     if given.only and not given.suite:

@@ -10,6 +10,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors, count_line, outside_lines
+from retrompi.cli.draws import draw, interval_column, note_draws
 from retrompi.cli.options import progress
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
@@ -51,17 +52,29 @@ def run_runtimes(
     for metric in wanted:
         metric.check(base)
     candidates = compare_runtimes.Candidates(base, models, platforms, wanted)
+    spec = given.spec()
     warnings = outside_lines(compare_runtimes.resolved(candidates))
     kept = output.open()
     with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
         found = compare_runtimes.rows(kept, candidates, executor=executor, fresh=output.fresh, report=report)
+    drawn = None
+    if spec is not None:
+        asked = compare_runtimes.asked(candidates, found)
+        ensembles = dict(zip(asked, draw(kept, list(asked.values()), spec, output.fresh), strict=True))
+        drawn = compare_runtimes.drawn(candidates, found, ensembles)
+        found = drawn.rows
     if output.as_json:
         units = {m.name: m.unit for m in wanted}
-        print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warnings})
+        certain = {} if drawn is None else drawn.row()
+        print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warnings, **certain})
     elif output.as_csv:
         print_csv([r.row() for r in found], list(found[0].row()))
     else:
         _print(found, base, wanted)
+        for line in [] if drawn is None else drawn.lines():
+            say(line)
+    if drawn is not None:
+        note_draws(list(drawn.ensembles.values()))
     if any(r.outcome != "completed" for r in found):
         ctx.exit(1)
 
@@ -70,17 +83,26 @@ def _share(value: Any) -> str:
     return "" if value is None else f"{100 * value:.3g} %"
 
 
+def _within(found: Sequence[Row], name: str, unit: str) -> list[Column]:
+    """The column of an interval; none without draws."""
+    level = next((r.intervals[name].level for r in found if name in r.intervals), None)
+    return [] if level is None else [interval_column(name, level, unit)]
+
+
 def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric]) -> None:
     from retrompi.studies.reading import Reading, counted
 
     rooms = list(dict.fromkeys(r.platform for r in found))
     say(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}\n")
     columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(rooms) > 1 else []),
-               Column("time", "time", right=True), Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
+               Column("time", "time", right=True), *_within(found, "time_s", "s"),
+               Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
                Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]  # fmt: skip
-    columns += [Column(m.name, m.name, m.show, right=True) for m in wanted]
+    for m in wanted:
+        columns += [Column(m.name, m.name, m.show, right=True), *_within(found, m.name, m.unit)]
     columns += [Column("run_id", "run", right=True)]
-    print_table([{**r.row(), "time": r.outcome if r.time_s is None else format_time(r.time_s)} for r in found], columns)
+    rows = [{**r.row(), **{f"{name}_interval": (i.low, i.high) if i.completed else None for name, i in r.intervals.items()}} for r in found]
+    print_table([{**r, "time": r["outcome"] if r["time_s"] is None else format_time(r["time_s"])} for r in rows], columns)
     for r in found:
         if r.reason:
             say(f"{r.model}{f' on {r.platform}' if len(rooms) > 1 else ''}: {r.outcome}: {r.reason}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.uncertainty import Ensemble, Interval, Spec
 
-__all__ = ["draw", "ends", "interval_column", "note_draws", "percent"]
+__all__ = ["draw", "ends", "interval_column", "note_draws", "note_worth", "percent"]
 
 
 def percent(level: float) -> str:
@@ -58,6 +58,16 @@ def interval_column(name: str, level: float, unit: str, scale: float = 1.0) -> C
         return "" if low is None or high is None else format_span(low * scale, high * scale, unit)
 
     return Column(f"{name}_interval", f"{percent(level)} interval", show, right=True)
+
+
+def note_worth(drawn: Ensemble, metrics: Sequence[str]) -> None:
+    """On stderr, for each metric: which parameters would make it more certain, if the draws show any."""
+    from retrompi.studies.metrics import parse
+    from retrompi.studies.worth import told
+
+    for name in dict.fromkeys(metrics):
+        for line in told(drawn, parse(name)):
+            say(f"note: {line}", err=True)
 
 
 def note_draws(ensembles: Sequence[Ensemble]) -> None:

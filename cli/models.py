@@ -161,6 +161,17 @@ def _print_fit(card: dict[str, Any]) -> None:
             say(f"      {r['says']}\n      in: {r['where']}")
 
 
+def _print_posterior(told: dict[str, Any] | None) -> None:
+    """What the data say of each parameter, those that they determine best first."""
+    from retrompi.render.determined import HEAD, facts, texts
+
+    if told is None:
+        return
+    say(f"\nposterior of {facts(told)}")
+    columns = [Column(head, head, right=0 < i < len(HEAD) - 1) for i, head in enumerate(HEAD)]
+    print_table([dict(zip(HEAD, texts(row), strict=True)) for row in told["parameters"]], columns)
+
+
 def _print_range(card: dict[str, Any]) -> None:
     told = card["calibrated"]
     if told is None:
@@ -247,6 +258,7 @@ def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: 
     print_table(card["collectives"], COLLECTIVES, empty="none")
     print_rows_cited(references([{"rows": card["stands_for_rows"]}, *rows]))
     _print_fit(card)
+    _print_posterior(card["posterior"])
     _print_range(card)
     _print_transfer(card)
     _print_judged(card)

@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.draws import draw, ends, interval_column, note_draws
+from retrompi.cli.draws import draw, ends, interval_column, note_draws, note_worth
 from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, Uncertain, output_option, placement_words, sizes_option, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table, say, write_drawn
 
@@ -126,6 +126,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     emit_curve(rows, warn(beyond, given.model), output, None if spec is None else spec.level)
     if ensembles:
         note_draws(ensembles)
+        note_worth(ensembles[0], [f"time@{rows[i]['size_B']}B" for i in (0, -1)])
     if first := first_call(found.rows):
         click.echo(f"note: {first}", err=True)
     if overlaid and output.text:

@@ -10,7 +10,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.draws import draw, ends, interval_column, note_draws, percent
+from retrompi.cli.draws import draw, ends, interval_column, note_draws, note_worth, percent
 from retrompi.cli.options import Asked, Network, RunOutput, Uncertain, UndefinedSource, placement_row, ranks_option, some_rate, warn
 from retrompi.cli.output import Column, note_cautions, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
@@ -141,6 +141,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             say(f"note: {scale.line}", err=True) if scale else None
     if drawn is not None:
         note_draws([drawn])
+        note_worth(drawn, ["section" if given.section else "time"])
     if run["outcome"] != "completed":
         for line in diagnosis.of_run(run):
             click.echo(line, err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, note_outside, output_option
+from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Uncertain, Workers, note_outside, output_option
 from retrompi.cli.output import Column, note, print_table, say
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _SUMMARY = (
 
 
 @dataclass(frozen=True)
-class ReproduceOptions(Fidelity, Overlaid, Workers):
+class ReproduceOptions(Uncertain, Fidelity, Overlaid, Workers):
     """Options of ``retrompi reproduce``."""
 
     out: Path = output_option("the folder of the report", folder=True, metavar="FOLDER", default=Path("report"))
@@ -43,7 +43,8 @@ def command(paper: str, given: ReproduceOptions, output: RunOutput) -> None:
 
     Give the key of one of retrompi's papers, the folder of your own ('retrompi paper new'), or "all" for a report on every paper of
     retrompi with the verdict matrix on its front page. Prints the verdicts and the report's path. A failed claim is a finding shown in
-    the report, not an error; 'retrompi validate' turns it into an exit code.
+    the report, not an error; 'retrompi validate' turns it into an exit code. With --uncertainty, curves have bands, and claims the
+    third verdict of 'retrompi validate'.
 
     \b
     Examples:
@@ -63,14 +64,16 @@ def command(paper: str, given: ReproduceOptions, output: RunOutput) -> None:
 def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output: RunOutput) -> None:
     """Replays the papers, which are at hand, and writes their report; ``every``: with a front page."""
     from retrompi import render
-    from retrompi.cli.validate import KEYS, print_verdicts, studies
+    from retrompi.cli.validate import keys_of, print_verdicts, rows_of, studies, with_agreement
     from retrompi.papers import judge_all
     from retrompi.papers.reproduction import WORKERS
     from retrompi.spec.outside_range import outside_of_points
 
-    overlaid = given.curves(output)
+    overlaid, spec = given.curves(output), given.spec()
     began = time.perf_counter()
     found = studies(keys, output, given.jobs, given.fidelity)
+    if spec is not None:
+        found = with_agreement(found, spec, output, given.jobs)
     spent = time.perf_counter() - began
     found = render.with_measured(found, overlaid)
     note_outside({m: told for s in found for m, told in outside_of_points(s.points).items()})
@@ -84,7 +87,7 @@ def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output
         written = render.write_atlas(found, given.out, made(output.open(), found, spent, given.jobs or WORKERS), images=given.images)
         verdicts = judge_all(found)
         if not output.text:
-            output.emit([v.row() for v in verdicts], (), keys=KEYS)
+            output.emit(rows_of(verdicts), (), keys=keys_of(verdicts))
         else:
             _print_summary(found, verdicts)
     if written.missing:

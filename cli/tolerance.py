@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,19 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import canonical, format_quantity
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput
+from retrompi.cli.draws import percent
+from retrompi.cli.options import RunOutput, Uncertain, share
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
+    from retrompi.studies.certainty import Distance
     from retrompi.studies.metrics import Metric
+    from retrompi.studies.reading import Asker
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.tolerance import Answer, Place, Tolerance, Way
+    from retrompi.studies.uncertainty import Spec
 
 KEYS = ("slower", "status", "within", "within_text", "beyond", "beyond_text", "estimate", "by_slope", "metric_within", "metric_beyond",
         "unit", "run_within", "run_beyond", "outcome_beyond", "back")  # fmt: skip
@@ -29,7 +33,7 @@ _FALLING = ("B/s", "Hz", "flop/s")
 
 
 @dataclass(frozen=True)
-class ToleranceOptions(AnswerOptions):
+class ToleranceOptions(Uncertain, AnswerOptions):
     """Options of ``retrompi tolerance``."""
 
     add: str | None = option("Add to the value of this key, e.g. platform.link.latency.", metavar="KEY")
@@ -59,6 +63,7 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
     from retrompi.studies.applies import refuse_idle
     from retrompi.studies.tolerance import tolerance as search
 
+    spec = given.spec()
     base = the_scenario(scenario, given.sets)
     way = _way(base, given.add, given.change, given.up_to, given.down_to)
     shares = [share("--slower", part) for part in given.slower.split(",")]
@@ -73,15 +78,46 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
         def evaluate(values: Sequence[float]) -> Sequence[Any]:
             return ask([{way.scale.key: way.scale.text(x)} for x in values])
 
-        found = search(
-            evaluate, way, start, slower=shares, more_is_better=wanted.more_is_better, width=share("--tolerance", given.tolerance)
-        )
+        width = share("--tolerance", given.tolerance)
+        found = search(evaluate, way, start, slower=shares, more_is_better=wanted.more_is_better, width=width)
+        drawn = [] if spec is None else _drawn(ask, spec, way, shares, width)
     if output.as_json:
-        print_json(as_object(found, wanted, base, warnings))
+        certain = {} if spec is None else {"level": spec.level, "draws": spec.draws, "certain": [d.row() for d in drawn]}
+        print_json({**as_object(found, wanted, base, warnings), **certain})
     elif output.as_csv:
         print_csv([_row(a, wanted) for a in found.answers], KEYS)
     else:
         _print(found, wanted, base)
+        for d in drawn:
+            say(_certain(d, way))
+
+
+def _drawn(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], width: float) -> list[Distance]:
+    """The search in each draw; the key's own value is the given one in all of them."""
+    from retrompi.studies.certainty import WIDTH, DrawnAsker, distances, together
+    from retrompi.studies.tolerance import tolerance as search
+
+    asker = DrawnAsker.like(ask, spec)
+
+    def one(at: Callable[[Sequence[Any]], Sequence[Any]]) -> Tolerance:
+        def evaluate(values: Sequence[float]) -> Sequence[Any]:
+            return at([{way.scale.key: way.scale.text(x)} for x in values])
+
+        (start,) = evaluate([way.base])
+        return search(evaluate, way, start, slower=shares, more_is_better=ask.metric.more_is_better, width=max(width, WIDTH))
+
+    return distances(together([one] * spec.draws, asker), shares, spec.level)
+
+
+def _certain(d: Distance, way: Way) -> str:
+    """An answer over the draws, in words."""
+    odd = [(d.never, "never"), (d.ends, "it stops completing before"), (d.none, "the base has no number")]
+    rest = "".join(f"; in {n} {what}" for n, what in odd if n)
+    share_text = f"{100 * d.slower:g} %: in"
+    if d.value is None:
+        return f"{share_text} 0 of {d.draws} draws{rest}"
+    low, middle, high = (_short(way, x) for x in (d.value.low, d.value.median, d.value.high))
+    return f"{share_text} {d.reached} of {d.draws} draws at {middle}, {low} to {high} ({percent(d.value.level)} of these draws){rest}"
 
 
 def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> Way:

@@ -1,4 +1,4 @@
-"""``retrompi tornado``: sensitivity of a metric to parameters."""
+"""``retrompi tornado``: sensitivity of a metric to parameters, and what would make it more certain."""
 
 from __future__ import annotations
 
@@ -7,26 +7,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import LARGEST_SEED
 from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput
+from retrompi.cli.draws import draw, note_draws, percent
+from retrompi.cli.options import RunOutput, Uncertain
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
+    from retrompi.studies.information import Item
     from retrompi.studies.metrics import Metric
     from retrompi.studies.reading import Asker
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.tornado import Bar, Factor, OneAtATime, Sobol
+    from retrompi.studies.uncertainty import Ensemble, Spec
+    from retrompi.studies.worth import Worth
 
 OAT_KEYS = ("key", "base", "value", "metric", "change", "unit", "outcome", "reason", "run", "swing", "source")
+INFORMATION_KEYS = ("kind", "name", "share", "error", "resolved", "rank_low", "rank_high", "with_those_before", "left", "measurement",
+                    "measurement_share")  # fmt: skip
 SOBOL_KEYS = ("key", "with", "index", "value", "conf", "range", "source")
 
 
 @dataclass(frozen=True)
-class TornadoOptions(AnswerOptions):
+class TornadoOptions(Uncertain, AnswerOptions):
     """Options of ``retrompi tornado``."""
 
     vary: tuple[str, ...] = option(
@@ -36,28 +43,47 @@ class TornadoOptions(AnswerOptions):
     seed: int = option("Seed of the sample: of --method sobol.", "--sample-seed", type=click.IntRange(0, LARGEST_SEED), default=1)
     second: bool = option("Also compute second-order Sobol indices; doubles the number of runs.")
     incomplete: Literal["refuse", "drop"] = option("With sobol: treatment of runs that do not complete.", default="refuse")
+    measure: tuple[str, ...] = option(
+        "With --uncertainty: a measurement that could be made, as a metric of this scenario or of another one (repeatable; default: a "
+        "PingPong on the same machine).", metavar="[SCENARIO:]METRIC")
 
 
 @click.command()
 @scenario_argument
 @options(given=TornadoOptions, output=RunOutput)
-def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
+@click.pass_context
+def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: RunOutput) -> None:
     """Find which parameters matter: one at a time over its range, or by Sobol indices.
 
     Without --vary, every parameter of the model and the platform that the run uses and that has a sourced range is moved to both
     ends of it. One at a time shows no interactions. Sobol indices draw all keys independently (from a list with equal probability)
     and need 'retrompi[sensitivity]'. Runs that do not complete are reported; --sample-seed seeds the Sobol sample.
 
+    With --uncertainty, all of them are drawn together, from what the calibrations left of their ranges, and the answer is what would
+    make the metric more certain: by how much its variance would fall if a parameter, or a measurement, were known. What the draws
+    do not resolve is not ranked.
+
     \b
     Examples:
       retrompi tornado bf-wmpi-shared --vary wmpi.packet=64KiB..256KiB --metric time@1MiB
       retrompi tornado bf-wmpi-shared --method sobol --samples 64 --vary wmpi.packet=64KiB..256KiB --vary wmpi.library=5us..90us
+      retrompi tornado bf-wmpi-shared --metric time@1MiB --uncertainty 90%
     """
     from retrompi.studies import case
     from retrompi.studies.applies import refuse_idle
 
+    spec = given.spec()
+    refused = [o for o in ("vary", "method", "samples", "seed", "second", "incomplete") if _given(ctx, o)] if spec is not None else []
+    if refused:
+        shown = "--sample-seed" if refused[0] == "seed" else f"--{refused[0]}"
+        raise UsageError(f"--uncertainty draws all that is uncertain; {shown} does not apply then", code="conflicting-options")
+    if spec is None and given.measure:
+        raise UsageError("--measure applies only with --uncertainty", code="unused-option")
     base = the_scenario(scenario, given.sets)
     wanted = metric_for(given.metric, "time", base)
+    if spec is not None:
+        _information(base, wanted, spec, given, output)
+        return
     factors = _factors(base, given.vary)
     for f in factors:
         for text in f.ends[:1]:
@@ -75,6 +101,79 @@ def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
             _sobol(ask, factors, wanted, given, warnings, output)
         else:
             _oat(ask, factors, wanted, warnings, output)
+
+
+def _given(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE
+
+
+def _information(base: Scenario, wanted: Metric, spec: Spec, given: TornadoOptions, output: RunOutput) -> None:
+    """What would make the metric more certain."""
+    from retrompi.sim.resolved import Resolved
+    from retrompi.studies.worth import measurements, worth
+
+    asked = measurements(base, wanted, given.measure)
+    warnings = outside_lines([base])
+    questions = [Resolved.of(q) for q in (wanted.shortened(base).question(), *(a.question for a in asked))]
+    drawn = draw(output.open(), questions, spec, output.fresh)
+    values = {a.name: one.values(a.metric) for a, one in zip(asked, drawn[1:], strict=True)}
+    found = worth(drawn[0], wanted, values)
+    rows = found.rows()
+    if output.as_json:
+        n = found.number
+        print_json(
+            {"scenario": base.name, "metric": wanted.name, "unit": wanted.unit, "method": "information", "level": spec.level,
+             "draws": spec.draws, "completed": n.completed, "low": n.low, "median": n.median, "high": n.high,
+             "below": found.parameters.below, "rows": rows, "warnings": warnings}
+        )  # fmt: skip
+    elif output.as_csv:
+        print_csv(rows, INFORMATION_KEYS)
+    else:
+        _print_information(found, wanted, base, drawn[0])
+    note_draws(drawn[:1])
+
+
+def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ensemble) -> None:
+    n, p = found.number, found.parameters
+    say(f"{metric.label} of {base.name}: {metric.show(n.low)} to {metric.show(n.high)} in {percent(n.level)} of "
+        f"{round(n.completed * drawn.spec.draws)} draws, median {metric.show(n.median)}\n")  # fmt: skip
+    then = {s.name: s.share for s in p.steps}
+    items = {i.name: i for i in p.items}
+    rows = []
+    for name in found.matter:
+        i, by = items[name], found.by.get(name)
+        rows.append({
+            "name": name, "alone": _share_of(i), "rank": _rank(i), "then": f"{then[name]:.0%}" if name in then else "",
+            "left": f"{found.left[name]:.0%}" if name in found.left else "",
+            "by": f"{by.name} ({by.share:.0%})" if by is not None else "",
+        })  # fmt: skip
+    say("by how much its variance would fall, if known")
+    columns = [Column("name", "parameter"), Column("rank", "rank", right=True), Column("alone", "alone", right=True),
+               Column("then", "with those above", right=True), Column("left", "of its range is left", right=True),
+               Column("by", "what tells most about it")]  # fmt: skip
+    print_table(rows, columns, empty="nothing that these draws resolve")
+    rest = [i.name for i in p.items if i.name not in found.matter]
+    if rest:
+        say(f"not resolved by {p.draws} draws, each below {p.below:.0%}: {len(rest)} more (--json has all)")
+    m = found.measurements
+    if m is not None:
+        say("\nby how much it would fall, if measured on this system")
+        shown = [{"name": i.name, "alone": _share_of(i), "rank": _rank(i)} for i in m.resolved]
+        print_table(shown, [Column("name", "measurement"), Column("rank", "rank", right=True), Column("alone", "alone", right=True)],
+                    empty="nothing that these draws resolve")  # fmt: skip
+        if len(m.resolved) < len(m.items):
+            say(f"not resolved, each below {m.below:.0%}: {', '.join(i.name for i in m.items if not i.resolved)}")
+    runs = sum(r is not None for r in drawn.run_ids)
+    say(f"\n{count_line((runs, runs - drawn.found))}")
+
+
+def _share_of(i: Item) -> str:
+    return f"{i.share:.0%} ± {i.error:.0%}"
+
+
+def _rank(i: Item) -> str:
+    low, high = i.ranks
+    return "" if not low else str(low) if low == high else f"{low}-{high}"
 
 
 def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import RunOutput, Workers, complete_model, progress
+from retrompi.cli.options import RunOutput, Uncertain, Workers, complete_model, progress
 from retrompi.cli.output import Column, Output, as_text, say
 
 if TYPE_CHECKING:
     from retrompi.papers import Reproduction, Verdict
+    from retrompi.studies.uncertainty import Spec
 
 KEYS = ("id", "system", "use", "verdict", "observed", "low", "high", "unit", "note")
 COLUMNS = (
@@ -26,6 +28,13 @@ COLUMNS = (
     Column("unit", "unit"),
     Column("note", "note"),
 )
+
+
+THIRD = (
+    Column("agreement", "third verdict"),
+    Column("interval", "interval", right=True),
+)
+"""The columns of the third verdict, after that of pass and fail, and after the number."""
 
 
 def published(row: Mapping[str, Any]) -> str:
@@ -43,15 +52,44 @@ def print_verdicts(verdicts: Sequence[Verdict], output: Output, *, all_rows: boo
     """
     from retrompi.papers import summary
 
-    rows = [v.row() for v in verdicts]
+    drawn, rows = _drawn(verdicts), rows_of(verdicts)
     shown: list[dict[str, Any]] = rows
     if output.text:
-        shown = [{**row, "published": published(row)} for row in rows if all_rows or _interesting(row)]
-    output.emit(shown, COLUMNS, keys=KEYS, empty="no claims to judge")
+        shown = [{**row, "published": published(row), **_third(row)} for row in rows if all_rows or _interesting(row)]
+    columns = (*COLUMNS[:3], THIRD[0], *COLUMNS[3:5], THIRD[1], *COLUMNS[5:]) if drawn else COLUMNS
+    output.emit(shown, columns, keys=keys_of(verdicts), empty="no claims to judge")
     if output.text:
         say("")
         for line in summary(verdicts):
             say(str(line))
+
+
+def _drawn(verdicts: Sequence[Verdict]) -> bool:
+    return any(v.agreement is not None for v in verdicts)
+
+
+def rows_of(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """The flat rows of the verdicts, with the third verdict if draws were made."""
+    from retrompi.papers.verdicts import NOT_DRAWN
+
+    if not _drawn(verdicts):
+        return [v.row() for v in verdicts]
+    return [{**v.row(), **(NOT_DRAWN if v.agreement is None else v.agreement.row())} for v in verdicts]
+
+
+def keys_of(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """The keys of `rows_of` in JSON and CSV."""
+    from retrompi.papers.verdicts import NOT_DRAWN
+
+    return (*KEYS, *NOT_DRAWN) if _drawn(verdicts) else KEYS
+
+
+def _third(row: Mapping[str, Any]) -> dict[str, str]:
+    """The third verdict and the interval of a row as texts."""
+    if not row.get("agreement"):
+        return {"agreement": "", "interval": ""}
+    low, high = row["observed_low"], row["observed_high"]
+    return {"agreement": f"{row['agreement']}, {row['share']:.0%}", "interval": "" if low is None else f"{as_text(low)}..{as_text(high)}"}
 
 
 def _interesting(row: Mapping[str, Any]) -> bool:
@@ -68,8 +106,17 @@ def studies(keys: Sequence[str], output: RunOutput, jobs: int | None, fidelity: 
         return run_papers(keys, opened, output.fresh, report, workers=jobs or WORKERS, fidelity=fidelity)
 
 
+def with_agreement(done: Sequence[Reproduction], spec: Spec, output: RunOutput, jobs: int | None) -> list[Reproduction]:
+    """The replayed papers, which are at hand, with what the draws of their parameters say."""
+    from retrompi.papers.agreement import with_agreement as judged
+    from retrompi.papers.reproduction import WORKERS
+
+    with progress("draws") as report:
+        return judged(done, output.open(), spec, report, fresh=output.fresh, workers=jobs or WORKERS)
+
+
 @dataclass(frozen=True)
-class ValidateOptions(Workers):
+class ValidateOptions(Uncertain, Workers):
     """Options of ``retrompi validate``."""
 
     paper: str | None = option("Paper: only its claims (default: all).", metavar="KEY|FOLDER")
@@ -78,6 +125,13 @@ class ValidateOptions(Workers):
         shell_complete=complete_model)
     platform: str = option("Platform: with --model, the one to judge it on.", "-p", "--platform", default="nt-pair", metavar="NAME|FILE")
     all_rows: bool = option("Also list claims that are not judged (not simulated yet, definitions).", "--all")
+    write: bool = option("Write the files that the package keeps: what the draws say of its papers (validate/agreement.csv).", "--write")
+
+    def __post_init__(self) -> None:
+        if self.model is not None and self.uncertainty is not None:
+            raise UsageError("--uncertainty judges the claims of papers, --model a model's own", code="conflicting-options")
+        if self.write and self.uncertainty is None:
+            raise UsageError("--write is for --uncertainty; example: --uncertainty 90% --write", code="unused-option")
 
 
 @click.command()
@@ -89,14 +143,22 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
     Runs that are not in the store are simulated. Claims used for the fit and held-out claims are counted separately. Exit code 1
     means that a claim fails.
 
+    With --uncertainty, a third verdict stands beside pass and fail: a claim agrees if at least half of the draws of the parameters
+    pass, disagrees if at most 5 % do, and otherwise one cannot tell. Slow experiments have 10 draws. The draws are runs of the store:
+    an interrupted command goes on where it was.
+
     \b
     Examples:
       retrompi validate --paper baker-fox
       retrompi validate --paper ./mypaper
       retrompi validate --all --csv
+      retrompi validate --paper mpptest-1994 --uncertainty 90% --draws 20
     """
     from retrompi.papers import all_papers, judge_all, of_curves
+    from retrompi.papers.coverage import written
     from retrompi.papers.paper import working_with
+
+    spec = given.spec()
 
     if given.model is not None:
         from retrompi.papers.evidence import judge_model
@@ -108,6 +170,10 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
         return
     with working_with(*(all_papers() if given.paper is None else [given.paper])) as found:
         done = studies([plan.key for plan in found], output, given.jobs)
+        if spec is not None:
+            done = with_agreement(done, spec, output, given.jobs)
+            if given.write:
+                click.echo(f"written: {written(done).name}", err=True)
         verdicts = done[0].verdicts if given.paper is not None else [*judge_all(done), *of_curves(done)]
     print_verdicts(verdicts, output, all_rows=given.all_rows)
     if any(v.verdict == "fail" for v in verdicts):

@@ -8,13 +8,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from studio_room import PATIENCE_S, UPDATE, app, client, ended, room
+from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, words
 
 from retrompi.base.units import format_span
 from retrompi.papers.exhibits import CurveFigure
-from retrompi.render import bands, curve_page
+from retrompi.render import bands, curve_page, determined
 from retrompi.render.figures import curve_figure
+from retrompi.studies import posteriors
 from retrompi.studio import drawing, intervals
 from retrompi.studio.room import Room
 
@@ -135,6 +137,64 @@ def test_the_axis_has_room_for_the_band() -> None:
     plain = [{k: v for k, v in r.items() if "_low" not in k and "_high" not in k} for r in rows]
     ticks = [len([t for t in curve_figure(some, plan).layout.yaxis.tickvals if t <= 1e6]) for some in (plain, rows)]
     assert ticks[0] >= ticks[1], "a narrow axis has more ticks"
+
+
+# --- posteriors ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def posterior(tmp_path: Path) -> posteriors.Posterior:
+    """A posterior of three parameters: one that the data determine, one that they narrow, one that they do not see."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    u = np.linspace(0.0005, 0.9995, 1000)
+    columns = {"discrepancy": 0.1 * u, "wmpi.library": 1e-5 * 10 ** (0.5 + 0.1 * (u - 0.5)), "a.rate": 1e6 * (4 + 4 * u), "b.count": 10 * u}
+    about = {"of": "wmpi", "group": "g", "members": ["wmpi", "hpvm"], "seed": 1, "date": "2026-11-22", "claims": ["A", "B"],
+             "curves": ["c"],
+             "priors": {"wmpi.library": [1e-5, 1e-4, True, "s"], "a.rate": [0, 1e7, False, "B/s"], "b.count": [0, 10, False, "1"]},
+             "seen": {"wmpi.library": 0.01, "a.rate": 0.5}, "fitted": ["wmpi.library"], "converged": True,
+             "diagnostics": {"r_hat": 1.01, "ess": 812.0}}  # fmt: skip
+    file = tmp_path / "posterior.parquet"
+    table = pa.table({k: pa.array(v.astype(np.float32)) for k, v in columns.items()})
+    parquet.write_table(table.replace_schema_metadata({"retrompi": json.dumps(about)}), file)
+    return posteriors.read(file)
+
+
+def test_the_card_of_a_posterior_says_what_is_determined(posterior: posteriors.Posterior) -> None:
+    told = determined.card(posterior)
+    assert json.loads(json.dumps(told)) == told
+    rows = {r["path"]: r for r in told["parameters"]}
+    assert [r["path"] for r in told["parameters"]] == ["wmpi.library", "a.rate", "b.count"], "the best determined first"
+    assert [r["data"] for r in told["parameters"]] == ["determine it", "narrow it", "do not determine it"]
+    assert rows["wmpi.library"]["places"] == pytest.approx([0.455, 0.5, 0.545], abs=0.001), "on the prior's logarithmic scale"
+    assert rows["a.rate"]["places"] == pytest.approx([0.42, 0.6, 0.78], abs=0.001)
+    assert determined.texts(rows["a.rate"]) == ("a.rate", "0 .. 10 MB/s", "4.2 .. 7.8 MB/s", "6 MB/s", "50 %", "narrow it")
+    line = determined.facts(told)
+    for part in ("jointly with hpvm", "1,000 draws", "2 statements and 1 curve", "R-hat 1.010", "sample size 812", "determine 1 of 3"):
+        assert part in line
+    assert "not converged" in determined.facts({**told, "converged": False})
+
+
+def test_every_card_of_a_model_shows_its_posterior(
+    posterior: posteriors.Posterior, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from retrompi.manual import models as manual
+    from retrompi.render.cards import model_card
+    from retrompi.render.dossier import model_dossier
+    from retrompi.render.paper_page import _card
+    from retrompi.studio import card_parts
+
+    assert determined.section(None) == ""
+    assert determined.of_folder(posterior.file.parent) == [determined.card(posterior)]
+    monkeypatch.setattr(determined, "of_model", lambda cls: determined.card(posterior))
+    assert model_dossier("wmpi")["posterior"]["of"] == "wmpi"
+    page = _card(model_card("wmpi", "nt-pair"))
+    assert page.count('class="prior"') == 3
+    assert "do not determine it" in page
+    assert words(card_parts.posterior(determined.card(posterior))).count("determine it") == 2
+    assert card_parts.posterior(None) == []
+    assert "| `a.rate` |" in "\n".join(manual._posterior(determined.card(posterior))).replace("  ", " ")
 
 
 # --- the studio ----------------------------------------------------------------------------------------------------------------

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import refused
+from conftest import Outcome
+from refusals import agrees, refused
 
 from retrompi.studies import metrics
 from retrompi.studies.breakeven import BreakEven, break_even
@@ -17,6 +20,7 @@ from retrompi.studies.scale import Scale
 from retrompi.studies.tolerance import Tolerance, Way, tolerance
 from retrompi.studies.uncertainty import Spec
 
+Run = Callable[..., Outcome]
 AT_64K = metrics.parse("time@64KiB")
 NAMES = ("wmpi", "hpvm")
 
@@ -225,3 +229,129 @@ def test_a_parameter_that_is_the_same_in_all_draws_tells_nothing() -> None:
     told = information(rng.random(50), {"constant": np.ones(50), "whole": rng.integers(0, 2, 50)})
     assert told.resolved == ()
     assert {i.name: i.share for i in told.items}["constant"] == 0
+
+
+# --- commands ------------------------------------------------------------------------------------------------------------------
+
+PINGPONG = """title = "t"
+summary = "s"
+reproduces = "what-if: a test"
+name = "pp"
+model = "wmpi"
+platform = "nt-pair"
+mode = "distributed"
+[trace]
+generator = "pingpong"
+sizes = "0,64KiB"
+reps = 5
+"""
+SURE = ("--uncertainty", "90%", "--draws")
+
+
+@pytest.fixture
+def small(tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A PingPong of two sizes, five repetitions each."""
+    monkeypatch.setenv("RETROMPI_STORE", str(store_path))
+    (tmp_path / "s.toml").write_text(PINGPONG)
+    return str(tmp_path / "s.toml")
+
+
+def test_runtimes_are_compared_draw_by_draw(retrompi: Run, small: str) -> None:
+    asked = ("compare", small, "--models", "winmpich,wmpi,hpvm", "--metric", "time@64KiB", "--jobs", "1", *SURE, "10")
+    told = retrompi(*asked, "--json")
+    assert told.code == 0, told.err
+    found = json.loads(told.out)
+    assert (found["level"], found["draws"]) == (0.9, 10)
+    for row in found["rows"]:
+        assert row["time_s_low"] <= row["time_s_high"]
+        assert row["time@64KiB_low"] <= row["time@64KiB_high"]
+        assert row["completed"] == 1
+    pairs = {frozenset((s["a"], s["b"])): s for s in found["statements"]}
+    assert len(pairs) == 3
+    sure = pairs[frozenset(("winmpich", "wmpi"))]
+    assert sure["text"] == "wmpi is faster than winmpich at 64 KiB: in 10 of 10 draws"
+    assert (sure["decided"], sure["a"], sure["a_ahead"]) == ("a", "wmpi", 10)
+    for s in pairs.values():
+        assert s["a_ahead"] + s["b_ahead"] + s["equal"] + s["only_a"] + s["only_b"] + s["neither"] == 10
+    text = retrompi(*asked)
+    assert "is faster than winmpich at 64 KiB: in 10 of 10 draws" in text.out
+    assert "90 % interval" in text.out
+    assert "10 draws" in text.err
+    csv = retrompi(*asked, "--csv").out.splitlines()
+    assert "time_s_low" in csv[0].split(",")
+
+
+def test_a_change_that_both_sides_share_is_surer_than_its_parts(retrompi: Run, small: str) -> None:
+    """Twice the latency of the wire is slower in every draw, though the intervals of both overlap."""
+    told = retrompi("break-even", small, "--along", "platform.link.latency=1us..10ms", "--a", "wmpi.udp_timeout=200ms", "--b",
+                    "platform.host.syscall=1ms", "--metric", "latency", "--scan", "3", "--jobs", "1", *SURE, "4", "--json")  # fmt: skip
+    assert told.code == 0, told.err
+    found = json.loads(told.out)
+    assert found["draws"] == 4
+    assert found["without"] == {"a": 4}
+    assert [a["a_ahead"] for a in found["ahead"]] == [4] * len(found["ahead"])
+
+
+def test_a_break_even_is_a_range_over_draws(retrompi: Run, small: str) -> None:
+    asked = ("break-even", small, "--along", "platform.link.bandwidth=1Mbps..100Mbps", "--a", "model=wmpi", "--b", "model=hpvm",
+             "--metric", "time@64KiB", "--scan", "3", "--tolerance", "20%", "--jobs", "1", *SURE, "4")  # fmt: skip
+    told = retrompi(*asked, "--json")
+    assert told.code == 0, told.err
+    found = json.loads(told.out)
+    assert {c["key"] for c in found["points"]} == {"platform.link.bandwidth"}
+    crossing = {(c["before"], c["after"]): c["draws"] for c in found["changes"]}
+    assert sum(found["without"].values()) <= 4
+    assert max(crossing.values(), default=0) + sum(found["without"].values()) <= 4
+    assert all(c["estimate_low"] <= c["estimate_median"] <= c["estimate_high"] for c in found["changes"])
+    assert all(a["draws"] == 4 for a in found["ahead"])
+    text = retrompi(*asked).out
+    assert f"in {sum(found['without'].values())} of 4 draws no crossing" in text
+
+
+def test_a_tolerance_has_an_interval(retrompi: Run, small: str) -> None:
+    asked = ("tolerance", small, "--change", "platform.link.bandwidth", "--metric", "time@64KiB", "--tolerance", "10%", "--jobs", "1",
+             *SURE, "4")  # fmt: skip
+    told = retrompi(*asked, "--json")
+    assert told.code == 0, told.err
+    (certain,) = json.loads(told.out)["certain"]
+    assert (certain["draws"], certain["reached"]) == (4, 4)
+    assert 0 < certain["estimate_low"] <= certain["estimate_median"] <= certain["estimate_high"] < 12.5e6
+    assert "5 %: in 4 of 4 draws at" in retrompi(*asked).out
+
+
+def test_what_would_make_a_number_more_certain(retrompi: Run, small: str) -> None:
+    asked = ("tornado", small, "--metric", "latency", "--measure", "time@64KiB", "--measure", "bf-wmpi-shared:time@1KiB", *SURE, "40")
+    told = retrompi(*asked, "--json")
+    assert told.code == 0, told.err
+    found = json.loads(told.out)
+    assert found["low"] < found["median"] < found["high"]
+    parameters = [r for r in found["rows"] if r["kind"] == "parameter"]
+    assert "discrepancy" in {r["name"] for r in parameters}
+    assert any(r["resolved"] for r in parameters)
+    assert all(0 <= r["share"] <= 1 for r in found["rows"])
+    assert {r["name"] for r in found["rows"] if r["kind"] == "measurement"} == {"time@64KiB", "bf-wmpi-shared:time@1KiB"}
+    text = retrompi(*asked).out
+    assert "by how much its variance would fall, if known" in text
+    assert "not resolved" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("tornado", "SMALL", "--uncertainty", "90%", "--method", "sobol"), "conflicting-options | --uncertainty | --method"),
+        (("tornado", "SMALL", "--uncertainty", "90%", "--sample-seed", "2"), "conflicting-options | --sample-seed"),
+        (("tornado", "SMALL", "--measure", "time"), "unused-option | --measure | --uncertainty"),
+        (("tornado", "SMALL", "--uncertainty", "90%", "--measure", "time@3B"), "no-metric | time@3B"),
+        (("tornado", "SMALL", "--uncertainty", "90%", "--measure", "nothing:time"), "unknown-scenario | nothing"),
+        (("tornado", "SMALL", "--uncertainty", "90%", "--draws", "5"), "no-number | 5 of 5 | 20"),
+        (("tolerance", "SMALL", "--change", "platform.link.bandwidth", "--uncertainty", "1%", "--draws", "1"), "BadParameter | --draws"),
+        (("break-even", "SMALL", "--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--uncertainty", "2"),
+         "out-of-range | 2"),
+        (("compare", "SMALL", "--uncertainty", "90%"), "unused-option | --uncertainty | --models"),
+        (("compare", "SMALL", "--models", "wmpi,hpvm", "--draws", "5"), "unused-option | --draws"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(retrompi: Run, small: str, arguments: Sequence[str], says: str) -> None:
+    told = retrompi(*(small if a == "SMALL" else a for a in arguments))
+    assert told.code in (1, 2)
+    agrees(told, says)

@@ -277,4 +277,4 @@ def format_span(low: float, high: float, unit: str) -> str:
     (a, _, unit_a), (b, _, unit_b) = (e.partition(" ") for e in ends)
     if ends[0] == ends[1]:
         return ends[0]
-    return f"{a} .. {b} {unit_b}".rstrip() if unit_a == unit_b else f"{ends[0]} .. {ends[1]}"
+    return f"{a} .. {b} {unit_b}".rstrip() if unit_a == unit_b or low == 0 else f"{ends[0]} .. {ends[1]}"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from scipy.stats import qmc
@@ -45,7 +46,7 @@ class Training:
         name = hashlib.sha256(f"{part.key} {code_version()}".encode()).hexdigest()
         self.file = paths.data_dir() / "training" / f"{name[:32]}.npz"
         self.known: dict[bytes, Array] = {}
-        with suppress(OSError, ValueError, KeyError):  # a damaged file is made again
+        with suppress(OSError, ValueError, KeyError, BadZipFile):  # a damaged file is made again
             kept = np.load(self.file)
             if kept["u"].shape[1:] == (len(part.paths),) and kept["y"].shape[1:] == (len(part.observables),):
                 self.known = {u.tobytes(): y for u, y in zip(kept["u"], kept["y"], strict=True)}

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from retrompi.base.errors import InputError
+from retrompi.base.errors import InputError, UsageError
 from retrompi.inference import emulator, sampling
 from retrompi.inference.design import Training, sobol
 from retrompi.inference.likelihood import Array, Likelihood, sigma_of
@@ -112,7 +112,8 @@ class Posterior:
         }
         return {
             "of": member.name if problem.platform else problem.of, "platform": problem.platform, "member": member.name,
-            "models": [member.model], "group": group, "members": [m.name for m in problem.members], "fitted": list(member.fitted), "seed": self.seed, **everything,
+            "models": [member.model], "group": group, "members": [m.name for m in problem.members], "fitted": list(member.fitted),
+            "seed": self.seed, **everything,
             "own_claims": list(member.claims), "own_curves": list(member.curves), "model_hash": _hashes(parts),
             "priors": {k: [p.low, p.high, p.log, p.unit] for k, p in sorted(priors.items())},
             "seen": {k: round(left[k], 4) for k in sorted(priors)},
@@ -187,8 +188,18 @@ def _fitted(part: Part, u: Array, y: Array, near: int) -> emulator.Emulator:
 def posterior(problem: Problem, *, seed: int = 1, simulations: int = SIMULATIONS, progress: Progress | None = None) -> Posterior:
     """The joint posterior of a problem. The same seed gives the same draws; no file is written.
 
-    ``simulations``: training runs of every part; those known are not simulated again. Raises InputError if too few of them complete.
+    ``simulations``: training runs of every part; those known are not simulated again. Raises InputError if too few of them complete,
+    UsageError without the packages of the extra ``posterior``.
     """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        raise UsageError("posteriors need scikit-learn and emcee: pip install 'retrompi[posterior]'", code="missing-tool") from None
+    with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other, ten times as long
+        return _posterior(problem, seed, simulations, progress)
+
+
+def _posterior(problem: Problem, seed: int, simulations: int, progress: Progress | None) -> Posterior:
     first = max(simulations // 2, emulator.FEW)
     second = max(simulations - first, CHECKED)
     total = len(problem.parts) * (first + second + CHECKED)

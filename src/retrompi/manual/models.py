@@ -9,6 +9,7 @@ from retrompi.base.units import format_quantity
 from retrompi.manual.markdown import Page, cite, escape, link, slug, table
 from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import rows as reference_rows
+from retrompi.render import determined
 from retrompi.render.dossier import model_dossier
 from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
 from retrompi.spec import registry
@@ -53,6 +54,14 @@ def _fit(card: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     return out
 
 
+def _posterior(told: Mapping[str, Any] | None) -> list[str]:
+    if told is None:
+        return []
+    rows = [[f"`{path}`", *map(escape, rest)] for path, *rest in map(determined.texts, told["parameters"])]
+    return [f"## Posterior\n\nWhat the statements of use `calibrate` say of each parameter ([how to read it](../../uncertainty.md)): "
+            f"{escape(determined.facts(told))}.", table(list(determined.HEAD), rows)]  # fmt: skip
+
+
 def _page(name: str, known: Mapping[str, Any]) -> Page:
     card = model_dossier(name)
     out = [
@@ -72,7 +81,7 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
         [f"`{c['operation']}`", f"`{c['algorithm']}`", escape(c["when"]), cite(c["source"], known, _ROOT)] for c in card["collectives"]
     ]
     out.append(table(["operation", "algorithm", "when", "source"], collectives))
-    out += ["## Fit", *_fit(card, known)]
+    out += ["## Fit", *_fit(card, known), *_posterior(card["posterior"])]
     out.append("## Calibrated range")
     told = card["calibrated"]
     out.append("None is stated: every use is noted." if told is None else

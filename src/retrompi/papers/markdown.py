@@ -1,4 +1,4 @@
-"""The generated parts of docs/validation.md and docs/second-atlas.md, so that prose and program cannot drift apart.
+"""The generated parts of docs/validation.md, docs/second-atlas.md and docs/uncertainty.md, so that prose and program cannot drift apart.
 
 A part stands between ``<!-- name -->`` and ``<!-- /name -->``; `fill` replaces it. ``python -m retrompi.papers.markdown FILE`` writes
 those that the file has: readings, checks, runtimes, and the verdicts of the store (simulating what is missing).
@@ -18,6 +18,7 @@ from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
 from retrompi.papers import transfer
 from retrompi.papers.claims import checks, load, paper_key
+from retrompi.papers.coverage import coverage_table, outside_table, shipped
 from retrompi.papers.curve_verdicts import errors, times_of
 from retrompi.papers.curves import of, simulated
 from retrompi.papers.interventions import effects
@@ -231,11 +232,14 @@ def main(argv: Sequence[str]) -> int:
     """Fill every part of the file named by the first argument from the shipped tables and the store."""
     path = Path(argv[0])
     wanted = parts(path)
-    plain: Mapping[str, Callable[[], str]] = {"readings": reading_table, "checks": lambda: check_table(path), "runtimes": runtime_table}
+    plain: Mapping[str, Callable[[], str]] = {
+        "readings": reading_table, "checks": lambda: check_table(path), "runtimes": runtime_table,
+        "coverage": lambda: coverage_table(shipped(), _table), "outside": lambda: outside_table(shipped(), _table),
+    }  # fmt: skip
     for name in wanted:
         if name in plain:
             fill(path, name, plain[name]())
-    if all(name in plain for name in wanted):
+    if not any(name in ("evidence", "layers", "interventions", "matrix") or name.startswith("verdicts ") for name in wanted):
         return 0
     keys = [key for key, paper in all_papers().items() if wanted != ["layers"] or paper.curves]
     studies = run_papers(keys, open_store(), keep=False)

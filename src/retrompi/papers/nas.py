@@ -20,6 +20,7 @@ from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import reference_dir, validate_dir
 from retrompi.papers.claims import Claim, by_paper, for_fit
+from retrompi.papers.draw import drawn, factor
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
@@ -30,6 +31,7 @@ from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.papers.draw import Draw
     from retrompi.spec.host import Host
     from retrompi.store.database import Store
 
@@ -178,21 +180,24 @@ def fits() -> dict[tuple[str, str], Fit]:
 def cell(
     store: Store,
     at: Cell,
-    model: str,
-    platform: str,
+    system: tuple[str, str],
     fit: Fit,
     *,
     trace: Callable[[], Trace] | None = None,
     fresh: bool = False,
+    draw: Draw | None = None,
 ) -> tuple[int, dict[str, Any], bool]:
     """(run id, facts, found) of one replay: ``timed_s`` is the benchmark's own time, ``replay_s`` the wall time of the replay.
 
-    One process on each host, then a second one on each. ``trace`` returns the parsed trace when needed.
+    ``system``: model and platform. One process on each host, then a second one on each. ``trace`` returns the parsed trace when needed.
+    Of a ``draw``, the discrepancy changes the share of the time that is spent in MPI.
     """
+    model, platform = system
     compute_s = fit.of(at.processes)
     program = Program(section(at.trace), compute_s, fit.memory_share(at.program, platform))
     made = {"file": _bytes_hash(at.trace), **program.row()}
-    asked = Resolved.of(Question(model, platform, Experiment.of("nas", at.trace, made)))
+    question = Question(model, platform, Experiment.of("nas", at.trace, made))
+    asked = Resolved.of(drawn(draw, question))
 
     def work() -> dict[str, Any]:
         found = trace() if trace is not None else read(at.trace)
@@ -204,7 +209,10 @@ def cell(
         timed = {"timed_s": result.section["seconds"], "replay_s": result.wall_s, "mpi_share": in_mpi, "compute_s": compute_s}
         return {**counted, **timed}
 
-    return facts_of(store, specification(asked), work, fresh=fresh)
+    run_id, facts, found = facts_of(store, specification(asked), work, fresh=fresh)
+    if draw is not None:
+        facts["timed_s"] *= 1 + facts["mpi_share"] * (factor(draw, question) - 1)
+    return run_id, facts, found
 
 
 Progress = Callable[[int, int, str], None]
@@ -231,10 +239,10 @@ def _fit_one(
     alone, four = Cell(program, system, 1), Cell(program, system, 4)
 
     def time_alone(compute_s: float) -> float:
-        return float(cell(store, alone, model, platform, Fit(compute_s, 1.0))[1]["timed_s"])
+        return float(cell(store, alone, (model, platform), Fit(compute_s, 1.0))[1]["timed_s"])
 
     def time_four(compute_s: float, gain: float) -> float:
-        return float(cell(store, four, model, platform, Fit(compute_s, gain), trace=lambda: loaded)[1]["timed_s"])
+        return float(cell(store, four, (model, platform), Fit(compute_s, gain), trace=lambda: loaded)[1]["timed_s"])
 
     compute_s, gain, wanted = one_process_seconds(program, system), 1.0, _seconds(told[four])
     off_alone: float | None = None

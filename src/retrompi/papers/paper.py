@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
@@ -23,6 +23,9 @@ from retrompi.base.files import is_dir, is_file
 from retrompi.papers.claims import Checks, Claim, checks_in, claims_in, folders, paper_key, state
 from retrompi.papers.exhibits import FigurePlan, TablePlan, read_figures, read_tables
 from retrompi.papers.tables import line_of, text_of
+
+if TYPE_CHECKING:
+    from retrompi.papers.draw import Draw
 
 __all__ = ["Anomaly", "Paper", "all_papers", "find_paper", "folder_of", "keys", "kinds_of_experiment", "read", "shadowing", "working_with"]
 
@@ -66,6 +69,8 @@ class Paper:
     remark: str = ""
     """What a reader of the page is to know of the paper."""
     folder: Path = Path()
+    draw: Draw | None = None
+    """The draw of the parameters with which its experiments run; None: nominal values."""
     curves: tuple[Mapping[str, Any], ...] = ()
     fits: tuple[Mapping[str, Any], ...] = ()
 

@@ -15,11 +15,13 @@ from retrompi.base.paths import validate_dir
 from retrompi.papers import disk_replication
 from retrompi.papers.claims import Claim, find, for_fit
 from retrompi.papers.disk_replication import Copy
+from retrompi.papers.draw import drawn, factor
 from retrompi.spec.question import Experiment, Question
 from retrompi.store.identity import code_version, specification
 from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
+    from retrompi.papers.draw import Draw
     from retrompi.store.database import Store
 
 __all__ = ["FIT_FILE", "MEASURED", "Task", "calibrate", "copy", "fitted_disk", "rates", "task"]
@@ -61,17 +63,27 @@ def copy(disk: float, network: float) -> Copy:
     return Copy(t.chunks, t.chunk, disk, network, t.extra_s, t.buffers)
 
 
-def rates(store: Store, network: str, platform: str, *, fresh: bool = False) -> tuple[int, dict[str, Any], bool]:
+def rates(
+    store: Store, network: str, platform: str, *, fresh: bool = False, draw: Draw | None = None
+) -> tuple[int, dict[str, Any], bool]:
     """(run id, facts, found): simulated TCP rates, bytes/s, through a ``relay`` and to a machine that only receives (``one_way``)."""
     t = task()
-    made = {"network": dict(disk_replication.NETWORKS[network].sets), "chunk": t.chunk, "chunks": disk_replication.RELAYED}
-    spec = specification(Question("sockets", platform, Experiment.of("replication", f"relay on {network}", made)))
+    fixed = dict(disk_replication.NETWORKS[network].sets)
+    made = {"network": fixed, "chunk": t.chunk, "chunks": disk_replication.RELAYED}
+    question = Question("sockets", platform, Experiment.of("replication", f"relay on {network}", made), overrides=fixed)
+    sets = {k: v for k, v in drawn(draw, question).sets.items() if k not in fixed}  # what the network is made of is not drawn
 
     def work() -> dict[str, Any]:
-        relay, one_way = (disk_replication.network_rate(network, platform, int(t.chunk), relayed=r) for r in (True, False))
+        told = tuple(f"{k}={v}" for k, v in sets.items())
+        relay, one_way = (disk_replication.network_rate(network, platform, int(t.chunk), relayed=r, sets=told) for r in (True, False))
         return {"relay": relay, "one_way": one_way}
 
-    return facts_of(store, spec, work, fresh=fresh)
+    spec = specification(replace(question, overrides=sets, idle_overrides=bool(sets)))
+    run_id, facts, found = facts_of(store, spec, work, fresh=fresh)
+    if draw is not None:
+        slower = factor(draw, question)
+        facts |= {k: facts[k] / slower for k in ("relay", "one_way")}
+    return run_id, facts, found
 
 
 def _for_fit(claim_id: str) -> Claim:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import InputError, RetrompiError
 from retrompi.papers import curve_verdicts, curves
 from retrompi.papers.claims import Claim, by_paper, load
+from retrompi.papers.draw import overrides
 from retrompi.papers.experiments import Done, Job, jobs, merge
 from retrompi.papers.inspection import refuse
 from retrompi.papers.paper import Paper, find_paper
@@ -20,13 +21,16 @@ from retrompi.papers.tables import line_of, text_of
 from retrompi.papers.verdicts import Verdict, judge
 from retrompi.sim import worker
 from retrompi.spec import registry
+from retrompi.spec.overrides import parse_sets
+from retrompi.spec.question import Question, Starts
 from retrompi.spec.registry import resolve
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store.database import Store
 
-__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "of_curves", "run_paper", "run_papers"]
+__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "jobs_of", "judge_all", "kinds", "of_curves",
+           "parameters", "run_jobs", "run_paper", "run_papers"]  # fmt: skip
 
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """Default number of concurrent simulations; each runs in a separate worker process, for which a thread here only waits."""
@@ -53,6 +57,8 @@ class Reproduction:
     simulated: int = 0
     measured: tuple[StoredCurve, ...] = ()
     """Measured curves from the store, shown on the page with the published and simulated ones."""
+    bands: Mapping[tuple[str, str], Sequence[tuple[int, float, float, float]]] = field(default_factory=dict)
+    """Intervals of the simulated times, if draws were made: see `retrompi.papers.agreement.bands`."""
 
 
 @contextmanager
@@ -69,7 +75,7 @@ def _options_of(plan: Paper, kind: str) -> Iterator[None]:
                          code="bad-value") from error  # fmt: skip
 
 
-def _jobs(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:
+def jobs_of(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:
     """The jobs of one kind of experiment; their errors as those of `_options_of`."""
 
     def told(work: Callable[[], Done]) -> Done:
@@ -80,14 +86,16 @@ def _jobs(plan: Paper, kind: str, store: Store, fresh: bool) -> list[Job]:
         return [replace(job, work=partial(told, job.work)) for job in jobs(kind, plan, store, fresh)]
 
 
-def _parameters(plan: Paper) -> dict[str, dict[str, float | str]]:
+def parameters(plan: Paper) -> dict[str, dict[str, float | str]]:
+    """Model -> its parameters on the study's first platform, in base units: those of the plan's draw, if it has one."""
     if not plan.platforms:
         return {}
     platform = registry.platform(plan.platform)
-    return {m: resolve(registry.model(m), platform)[0].as_dict() for m in plan.models}
+    given = {m: overrides(plan.draw, Question(m, plan.platform, Starts(2))) for m in plan.models}
+    return {m: resolve(registry.model(m), platform, parse_sets(sets))[0].as_dict() for m, sets in given.items()}
 
 
-def _run(work: Sequence[tuple[str, Job]], progress: Progress | None, workers: int) -> list[Done]:
+def run_jobs(work: Sequence[tuple[str, Job]], progress: Progress | None, workers: int) -> list[Done]:
     """The results of labelled jobs, in their order; the longest are started first, to balance the load."""
     results: dict[int, Done] = {}
     cost = [max(round(1000 * job.weight), 1) for _, job in work]
@@ -118,7 +126,7 @@ def _study(plan: Paper, finished: Sequence[Done]) -> Reproduction:
     rank = {name: i for i, name in enumerate([*plan.modes, *plan.models])}
     points.sort(key=lambda p: (rank.get(p["mode"], len(rank)), rank.get(p["model"], len(rank))))
     anatomy = [row for r in finished if r.where == "anatomy" for row in r.result]
-    facts: dict[str, Any] = {"parameters": _parameters(plan)}
+    facts: dict[str, Any] = {"parameters": parameters(plan)}
     for r in finished:
         if r.where not in ("points", "anatomy"):
             merge(facts, r.where, r.result)
@@ -128,7 +136,7 @@ def _study(plan: Paper, finished: Sequence[Done]) -> Reproduction:
     return Reproduction(plan, tuple(claims), points, facts, anatomy, verdicts, runs, sum(r.simulated for r in finished))
 
 
-def _kinds(plan: Paper) -> tuple[str, ...]:
+def kinds(plan: Paper) -> tuple[str, ...]:
     """Its experiments; measured curves are simulated whether or not it says so."""
     return plan.experiments if "curves" in plan.experiments or not plan.curves else (*plan.experiments, "curves")
 
@@ -155,9 +163,9 @@ def run_papers(
     for plan in plans:
         refuse(plan)
     # A kind of experiment is called for one study at a time; the pool runs the jobs of all of them.
-    work = [(i, job) for i, plan in enumerate(plans) for kind in _kinds(plan) for job in _jobs(plan, kind, store, fresh)]
+    work = [(i, job) for i, plan in enumerate(plans) for kind in kinds(plan) for job in jobs_of(plan, kind, store, fresh)]
     labelled = [(job.label if len(plans) == 1 else f"{plans[i].key}: {job.label}", job) for i, job in work]
-    results = _run(labelled, progress, workers)
+    results = run_jobs(labelled, progress, workers)
     out = []
     for i, plan in enumerate(plans):
         study = _study(plan, [done for (mine, _), done in zip(work, results, strict=True) if mine == i])
@@ -184,7 +192,7 @@ def run_paper(
 def facts_of_experiment(paper: str, kind: str, store: Store, fresh: bool = False, progress: Progress | None = None) -> dict[str, Any]:
     """The facts of one kind of experiment of a study, without its verdicts. Raises the errors of `run_paper`."""
     facts: dict[str, Any] = {}
-    for done in _run([(job.label, job) for job in jobs(kind, find_paper(paper), store, fresh)], progress, WORKERS):
+    for done in run_jobs([(job.label, job) for job in jobs(kind, find_paper(paper), store, fresh)], progress, WORKERS):
         merge(facts, done.where, done.result)
     return facts
 

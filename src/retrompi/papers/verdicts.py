@@ -7,7 +7,7 @@ The checks of every claim are beside ``claims.csv``; published numbers come from
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from retrompi.papers.claims import Checks, Claim, checks
@@ -15,7 +15,38 @@ from retrompi.papers.evaluators import EVALUATORS, evaluate, stated_count
 from retrompi.papers.findings import Data, Finding, Observed, residual
 from retrompi.papers.metrics import Curve, curves
 
-__all__ = ["EVALUATORS", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count", "summary"]
+__all__ = ["EVALUATORS", "NOT_DRAWN", "Agreement", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count",
+           "summary"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The third verdict of a claim (`retrompi.papers.agreement`): agrees, disagrees or cannot tell.
+
+    ``share`` of the ``draws`` pass. ``low``, ``median``, ``high``: the interval of the observed number in the unit of the verdict, None
+    for a statement without one; ``stated_low``, ``stated_high``: the range of what is printed or read (None: open). ``inside``: whether
+    the two overlap for every number of the claim.
+    """
+
+    word: str
+    share: float
+    draws: int
+    low: float | None = None
+    median: float | None = None
+    high: float | None = None
+    stated_low: float | None = None
+    stated_high: float | None = None
+    inside: bool | None = None
+
+    def row(self) -> dict[str, Any]:
+        """Its columns in the row of a verdict."""
+        return {"agreement": self.word, "share": self.share, "draws": self.draws, "observed_low": self.low,
+                "observed_median": self.median, "observed_high": self.high, "stated_low": self.stated_low,
+                "stated_high": self.stated_high, "inside": self.inside}  # fmt: skip
+
+
+NOT_DRAWN: Mapping[str, None] = dict.fromkeys(Agreement("", 0.0, 0).row())
+"""The columns of a claim that no draw could judge, in a table where others have them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +75,8 @@ class Verdict:
     source: str = ""
     kind: str = ""
     models: tuple[str, ...] = ()
+    agreement: Agreement | None = None
+    """The third verdict, if draws were made."""
 
     def row(self) -> dict[str, Any]:
         """The flat JSON object that scripts rely on; the contradiction is part of its note."""
@@ -155,6 +188,11 @@ class Summary:
     passed: int
     failed: int
     unjudged: int
+    agreement: Mapping[str, int] = field(default_factory=dict)
+    """Third verdict -> how many have it; empty without draws."""
+    numbers: int = 0
+    inside: int = 0
+    """How many claims have a number, and of how many what is stated lies inside the interval."""
 
     @property
     def judged(self) -> int:
@@ -165,7 +203,11 @@ class Summary:
         word = {"calibrate": "fit", "validate": "held out", "exclude": "excluded"}.get(self.use, self.use)
         if not self.judged:
             return f"{word}: {self.unjudged} not judged"
-        return f"{word}: {self.passed} of {self.judged} pass ({self.passed / self.judged:.0%}), {self.unjudged} not judged"
+        told = f"{word}: {self.passed} of {self.judged} pass ({self.passed / self.judged:.0%}), {self.unjudged} not judged"
+        if self.agreement:
+            words = ", ".join(f"{n} {w.replace('agrees', 'agree')}" for w, n in self.agreement.items())
+            told += f"; {words}; {self.inside} of {self.numbers} numbers inside the interval"
+        return told
 
 
 def summary(verdicts: Sequence[Verdict]) -> list[Summary]:
@@ -173,6 +215,9 @@ def summary(verdicts: Sequence[Verdict]) -> list[Summary]:
     out = []
     for use in ("calibrate", "validate", "exclude", "context"):
         mine = [v.verdict for v in verdicts if v.use == use]
+        third = [v.agreement for v in verdicts if v.use == use and v.agreement is not None]
+        words = {w: sum(a.word == w for a in third) for w in ("agrees", "cannot tell", "disagrees")} if third else {}
+        numbers = [a.inside for a in third if a.inside is not None]
         if mine:
-            out.append(Summary(use, mine.count("pass"), mine.count("fail"), mine.count("unjudged")))
+            out.append(Summary(use, mine.count("pass"), mine.count("fail"), mine.count("unjudged"), words, len(numbers), sum(numbers)))
     return out

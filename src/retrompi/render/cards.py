@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrompi.base.units import format_quantity
+from retrompi.render import determined
 from retrompi.spec import named_host, registry
 from retrompi.spec.model import fit_tables, resolve
 from retrompi.spec.platform import Platform
@@ -17,7 +18,8 @@ __all__ = ["Card", "fit_rows", "model_card", "platform_rows"]
 
 @dataclass(frozen=True)
 class Card:
-    """A runtime's card. ``rows``: name, value, unit, range, source, help; ``fit``: what, name, text of its fit.toml."""
+    """A runtime's card. ``rows``: name, value, unit, range, source, help; ``fit``: what, name, text of its fit.toml; ``posterior``: of
+    `retrompi.render.determined.card`, None without one."""
 
     name: str
     title: str
@@ -27,6 +29,7 @@ class Card:
     rows: tuple[dict[str, str], ...]
     fit: tuple[dict[str, str], ...]
     variants: tuple[tuple[str, str], ...]
+    posterior: Mapping[str, Any] | None = None
 
 
 def _text(value: Any, unit: str) -> str:
@@ -100,7 +103,7 @@ def model_card(model: str, platform: str, sets: tuple[str, ...] = ()) -> Card:
     )
     fit = fit_rows(fit_tables(cls.folder()).get(cls.name, {}))
     variants = tuple((name, c.variant_note) for name, c in registry.models().items() if c.variant_of == cls.name)
-    return Card(cls.name, cls.title, cls.version, cls.years, cls.summary, rows, fit, variants)
+    return Card(cls.name, cls.title, cls.version, cls.years, cls.summary, rows, fit, variants, determined.of_model(cls))
 
 
 def platform_rows(platform: str) -> list[dict[str, str]]:

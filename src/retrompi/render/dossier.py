@@ -12,6 +12,7 @@ from retrompi.papers import transfer
 from retrompi.papers.claims import Claim, checks, judging, load
 from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import Citation, cited, rows
+from retrompi.render import determined
 from retrompi.spec import registry, topology
 from retrompi.spec.collectives import described
 from retrompi.spec.machines import Machine, Network
@@ -88,8 +89,9 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
 
     Keys name, title, version, years, summary, stands_for, folder, hash, variant_of, variant_note, variants; ``parameters`` (rows of
     `Values.describe` with ``rows``, the text of each source's row); ``collectives`` (rows of `described`); ``fit`` (values, residuals
-    against the claims' text; None without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with
-    ``verdict``, ``observed`` and ``finding`` from ``verdicts``); ``transfer`` (rows of `papers.transfer`); ``failures`` (ids). Raises
+    against the claims' text; None without); ``posterior`` (`determined.card`; None without); ``calibrated`` (sizes, ranks, platforms,
+    source; None without); ``judged`` (claims with ``verdict``, ``observed`` and ``finding`` from ``verdicts``); ``transfer`` (rows of
+    `papers.transfer`); ``failures`` (ids). Raises InputError for a posterior that cannot be read,
     UsageError for an unknown model.
     """
     cls = registry.model(model)
@@ -122,6 +124,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "parameters": parameters,
         "collectives": described(cls.collectives, values),
         "fit": fit,
+        "posterior": determined.of_model(cls),
         "calibrated": _calibrated(cls),
         "judged": judged,
         "transfer": transfer.judged(transfer.shipped(cls.name), {i: str(v["verdict"]) for i, v in latest.items()}),

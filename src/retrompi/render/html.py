@@ -98,6 +98,10 @@ table.sortable th[aria-sort=descending] button::after { content: " ▼"; } table
 .papers { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); margin: 1rem 0; }
 .paper { border: 1px solid var(--line); border-top: .35rem solid var(--rim); padding: .5rem 1rem .8rem; }
 .paper h3 { margin: .3rem 0; } .chips a { display: inline-block; margin: 0 .5rem .2rem 0; white-space: nowrap; }
+.prior { position: relative; display: inline-block; width: 9rem; max-width: 100%; height: .6rem; background: var(--open-tint);
+  border-radius: .2rem; vertical-align: middle; }
+.prior i { position: absolute; top: 0; bottom: 0; background: var(--rim); border-radius: .2rem; }
+.prior b { position: absolute; top: -.15rem; bottom: -.15rem; width: 2px; background: var(--ink); }
 .defect { border-left: .35rem solid var(--fail); background: var(--warn); padding: .5rem .9rem; }
 @media (max-width: 760px) {
   table.stack thead { display: none; }

@@ -19,6 +19,7 @@ from retrompi.papers.reproduction import Reproduction
 from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.verdicts import Verdict, summary
 from retrompi.render.cards import Card
+from retrompi.render.determined import of_folder, section
 from retrompi.render.exhibits import missing_curves
 from retrompi.render.figures import name_of
 from retrompi.render.html import CONFIG, SIGN, USES, Content, bounds, boxes, brief, document, number, ranges, row, table
@@ -130,6 +131,7 @@ def _card(card: Card) -> str:
     if card.fit:
         fitted = [[escape(f[k]) for k in ("what", "name", "text")] for f in card.fit]
         fit = "<h3>Fit: bounds, residuals, identifiability</h3>" + table(("what", "name", ""), fitted)
+    fit += f"<h3>Posterior</h3>{section(card.posterior)}" if card.posterior is not None else ""
     variants = "".join(f"<li><b>{escape(n)}</b>: {escape(note)}</li>" for n, note in card.variants)
     others = f"<h3>Variants and rival hypotheses</h3><ul>{variants}</ul>" if variants else ""
     return (
@@ -255,6 +257,8 @@ def page(
     ladder = f'{ladder_table(ladder_rows(study.facts))}<div class="figures">{rungs}</div>' if rungs else ""
     whys = "".join(f"<div>{why_paragraph(w, study)}</div>" for w in paper.why)
     models = "".join(map(_card, cards)) + "".join(_platform(name, rows) for name, rows in (platforms or {}).items())
+    models += "".join(f"<details><summary>Posterior of the fit {escape(p['of'])}</summary>{section(p)}</details>"
+                      for p in of_folder(paper.folder))  # fmt: skip
     drawn = _figures(study, figures)
     hint = (
         '<p class="soft">Hover over a point, a star, a band or a label for what it stands for. Click a name in the legend to hide it.</p>'

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.files import exists
+from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
 from retrompi.studies.certainty import Ahead, ahead
 from retrompi.studies.run import Asked, runs_of
 from retrompi.studies.scenario import Scenario
-from retrompi.studies.uncertainty import Interval, Spec, ensemble, interval
+from retrompi.studies.uncertainty import Ensemble, Interval, Spec, interval
 
 if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.run import Executor, Report
 
-__all__ = ["Candidates", "Drawn", "Row", "Statement", "drawn", "program", "resolved", "rows"]
+__all__ = ["Candidates", "Drawn", "Row", "Statement", "asked", "drawn", "program", "resolved", "rows"]
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
@@ -179,7 +180,12 @@ class Drawn:
     rows: list[Row]
     statements: list[Statement]
     neighbours: list[Statement]
-    spec: Spec
+    ensembles: Mapping[tuple[str, str], Ensemble]
+
+    @property
+    def spec(self) -> Spec:
+        """Level, draws and seed."""
+        return next(iter(self.ensembles.values())).spec
 
     def row(self) -> dict[str, Any]:
         """JSON values."""
@@ -190,33 +196,37 @@ class Drawn:
         return [s.ahead.sentence((s.a, s.b), s.metric, self.spec.level) for s in self.neighbours]
 
 
-def drawn(
-    store: Store, candidates: Candidates, found: Sequence[Row], spec: Spec, *, progress: Report | None = None, fresh: bool = False
-) -> Drawn:
-    """The comparison ``found`` (`rows`) over the draws of ``spec``: what the candidates share has the same value in a draw.
+def asked(candidates: Candidates, found: Sequence[Row]) -> dict[tuple[str, str], Resolved]:
+    """(model, platform) -> the question to be drawn, of each candidate that could be run."""
+    ran = {(r.model, r.platform) for r in found if r.run_id is not None}
+    return {(m, p): Resolved.of(s.question()) for m, p, s in candidates.each() if (m, p) in ran}
 
-    Compared is each of the wanted metrics, the time if none is. A candidate that cannot be run at all is not drawn.
+
+def drawn(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[tuple[str, str], Ensemble]) -> Drawn:
+    """The comparison ``found`` (`rows`) over the draws of each candidate (`asked`), in each of the wanted metrics, the time if none is.
+
+    Raises UsageError without any candidate that could be run.
     """
-    each = [(m, p, s) for m, p, s in candidates.each() if any((r.model, r.platform) == (m, p) and r.run_id is not None for r in found)]
-    told = ensemble(store, [s.question() for _, _, s in each], spec, progress, fresh)
+    if not ensembles:
+        raise UsageError("no runtime can run this: there is nothing to draw", code="nothing-varies")
+    spec = next(iter(ensembles.values())).spec
     time = metrics.parse("time")
-    wanted = list(candidates.wanted) or [time]
     columns = {"time_s": time, **{m.name: m for m in candidates.wanted}}
-    values = {(m, p, name): one.values(metric) for (m, p, _), one in zip(each, told, strict=True) for name, metric in columns.items()}
+    values = {(*pair, name): one.values(metric) for pair, one in ensembles.items() for name, metric in columns.items()}
     new = []
     for r in found:
         mine = {name: interval(values[r.model, r.platform, name], spec.level) for name in columns if (r.model, r.platform, name) in values}
         new.append(replace(r, intervals=mine))
-    rooms = {p for _, p, _ in each}
+    rooms = {p for _, p in ensembles}
     statements, neighbours = [], []
-    for metric in wanted:
+    for metric in list(candidates.wanted) or [time]:
         name = "time_s" if metric.name == "time" else metric.name
-        of = {f"{m} on {p}" if len(rooms) > 1 else m: values[m, p, name] for m, p, _ in each}
+        of = {f"{m} on {p}" if len(rooms) > 1 else m: values[m, p, name] for m, p in ensembles}
         order = sorted(of, key=lambda k: _rank(interval(of[k], spec.level).median, metric.more_is_better))
         made = {(a, b): Statement(metric, a, b, ahead(of[a], of[b], metric.more_is_better)) for a, b in combinations(order, 2)}
         statements += list(made.values())
         neighbours += [made[pair] for pair in pairwise(order)]
-    return Drawn(new, statements, neighbours, spec)
+    return Drawn(new, statements, neighbours, ensembles)
 
 
 def _rank(median: float, more_is_better: bool) -> tuple[bool, float]:

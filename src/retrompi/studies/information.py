@@ -15,16 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.stats import norm
+from numpy.typing import NDArray
 
 from retrompi.studies.reading import NoNumber
 
 __all__ = ["FEWEST", "Information", "Item", "Step", "information"]
 
+Array = Sequence[float] | NDArray[np.float64]
 FEWEST = 20
 """Draws below which nothing is estimated."""
 DEGREE = 4
@@ -81,7 +83,7 @@ class Information:
         return tuple(i for i in self.items if i.resolved)
 
 
-def information(number: Sequence[float], known: Mapping[str, Sequence[float]]) -> Information:
+def information(number: Array, known: Mapping[str, Any]) -> Information:
     """What knowing each of ``known`` would tell about ``number``: arrays with a value for each draw, in any unit, finite.
 
     Raises NoNumber for fewer than `FEWEST` draws, and if the number is the same in all of them.
@@ -94,7 +96,7 @@ def information(number: Sequence[float], known: Mapping[str, Sequence[float]]) -
     start = _left_out(y, np.ones((len(y), 1))) ** 2
     bases = {name: _basis(np.asarray(x, dtype=float), len(y)) for name, x in known.items()}
     losses = {name: _loss(y, np.ones((len(y), 1)), basis, start)[0] for name, basis in bases.items()}
-    sure = float(norm.ppf(1 - DOUBT / max(len(known), 1)))
+    sure = NormalDist().inv_cdf(1 - DOUBT / max(len(known), 1))
     found = {name: _gain(start, loss, start) for name, loss in losses.items()}
     resolved = [name for name, (share, error) in found.items() if share > sure * error]
     below = max((share + sure * error for name, (share, error) in found.items() if name not in resolved), default=0.0)
@@ -157,5 +159,5 @@ def _differs(one: Any, other: Any) -> int:
     """1 if ``one`` loses less than ``other`` beyond the error of the difference, -1 if more, 0 if the draws cannot tell."""
     by = other - one
     error = float(np.std(by, ddof=1)) / np.sqrt(len(by))
-    sure = float(norm.ppf(1 - DOUBT)) * error
+    sure = NormalDist().inv_cdf(1 - DOUBT) * error
     return 1 if by.mean() > sure else -1 if by.mean() < -sure else 0

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrompi.studies import metrics
+from retrompi.base.errors import RetrompiError
+from retrompi.sim.resolved import Resolved
+from retrompi.spec.question import Beside, Question, pingpong
+from retrompi.studies import catalogue, metrics
 from retrompi.studies.information import FEWEST, Information, Item, information
 from retrompi.studies.reading import NoNumber
 from retrompi.studies.uncertainty import Ensemble, Interval, interval
@@ -25,11 +28,53 @@ from retrompi.studies.uncertainty import Ensemble, Interval, interval
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DISCREPANCY", "Worth", "told", "worth"]
+    from retrompi.studies.scenario import Scenario
+
+__all__ = ["DISCREPANCY", "Measurement", "Worth", "measurements", "told", "worth"]
 
 DISCREPANCY = "discrepancy"
 """The name of the model's discrepancy among the parameters."""
 Values = Sequence[float | None]
+SIZES = ("0B", "1KiB", "64KiB", "1MiB")
+REPETITIONS, WARM_UP = 20, 2
+"""Of the PingPong that could be measured."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A measurement that could be made: its ``name``, the ``question`` whose run stands for it, and the ``metric`` of it."""
+
+    name: str
+    question: Question
+    metric: metrics.Metric
+
+
+def measurements(scenario: Scenario, number: metrics.Metric, given: Sequence[str]) -> list[Measurement]:
+    """The measurements ``given`` as METRIC of the scenario or SCENARIO:METRIC; without any, a PingPong of two ranks on the same machine.
+
+    Not the number itself. Raises UsageError for an unknown scenario, and a metric that its runs cannot have.
+    """
+    found = []
+    for text in given:
+        name, colon, metric_text = text.rpartition(":")
+        of = catalogue.scenario(name) if colon else scenario
+        metric = metrics.parse(metric_text)
+        metric.check(of)
+        found.append(Measurement(text, metric.shortened(of).question(), metric))
+    if given:
+        return found
+    curve = scenario.generator == "pingpong" and number.size_B is not None
+    for text in SIZES:
+        metric = metrics.parse(f"time@{text}")
+        if not (curve and metric.size_B == number.size_B):
+            work = pingpong([metric.size_B or 0], REPETITIONS, WARM_UP)
+            asked = replace(scenario.question(), workload=work, beside=Beside(), idle_overrides=True)
+            try:
+                Resolved.of(asked)
+            except RetrompiError:
+                return []  # a placement that two ranks cannot have
+            found.append(Measurement(f"pingpong:{metric.name}", asked, metric))
+    return found
 
 
 @dataclass(frozen=True)
@@ -114,4 +159,4 @@ def told(drawn: Ensemble, metric: metrics.Metric) -> list[str]:
     items = {i.name: i for i in found.parameters.items}
     parts = [f"{'the discrepancy' if name == DISCREPANCY else name} {items[name].share:.0%} ± {items[name].error:.0%}"
              for name in found.matter[:3]]  # fmt: skip
-    return [f"of the variance of {metric.name} would vanish, if known: {', '.join(parts)}"]
+    return [f"what would make {metric.name} more certain, by the share of its variance: {', '.join(parts)}"]

@@ -10,12 +10,13 @@ from urllib.parse import urlencode
 from dash import html
 
 from retrompi.base.units import format_time
+from retrompi.render import determined
 from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
 from retrompi.studio import parts
 from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side
 from retrompi.studio.pieces import Part, Value, cited, facts, named, number_rows, source, table, verdict, worded
 
-__all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "side_tables", "start", "transfer",
+__all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "posterior", "side_tables", "start", "transfer",
            "variants", "wire"]  # fmt: skip
 
 _HEAD = ("parameter", "value", "range", "source")
@@ -116,6 +117,26 @@ def fit(told: Mapping[str, Any] | None) -> list[Part]:
         ]  # fmt: skip
         out.append(table(("statement", "simulated", "read as", "from the midpoint"), rows))
     return out
+
+
+def posterior(told: Mapping[str, Any] | None) -> list[Part]:
+    """What the data say of each parameter: its interval in its prior range; nothing without a posterior."""
+    if told is None:
+        return []
+    rows: list[list[Part]] = []
+    for r in told["parameters"]:
+        path, prior, inside, middle, left, data = determined.texts(r)
+        rows.append([html.Code(path), Value(prior), [inside, html.Br(), _strip(r["places"])], Value(middle), Value(left), data])
+    return [html.H2("Posterior", id="posterior"), html.P(f"Posterior of {determined.facts(told)}."), table(determined.HEAD, rows)]
+
+
+def _strip(places: Sequence[float]) -> html.Span:
+    """An interval and its median within the prior range, as a bar."""
+    low, middle, high = (100 * p for p in places)
+    return html.Span(
+        [html.I(style={"left": f"{low:.1f}%", "width": f"{max(high - low, 1):.1f}%"}), html.B(style={"left": f"{middle:.1f}%"})],
+        className="prior", **{"aria-hidden": "true"},
+    )  # fmt: skip
 
 
 def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.claims import by_paper, checks
-from retrompi.papers.curve_checks import asked, facts_of
+from retrompi.papers.curve_checks import asked, curves_of, facts_of
 from retrompi.papers.curves import Curve, of, question
+from retrompi.papers.draw import answered
 from retrompi.papers.experiments import Done, Job
-from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -17,16 +18,25 @@ if TYPE_CHECKING:
 
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
-    """A job a curve; nothing is optional."""
+    """A job a curve; nothing is optional. A draw has only the curves that something judges."""
     curves = of(plan)
     below = {c.name: c.layer_below for c in curves}
+    if plan.draw is not None:
+        curves = tuple(c for c in curves if c.points or c.name in named(plan, below))
     sizes = asked(by_paper(plan.key), checks(), below)
 
     def one(curve: Curve) -> Done:
-        got = answer(store, question(curve, {*curve.grid, *sizes[curve.name]}), fresh=fresh)
+        got = answered(plan.draw, store, question(curve, {*curve.grid, *sizes[curve.name]}), fresh)
         times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in got.rows}
         told: dict[str, Any] = {curve.name: facts_of(curve.grid, times)}
         return Done("curves", told, (got.run_id,), int(not got.found))
 
     first = Job("layers below", lambda: Done("layers_below", below), 0.1)
     return [first, *(Job(c.title, partial(one, c), sum(c.grid) * 1e-7 + 0.5) for c in curves)]
+
+
+def named(plan: Paper, below: Mapping[str, str]) -> set[str]:
+    """The curves that a check of the paper's claims names."""
+    how = checks()
+    mine = (c for claim in by_paper(plan.key) for c in how.get(claim.id, ()) if c.get("kind") == "curve")
+    return {name for c in mine for name in curves_of(c, below.get(str(c["curve"]), ""))}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.papers.claims import for_fit
+from retrompi.papers.draw import drawn, overrides
 from retrompi.papers.experiments import Done, Job, suite
 from retrompi.sim import simulate
 from retrompi.spec import registry
@@ -20,6 +21,7 @@ from retrompi.traces import generate
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.papers.paper import Paper
+    from retrompi.sim.result import Result
     from retrompi.store.database import Store
 
 POOL_STEP = 256 << 10
@@ -38,9 +40,15 @@ class _Study:
         if "archive" in options:
             options["archive"] = suite.archive_hash(options["archive"])
         options["models"] = {m: _model(m).hash() for m in options.get("sets", ())}
-        spec = specification(Question(model, platform, Experiment.of("function", what, options)))
+        if self.plan.draw is not None:
+            options["drawn"] = {m: overrides(self.plan.draw, Question(m, platform, Starts(2))) for m in options["models"]}
+        spec = specification(drawn(self.plan.draw, Question(model, platform, Experiment.of("function", what, options))))
         run_id, facts, found = facts_of(self.store, spec, lambda: {"function": work()}, fresh=self.fresh)
         return Done(where, facts["function"], (run_id,), int(not found))
+
+    def run(self, question: Question) -> Result:
+        """One run, with the parameters of the study's draw."""
+        return simulate.run(drawn(self.plan.draw, question))
 
     # ---- a process dies
 
@@ -49,7 +57,7 @@ class _Study:
 
         def work() -> dict[str, Any]:
             program = pingpong([int(units.parse(k["size"], "B"))], int(k["reps"]))
-            r = simulate.run(Question(k["model"], self.plan.platform, program, beside=Beside(kills=[k["kill"]])))
+            r = self.run(Question(k["model"], self.plan.platform, program, beside=Beside(kills=[k["kill"]])))
             # The user sees what the library prints when it aborts; a hang prints nothing.
             return {"killed": k["kill"], "outcome": r.outcome, "detail": r.detail, "waits": r.waits, "seconds": r.time_s,
                     "messages_to_owner": int(r.outcome == "aborted")}  # fmt: skip
@@ -80,9 +88,9 @@ class _Study:
 
         return self.kept("pool", "pool.wmpi", "wmpi", room, dict(o), work)
 
-    @staticmethod
-    def _completes(room: str, runs: Mapping[str, Trace], sets: Sequence[str]) -> dict[str, bool]:
-        return {r: suite.outcome_of("wmpi", room, "shared", t, sets)[0] == "completed" for r, t in runs.items()}
+    def _completes(self, room: str, runs: Mapping[str, Trace], sets: Sequence[str]) -> dict[str, bool]:
+        given = overrides(self.plan.draw, Question("wmpi", room, Starts(2), "shared", sets))
+        return {r: suite.outcome_of("wmpi", room, "shared", t, given)[0] == "completed" for r, t in runs.items()}
 
     def _needed(self, room: str, runs: Mapping[str, Trace], default: Mapping[str, bool]) -> int:
         """The smallest sufficient pool, bytes; the default pool if everything completes with it."""
@@ -113,7 +121,7 @@ class _Study:
                 for volume in o["volumes"]:
                     count = int(units.parse(volume, "B")) // size
                     late = Replay(generate.late_receive(2, size, count))
-                    r = simulate.run(Question(model, self.plan.platform, late, "shared", sets))
+                    r = self.run(Question(model, self.plan.platform, late, "shared", sets))
                     rows.append({"bytes": count * size, "outcome": r.outcome, "detail": r.detail})
                 held = [row["bytes"] for row in rows if row["outcome"] == "completed"]
                 told[model] = {"rows": rows, "largest_B": max(held, default=0), **{k: rows[-1][k] for k in ("outcome", "detail")}}
@@ -130,7 +138,7 @@ class _Study:
             size = int(units.parse(o["size"], "B"))
             told: dict[str, Any] = {}
             for name, platform in o["platforms"].items():
-                r = simulate.run(Question(model, platform, pingpong([size], 10)))
+                r = self.run(Question(model, platform, pingpong([size], 10)))
                 told[name] = {"outcome": r.outcome, "detail": r.detail, "seconds": r.time_s}
             return told
 
@@ -140,7 +148,7 @@ class _Study:
     def administration(self, model: str, o: Mapping[str, Any]) -> Done:
         """Starting a job on every machine of the cluster and on a single machine: manual steps and failure rate."""
         starts = int(o["starts"])
-        asked = Question(model, o["platform"], Starts(int(o["machines"]), starts))
+        asked = drawn(self.plan.draw, Question(model, o["platform"], Starts(int(o["machines"]), starts)))
 
         def work() -> dict[str, Any]:
             return {

@@ -45,19 +45,20 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         for at in at_once:
             fit = nas.fits()[program, at.system]
             model = systems[at.system]
-            run_id, facts, found = nas.cell(store, at, model, platform, fit, trace=trace, fresh=fresh)
+            run_id, facts, found = nas.cell(store, at, (model, platform), fit, trace=trace, fresh=fresh, draw=plan.draw)
             runs.append(run_id)
             simulated += not found
             keys = ("timed_s", "replay_s", "mpi_share")
             told[at.name] = {k: facts[k] for k in keys} | {"run_id": run_id}
             alone = nas.Cell(program, at.system, 1)
             if alone in nas.published():
-                one = nas.cell(store, alone, model, platform, fit)[1]["timed_s"]
+                one = nas.cell(store, alone, (model, platform), fit, draw=plan.draw)[1]["timed_s"]
                 told[at.name]["speedup"] = one / facts["timed_s"]
         return Done(f"nas.{program}", told, tuple(runs), simulated)
 
     def ratio(program: str) -> Done:
-        times = [nas.cell(store, nas.Cell(program, s, 1), systems[s], platform, nas.fits()[program, s])[1]["timed_s"] for s in ("W", "L")]
+        one = (nas.cell(store, nas.Cell(program, s, 1), (systems[s], platform), nas.fits()[program, s], draw=plan.draw) for s in ("W", "L"))
+        times = [facts["timed_s"] for _, facts, _ in one]
         return Done("nas.ratio", {program: times[0] / times[1]})
 
     compared = sorted({p for p, n in cells if n == 1 and len(cells[p, 1]) == len(systems) == 2})

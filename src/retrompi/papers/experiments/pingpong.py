@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from retrompi.papers.claims import checks
+from retrompi.papers.draw import answered
 from retrompi.papers.evidence import evidence, sizes_asked
 from retrompi.papers.experiments import Done, Job, Look, Seen
 from retrompi.sim import simulate
 from retrompi.sim.resolved import MODES
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Starts, pingpong
-from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
-    """Options: ``modes``, ``sizes``; models and the first platform are the study's."""
+    """Options: ``modes``, ``sizes``; models and the first platform are the study's. A draw has the repetitions of a calibration."""
 
     def curve(model: str, mode: str) -> Done:
-        got = answer(store, Question(model, plan.platform, pingpong(plan.sizes), mode, fidelity=plan.fidelity), fresh=fresh)
+        work = pingpong(plan.sizes, None if plan.draw is None else _repetitions)
+        got = answered(plan.draw, store, Question(model, plan.platform, work, mode, fidelity=plan.fidelity), fresh)
         tag = {"model": model, "platform": plan.platform, "mode": mode}
         return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
 

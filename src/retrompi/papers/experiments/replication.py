@@ -24,12 +24,12 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     platform = str(o.get("platform", plan.platform))
 
     def measured(network: str) -> Done:
-        run_id, facts, found = replication_task.rates(store, network, platform, fresh=fresh)
+        run_id, facts, found = replication_task.rates(store, network, platform, fresh=fresh, draw=plan.draw)
         told = replicate(replication_task.copy(replication_task.fitted_disk(), facts["relay"]), replication_task.task().machines)
         return Done("replication", {network: {**told, "relay": facts["relay"], "one_way": facts["one_way"]}}, (run_id,), int(not found))
 
     def scaling() -> Done:
-        run_id, facts, found = replication_task.rates(store, replication_task.MEASURED, platform, fresh=False)
+        run_id, facts, found = replication_task.rates(store, replication_task.MEASURED, platform, fresh=False, draw=plan.draw)
         disk = replication_task.fitted_disk()
         one = replication_task.without_extra(replication_task.copy(disk, facts["relay"]))
         rows = {str(n): replicate(one, n) for n in o["scaling"]}

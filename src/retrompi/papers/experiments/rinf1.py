@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from retrompi.papers import rinf1 as benchmark
+from retrompi.papers.draw import drawn
 from retrompi.papers.experiments import Done, Job
 from retrompi.spec import registry
 from retrompi.spec.question import Benchmark, Question
@@ -23,7 +24,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     hosts = [h.name for h in registry.platform(platform).hosts]
 
     def loops() -> Done:
-        got = {h: answer(store, asked.with_(placement=h), fresh=fresh) for h in hosts}
+        got = {h: answer(store, drawn(plan.draw, asked.with_(placement=h)), fresh=fresh) for h in hosts}
         runs = tuple(g.run_id for g in got.values())
         return Done("rinf1", benchmark.facts({h: g.rows for h, g in got.items()}), runs, sum(not g.found for g in got.values()))
 

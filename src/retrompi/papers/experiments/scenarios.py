@@ -7,8 +7,8 @@ from fnmatch import fnmatch
 from functools import partial
 from typing import TYPE_CHECKING
 
+from retrompi.papers.draw import answered
 from retrompi.papers.experiments import Done, Job
-from retrompi.store.lookup import answer
 from retrompi.studies import catalogue
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         scenario = catalogue.scenario(name)
         if plan.fidelity != "mechanism":
             scenario = replace(scenario, fidelity=plan.fidelity)
-        got = answer(store, scenario.question(), fresh=fresh)
+        got = answered(plan.draw, store, scenario.question(), fresh)
         run = store.run(got.run_id)
         facts = {
             "outcome": run["outcome"], "time_s": run["time_s"], "model": scenario.model, "platform": scenario.platform,

@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import EngineError, InputError
 from retrompi.base.paths import reference_dir
+from retrompi.papers.draw import overrides
 from retrompi.papers.experiments import Done, Job
-from retrompi.spec.question import Experiment, Question, Replay
+from retrompi.spec.question import Experiment, Question, Replay, Starts
 from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
 
@@ -116,7 +118,9 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     o = plan.options("suite")
 
     def one(setting: Mapping[str, Any], mode: str) -> Done:
-        model, name, sets = setting["model"], setting["name"], setting.get("sets", [])
+        model, name = setting["model"], setting["name"]
+        question = Question(model, o["platform"], Starts(2), mode, setting.get("sets", []))
+        sets = overrides(plan.draw, question)
         relief = o.get("relief", {}).get(model, [])
         made = {"archive": archive_hash(o["archive"]), "relief": relief, "read": "suite 1"}
 
@@ -126,7 +130,8 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
             failed = {run: runs[run] for run, (end, _) in outcomes.items() if end not in ("completed", "lost")}
             return {"suite": summary(outcomes) | _causes(model, o["platform"], mode, failed, [*sets, *relief])}
 
-        spec = specification(Question(model, o["platform"], Experiment.of("suite", o["archive"], made), mode, sets))
+        asked = replace(question, workload=Experiment.of("suite", o["archive"], made), overrides=sets, idle_overrides=plan.draw is not None)
+        spec = specification(asked)
         run_id, facts, found = facts_of(store, spec, work, fresh=fresh)
         return Done(f"suite.{model}.{name}.{mode}", facts["suite"], (run_id,), int(not found))
 

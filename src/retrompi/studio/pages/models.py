@@ -88,6 +88,7 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
         html.Details([html.Summary(f"{len(card['collectives'])} rows"), card_parts.collectives(card["collectives"])]),
         html.H2("Fit", id="fit"),
         *card_parts.fit(card["fit"]),
+        *card_parts.posterior(card["posterior"]),
         html.H2("Statements that judge it", id="judged"),
         *card_parts.judged(card["judged"]),
         *card_parts.transfer(card["transfer"]),

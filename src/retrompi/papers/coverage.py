@@ -1,0 +1,122 @@
+"""How much of what no fit has seen lies inside the intervals: ``validate/agreement.csv``, and the tables made from it.
+
+``retrompi validate --uncertainty 90% --write`` makes the file, or the rows of one paper; ``python -m retrompi.papers.markdown
+docs/uncertainty.md`` writes the tables.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from retrompi.base import paths
+from retrompi.base.errors import InputError
+from retrompi.base.files import read_text
+from retrompi.papers.paper import all_papers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from retrompi.papers.reproduction import Reproduction
+
+__all__ = ["COLUMNS", "WORDS", "coverage_table", "file_of", "outside_table", "rows_of", "shipped", "written"]
+
+COLUMNS = ("paper", "id", "use", "verdict", "agreement", "share", "draws", "unit", "observed", "observed_low", "observed_median",
+           "observed_high", "stated_low", "stated_high", "inside")  # fmt: skip
+WORDS = ("agrees", "cannot tell", "disagrees")
+Row = Mapping[str, str]
+
+
+def file_of() -> Path:
+    """The file of the agreement of the package's papers."""
+    return paths.validate_dir() / "agreement.csv"
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def rows_of(study: Reproduction) -> list[dict[str, str]]:
+    """The rows of a study: its claims and curves that draws have judged."""
+    found = []
+    for v in study.verdicts:
+        if v.agreement is not None:
+            told = {**v.row(), **v.agreement.row(), "paper": study.paper.key}
+            told["observed"] = v.observed if isinstance(v.observed, float) else None
+            found.append({k: _text(told[k]) for k in COLUMNS})
+    return found
+
+
+def shipped() -> list[dict[str, str]]:
+    """The rows of the file; InputError if it cannot be read."""
+    return list(csv.DictReader(read_text(file_of()).splitlines()))
+
+
+def written(studies: Iterable[Reproduction]) -> Path:
+    """Writes the rows of ``studies`` to the file, in place of those that their papers have there; returns its path."""
+    made = {s.paper.key: rows_of(s) for s in studies}
+    old = shipped() if file_of().is_file() else []
+    out = io.StringIO()
+    table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    table.writeheader()
+    for key in all_papers():
+        table.writerows(made.get(key) or [r for r in old if r["paper"] == key])
+    try:
+        file_of().write_text(out.getvalue(), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write the agreement: {error.strerror}", file_of(), code="unwritable-file") from None
+    return file_of()
+
+
+# --- tables ------------------------------------------------------------------------------------------------------------------------
+
+
+def _claims(rows: Iterable[Row]) -> list[Row]:
+    """Claims alone: a measured curve is no number."""
+    return [r for r in rows if ":" not in r["id"]]
+
+
+def _counts(name: str, rows: Sequence[Row]) -> list[str]:
+    numbers = [r for r in rows if r["inside"]]
+    inside = sum(r["inside"] == "yes" for r in numbers)
+    share = f"{inside} of {len(numbers)} ({inside / len(numbers):.0%})" if numbers else ""
+    passed = sum(r["verdict"] == "pass" for r in rows)
+    return [name, f"{passed} of {len(rows)}", *(str(sum(r["agreement"] == w for r in rows)) for w in WORDS), share]
+
+
+def coverage_table(rows: Sequence[Row], table: Callable[[Sequence[str], Iterable[Sequence[str]]], str]) -> str:
+    """Held-out claims by paper: how many pass, the third verdict, and how many numbers lie inside the interval; the fitted ones below."""
+    claims = _claims(rows)
+    held = [r for r in claims if r["use"] == "validate"]
+    told = [_counts(key, [r for r in held if r["paper"] == key]) for key in dict.fromkeys(r["paper"] for r in held)]
+    told.append(_counts("**all held out**", held))
+    told.append(_counts("fitted", [r for r in claims if r["use"] == "calibrate"]))
+    return table(("paper", "pass", *WORDS, "numbers inside the 90 % interval"), told)
+
+
+def outside_table(rows: Sequence[Row], table: Callable[[Sequence[str], Iterable[Sequence[str]]], str]) -> str:
+    """The held-out numbers outside the interval: what is stated, the interval, and by which factor the two miss each other."""
+    told = []
+    for r in _claims(rows):
+        if r["use"] == "validate" and r["inside"] == "no":
+            stated = " .. ".join(dict.fromkeys(t for t in (r["stated_low"], r["stated_high"]) if t))
+            span = f"{r['observed_low']} .. {r['observed_high']}" if r["observed_low"] else "none"
+            told.append((r["paper"], r["id"], f"{stated} {r['unit']}", span, _factor(r), r["verdict"], r["agreement"]))
+    return table(("paper", "claim", "stated", "90 % interval", "apart by a factor", "verdict", "third verdict"), told)
+
+
+def _factor(r: Row) -> str:
+    """By which factor the interval would have to move to reach the stated range; "" for numbers of which one is not positive."""
+    ends = {k: float(r[k]) if r[k] else None for k in ("stated_low", "stated_high", "observed_low", "observed_high")}
+    low, high, below, above = ends["stated_low"], ends["stated_high"], ends["observed_low"], ends["observed_high"]
+    if above is not None and low is not None and above < low and above > 0:
+        return f"{low / above:.2f} too small"
+    if below is not None and high is not None and below > high > 0:
+        return f"{below / high:.2f} too large"
+    return ""
