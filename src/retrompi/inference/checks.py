@@ -139,28 +139,31 @@ def standard(cls: type[RuntimeModel], platform: str = "") -> Problem:
 
 
 def of(what: str, platform: str = "") -> dict[str, Problem]:
-    """Kind of data -> problem: the standard curve of a model, and the statements and curves that its calibration sees; of a paper the
-    latter. Raises UsageError for an unknown name."""
+    """Kind of data -> problem: the standard curve of a model, and the statements and curves that its calibration sees, with those of the
+    models that share its posterior; of a paper the latter. Raises UsageError for an unknown name."""
     if what in papers():
         found = of_paper(find_paper(what))
-        return {f"fit {' '.join(m.name for m in one.members)}": one for one in found}
+        return {f"fit of {', '.join(m.name for m in one.members)}": one for one in found}
     cls = registry.model(what)
     told = {"standard curve": standard(cls, platform)}
     on = platform or (cls.calibrated.platforms[0] if cls.calibrated is not None else "nt-pair")
     try:
-        told["own statements"] = of_model(what, on)
+        own = of_model(what, on)
+        told[f"statements of {', '.join(m.name for m in own.members)}"] = own
     except UsageError:
         return told  # it has none
     return told
 
 
-def check(problem: Problem, data: str, *, seed: int = 1, progress: Progress | None = None) -> tuple[Checked, ranks.Ranks]:
-    """Simulates the training runs and truths that are not known yet, and judges the ranks. The same seed gives the same row.
+def check(
+    problem: Problem, data: str, *, seed: int = 1, trained: int = TRAINED, progress: Progress | None = None
+) -> tuple[Checked, ranks.Ranks]:
+    """Simulates the ``trained`` training runs and truths that are not known yet, and judges the ranks. The same seed gives the same row.
 
     Raises InputError if too few runs complete for an emulator.
     """
     dims = len(problem.priors)
-    design = np.concatenate([sobol(dims, TRAINED, seed), np.random.default_rng([seed, 1]).uniform(size=(TRUTHS, dims))])
+    design = np.concatenate([sobol(dims, trained, seed), np.random.default_rng([seed, 1]).uniform(size=(TRUTHS, dims))])
     total = len(design) * len(problem.parts)
     y, blocks, at = [], [], 0
     for i, part in enumerate(problem.parts):
@@ -168,8 +171,11 @@ def check(problem: Problem, data: str, *, seed: int = 1, progress: Progress | No
         y.append(Training(part).at(design[:, own], progress, i * len(design), total))
         blocks.append(ranks.Block(own, range(at, at + len(part.observables))))
         at += len(part.observables)
+    from threadpoolctl import threadpool_limits
+
     try:
-        found = ranks.check(design, np.concatenate(y, axis=1), problem.data, blocks=blocks, truths=TRUTHS, seed=seed)
+        with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other
+            found = ranks.check(design, np.concatenate(y, axis=1), problem.data, blocks=blocks, truths=TRUTHS, seed=seed)
     except ValueError as error:
         raise InputError(f"'{problem.of}', {data}: {error}", code="not-completed") from None
     return _row(problem, data, found, seed), found
