@@ -131,7 +131,7 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     if wrong:
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
     if given.check_posterior:
-        return check(what, given, output)
+        return _check(what, given, output)
     if given.posterior:
         return _posterior(what, given, output)
     if given.simulations is not None:
@@ -164,6 +164,18 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
         if output.text:
             say(f"\nwritten: {written}")
     return 1 if fit.outside else 0
+
+
+def _check(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
+    from retrompi.base.errors import UsageError
+
+    others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations, "--only-fit": given.only_fit,
+              "--posterior": given.posterior}  # fmt: skip
+    if wrong := next((k for k, v in others.items() if v), None):
+        raise UsageError(f"{wrong} is another calculation than --check-posterior; give one of them", code="conflicting-options")
+    # Without a word the model's own platform is right: nt-pair is the default of the fits of 1998.
+    platform = "" if given.platform == "nt-pair" else given.platform
+    return check(what, platform, output, seed=given.seed, trained=given.simulations, dry_run=given.dry_run)
 
 
 def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:

@@ -8,7 +8,6 @@ from retrompi.cli.options import progress
 from retrompi.cli.output import Column, say
 
 if TYPE_CHECKING:
-    from retrompi.cli.calibrate import CalibrateOptions
     from retrompi.cli.options import StoreOutput
 
 CHECKED = (
@@ -23,34 +22,27 @@ CHECKED = (
 )
 
 
-def check(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
+def check(what: str, platform: str, output: StoreOutput, *, seed: int, trained: int | None, dry_run: bool) -> int:
     """Simulates truths from the prior and judges the ranks; the rows of a shipped model are kept in the project's table, those of another
-    beside the model."""
+    beside the model. ``platform``: "" for the model's own."""
     from dataclasses import asdict
 
     from retrompi.base import paths
-    from retrompi.base.errors import UsageError
     from retrompi.inference import checks
     from retrompi.papers.claims import papers
     from retrompi.spec import registry
 
-    others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations, "--only-fit": given.only_fit,
-              "--posterior": given.posterior}  # fmt: skip
-    if wrong := next((k for k, v in others.items() if v), None):
-        raise UsageError(f"{wrong} is another calculation than --check-posterior; give one of them", code="conflicting-options")
-    # Without a word the model's own platform is right: nt-pair is the default of the fits of 1998.
-    platform = "" if given.platform == "nt-pair" else given.platform
     rows = []
     for data, problem in checks.of(what, platform).items():
         with progress(f"{problem.of}: {data}") as report:
-            row, _ = checks.check(problem, data, seed=given.seed, trained=given.simulations or checks.TRAINED, progress=report)
+            row, _ = checks.check(problem, data, seed=seed, trained=trained or checks.TRAINED, progress=report)
         rows.append(row)
     output.emit([asdict(row) for row in rows], CHECKED)
     right = all(row.right for row in rows)
     if output.text:
         say("\nthe 90 % intervals hold the truth in 85 to 95 % of all cases" if right else
             "\nthe 90 % intervals do not hold the truth in 85 to 95 % of all cases: do not trust them")  # fmt: skip
-    if not given.dry_run:
+    if not dry_run:
         folder = None if what in papers() else registry.model(what).folder()
         ours = folder is None or folder.is_relative_to(paths.models_dir())
         file = checks.write(rows, None if ours or folder is None else folder / "ranks.csv")
