@@ -63,6 +63,7 @@ __all__ = [
     "ranks_option",
     "share",
     "sizes_option",
+    "some_level",
     "some_rate",
     "some_time",
     "warn",
@@ -356,10 +357,7 @@ class Uncertain:
             return None
         from retrompi.studies.uncertainty import DRAWS, Spec
 
-        level = share("--uncertainty", self.uncertainty)
-        if not 0 < level < 1:
-            raise UsageError(f"--uncertainty '{self.uncertainty}' is not above 0 and below 100%; example: 90%", code="out-of-range")
-        return Spec(level, self.draws or DRAWS)
+        return Spec(some_level(self.uncertainty), self.draws or DRAWS)
 
 
 @dataclass(frozen=True)
@@ -423,6 +421,14 @@ class RunOutput(StoreOutput):
     """The output's format, the store, and whether stored runs are used."""
 
     fresh: bool = option("Simulate even when an identical run is stored.")
+
+
+def some_level(text: str) -> float:
+    """The value of ``--uncertainty``, above 0 and below 1; UsageError for one that is not."""
+    level = share("--uncertainty", text)
+    if not 0 < level < 1:
+        raise UsageError(f"--uncertainty '{text}' is not above 0 and below 100%; example: 90%", code="out-of-range")
+    return level
 
 
 def some_time(name: str, text: str) -> float:

@@ -70,7 +70,7 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
         raise UsageError("give -o FILE, or --csv or --json to print", code="missing-option")
     if file is not None and kind is None and Path(file).suffix.removeprefix(".").lower() not in out.FORMATS:
         raise UsageError(f"-o {file}: the ending names no known format; say --format csv, json or parquet", code="unknown-format")
-    found = stored_study.read(output.open(write=False), study)
+    found = stored_study.read(output.open(write=False), study, together=True)
     if file is None:
         sys.stdout.write(out.text(found, "json" if output.as_json else "csv", points))
         return
@@ -95,7 +95,7 @@ def pack(study: str, file: str, output: StoreOutput) -> None:
     from retrompi.studies import pack as packing
     from retrompi.studies import stored_study
 
-    for line in packing.pack(stored_study.read(output.open(write=False), study), Path(file)):
+    for line in packing.pack(stored_study.read(output.open(write=False), study, together=True), Path(file)):
         click.echo(f"note: {line}", err=True)
     written([Path(file)], output)
 
@@ -196,7 +196,7 @@ def _compared(ctx: click.Context, package: Package, store: Store, study_id: int,
     from retrompi.studies.pack import reference_rows
     from retrompi.studies.unpack import compare
 
-    found = compare(package.rows, reference_rows(stored_study.read(store, study_id)))
+    found = compare(package.rows, reference_rows(stored_study.read(store, study_id, together=True)))
     rows: list[dict[str, Any]] = [{"position": d.position, "what": d.what, "packed": d.packed, "here": d.here} for d in found]
     if not found and output.text:
         click.echo(f"all {len(package.rows)} points are unchanged")

@@ -10,9 +10,9 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, option, options
-from retrompi.cli.options import StoreOutput, ends_in, note_outside
+from retrompi.cli.options import StoreOutput, ends_in, note_outside, some_level
 from retrompi.cli.output import note, print_csv, print_json, say
-from retrompi.cli.study_tables import print_tables
+from retrompi.cli.study_tables import intervals, print_tables
 
 if TYPE_CHECKING:
     from retrompi.studies.view import View
@@ -31,13 +31,21 @@ class Axes:
     x: str | None = option("Axis along x (and across tables); 'size' is the message size of curves.", metavar="AXIS")
     by: tuple[str, ...] = option("Axis whose values become the lines of one figure (repeatable).", metavar="AXIS")
     panel: tuple[str, ...] = option("Axis with a figure (and a table) for each of its values (repeatable).", metavar="AXIS")
+    uncertainty: str | None = option("Uncertainty: the level of the intervals of a study that has draws (default: 90%).", metavar="LEVEL")
+
+    @property
+    def level(self) -> float:
+        """The level of intervals; UsageError for one that is none."""
+        from retrompi.studies.uncertainty import LEVEL
+
+        return LEVEL if self.uncertainty is None else some_level(self.uncertainty)
 
 
 def _told(v: View, study: dict[str, Any]) -> None:
     """Prints the head of the terminal output, and the points without a result."""
     title = v.definition.get("title")
     say(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
-    say(f"{v.metric.name}: {v.metric.label}")
+    say(f"{v.metric.name}: {v.metric.label}{intervals(v)}")
 
 
 def _failed(v: View) -> None:
@@ -73,7 +81,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     from retrompi.studies.about import about
 
     found = stored_study.read(output.open(write=False), study)
-    v = found.view(axes.metric)
+    v = found.view(axes.metric, axes.level)
     for k in (*axes.by, *axes.panel, *([axes.x] if axes.x not in (None, "size") else [])):
         v.axis(str(k))
     told = about(found.definition, found.runs, found.curves)
@@ -85,8 +93,10 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
         note(f"page written to {file}")
     if not output.text:
         unit = v.metric.unit
-        rows = [{"position": r["position"], **r["values"], v.metric.name: r["value"], "unit": unit, "outcome": r["outcome"],
-                 "reason": r["reason"], "run_id": r["run_id"]} for r in v.rows]  # fmt: skip
+        name = v.metric.name
+        rows = [{"position": r["position"], **r["values"], name: r["value"],
+                 **({f"{name}_low": r["low"], f"{name}_high": r["high"], "completed": r["completed"]} if v.draws else {}),
+                 "unit": unit, "outcome": r["outcome"], "reason": r["reason"], "run_id": r["run_id"]} for r in v.rows]  # fmt: skip
         print_json(rows) if output.as_json else print_csv(rows, list(rows[0]))
         return
     if file is None:
@@ -121,7 +131,7 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
     target = Path(file)
     ending = target.suffix.removeprefix(".").lower()
     found = stored_study.read(output.open(write=False), study)
-    v = found.view(axes.metric)
+    v = found.view(axes.metric, axes.level)
     plans = [plan_of(kind, v, axes.x, axes.by, axes.panel)] if kind else choose(v, axes.x, axes.by, axes.panel)[:1]
     if not plans:
         raise UsageError(

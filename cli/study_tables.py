@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from retrompi.cli.draws import percent
 from retrompi.cli.output import Column, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.table import Table
     from retrompi.studies.view import View
 
-__all__ = ["print_tables"]
+__all__ = ["intervals", "print_tables"]
+
+
+def intervals(v: View) -> str:
+    """``; in brackets the 90 % interval over 100 draws``; empty for a study without draws."""
+    if not v.draws:
+        return ""
+    least = min((r["completed"] for r in v.rows), default=1.0)
+    some = f", of which {100 * least:.4g} % or more completed" if least < 1 else ""
+    return f"; in brackets the {percent(v.level)} interval over {v.draws} draws{some}"
 
 
 def print_tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,13 +13,17 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Overrides, RunOutput, complete_scenario, progress
+from retrompi.cli.options import Overrides, RunOutput, Uncertain, complete_scenario, progress
 from retrompi.cli.output import say
+from retrompi.cli.study_tables import intervals, print_tables
 
 if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.design import Study
     from retrompi.studies.run import StudyRun
+    from retrompi.studies.stored_study import Stored
+    from retrompi.studies.uncertainty import Spec
+    from retrompi.studies.view import View
 
 LIMIT = 100_000
 MOST_SHOWN = 100
@@ -27,7 +31,7 @@ MOST_SHOWN = 100
 
 
 @dataclass(frozen=True)
-class Running(Executors):
+class Running(Uncertain, Executors):
     """Options of every command that runs a study."""
 
     dry_run: bool = option("Do nothing: show how many runs there are, how many are stored and how long the rest will take.")
@@ -66,6 +70,7 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
       retrompi sweep bf-wmpi-shared --vary wmpi.packet=64KiB..1MiB:x2
       retrompi sweep bf-wmpi-shared --vary model=wmpi,hpvm --vary trace.reps=1,10 --dry-run
       retrompi sweep proxy-cost
+      retrompi sweep bf-wmpi-shared --vary wmpi.packet=64KiB,256KiB --uncertainty 90% --dry-run
     """
     found = _study(scenario)
     if found is None:
@@ -106,9 +111,12 @@ def _changed(study: Study, given: SweepOptions) -> Study:
 
 
 def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) -> StudyRun | None:
-    """Runs ``study`` and prints the result; returns None if only the cost was estimated."""
+    """Runs ``study``, with draws if asked for, and prints the result; returns None if only the cost was estimated."""
     from retrompi.studies import design
 
+    spec = running.spec()
+    if spec is not None:
+        study = replace(study, draws=spec.draws)
     design.check(study, running.max_points)
     for line in study.applies.lines():
         click.echo(f"note: {line}", err=True)
@@ -128,13 +136,11 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         click.echo(f"{done} of {design.count(study)} points are stored; run the same command again to continue", err=True)
         raise
     if not output.text:
-        from retrompi.studies.results import rows
-
-        found = rows(store_, told.study_id)
+        found = _rows(store_, told, spec)
         output.emit(found, (), keys=list(found[0]) if found else [])
     else:
         say(summary(told))
-        _tell_results(store_, told)
+        _tell_results(store_, told, spec)
     for line in told.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if told.outside:
@@ -144,14 +150,37 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     return told
 
 
-def _tell_results(store: Store, told: StudyRun) -> None:
+def _rows(store: Store, told: StudyRun, spec: Spec | None) -> list[dict[str, Any]]:
+    """The rows of the points; with draws those of the runs with nominal values, with the interval of their time."""
+    from retrompi.studies import stored_study
+    from retrompi.studies.design import DRAW
+    from retrompi.studies.results import rows
+
+    if not told.draws:
+        return rows(store, told.study_id)
+    found = stored_study.read(store, told.study_id)
+    times = {r["position"]: r for r in _view(found, spec, "time").rows}
+    out = []
+    for row in found.rows:
+        mine = times[row["position"]]
+        both = {"time_s_low": mine["low"], "time_s_high": mine["high"], "completed": mine["completed"]}
+        out.append({k: v for name in row if name != DRAW for k, v in ({name: row[name]} | (both if name == "time_s" else {})).items()})
+    return out
+
+
+def _view(found: Stored, spec: Spec | None, metric: str | None = None) -> View:
+    from retrompi.studies.uncertainty import LEVEL
+
+    return found.view(metric, LEVEL if spec is None else spec.level)
+
+
+def _tell_results(store: Store, told: StudyRun, spec: Spec | None) -> None:
     """The tables of `retrompi study show`, unless they are too long to be read, the study's name, and what can be done next."""
-    from retrompi.cli.study_tables import print_tables
     from retrompi.studies import stored_study
 
-    found = stored_study.read(store, str(told.study_id)).view(None)
-    if told.points <= MOST_SHOWN and any(row["value"] is not None for row in found.rows):
-        say(f"\n{found.metric.name}: {found.metric.label}")
+    found = _view(stored_study.read(store, str(told.study_id)), spec)
+    if told.points // (1 + told.draws) <= MOST_SHOWN and any(row["value"] is not None for row in found.rows):
+        say(f"\n{found.metric.name}: {found.metric.label}{intervals(found)}")
         print_tables(found)
     name = store.study(str(told.study_id))["name"]
     say(f"\nstudy {name}; next: retrompi study show {name} --metric time\n"
@@ -167,7 +196,8 @@ def summary(told: StudyRun) -> str:
     done = told.kept + told.found
     how = ", ".join(f"{n} {outcome}" for outcome, n in sorted(told.outcomes.items(), key=lambda item: -item[1]))
     rate = f", {told.simulated / told.seconds:.1f} runs/s" if told.simulated and told.seconds else ""
-    parts = [_counted(told.points, "point"), f"{told.simulated} simulated", f"{done} found", how]
+    points = _counted(told.points // (1 + told.draws), "point") + (f" with {told.draws} draws each" if told.draws else "")
+    parts = [points, f"{told.simulated} simulated", f"{done} found", how]
     return f"{', '.join(p for p in parts if p)} in {format_time(told.seconds)}{rate}"
 
 
@@ -177,15 +207,17 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
 
     with progress(f"{study.name}, counting") as report:
         p = plan(store, study, jobs=running.jobs or processors(), limit=running.max_points, fresh=output.fresh, report=report)
-    row = {"points": p.points, "runs": p.runs, "found": p.found, "to_simulate": p.left, "refused": p.refused, "jobs": p.jobs,
-           "seconds": p.seconds, "seconds_at_least": p.at_least, "seconds_from": p.how,
+    row = {"points": p.points, "draws": study.draws, "runs": p.runs, "found": p.found, "to_simulate": p.left, "refused": p.refused,
+           "jobs": p.jobs, "seconds": p.seconds, "seconds_at_least": p.at_least, "seconds_from": p.how,
            "outside_calibrated_range": p.outside.points}  # fmt: skip
     if not output.text:
         output.emit([row], (), keys=list(row))
     else:
-        line = f"{_counted(p.points, 'point')}, {_counted(p.runs, 'different run')}, {p.found} in the store, {p.left} to simulate"
+        of = f" with {study.draws} draws each" if study.draws else ""
+        line = f"{_counted(p.points // (1 + study.draws), 'point')}{of}, {_counted(p.runs, 'different run')}"
+        line += f", {p.found} in the store, {p.left} to simulate"
         if p.refused:
-            line += f", {_counted(p.refused, 'point')} no run"
+            line += f", {_counted(p.refused, 'draw' if study.draws else 'point')} no run"
         say(line)
         if p.seconds is not None:
             about = "at least" if p.at_least else "about"
@@ -193,4 +225,4 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
     for line in p.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
     if p.outside.points:
-        click.echo(f"note: {p.outside.line(p.points)}", err=True)
+        click.echo(f"note: {p.outside.line(p.points // (1 + study.draws))}", err=True)

@@ -17,6 +17,7 @@ from retrompi.spec.question import Message, Question
 from retrompi.studies import catalogue, design, metrics
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.case import Job, apply, evaluate
+from retrompi.studies.scenario import Scenario
 
 GOLDEN = Path(__file__).parent / "data" / "what-ifs.json"
 METRICS = {
@@ -69,10 +70,15 @@ def anatomy(design_name: str, size: int) -> dict[str, Any]:
 PAIR = ("wmpi", "hpvm")
 
 
-def pair(model: str) -> dict[str, Any]:
-    """The pair of the paper with the cluster's network cards: the rate of a long message on Fast Ethernet."""
+def pair_scenario(model: str) -> Scenario:
+    """A long message on the pair of the paper with the cluster's network cards and Fast Ethernet."""
     changed = {"model": model, "platform": "nt-pair", "platform.host.nic_rate": "30MB/s", "platform.link.bandwidth": "100Mbps"}
-    done = evaluate(Job(0, apply(catalogue.scenario("wmpi-10base-t"), {**changed, "sizes": "4MiB"})))
+    return apply(catalogue.scenario("wmpi-10base-t"), {**changed, "sizes": "4MiB"})
+
+
+def pair(model: str) -> dict[str, Any]:
+    """The rate of `pair_scenario`."""
+    done = evaluate(Job(0, pair_scenario(model)))
     run = done.runs[-1]
     return {"model": model, "bandwidth@4MiB": metrics.parse("bandwidth@4MiB").of(dict(run.row), run.points, run.ranks)}
 

@@ -22,22 +22,27 @@ from retrompi.studies.applies import Applies
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 from retrompi.studies.scenario import Scenario, from_data, line_of
 
-__all__ = ["KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name", "count", "each", "from_command", "from_definition",
-           "load", "points"]  # fmt: skip
+__all__ = ["DRAW", "KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name", "count", "each", "from_command",
+           "from_definition", "load", "points"]  # fmt: skip
 
 LIMIT = 100_000
 """Default limit on the number of points of a study."""
 MOST_DRAWN = 1_000_000
-"""Maximum number of points of a Latin hypercube, which is held in memory as a whole."""
+"""Maximum number of points of a Latin hypercube, which is held in memory as a whole, and of points with draws."""
+DRAW = "draw"
+"""The axis of a study with draws: ``-`` for the run with nominal values, then 1, 2, ..."""
 SAMPLINGS = ("grid", "lhs")
 _TEXTS = ("name", "title", "question", "summary", "metric")
-KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "vary", "zip", "set")
+KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "draws", "vary", "zip", "set")
 """Every key of a study's file."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A loaded study. Axes of one group vary together; ``fixed`` are overrides of every point to which they apply."""
+    """A loaded study. Axes of one group vary together; ``fixed`` are overrides of every point to which they apply.
+
+    With ``draws`` every point is followed by as many draws of its uncertain parameters, the axis ``draw``.
+    """
 
     name: str
     base: Scenario
@@ -50,6 +55,7 @@ class Study:
     sampling: str = "grid"
     samples: int = 0
     seed: int = 1
+    draws: int = 0
     path: Path | None = None
     text: str = field(default="", repr=False, compare=False)
 
@@ -78,6 +84,7 @@ class Study:
             "sampling": self.sampling,
             "samples": self.samples,
             "seed": self.seed,
+            **({"draws": self.draws} if self.draws else {}),
         }
 
     @property
@@ -167,7 +174,7 @@ def _from_definition(data: Mapping[str, Any], file: Path | None, text: str) -> S
     sampling = data.get("sampling", "grid")
     if sampling not in SAMPLINGS:
         raise fail(f"no sampling '{sampling}'{nearest(str(sampling), SAMPLINGS)}", "sampling", code="unknown-name")
-    for key, low in (("samples", 0), ("seed", 0)):
+    for key, low in (("samples", 0), ("seed", 0), ("draws", 0)):
         value = data.get(key, 1)
         if isinstance(value, bool) or not isinstance(value, int) or value < low:
             raise fail(f"'{key}' is not a whole number from {low} on", key, code="bad-value")
@@ -190,6 +197,7 @@ def _from_definition(data: Mapping[str, Any], file: Path | None, text: str) -> S
         sampling=sampling,
         samples=samples,
         seed=data.get("seed", 1),
+        draws=data.get("draws", 0),
         path=file,
         text=text,
     )
@@ -300,7 +308,11 @@ def _sampling(text: str) -> tuple[str, int]:
 
 
 def count(study: Study) -> int:
-    """Number of points, without building them."""
+    """Number of points, without building them; each of its draws is one."""
+    return _nominal(study) * (1 + study.draws)
+
+
+def _nominal(study: Study) -> int:
     if study.sampling == "lhs":
         return study.samples
     holder, total = _model_group(study), 0
@@ -330,7 +342,10 @@ def check(study: Study, limit: int = LIMIT) -> None:
 
     Raises InputError for a study from a file, UsageError for one from a command line.
     """
-    total = count(study)
+    total = _nominal(study)
+    if count(study) > MOST_DRAWN and study.draws:
+        raise study.fail(f"this study has {total} points of {study.draws} draws each, more than {MOST_DRAWN} runs; "
+                         "fewer draws or points", "draws", code="too-many")  # fmt: skip
     if total > limit:
         raise study.fail(f"this study has {total} points, more than {limit}; --max-points {total} allows them, "
                          "a larger step or --sample lhs:N makes fewer", "vary", code="too-many")  # fmt: skip
@@ -396,7 +411,26 @@ def each(study: Study) -> Iterator[Point]:
         if idle:
             scenario = replace(scenario, sets={k: v for k, v in scenario.sets.items() if k not in idle})
             values = {k: ABSENT if k in idle else v for k, v in values.items()}
-        yield Point(position, values, scenario)
+        if not study.draws:
+            yield Point(position, values, scenario)
+            continue
+        first = position * (1 + study.draws)
+        yield Point(first, {**values, DRAW: ABSENT}, scenario)
+        for number, drawn in enumerate(_draws(scenario, study.draws), 1):
+            yield Point(first + number, {**values, DRAW: str(number)}, drawn)
+
+
+def _draws(scenario: Scenario, draws: int) -> Iterator[Scenario]:
+    """The scenario with the drawn values of each draw; as it is where it has no run."""
+    from retrompi.sim.resolved import Resolved
+    from retrompi.studies.uncertainty import Spec, drawn_of
+
+    try:
+        drawn = drawn_of(Resolved.of(scenario.question()), Spec(draws=draws))
+    except RetrompiError:
+        yield from (scenario for _ in range(draws))
+        return
+    yield from (replace(scenario, drawn=drawn.sets(i)) for i in range(draws))
 
 
 def _values(study: Study) -> Iterator[dict[str, str]]:

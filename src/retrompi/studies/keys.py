@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved, place
-from retrompi.spec.calls import ANYTHING
-from retrompi.spec.compile import compile_runtime
-from retrompi.spec.layout import Layout
 from retrompi.spec.platform import Quantity
-from retrompi.spec.question import Starts
 from retrompi.studies import axes, case, tornado
+from retrompi.studies.ranges import placed_hosts, ranged_of, spelling
 from retrompi.studies.scenario import trace_of
-from retrompi.traces.calls import calls_of
 
 if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["Key", "hosts_of", "number", "placed_hosts", "ranged_of", "ranks_of", "sourced", "sourced_of", "spelling"]
+__all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced", "sourced_of"]
 
 
 @dataclass(frozen=True)
@@ -110,28 +106,6 @@ def _short(name: str, hosts: Sequence[str]) -> str:
     return f"platform.host.{key}" if owner.removeprefix("platform.") in hosts and owner.startswith("platform.") else name
 
 
-def placed_hosts(asked: Resolved) -> list[str]:
-    """The hosts that run a rank, in the platform's order."""
-    return [asked.room.hosts[i].name for i in sorted(set(asked.placement))]
-
-
-def ranged_of(asked: Resolved) -> dict[str, Quantity]:
-    """``MODEL.param``, ``platform.HOST.key`` or ``platform.link.key`` -> every number that the run uses and that has a sourced range:
-    those of the model, of the hosts that run a rank, and of the link. The source is the declared one."""
-    cls, values, room = asked.model, asked.values, asked.room
-    calls = ANYTHING if isinstance(asked.question.workload, Starts) else calls_of(asked.trace, asked.question)
-    used = compile_runtime(cls, values, Layout(room, asked.placement), calls).used
-    found = {}
-    for row in values.describe():
-        name = f"{cls.name.partition(':')[0]}.{row['name']}"
-        if row["low"] is not None and row["high"] is not None and name in used:
-            source = cls.params()[row["name"]].source
-            found[name] = Quantity(row["value"], row["unit"], row["text"], source, row["help"], row["low"], row["high"])
-    owners = (*placed_hosts(asked), "link")
-    there = {f"platform.{p}": q for p, q in room.quantities.items() if p.rpartition(".")[0] in owners}
-    return found | {name: q for name, q in there.items() if q.low is not None and q.high is not None and name in used}
-
-
 def _anything(span: axes.Span) -> bool:
     return span.base == "probability" and (span.low, span.high) == (0.0, 1.0)
 
@@ -141,13 +115,3 @@ def _factor(name: str, q: Quantity, model: str) -> tornado.Factor:
     assert q.high is not None
     span = axes.Span(q.low, q.high, units.canonical(q.unit), spelling(q.unit, (q.low, q.high)))
     return tornado.Factor(axes.Axis(name, (), span), case.whole(name, model), units.format_quantity(q.value, q.unit), q.source)
-
-
-def spelling(unit: str, ends: Sequence[float]) -> str:
-    """The unit in which the larger end has one to three digits before the decimal point."""
-    base = units.canonical(unit)
-    if base == "B":
-        return "B"
-    plain = {"s": ("s", "ms", "us", "ns", "ps"), "B/s": ("GB/s", "MB/s", "kB/s", "B/s"), "s/B": ("s/B", "us/B", "ns/B", "ps/B"),
-             "Hz": ("GHz", "MHz", "kHz", "Hz"), "flop/s": ("Gflop/s", "Mflop/s", "kflop/s", "flop/s")}.get(base, ("",))  # fmt: skip
-    return next((s for s in plain if max(ends) >= units.UNITS[base][s] * 0.99995), plain[-1])

@@ -115,14 +115,16 @@ def plan(
     counts: Counter[tuple[str, ...]] = Counter()
     with store.held():
         for point in design.each(study):
-            out.outside.add(point.scenario)
+            if not point.scenario.drawn:
+                out.outside.add(point.scenario)
             if report is not None:
                 report(point.position + 1, out.points, "")
             try:
                 spec = case.specification(point.scenario)
             except RetrompiError as error:
                 out.refused += 1
-                keep_reason(out.reasons, str(error))
+                if not point.scenario.drawn:
+                    keep_reason(out.reasons, str(error))
                 continue
             if spec.identity in seen:
                 continue

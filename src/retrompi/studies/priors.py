@@ -16,7 +16,7 @@ from retrompi.sim.simulate import of_message
 from retrompi.spec import origin
 from retrompi.spec.question import Message
 from retrompi.studies import case
-from retrompi.studies.keys import placed_hosts, ranged_of, spelling
+from retrompi.studies.ranges import placed_hosts, ranged_of, spelling
 
 __all__ = ["Prior", "priors_of", "runnable", "sets_at"]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from retrompi.base.errors import RetrompiError, StoreError
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.studies import case, design
+from retrompi.studies.axes import ABSENT
 from retrompi.studies.case import ERROR, Done, Job
 from retrompi.studies.design import Point, Study
 from retrompi.studies.plan import Outside, keep_reason
@@ -88,6 +89,10 @@ class StudyRun:
     found: int = 0
     simulated: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
+    draws: int = 0
+    """Draws of each point; a draw is a point too."""
+    refused_draws: int = 0
+    """Draws without a run: their values exclude each other."""
     seconds: float = 0.0
     reasons: list[str] = field(default_factory=list)
     """The first few reasons of points without a run."""
@@ -98,13 +103,13 @@ class StudyRun:
 
     @property
     def errors(self) -> int:
-        """Number of points without a run."""
-        return self.outcomes[ERROR]
+        """Number of points without a run, apart from draws."""
+        return self.outcomes[ERROR] - self.refused_draws
 
     def count(self, outcome: str, reason: str, points: int = 1) -> None:
         """Counts points by outcome; the reason of points without a run is recorded if it is among the first few."""
         self.outcomes[outcome] += points
-        if outcome == ERROR:
+        if outcome == ERROR and reason:
             keep_reason(self.reasons, reason)
 
 
@@ -138,7 +143,7 @@ class _Run:
         self.study = study
         self.fresh = fresh
         self.report = report
-        self.told = StudyRun(study_id, design.count(study), applies=study.applies.lines())
+        self.told = StudyRun(study_id, design.count(study), applies=study.applies.lines(), draws=study.draws)
         self.waiting: dict[str, list[Point]] = {}
         self.names: dict[int, str] = {}
         self.pending: list[tuple[str, Done]] = []
@@ -169,14 +174,15 @@ class _Run:
             raise
         finally:
             self.told.seconds = time.monotonic() - began
-            self.told.outside = self.outside.line(self.told.points)
+            self.told.outside = self.outside.line(self.told.points // (1 + self.study.draws))
         return self.told
 
     def jobs(self) -> Iterator[Job]:
         """The points that have to be simulated; the rows of all others are queued for writing."""
         done = {} if self.fresh else self.store.study_done(self.told.study_id)
         for point in design.each(self.study):
-            self.outside.add(point.scenario)
+            if not _is_draw(point):
+                self.outside.add(point.scenario)
             try:
                 identity = case.identity(point.scenario)
             except RetrompiError as error:
@@ -201,7 +207,9 @@ class _Run:
 
     def row(self, point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> None:
         """Queues a point's row for the next transaction."""
-        self.told.count(outcome, reason)
+        if outcome == ERROR and _is_draw(point):
+            self.told.refused_draws += 1
+        self.told.count(outcome, "" if _is_draw(point) else reason)
         self.rows.append(_row(point, identity, run_id, outcome, reason, wall_s))
 
     def write(self) -> None:
@@ -220,7 +228,10 @@ class _Run:
                 rows += [_row(p, identity, run_id, done.outcome, done.reason, done.wall_s) for p in self.waiting[name]]
             self.store.put_study_points(self.told.study_id, rows)
         for run_id, (name, done) in zip(ids, self.pending, strict=True):
-            self.told.count(done.outcome, done.reason, len(self.waiting.pop(name)))
+            points = self.waiting.pop(name)
+            draws = sum(map(_is_draw, points))
+            self.told.refused_draws += draws if done.outcome == ERROR else 0
+            self.told.count(done.outcome, done.reason if draws < len(points) else "", len(points))
             self.told.simulated += run_id is not None
             if self.fresh and run_id is not None:
                 self.known[name] = run_id
@@ -231,6 +242,10 @@ class _Run:
         """Reports progress in runs; stored runs take no time and do not count."""
         if self.report is not None:
             self.report(self.came, max(self.told.points - self.told.kept - self.told.found, self.came), what)
+
+
+def _is_draw(point: Point) -> bool:
+    return point.values.get(design.DRAW, ABSENT) != ABSENT
 
 
 def _row(point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> dict[str, Any]:

@@ -157,6 +157,8 @@ class Scenario:
     path: Path | None = None
     given: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The file's tables as read; `from_data` rebuilds this scenario from them."""
+    drawn: Mapping[str, str] = field(default_factory=dict)
+    """The overrides of a draw of the uncertain parameters, which give way to ``sets``."""
 
     @property
     def what_if(self) -> bool:
@@ -190,9 +192,9 @@ class Scenario:
     def question(self) -> Question:
         """The scenario's question: a start-up, a benchmark's curve, or the ranks of a trace."""
         return Question(
-            self.model, self.platform, self._workload(), self.mode, self.sets, self.seed, self.fidelity,
+            self.model, self.platform, self._workload(), self.mode, {**self.drawn, **self.sets}, self.seed, self.fidelity,
             Beside(self.traffic, self.failures, [j.spec() for j in self.jobs], self.kills),
-            compute_kernel=self.compute_kernel, asked=Asked(self.name, self.hash),
+            compute_kernel=self.compute_kernel, asked=Asked(self.name, self.hash), idle_overrides=bool(self.drawn),
         )  # fmt: skip
 
     def _workload(self) -> Workload:

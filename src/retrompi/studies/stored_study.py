@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
 from retrompi.studies import design
+from retrompi.studies.axes import ABSENT
+from retrompi.studies.design import DRAW
+from retrompi.studies.uncertainty import LEVEL
 
 if TYPE_CHECKING:
-    from retrompi.store.database import Store
+    from retrompi.store.database import Details, Store
     from retrompi.studies.view import View
 
 __all__ = ["Stored", "read"]
@@ -21,13 +24,18 @@ Row = Mapping[str, Any]
 @dataclass(frozen=True)
 class Stored:
     """A study's row (id, name, hash, definition, created, code_version), the rows of its points, and its runs by id with their
-    points and ranks. A run shared by several points is included once."""
+    points and ranks. A run shared by several points is included once.
+
+    ``draws``: of a study with draws, the rows of its draws, which ``rows`` does not have, and ``drawn`` their runs by id.
+    """
 
     study: Row
     rows: Sequence[Row]
     runs: Mapping[int, Row]
     curves: Mapping[int, Sequence[Row]]
     ranks: Mapping[int, Sequence[Row]]
+    draws: Sequence[Row] = ()
+    drawn: Mapping[int, Details] = field(default_factory=dict)
 
     @property
     def definition(self) -> Mapping[str, Any]:
@@ -35,8 +43,12 @@ class Stored:
         found: Mapping[str, Any] = self.study["definition"]
         return found
 
-    def view(self, metric: str | None = None) -> View:
-        """The study prepared for display, by a metric's name or the study's own. Raises UsageError for a metric that no run has."""
+    def view(self, metric: str | None = None, level: float = LEVEL) -> View:
+        """The study prepared for display, by a metric's name or the study's own; with draws, with intervals at ``level``.
+
+        Raises UsageError for a metric that no run has.
+        """
+        from retrompi.studies import drawn_study
         from retrompi.studies.view import metric_of, view
 
         wanted = metric_of(metric, self.definition, any(len(c) > 1 for c in self.curves.values()))
@@ -46,7 +58,7 @@ class Stored:
             number = wanted.base or wanted
             run_id = done["run_id"]
             number.require(self.runs[run_id], self.curves.get(run_id, ()), self.ranks.get(run_id, ()), what=f"run {run_id} of this study")
-        return made
+        return drawn_study.with_intervals(made, self.draws, self.drawn, level) if self.draws else made
 
 
 def _row(store: Store, study: int | str) -> Row:
@@ -59,8 +71,11 @@ def _row(store: Store, study: int | str) -> Row:
         raise
 
 
-def read(store: Store, study: int | str) -> Stored:
-    """A study by number, name or hash; UsageError if there is none, or none of its points has been run."""
+def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
+    """A study by number, name or hash; UsageError if there is none, or none of its points has been run.
+
+    ``together``: draws are points like the others, as for export.
+    """
     from retrompi.studies import results
 
     with store.held():
@@ -70,6 +85,9 @@ def read(store: Store, study: int | str) -> Stored:
             raise UsageError(
                 f"nothing of study {row['name']} ({row['id']}) has been run; retrompi study run {row['name']}", code="not-run-yet"
             )
-        ids = sorted({r["run_id"] for r in rows if r["run_id"] is not None})
-        runs = {i: store.run(i) for i in ids}
-        return Stored(row, rows, runs, {i: store.points(i) for i in ids}, {i: store.ranks(i) for i in ids})
+        draws = [] if together else [r for r in rows if r.get(DRAW, ABSENT) != ABSENT]
+        if draws:
+            rows = [r for r in rows if r.get(DRAW, ABSENT) == ABSENT]
+        found, drawn = (store.details(sorted({r["run_id"] for r in some if r["run_id"] is not None})) for some in (rows, draws))
+        runs, curves, ranks = ({i: getattr(d, name) for i, d in found.items()} for name in ("run", "points", "ranks"))
+        return Stored(row, rows, runs, curves, ranks, draws, drawn)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from retrompi.base.units import format_span
 from retrompi.studies.view import COUNTS, Axis, View, by_panel, order_of, ordered
 
-__all__ = ["WIDTH", "Table", "tables"]
+__all__ = ["WIDTH", "Table", "cell", "tables"]
 
 WIDTH = 80
 """Maximum width of a table in characters; wider ones list their values in one column."""
@@ -31,9 +32,16 @@ class Table:
         return [{**dict(zip(self.heads, left, strict=True)), **dict(zip(self.columns, right, strict=True))} for left, right in self.rows]
 
 
+def cell(v: View, row: Mapping[str, Any]) -> str:
+    """A row's number with its interval, or the outcome of its run."""
+    told = v.metric.show(row["value"]) or str(row["outcome"])
+    low, high = row.get("low"), row.get("high")
+    return told if low is None or high is None else f"{told} ({format_span(low, high, v.metric.unit)})"
+
+
 def _shown(v: View, axis: Axis, other: Sequence[Axis]) -> int:
     """The table's width with ``axis`` across."""
-    number = max((len(v.metric.show(r["value"]) or r["outcome"]) for r in v.rows), default=1)
+    number = max((len(cell(v, r)) for r in v.rows), default=1)
     left = sum(max(len(a.key), *(len(t) for t in a.values)) + 2 for a in other)
     return left + sum(max(len(t), number) + 2 for t in axis.values)
 
@@ -74,10 +82,10 @@ def tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> list[Tab
                 texts = []
                 for t in columns:
                     here = [r for r in mine if r["values"][across.key] == t]
-                    texts.append((v.metric.show(here[0]["value"]) or here[0]["outcome"]) if here else "")
+                    texts.append(cell(v, here[0]) if here else "")
                 lines.append((values, tuple(texts)))
             else:
-                lines += [(values, (v.metric.show(r["value"]) or r["outcome"],)) for r in mine]
+                lines += [(values, (cell(v, r),)) for r in mine]
         out.append(Table(title, heads, across.key if across else "", tuple(columns), tuple(lines)))
     return out
 

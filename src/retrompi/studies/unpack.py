@@ -44,7 +44,7 @@ _PART = re.compile(r"[A-Za-z0-9_.+@=,()\[\] -]{1,200}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 """A plain name of a model or a platform."""
 STUDY = "study.toml"
-_KEYS = ("name", "title", "question", "summary", "metric", "base", "vary", "zip", "set", "sampling", "samples", "seed")
+_KEYS = ("name", "title", "question", "summary", "metric", "base", "vary", "zip", "set", "sampling", "samples", "seed", "draws")
 """Keys of the definition in a zip: those of `Study.definition`, but for its folder."""
 _UNREADABLE = (
     zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, ValueError,

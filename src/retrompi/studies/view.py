@@ -120,13 +120,20 @@ class Cell:
 @dataclass(frozen=True)
 class View:
     """A study prepared for display. ``rows`` have ``position``, ``values`` (axis key -> text), ``value`` (in the metric's unit or None),
-    ``outcome``, ``reason``, ``run_id``; ``curves`` are the points of its runs by run id, if they are curves."""
+    ``outcome``, ``reason``, ``run_id``; ``curves`` are the points of its runs by run id, if they are curves.
+
+    Of a study with ``draws``, rows are the runs with nominal values, with ``low`` and ``high`` of the interval at ``level`` (None where no
+    draw completed) and the share of draws that ``completed``; points of ``curves`` have ``time_us_low``, ``time_us_high``,
+    ``bandwidth_MBps_low``, ``bandwidth_MBps_high`` and ``completed``.
+    """
 
     definition: Mapping[str, Any]
     axes: tuple[Axis, ...]
     rows: tuple[Row, ...]
     metric: Metric
     curves: Mapping[int, Sequence[Row]] = field(default_factory=dict)
+    level: float = 0.0
+    draws: int = 0
 
     @property
     def sampled(self) -> bool:
