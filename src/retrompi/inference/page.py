@@ -64,11 +64,13 @@ def posterior_table() -> str:
 def determined_table() -> str:
     """A row for every parameter that a fit was for, and for others that the data say something about; the rest are listed below."""
     rows, rest = [], []
-    for p in shipped():
-        mine = sorted(p.priors, key=lambda path: (path not in p.fitted, p.seen[path]))
-        for path in mine:
-            if path in p.fitted or p.seen[path] < NOTABLE:
-                rows.append(_row(p, path))
+    every = shipped()
+    told = {(p.group, path) for p in every for path in p.fitted}  # what members share is told once
+    for p in every:
+        mine = sorted((path for path in p.priors if path in p.fitted or (p.group, path) not in told),
+                      key=lambda path: (path not in p.fitted, p.seen[path]))  # fmt: skip
+        told.update((p.group, path) for path in mine)
+        rows += [_row(p, path) for path in mine if path in p.fitted or p.seen[path] < NOTABLE]
         silent = [path for path in mine if path not in p.fitted and p.seen[path] >= NOTABLE]
         if silent:
             rest.append(f"- {name_of(p)}: {', '.join(f'`{path}`' for path in silent)}")
