@@ -141,15 +141,6 @@ def at_hand(cls: type[RuntimeModel]) -> list[Posterior]:
     return [read(f) for f in files(cls)]
 
 
-DETERMINED, UNDETERMINED = 0.3, 0.8
-"""Shares of the prior's variance: what leaves at most the first is determined, what leaves the second or more is not."""
-
-
-def word(left: float) -> str:
-    """What a share of the prior's variance that is left means: determined, partly, or not determined."""
-    return "determined" if left <= DETERMINED else "not determined" if left >= UNDETERMINED else "partly"
-
-
 @dataclass(frozen=True)
 class Applied:
     """What a run draws from: path -> posterior, and the posterior that has the model's discrepancy (None: its prior)."""
