@@ -200,9 +200,10 @@ def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
         if given.platform != "nt-pair":
             raise UsageError(f"--platform is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
         with working_with(what) as (paper,):
-            problems = problem.of_paper(paper)
+            problems = [*problem.of_paper(paper), *(problem.of_model(m, paper.platform) for m in _fitted_to_claims(paper))]
             if not problems:
-                raise UsageError(f"'{paper.key}' has no [[fit]]: nothing says what is free", code="no-claims")
+                raise UsageError(f"'{paper.key}' has no [[fit]], and no model of its own with claims to fit to: nothing says what is free",
+                                 code="no-claims")  # fmt: skip
             for one in problems:
                 find(one)
     else:

@@ -59,7 +59,8 @@ class Row:
         for name, value in {**{k: getattr(self, k) for k in OWN}, **self.values}.items():
             told[name] = value
             if name in self.intervals:
-                told |= {f"{name}_low": self.intervals[name].low, f"{name}_high": self.intervals[name].high}
+                i = self.intervals[name]
+                told |= {f"{name}_low": i.low if i.completed else None, f"{name}_high": i.high if i.completed else None}
         if self.intervals:
             told["completed"] = next(iter(self.intervals.values())).completed
         return told
