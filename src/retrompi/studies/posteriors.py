@@ -110,11 +110,12 @@ def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(file, use_threads=False)
+        table = parquet.ParquetFile(file).read(use_threads=False)  # read_table imports pyarrow.dataset, and that pandas
     except (OSError, pyarrow.ArrowException) as error:
         raise InputError(f"cannot read this posterior: {error}; make it again with 'retrompi calibrate --posterior'", file,
                          code="unreadable-file") from None  # fmt: skip
-    return {name: np.asarray(table.column(name), dtype=float) for name in table.column_names}
+    columns = (table.column(name).combine_chunks().to_numpy(zero_copy_only=False) for name in table.column_names)
+    return {name: np.asarray(column, dtype=float) for name, column in zip(table.column_names, columns, strict=True)}
 
 
 def word(left: float) -> str:
