@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrompi.base import paths
-from retrompi.base.errors import InputError
+from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import stamp
+from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
 from retrompi.studies.priors import Prior
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DISCREPANCY", "KEY", "Applied", "Posterior", "applied", "at_hand", "read"]
+__all__ = ["DISCREPANCY", "KEY", "Applied", "Posterior", "applied", "at_hand", "files", "read"]
 
 DISCREPANCY = "discrepancy"
 KEY = b"retrompi"
@@ -114,17 +115,22 @@ def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.
     return {name: np.asarray(table.column(name), dtype=float) for name in table.column_names}
 
 
-def at_hand(cls: type[RuntimeModel]) -> list[Posterior]:
-    """Every posterior that a run of a model may draw from: of the variant or else its base model first, of other models, of papers.
-
-    A variant's own file is for that variant alone. InputError for a file that cannot be read.
-    """
+def files(cls: type[RuntimeModel]) -> list[Path]:
+    """The files of `at_hand`."""
     _, _, variant = cls.name.partition(":")
     own = cls.folder() / f"posterior-{variant}.parquet"
     first = own if variant and own.is_file() else cls.folder() / "posterior.parquet"
     of_models = (f for place in paths.places("models") for f in sorted(place.glob("*/posterior.parquet")) if f.parent != cls.folder())
     of_papers = (f for folder in paths.paper_dirs() for f in sorted(folder.glob("posterior-*.parquet")))
-    return [read(f) for f in dict.fromkeys((*([first] if first.is_file() else []), *of_models, *of_papers))]
+    return list(dict.fromkeys((*([first] if first.is_file() else []), *of_models, *of_papers)))
+
+
+def at_hand(cls: type[RuntimeModel]) -> list[Posterior]:
+    """Every posterior that a run of a model may draw from: of the variant or else its base model first, of other models, of papers.
+
+    A variant's own file is for that variant alone. InputError for a file that cannot be read.
+    """
+    return [read(f) for f in files(cls)]
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,20 @@ class Applied:
     def seen(self) -> dict[str, float]:
         """Path -> the share of the prior's variance that is left."""
         return {path: float(p.seen.get(path, 1.0)) for path, p in self.paths.items()}
+
+    def stale(self) -> list[str]:
+        """A line for each posterior that was found with other code of its models."""
+        used = dict.fromkeys([*self.paths.values(), *([self.discrepancy] if self.discrepancy is not None else [])])
+        old = [p for p in used if any(_code(name) != then for name, then in p.about.get("model_hash", {}).items())]
+        again = "'retrompi calibrate --posterior' finds it again"
+        return list(dict.fromkeys(f"the posterior of {p.of} is older than its model; {again}" for p in old))
+
+
+def _code(model: str) -> str:
+    try:
+        return registry.model(model).code_hash()
+    except UsageError:
+        return ""
 
 
 def applied(cls: type[RuntimeModel], priors: Sequence[Prior]) -> Applied:

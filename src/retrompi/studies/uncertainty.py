@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from retrompi.base import paths
 from retrompi.base.errors import RetrompiError
+from retrompi.base.paths import stamp
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.sim import worker
 from retrompi.sim.resolved import Resolved
@@ -163,7 +164,7 @@ _MOST = 256
 def drawn_of(asked: Resolved, spec: Spec) -> Drawn:
     """What a run draws. Raises what `priors_of` raises, InputError for a posterior that cannot be read."""
     if asked not in _PRIORS:
-        key = asked.key, asked.question.overrides, paths.at_hand()
+        key = asked.key, asked.question.overrides, tuple((f, stamp(f)) for f in posteriors.files(asked.model))
         if key not in _ALIKE:
             if len(_ALIKE) >= _MOST:
                 _ALIKE.clear()
@@ -428,19 +429,21 @@ def ensemble(
 def _simulate(store: Store, tasks: Sequence[_Task], progress: Progress | None, fresh: bool, workers: int) -> None:
     """Simulates and stores the runs; on an interruption, those that are done."""
     done: list[tuple[_Task, Outbox]] = []
+    # Closed before what is done is kept: then nothing is under way any more, whatever happened.
     with terminated_is_interrupted():
         try:
-            for count, (task, outbox) in enumerate(_each(tasks, min(workers, len(tasks))), 1):
-                done.append((task, outbox))
-                if len(done) >= GATHERED:
-                    _keep(store, done, fresh)
-                if progress is not None:
-                    progress(count, len(tasks), str(outbox.kept[-1].row["outcome"]) if outbox.kept else "error")
+            with closing(_each(tasks, min(workers, len(tasks)))) as completed:
+                for count, (task, outbox) in enumerate(completed, 1):
+                    done.append((task, outbox))
+                    if len(done) >= GATHERED:
+                        _keep(store, done, fresh)
+                    if progress is not None:
+                        progress(count, len(tasks), str(outbox.kept[-1].row["outcome"]) if outbox.kept else "error")
         finally:
             _keep(store, done, fresh)
 
 
-def _each(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[_Task, Outbox]]:
+def _each(tasks: Sequence[_Task], workers: int) -> Generator[tuple[_Task, Outbox], None, None]:
     """The tasks with their runs, as they complete; few are under way at a time, so that an interruption waits for few."""
     if workers <= 1:
         yield from ((task, _run(task)) for task in tasks)
