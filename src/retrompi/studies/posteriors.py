@@ -25,12 +25,14 @@ from retrompi.studies.priors import Prior
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DISCREPANCY", "KEY", "Applied", "Posterior", "applied", "at_hand", "files", "read"]
+__all__ = ["DISCREPANCY", "KEY", "Applied", "Posterior", "applied", "at_hand", "files", "read", "word"]
 
 DISCREPANCY = "discrepancy"
 KEY = b"retrompi"
 """The key of the JSON text among a file's metadata."""
 _CLOSE = 1e-6
+DETERMINED, NOT_DETERMINED = 0.3, 0.8
+"""Shares of the prior's variance that is left: at most the first is determined, at least the second is not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +115,12 @@ def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.
         raise InputError(f"cannot read this posterior: {error}; make it again with 'retrompi calibrate --posterior'", file,
                          code="unreadable-file") from None  # fmt: skip
     return {name: np.asarray(table.column(name), dtype=float) for name in table.column_names}
+
+
+def word(left: float) -> str:
+    """What the data do to a parameter of whose prior variance the share ``left`` is left: ``determined``, ``partly`` or
+    ``not determined``."""
+    return "determined" if left <= DETERMINED else "not determined" if left >= NOT_DETERMINED else "partly"
 
 
 def files(cls: type[RuntimeModel]) -> list[Path]:
