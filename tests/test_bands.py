@@ -70,6 +70,9 @@ def test_a_range_as_text_has_its_unit_once() -> None:
     assert format_span(9.5e-4, 3.93e-3, "s") == "950 us .. 3.93 ms"
     assert format_span(65536, 65536, "B") == "64 KiB"
     assert format_span(0.25, 0.5, "1") == "0.25 .. 0.5"
+    assert format_span(0, 1e7, "B/s") == "0 .. 10 MB/s"
+    assert format_span(18363, 58868, "B") == "17.9 .. 57.5 KiB"
+    assert format_span(8, 58, "B") == "8 .. 58 B"
 
 
 # --- curves --------------------------------------------------------------------------------------------------------------------

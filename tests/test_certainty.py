@@ -335,6 +335,14 @@ def test_what_would_make_a_number_more_certain(retrompi: Run, small: str) -> Non
     assert "not resolved" in text
 
 
+def test_a_curve_says_what_would_make_it_more_certain(retrompi: Run, small: str) -> None:
+    told = retrompi("pingpong", "-m", "wmpi", "--mode", "shared", "--sizes", "0,64KiB", "--reps", "5", *SURE, "60")
+    assert told.code == 0, told.err
+    lines = [line for line in told.err.splitlines() if "what would make" in line]
+    assert lines
+    assert all("time@" in line and "%" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -99,7 +99,7 @@ def narrowed(rows: Sequence[Mapping[str, Any]]) -> str:
 def texts(row: Mapping[str, Any]) -> tuple[str, ...]:
     """A parameter as texts for `HEAD`."""
     return (row["path"], format_span(row["prior"][0], row["prior"][1], row["unit"]), format_span(row["low"], row["high"], row["unit"]),
-            format_quantity(float(f"{row['median']:.3g}"), row["unit"]), f"{100 * row['left']:.0f} %", row["data"])  # fmt: skip
+            format_quantity(float(f"{row['median']:.3g}"), row["unit"]), f"{100 * min(row['left'], 1.0):.0f} %", row["data"])  # fmt: skip
 
 
 def strip(row: Mapping[str, Any]) -> str:
