@@ -110,11 +110,12 @@ def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(file, use_threads=False)
+        table = parquet.ParquetFile(file).read(use_threads=False)  # read_table imports pyarrow.dataset, and that pandas
     except (OSError, pyarrow.ArrowException) as error:
         raise InputError(f"cannot read this posterior: {error}; make it again with 'retrompi calibrate --posterior'", file,
                          code="unreadable-file") from None  # fmt: skip
-    return {name: np.asarray(table.column(name), dtype=float) for name in table.column_names}
+    columns = (table.column(name).combine_chunks().to_numpy(zero_copy_only=False) for name in table.column_names)
+    return {name: np.asarray(column, dtype=float) for name, column in zip(table.column_names, columns, strict=True)}
 
 
 def word(left: float) -> str:
@@ -125,18 +126,19 @@ def word(left: float) -> str:
 
 def files(cls: type[RuntimeModel]) -> list[Path]:
     """The files of `at_hand`."""
-    _, _, variant = cls.name.partition(":")
-    own = cls.folder() / f"posterior-{variant}.parquet"
-    first = own if variant and own.is_file() else cls.folder() / "posterior.parquet"
+    classes = (k for k in cls.__mro__ if issubclass(k, RuntimeModel) and k.__dict__.get("name"))
+    names = [k.name for k in classes if k.folder() == cls.folder()]
+    own = (cls.folder() / (f"posterior-{variant}.parquet" if variant else "posterior.parquet") for variant in
+           (name.partition(":")[2] for name in names))  # fmt: skip
+    first = [f for f in own if f.is_file()][:1]
     of_models = (f for place in paths.places("models") for f in sorted(place.glob("*/posterior.parquet")) if f.parent != cls.folder())
     of_papers = (f for folder in paths.paper_dirs() for f in sorted(folder.glob("posterior-*.parquet")))
-    return list(dict.fromkeys((*([first] if first.is_file() else []), *of_models, *of_papers)))
+    return list(dict.fromkeys((*first, *of_models, *of_papers)))
 
 
 def at_hand(cls: type[RuntimeModel]) -> list[Posterior]:
-    """Every posterior that a run of a model may draw from: of the variant or else its base model first, of other models, of papers.
-
-    A variant's own file is for that variant alone. InputError for a file that cannot be read.
+    """Every posterior that a run of a model may draw from: first the model's own, of a variant without one that of the variant or model
+    that it inherits from; those of other models; those of papers. InputError for a file that cannot be read.
     """
     return [read(f) for f in files(cls)]
 
