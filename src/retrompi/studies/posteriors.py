@@ -107,7 +107,8 @@ def _read(file: Path, stamped: tuple[int, int] | None) -> Posterior:
 
 
 def _unreadable(why: str, file: Path) -> InputError:
-    return InputError(f"cannot read this posterior: {why}; make it again with 'retrompi calibrate --posterior'", file, code="unreadable-file")
+    said = f"cannot read this posterior: {why}; make it again with 'retrompi calibrate --posterior'"
+    return InputError(said, file, code="unreadable-file")
 
 
 @lru_cache(maxsize=64)
@@ -121,6 +122,12 @@ def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.
         return {name: np.from_dlpack(table.column(name).combine_chunks()).astype(float) for name in table.column_names}
     except (OSError, pyarrow.ArrowException, TypeError, ValueError, BufferError) as error:
         raise _unreadable(str(error), file) from None
+
+
+def word(left: float) -> str:
+    """What the data do to a parameter of whose prior variance the share ``left`` is left: ``determined``, ``partly`` or
+    ``not determined``."""
+    return "determined" if left <= DETERMINED else "not determined" if left >= NOT_DETERMINED else "partly"
 
 
 def files(cls: type[RuntimeModel]) -> list[Path]:
