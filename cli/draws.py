@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "ends", "interval_column", "note_draws", "note_worth", "percent"]
 
+NARROWED = 0.9
+"""The share of the prior's variance below which a posterior counts as narrower."""
+
 
 def percent(level: float) -> str:
     """``90 %``."""
@@ -74,8 +77,8 @@ def note_draws(ensembles: Sequence[Ensemble]) -> None:
     """On stderr: what the intervals contain, and the draws that did not complete."""
     spec = ensembles[0].spec
     paths = {p.path for e in ensembles for p in e.drawn.priors}
-    seen = {path for e in ensembles for path in e.seen}
-    known = f" ({len(seen)} of them from posteriors)" if seen else ""
+    seen = {path for e in ensembles for path, left in e.seen.items() if left < NARROWED}
+    known = f" ({len(seen)} of them narrowed by calibrations)" if seen else ""
     discrepancy = ", and the model's own error" if spec.discrepancy else ""
     drawn = f"{len(paths)} parameter{'s' if len(paths) != 1 else ''}{known}{discrepancy}"
     say(f"note: {percent(spec.level)} intervals over {spec.draws} draws of {drawn} (docs/uncertainty.md)", err=True)

@@ -126,7 +126,7 @@ def test_a_draw_does_not_depend_on_how_many_there_are_nor_on_the_question() -> N
 
 
 def test_a_hundred_draws_are_a_latin_hypercube() -> None:
-    drawn = drawn_of(asked(mode="distributed"), Spec(draws=200))
+    drawn = drawn_of(asked("lam", "linux-p2-450*2@switch-100", "distributed"), Spec(draws=200))
     shares = {path: column for path, column in drawn.shares.items() if path not in drawn.applied.paths}
     for column in shares.values():
         for block in (column[:100], column[100:]):
@@ -197,6 +197,10 @@ def test_a_posterior_that_cannot_be_read_is_refused(paper: Path, monkeypatch: py
     run = asked("lam", "linux-p2-450*2@switch-100", "distributed")
     with refused(InputError, "unreadable-file | posterior-a.parquet | retrompi calibrate"):
         applied(run.model, priors_of(run))
+    call = "lam.socket_call"
+    write(paper / "posterior-a.parquet", {"other.number": [1.0]}, priors=of(run, call), fitted=[call])
+    with refused(InputError, "unreadable-file | posterior-a.parquet | 'lam.socket_call'"):
+        sets_of(asked("lam", "linux-p2-450*2@switch-100", "distributed"), 0, FEW)
 
 
 # --- discrepancy -----------------------------------------------------------------------------------------------------------------

@@ -228,7 +228,7 @@ class DrawnAsker:
 
     def _drawn(self, draw: int, point: tuple[tuple[str, str], ...]) -> Scenario:
         made, asked = self._nominal(point)
-        return case.apply(made, sets_of(asked, draw, self.spec))
+        return replace(made, drawn=sets_of(asked, draw, self.spec))
 
     def _value(self, name: tuple[int, tuple[tuple[str, str], ...]], run_id: int | None) -> float | None:
         if run_id is None:
