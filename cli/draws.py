@@ -80,7 +80,7 @@ def note_draws(ensembles: Sequence[Ensemble]) -> None:
     discrepancy = ", and the model's own error" if spec.discrepancy else ""
     drawn = f"{len(paths)} parameter{'s' if len(paths) != 1 else ''}{known}{discrepancy}"
     say(f"note: {percent(spec.level)} intervals over {spec.draws} draws of {drawn} (docs/uncertainty.md)", err=True)
-    for line in dict.fromkeys(line for e in ensembles for line in e.drawn.applied.stale()):
+    for line in dict.fromkeys(line for e in ensembles for line in e.drawn.applied.warnings()):
         say(f"warning: {line}", err=True)
     ended = Counter(outcome for e in ensembles for outcome in e.outcomes if outcome != "completed")
     if ended:
