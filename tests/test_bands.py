@@ -348,7 +348,8 @@ def test_the_page_of_a_study_names_the_points_whose_draws_did_not_complete() -> 
 def test_the_points_of_a_paper_have_the_intervals_of_its_draws() -> None:
     points = [{"model": "m", "mode": "shared", "size_B": size, "time_us": 100.0, "bandwidth_MBps": size / 100} for size in (0, 1000, 2000)]
     found = with_bands(points, {("m", "shared"): [(0, 90.0, 100.0, 125.0), (1000, 90.0, 100.0, 125.0), (2000, NAN, NAN, NAN)]})
-    assert [found[1][k] for k in ("time_us_low", "bandwidth_MBps_low", "bandwidth_MBps_high")] == pytest.approx([90.0, 8.0, 11.111], rel=1e-3)
+    keys = ("time_us_low", "bandwidth_MBps_low", "bandwidth_MBps_high")
+    assert [found[1][k] for k in keys] == pytest.approx([90.0, 8.0, 11.111], rel=1e-3)
     assert "time_us_low" not in found[2]
     assert with_bands(points, {}) == points
 
