@@ -11,6 +11,8 @@ import pytest
 from conftest import Outcome
 from refusals import agrees, refused
 
+from retrompi.spec.question import Question, pingpong
+from retrompi.store import open_store
 from retrompi.studies import metrics
 from retrompi.studies.breakeven import BreakEven, break_even
 from retrompi.studies.certainty import Ahead, ahead, crossed, distances, together
@@ -18,7 +20,8 @@ from retrompi.studies.information import FEWEST, information
 from retrompi.studies.reading import NoNumber, Reading
 from retrompi.studies.scale import Scale
 from retrompi.studies.tolerance import Tolerance, Way, tolerance
-from retrompi.studies.uncertainty import Spec
+from retrompi.studies.uncertainty import Spec, ensemble
+from retrompi.studies.worth import deciding, told
 
 Run = Callable[..., Outcome]
 AT_64K = metrics.parse("time@64KiB")
@@ -279,6 +282,18 @@ def test_runtimes_are_compared_draw_by_draw(retrompi: Run, small: str) -> None:
     assert "10 draws" in text.err
     csv = retrompi(*asked, "--csv").out.splitlines()
     assert "time_s_low" in csv[0].split(",")
+
+
+def test_what_would_decide_an_order_is_what_the_sides_do_not_share(store_path: Path) -> None:
+    """Of two runs of which one sets a parameter that the other draws, the discrepancy and the machine drop out."""
+    asked = Question("wmpi", "nt-pair", pingpong([0], 5), "shared")
+    pair = ensemble(open_store(store_path), [asked, asked.with_(overrides={"wmpi.library": "80us"})], Spec(draws=60))
+    (line,) = deciding(*pair, metrics.parse("time@0B"))
+    assert "variance of the ratio: wmpi.library" in line
+    assert "discrepancy" not in line
+    (alone,) = told(pair[1], metrics.parse("time@0B"))
+    assert "discrepancy" in alone
+    assert deciding(*(ensemble(open_store(store_path), [asked], Spec(draws=5)) * 2), metrics.parse("time@0B")) == []
 
 
 def test_a_change_that_both_sides_share_is_surer_than_its_parts(retrompi: Run, small: str) -> None:

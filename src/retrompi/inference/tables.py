@@ -14,11 +14,12 @@ from pathlib import Path
 
 from scipy.stats import binom
 
-from retrompi.inference import checks, ranks
+from retrompi.inference import checks, evidence, ranks
 from retrompi.inference.checks import Checked
+from retrompi.inference.evidence import Rival
 from retrompi.papers.markdown import fill, parts
 
-__all__ = ["figure", "main", "ranks_table"]
+__all__ = ["figure", "main", "ranks_table", "rivals_table"]
 
 HEAD = ("model", "data", "truths", "parameters", "seen", "informed", "coverage: all", "seen", "informed", "discrepancy", "p",
         "emulator's error: stated", "actual")  # fmt: skip
@@ -56,6 +57,20 @@ def ranks_table(rows: Mapping[tuple[str, str], Checked]) -> str:
     return "\n".join([*lines, _table(HEAD, body)])
 
 
+def rivals_table(rows: Sequence[Rival]) -> str:
+    """A row for every variant with rivals: log evidence, its difference from the base's, and the score of held-out numbers."""
+    if not rows:
+        return "No rivals have been compared."
+    head = ("model", "evidence", "log evidence", "difference", "discrepancy", "held-out score", "numbers", "runs without one")
+    body = [
+        (f"`{r.variant}`", "" if r.variant == r.base else evidence.word(r.difference, r.error), f"{r.log_evidence:.1f} ± {r.error:.2g}",
+         "" if r.variant == r.base else f"{r.difference:+.1f}", f"{r.discrepancy:.0%}", "" if r.score != r.score else f"{r.score:.2f}",
+         str(r.statements), f"{r.lost:.0%}")
+        for r in rows
+    ]  # fmt: skip
+    return _table(head, body)
+
+
 def figure(rows: Mapping[tuple[str, str], Checked]) -> str:
     """Rank histograms of the parameters that are seen, one for each row, as SVG; the band is where a bar of uniform ranks lies with 95 %
     probability."""
@@ -70,7 +85,7 @@ def figure(rows: Mapping[tuple[str, str], Checked]) -> str:
         x, y = GAP + i % COLUMNS * (WIDE + GAP), GAP + i // COLUMNS * (HIGH + TOP + GAP)
         counts = [int(n) for n in c.ranks_seen.split()]
         n = sum(counts)
-        most = max(*counts, 1.9 * n / ranks.BINS, 1)
+        most = max(*counts, 1.5 * n / ranks.BINS, 1)
         low, high = (HIGH * float(binom.ppf(q, n, 1 / ranks.BINS)) / most for q in (0.025, 0.975))
         name = c.model if c.data == "standard curve" else c.data if c.data.startswith("statements") else f"{c.model}: {c.data}"
         base = y + TOP + HIGH
@@ -89,7 +104,7 @@ def main(argv: Sequence[str]) -> int:
     """Fills the parts of the file named by the first argument, and draws the figure beside it."""
     path = Path(argv[0])
     rows = checks.kept()
-    made: Mapping[str, Callable[[], str]] = {"ranks": lambda: ranks_table(rows)}
+    made: Mapping[str, Callable[[], str]] = {"ranks": lambda: ranks_table(rows), "rivals": lambda: rivals_table(evidence.kept())}
     for name in parts(path):
         if name in made:
             fill(path, name, made[name]())
