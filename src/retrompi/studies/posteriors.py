@@ -167,12 +167,16 @@ class Applied:
         """Path -> the share of the prior's variance that is left."""
         return {path: float(p.seen.get(path, 1.0)) for path, p in self.paths.items()}
 
-    def stale(self) -> list[str]:
-        """A line for each posterior that was found with other code of its models."""
+    def warnings(self) -> list[str]:
+        """A line for each posterior that was found with other code of its models, and for each that has not converged."""
         used = dict.fromkeys([*self.paths.values(), *([self.discrepancy] if self.discrepancy is not None else [])])
-        old = [p for p in used if any(_code(name) != then for name, then in p.about.get("model_hash", {}).items())]
-        again = "'retrompi calibrate --posterior' finds it again"
-        return list(dict.fromkeys(f"the posterior of {p.of} is older than its model; {again}" for p in old))
+        told = []
+        for p in used:
+            if any(_code(name) != then for name, then in p.about.get("model_hash", {}).items()):
+                told.append(f"the posterior of {p.of} is older than its model; 'retrompi calibrate --posterior' finds it again")
+            if p.about.get("converged") is False:
+                told.append(f"the posterior of {p.of} has not converged")
+        return list(dict.fromkeys(told))
 
 
 def _code(model: str) -> str:
