@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "ends", "interval_column", "note_draws", "note_worth", "percent"]
 
-NARROWED = 0.9
-"""The share of the prior's variance below which a posterior counts as narrower."""
-
-
 def percent(level: float) -> str:
     """``90 %``."""
     return f"{100 * level:.4g} %"
@@ -75,14 +71,16 @@ def note_worth(drawn: Ensemble, metrics: Sequence[str]) -> None:
 
 def note_draws(ensembles: Sequence[Ensemble]) -> None:
     """On stderr: what the intervals contain, and the draws that did not complete."""
+    from retrompi.studies.posteriors import NOT_DETERMINED
+
     spec = ensembles[0].spec
     paths = {p.path for e in ensembles for p in e.drawn.priors}
-    seen = {path for e in ensembles for path, left in e.seen.items() if left < NARROWED}
+    seen = {path for e in ensembles for path, left in e.seen.items() if left < NOT_DETERMINED}
     known = f" ({len(seen)} of them narrowed by calibrations)" if seen else ""
     discrepancy = ", and the model's own error" if spec.discrepancy else ""
     drawn = f"{len(paths)} parameter{'s' if len(paths) != 1 else ''}{known}{discrepancy}"
     say(f"note: {percent(spec.level)} intervals over {spec.draws} draws of {drawn} (docs/uncertainty.md)", err=True)
-    for line in dict.fromkeys(line for e in ensembles for line in e.drawn.applied.stale()):
+    for line in dict.fromkeys(line for e in ensembles for line in e.drawn.applied.warnings()):
         say(f"warning: {line}", err=True)
     ended = Counter(outcome for e in ensembles for outcome in e.outcomes if outcome != "completed")
     if ended:

@@ -79,7 +79,7 @@ def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.
     from retrompi.measure.stored_curves import wanted
     from retrompi.papers.exhibits import ScatterFigure
     from retrompi.render import stored_curves
-    from retrompi.render.exhibits import fact_series
+    from retrompi.render.exhibits import fact_series, with_bands
     from retrompi.render.figures import curve_figure
     from retrompi.render.measured_figures import measured_figure, measured_rows
     from retrompi.render.numbers import fact_figure, scatter_figure
@@ -87,13 +87,15 @@ def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.
     from retrompi.render.tables import scatter_pairs
 
     if isinstance(plan, CurveFigure):
-        drawn = curve_figure(study.points, plan, [*found, *placed(study.claims, plan, study.verdicts)])
+        points = with_bands(study.points, study.bands)
+        asked = (study.spec.level, study.spec.draws) if study.spec is not None else (0.0, 0)
+        drawn = curve_figure(points, plan, [*found, *placed(study.claims, plan, study.verdicts)], *asked)
         stored_curves.add(drawn, wanted(study.measured, plan.name), plan.what)
         return drawn
     if isinstance(plan, ScatterFigure):
         return scatter_figure(scatter_pairs(study, plan.claims), plan)
     if isinstance(plan, MeasuredFigure):
-        return measured_figure(plan, *measured_rows(study, plan))
+        return measured_figure(plan, *measured_rows(study, plan), study)
     return fact_figure(fact_series(study.facts, plan), plan)
 
 

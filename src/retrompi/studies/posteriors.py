@@ -72,7 +72,10 @@ class Posterior:
 
     def column(self, name: str) -> NDArray[np.float64]:
         """The draws [rows] of a path, in base units, or of `DISCREPANCY`. InputError if the file cannot be read."""
-        return _table(self.file, stamp(self.file))[name]
+        found = _table(self.file, stamp(self.file))
+        if name not in found:
+            raise _unreadable(f"it has no column '{name}'", self.file)
+        return found[name]
 
     def holds(self, prior: Prior) -> bool:
         """Whether it has draws of this number under this prior: a variant that states another range has another prior."""
@@ -100,8 +103,12 @@ def _read(file: Path, stamped: tuple[int, int] | None) -> Posterior:
         about = json.loads((parquet.read_metadata(file).metadata or {})[KEY])
         return Posterior(file, str(about["of"]), str(about["group"]), {**about, "priors": dict(about["priors"])})
     except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"cannot read this posterior: {error}; make it again with 'retrompi calibrate --posterior'", file,
-                         code="unreadable-file") from None  # fmt: skip
+        raise _unreadable(str(error), file) from None
+
+
+def _unreadable(why: str, file: Path) -> InputError:
+    said = f"cannot read this posterior: {why}; make it again with 'retrompi calibrate --posterior'"
+    return InputError(said, file, code="unreadable-file")
 
 
 @lru_cache(maxsize=64)
@@ -110,12 +117,11 @@ def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.
     from pyarrow import parquet
 
     try:
-        table = parquet.ParquetFile(file).read(use_threads=False)  # read_table imports pyarrow.dataset, and that pandas
-    except (OSError, pyarrow.ArrowException) as error:
-        raise InputError(f"cannot read this posterior: {error}; make it again with 'retrompi calibrate --posterior'", file,
-                         code="unreadable-file") from None  # fmt: skip
-    columns = (table.column(name).combine_chunks().to_numpy(zero_copy_only=False) for name in table.column_names)
-    return {name: np.asarray(column, dtype=float) for name, column in zip(table.column_names, columns, strict=True)}
+        table = parquet.ParquetFile(file).read(use_threads=False)
+        # By read_table and to_numpy pandas would be imported, which takes as long as all the rest.
+        return {name: np.from_dlpack(table.column(name).combine_chunks()).astype(float) for name in table.column_names}
+    except (OSError, pyarrow.ArrowException, TypeError, ValueError, BufferError) as error:
+        raise _unreadable(str(error), file) from None
 
 
 def word(left: float) -> str:
@@ -161,12 +167,16 @@ class Applied:
         """Path -> the share of the prior's variance that is left."""
         return {path: float(p.seen.get(path, 1.0)) for path, p in self.paths.items()}
 
-    def stale(self) -> list[str]:
-        """A line for each posterior that was found with other code of its models."""
+    def warnings(self) -> list[str]:
+        """A line for each posterior that was found with other code of its models, and for each that has not converged."""
         used = dict.fromkeys([*self.paths.values(), *([self.discrepancy] if self.discrepancy is not None else [])])
-        old = [p for p in used if any(_code(name) != then for name, then in p.about.get("model_hash", {}).items())]
-        again = "'retrompi calibrate --posterior' finds it again"
-        return list(dict.fromkeys(f"the posterior of {p.of} is older than its model; {again}" for p in old))
+        told = []
+        for p in used:
+            if any(_code(name) != then for name, then in p.about.get("model_hash", {}).items()):
+                told.append(f"the posterior of {p.of} is older than its model; 'retrompi calibrate --posterior' finds it again")
+            if p.about.get("converged") is False:
+                told.append(f"the posterior of {p.of} has not converged")
+        return list(dict.fromkeys(told))
 
 
 def _code(model: str) -> str:
