@@ -16,7 +16,7 @@ from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, words
 from retrompi.base.units import format_span
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.verdicts import Agreement, Verdict
-from retrompi.render import bands, curve_page, determined
+from retrompi.render import bands, curve_page, determined, message_page
 from retrompi.render.exhibits import with_bands
 from retrompi.render.figures import curve_figure
 from retrompi.render.paper_page import _verdict_row
@@ -361,3 +361,17 @@ def test_the_third_verdict_stands_below_that_of_pass_and_fail() -> None:
     assert "? cannot tell, 40%" in row
     assert "40 of 100 draws pass" in row
     assert "1.5 – 4" in row
+
+
+def test_the_bars_of_a_message_have_an_interval_for_each_stage_and_the_total() -> None:
+    rows = ({"stage": "copy", "process": "rank 0", "seconds": 1e-4, "seconds_low": 5e-5, "seconds_high": 2e-4},
+            {"stage": "wire", "process": "", "seconds": 0.0, "seconds_low": None, "seconds_high": None})  # fmt: skip
+    total = {"stage": "total", "process": "", "seconds": 1e-4, "seconds_low": 6e-5, "seconds_high": 3e-4}
+    told = message_page.Stages("t", rows, total, 1, 0.9, 20)
+    bars, whiskers, key = message_page.figures(told)["stages"].data
+    assert list(bars.x) == pytest.approx([100.0, 100.0, 0.0])
+    assert list(whiskers.x) == pytest.approx([180.0, 125.0])
+    assert key.name == "90 % interval of 20 draws"
+    assert "50 .. 200 us" in message_page.page(told)
+    plain = message_page.Stages("t", tuple({k: r[k] for k in ("stage", "process", "seconds")} for r in rows), total, 1)
+    assert "interval" not in message_page.page(plain).partition("<header>")[2].partition("<script>")[0]
