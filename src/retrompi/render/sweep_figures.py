@@ -407,7 +407,7 @@ def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
             hovertemplate="%{y}: %{text}%{customdata}<extra></extra>",
         ))  # fmt: skip
         known = [(name, (r["low"], r["high"])) for name, (_, r) in zip(names, mine, strict=True) if r.get("low") is not None]
-        if known:
+        if v.draws and known:
             figure.add_trace(whiskers([name for name, _ in known], [ends for _, ends in known], across=True))
     layout(figure, "")
     _key(figure, v, [r["completed"] for r in rows if v.draws])
