@@ -62,9 +62,11 @@ def rivals_table(rows: Sequence[Rival]) -> str:
     if not rows:
         return "No rivals have been compared."
     head = ("model", "evidence", "log evidence", "difference", "discrepancy", "held-out score", "numbers", "runs without one")
+    error = evidence.against(rows)
     body = [
-        (f"`{r.variant}`", "" if r.variant == r.base else evidence.word(r.difference, r.error), f"{r.log_evidence:.1f} ± {r.error:.2g}",
-         "" if r.variant == r.base else f"{r.difference:+.1f}", f"{r.discrepancy:.0%}", "" if r.score != r.score else f"{r.score:.2f}",
+        (f"`{r.variant}`", "" if r.variant == r.base else evidence.word(r.difference, error[r.variant]),
+         f"{r.log_evidence:.1f} ± {r.error:.2g}", "" if r.variant == r.base else f"{r.difference:+.1f}",
+         f"{r.discrepancy:.0%}", "" if r.score != r.score else f"{r.score:.2f}",
          str(r.statements), f"{r.lost:.0%}")
         for r in rows
     ]  # fmt: skip
