@@ -14,12 +14,15 @@ import pytest
 from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, words
 
 from retrompi.base.units import format_span
+from retrompi.papers import coverage, find_paper
 from retrompi.papers.exhibits import CurveFigure
+from retrompi.papers.reproduction import Reproduction
 from retrompi.papers.verdicts import Agreement, Verdict
-from retrompi.render import bands, curve_page, determined
+from retrompi.render import bands, curve_page, determined, message_page
 from retrompi.render.exhibits import with_bands
 from retrompi.render.figures import curve_figure
 from retrompi.render.paper_page import _verdict_row
+from retrompi.render.shipped import with_kept
 from retrompi.render.study_page import _incomplete
 from retrompi.render.sweep_figures import draw, plan_of
 from retrompi.studies import metrics, posteriors
@@ -361,3 +364,33 @@ def test_the_third_verdict_stands_below_that_of_pass_and_fail() -> None:
     assert "? cannot tell, 40%" in row
     assert "40 of 100 draws pass" in row
     assert "1.5 – 4" in row
+
+
+def test_the_bars_of_a_message_have_an_interval_for_each_stage_and_the_total() -> None:
+    rows = ({"stage": "copy", "process": "rank 0", "seconds": 1e-4, "seconds_low": 5e-5, "seconds_high": 2e-4},
+            {"stage": "wire", "process": "", "seconds": 0.0, "seconds_low": None, "seconds_high": None})  # fmt: skip
+    total = {"stage": "total", "process": "", "seconds": 1e-4, "seconds_low": 6e-5, "seconds_high": 3e-4}
+    told = message_page.Stages("t", rows, total, 1, 0.9, 20)
+    bars, whiskers, key = message_page.figures(told)["stages"].data
+    assert list(bars.x) == pytest.approx([100.0, 100.0, 0.0])
+    assert list(whiskers.x) == pytest.approx([180.0, 125.0])
+    assert key.name == "90 % interval of 20 draws"
+    assert "50 .. 200 us" in message_page.page(told)
+    plain = message_page.Stages("t", tuple({k: r[k] for k in ("stage", "process", "seconds")} for r in rows), total, 1)
+    assert "interval" not in message_page.page(plain).partition("<header>")[2].partition("<script>")[0]
+
+
+def test_kept_third_verdicts_are_of_the_same_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told = Verdict(id="A", system="s", use="validate", verdict="fail", observed=3.0, low=1.0, high=2.0, unit="ms", note="")
+    file = tmp_path / "agreement.csv"
+    known = {"paper": "baker-fox", "id": "A", "verdict": "fail", "agreement": "cannot tell", "share": "0.4", "draws": "100",
+             "observed": "3", "observed_low": "1.5", "observed_high": "4", "inside": "yes"}  # fmt: skip
+    row = dict.fromkeys(coverage.COLUMNS, "") | known
+    file.write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n", encoding="utf-8")
+    monkeypatch.setattr(coverage, "file_of", lambda: file)
+    study = Reproduction(find_paper("baker-fox"), (), verdicts=[told])
+    (found,) = with_kept(study).verdicts
+    assert found.agreement == Agreement("cannot tell", 0.4, 100, 1.5, None, 4.0, None, None, True)
+    for other in (replace(told, observed=3.1), replace(told, verdict="pass"), replace(told, id="B")):
+        assert with_kept(replace(study, verdicts=[other])).verdicts[0].agreement is None
+    assert with_kept(replace(study, verdicts=[found])).verdicts == [found]

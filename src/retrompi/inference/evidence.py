@@ -3,6 +3,8 @@
 The evidence is that of the joint posterior in which a variant has the place of its base: the same statements, the same priors. The score
 is the mean logarithm of the probability that a posterior gives to held-out statements, which nothing was fitted to. docs/uncertainty.md has
 the rule by which a difference counts.
+
+    python -m retrompi.inference.evidence        # compares all that have posteriors, and writes validate/posteriors/rivals.csv
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from retrompi.studies import posteriors
 from retrompi.studies.posteriors import DISCREPANCY, Posterior
 from retrompi.studies.priors import Prior
 
-__all__ = ["DRAWS", "Rival", "compare", "file", "groups", "kept", "score", "word", "write"]
+__all__ = ["DRAWS", "Rival", "against", "compare", "file", "groups", "kept", "score", "word", "write"]
 
 DRAWS = 50
 """Draws that a score is taken over."""
@@ -165,3 +167,13 @@ def compare(seed: int = 1, progress: Progress | None = None) -> list[Rival]:
             rows.append(Rival(base, name, p.about["log_evidence"], p.about["log_evidence_error"], round(p.about["log_evidence"] - first, 3),
                               round(float(np.median(p.column(DISCREPANCY))), 4), round(mean, 3), len(common), round(lost, 4)))  # fmt: skip
     return rows
+
+
+def against(rows: Sequence[Rival]) -> dict[str, float]:
+    """Variant -> the standard error of its difference from its base."""
+    base = {r.base: r.error for r in rows if r.variant == r.base}
+    return {r.variant: float(np.hypot(r.error, base[r.base])) for r in rows}
+
+
+if __name__ == "__main__":
+    print(write(compare()))

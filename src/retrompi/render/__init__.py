@@ -195,9 +195,10 @@ def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = ()
     from retrompi.render import export
     from retrompi.render.cards import model_card, platform_rows
     from retrompi.render.paper_page import page
+    from retrompi.render.shipped import with_kept
     from retrompi.store import code_version
 
-    paper = study.paper
+    paper, study = study.paper, with_kept(study)
     target = Path(folder)
     drawn = study_figures(study)
     text = page(
@@ -229,11 +230,12 @@ def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made,
     """
     from retrompi.papers import lmbench
     from retrompi.render import export, front, machines_page
+    from retrompi.render.shipped import with_kept
 
     target = Path(folder)
     pages = tuple(write(study, target, images=images, home="index.html") for study in studies)
     numbers = lmbench.table()
-    scores = front.scorecard(studies, numbers)
+    scores = front.scorecard([with_kept(study) for study in studies], numbers)
     try:
         (target / f"{machines_page.PAGE}.html").write_text(machines_page.machines_page(numbers, scores.transfer()), encoding="utf-8")
         html = target / "index.html"

@@ -17,7 +17,7 @@ from retrompi.papers.metrics import READINGS
 from retrompi.papers.paper import Anomaly
 from retrompi.papers.reproduction import Reproduction
 from retrompi.papers.systems import anchor, system_of
-from retrompi.papers.verdicts import Verdict, summary
+from retrompi.papers.verdicts import Summary, Verdict, summary
 from retrompi.render.cards import Card
 from retrompi.render.determined import of_folder, section
 from retrompi.render.exhibits import missing_curves
@@ -28,7 +28,7 @@ from retrompi.render.matrix import SORT
 from retrompi.render.predicted import PREFIX, blind_html
 from retrompi.render.tables import is_narrow, table_html
 
-__all__ = ["drawing", "figure_html", "measured_table", "page", "why_paragraph"]
+__all__ = ["drawing", "figure_html", "measured_table", "over_draws", "page", "why_paragraph"]
 
 
 def _verdict_row(v: Verdict) -> str:
@@ -170,15 +170,21 @@ def _startup(study: Reproduction) -> str:
     return table(head, rows) if rows else ""
 
 
+def over_draws(part: Summary) -> str:
+    """The third verdicts of one use in words, to follow others; "" without draws."""
+    if not part.agreement:
+        return ""
+    words = ", ".join(f"{n} {w.replace('agrees', 'agree')}" for w, n in part.agreement.items())
+    return f". Over draws: {words}; {part.inside} of {part.numbers} numbers are inside their interval"
+
+
 def _counts(study: Reproduction) -> str:
     shown = []
     for part in summary(study.verdicts):
         name, meaning = next((n, m) for u, n, m in USES if u == part.use)
         if part.judged:
             tail = f"; {part.unjudged} more not judged" if part.unjudged else ""
-            if part.agreement:
-                words = ", ".join(f"{n} {w.replace('agrees', 'agree')}" for w, n in part.agreement.items())
-                tail += f". Over draws: {words}; {part.inside} of {part.numbers} numbers inside their interval"
+            tail += over_draws(part)
             shown.append((name, f"{part.passed} of {part.judged} pass", f"{meaning}{tail}"))
         elif part.use == "exclude":
             shown.append((name, f"{part.unjudged} shown", meaning))
@@ -188,6 +194,10 @@ def _counts(study: Reproduction) -> str:
 _OVER_DRAWS = (
     '<p class="soft">Below pass and fail: the third verdict, with the share of draws that pass. = agrees: at least half of them; '
     "≠ disagrees: at most 5 %; ? cannot tell: in between. Below the observed number: its interval over the draws.</p>"
+)
+_KEPT = (
+    '<p class="soft">The third verdicts are those of <code>validate/agreement.csv</code>; '
+    "<code>retrompi reproduce --uncertainty 90%</code> makes them again.</p>"
 )
 _OWN = ("anatomy-", "fidelity-", PREFIX)
 """Name prefixes of the figures that have their own section."""
@@ -292,7 +302,7 @@ def page(
         (
             "verdicts",
             "Published statements and simulated results",
-            (_OVER_DRAWS if any(v.agreement for v in study.verdicts) else "")
+            (_OVER_DRAWS + (_KEPT if study.spec is None else "") if any(v.agreement for v in study.verdicts) else "")
             + _verdict_tables(study.verdicts)
             + f"<details><summary>Interpretation of the paper's wording</summary>{readings}</details>",
         ),
