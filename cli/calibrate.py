@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.cli.bundle import option, options
+from retrompi.cli.check_posterior import check
 from retrompi.cli.options import Drawn, OnPlatform, StoreOutput, complete_model, progress
 from retrompi.cli.output import Column, as_text, print_table, say
 from retrompi.cli.this_machine import ThisMachine
@@ -70,7 +71,9 @@ class CalibrateOptions(OnPlatform, Drawn):
     dry_run: bool = option("Do nothing: print the fit without writing fit.toml.")
     only_fit: str | None = option("Of a paper: only this [[fit]].", metavar="NAME")
     posterior: bool = option("Find what the fit leaves undetermined: the posterior, written beside the fit.")
-    simulations: int | None = option("Training runs of each part of the posterior (default: 512).", type=click.IntRange(64))
+    check_posterior: bool = option("Check that 90 % intervals hold the truth in nine of ten simulated cases.")
+    simulations: int | None = option(
+        "Training runs of each part of the posterior (default: 512; of its check: 300).", type=click.IntRange(64))
     nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
     replication: bool = option("Fit the disks of the disk-copy paper instead.")
 
@@ -91,6 +94,11 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     beside the fit (posterior.parquet), of all models that are calibrated on the same platform, or of the fits of a paper that share a
     host. --uncertainty of other commands reads them. Exit code 1 means that it has not converged.
 
+    With --check-posterior, points of the prior are taken as true: their simulated numbers, with a discrepancy and errors like those of what
+    was published, are given to the same calculation, and its 90 % intervals are counted (simulation-based calibration). The data are a
+    standard curve on the model's own platform (or --platform) and what its fit may see. The table is kept in validate/posteriors/ranks.csv,
+    that of your own model in its folder. Exit code 1 means that fewer than 85 or more than 95 % hold the truth.
+
     MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its MPI library and
     the platform 'this-machine' are added to your own models and platforms. Sizes and programs that the fit does not see are used to
     judge it.
@@ -101,6 +109,7 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
       retrompi calibrate gropp-lusk-1994 --dry-run
       retrompi calibrate ./mypaper
       retrompi calibrate nemesis -p abe --posterior --dry-run
+      retrompi calibrate sockets:pipe --check-posterior --dry-run
       retrompi calibrate this-machine --quick --name mine
     """
     from retrompi.base.errors import UsageError
@@ -121,10 +130,12 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     wrong = next((k for k, v in here.given().items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} applies only to 'calibrate this-machine', not to '{model}'", code="unused-option")
+    if given.check_posterior:
+        return _check(what, given, output)
     if given.posterior:
         return _posterior(what, given, output)
     if given.simulations is not None:
-        raise UsageError("--simulations is of --posterior", code="unused-option")
+        raise UsageError("--simulations is of --posterior and of --check-posterior", code="unused-option")
     if _is_paper(what):
         return _paper(what, given, output)
     if given.only_fit is not None:
@@ -155,6 +166,18 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     return 1 if fit.outside else 0
 
 
+def _check(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
+    from retrompi.base.errors import UsageError
+
+    others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations, "--only-fit": given.only_fit,
+              "--posterior": given.posterior}  # fmt: skip
+    if wrong := next((k for k, v in others.items() if v), None):
+        raise UsageError(f"{wrong} is another calculation than --check-posterior; give one of them", code="conflicting-options")
+    # Without a word the model's own platform is right: nt-pair is the default of the fits of 1998.
+    platform = "" if given.platform == "nt-pair" else given.platform
+    return check(what, platform, output, seed=given.seed, trained=given.simulations, dry_run=given.dry_run)
+
+
 def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     """The posteriors of a model's group, or of the fits of a paper."""
     from retrompi.base.errors import UsageError
@@ -177,9 +200,10 @@ def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
         if given.platform != "nt-pair":
             raise UsageError(f"--platform is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
         with working_with(what) as (paper,):
-            problems = problem.of_paper(paper)
+            problems = [*problem.of_paper(paper), *(problem.of_model(m, paper.platform) for m in _fitted_to_claims(paper))]
             if not problems:
-                raise UsageError(f"'{paper.key}' has no [[fit]]: nothing says what is free", code="no-claims")
+                raise UsageError(f"'{paper.key}' has no [[fit]], and no model of its own with claims to fit to: nothing says what is free",
+                                 code="no-claims")  # fmt: skip
             for one in problems:
                 find(one)
     else:

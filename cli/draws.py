@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "ends", "interval_column", "note_draws", "note_worth", "percent"]
 
-
 def percent(level: float) -> str:
     """``90 %``."""
     return f"{100 * level:.4g} %"
@@ -40,7 +39,8 @@ def draw(store: Store, asked: Sequence[Resolved], spec: Spec, fresh: bool = Fals
         try:
             return ensemble(store, asked, spec, told, fresh)
         except KeyboardInterrupt:
-            click.echo(f"{done[0]} of {done[1]} runs are stored; run the same command again to continue", err=True)
+            if done[1]:
+                click.echo(f"{done[0]} of {done[1]} runs are stored; run the same command again to continue", err=True)
             raise
 
 
@@ -72,14 +72,16 @@ def note_worth(drawn: Ensemble, metrics: Sequence[str]) -> None:
 
 def note_draws(ensembles: Sequence[Ensemble]) -> None:
     """On stderr: what the intervals contain, and the draws that did not complete."""
+    from retrompi.studies.posteriors import NOT_DETERMINED
+
     spec = ensembles[0].spec
     paths = {p.path for e in ensembles for p in e.drawn.priors}
-    seen = {path for e in ensembles for path in e.seen}
-    known = f" ({len(seen)} of them from posteriors)" if seen else ""
+    seen = {path for e in ensembles for path, left in e.seen.items() if left < NOT_DETERMINED}
+    known = f" ({len(seen)} of them narrowed by calibrations)" if seen else ""
     discrepancy = ", and the model's own error" if spec.discrepancy else ""
     drawn = f"{len(paths)} parameter{'s' if len(paths) != 1 else ''}{known}{discrepancy}"
     say(f"note: {percent(spec.level)} intervals over {spec.draws} draws of {drawn} (docs/uncertainty.md)", err=True)
-    for line in dict.fromkeys(line for e in ensembles for line in e.drawn.applied.stale()):
+    for line in dict.fromkeys(line for e in ensembles for line in e.drawn.applied.warnings()):
         say(f"warning: {line}", err=True)
     ended = Counter(outcome for e in ensembles for outcome in e.outcomes if outcome != "completed")
     if ended:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +13,8 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
 from retrompi.cli.draws import draw, ends, interval_column, note_draws
-from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, Uncertain, complete_model, placement_words
-from retrompi.cli.output import Column, note_run, print_json, say
+from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, Uncertain, complete_model, output_option, placement_words
+from retrompi.cli.output import Column, note_run, print_json, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.studies.uncertainty import Ensemble
@@ -26,6 +27,7 @@ class ExplainOptions(Uncertain, Bounds, Placed, Fidelity, OfModel):
     """Options of ``retrompi explain``."""
 
     size: str = option("Message size, e.g. 512KiB.", "--size", required=True, metavar="SIZE", aliases=("--sizes",))
+    out: Path | None = output_option("the stages, as a page, a figure or numbers", "html", "svg", "png", "csv", "json")
 
 
 @click.command()
@@ -40,7 +42,7 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
     Examples:
       retrompi explain -m wmpi --mode shared --size 512KiB
       retrompi explain -m mpibip -p myrinet-piii --mode distributed --size 1KiB --csv
-      retrompi explain -m wmpi --mode shared --size 1KiB --uncertainty 90%
+      retrompi explain -m wmpi --mode shared --size 1KiB --uncertainty 90% -o stages.html
     """
     from retrompi.sim.resolved import Resolved
     from retrompi.spec.question import Message, Question
@@ -82,6 +84,21 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
         output.emit(rows, columns, keys=keys)
     if spec is not None:
         note_draws(ensembles)
+    if given.out is not None:
+        from retrompi.render import message_page
+
+        title = f"{format_bytes(sizes[0])} with {model} on {given.platform}, {asked.mode}"
+        stages = [r for r in rows if r is not whole]
+        drawn = message_page.Stages(title, tuple(stages), whole, found.run_id)
+        if spec is not None:
+            drawn = replace(drawn, level=spec.level, draws=spec.draws, completed=ensembles[0].completed)
+        made = [given.out]
+        if given.out.suffix.lower() == ".html":
+            message_page.write(given.out, drawn)
+        else:
+            told = [{k: r.get(k) for k in keys} for r in stages]
+            made = write_drawn(given.out, lambda: message_page.figures(drawn), told, {"total_s": total, **more, "stages": told})
+        click.echo(f"written: {', '.join(map(str, made))}", err=True)
     if not output.as_json:
         note_run(found.run_id, found.found)
 

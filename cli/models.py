@@ -168,7 +168,7 @@ def _print_posterior(told: dict[str, Any] | None) -> None:
     if told is None:
         return
     say(f"\nposterior of {facts(told)}")
-    columns = [Column(head, head, right=0 < i < len(HEAD) - 1) for i, head in enumerate(HEAD)]
+    columns = [Column(head, head, right=0 < i < len(HEAD) - 1) for i, head in enumerate(HEAD) if head != "median"]  # 100 columns of text
     print_table([dict(zip(HEAD, texts(row), strict=True)) for row in told["parameters"]], columns)
 
 

@@ -121,7 +121,9 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     rows: Sequence[Mapping[str, Any]] = found.rows
     ensembles: list[Ensemble] = []
     if spec is not None:
-        ensembles = draw(store_, [question], spec, output.fresh)
+        from retrompi.studies.uncertainty import brief
+
+        ensembles = draw(store_, [brief(question)], spec, output.fresh)
         rows = with_intervals(rows, ensembles[0])
     emit_curve(rows, warn(beyond, given.model), output, None if spec is None else spec.level)
     if ensembles:

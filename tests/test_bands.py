@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,19 @@ import pytest
 from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, words
 
 from retrompi.base.units import format_span
+from retrompi.papers import coverage, find_paper
 from retrompi.papers.exhibits import CurveFigure
-from retrompi.render import bands, curve_page, determined
+from retrompi.papers.reproduction import Reproduction
+from retrompi.papers.verdicts import Agreement, Verdict
+from retrompi.render import bands, curve_page, determined, message_page
+from retrompi.render.exhibits import with_bands
 from retrompi.render.figures import curve_figure
-from retrompi.studies import posteriors
+from retrompi.render.paper_page import _verdict_row
+from retrompi.render.shipped import with_kept
+from retrompi.render.study_page import _incomplete
+from retrompi.render.sweep_figures import draw, plan_of
+from retrompi.studies import metrics, posteriors
+from retrompi.studies.view import SIZE, Axis, View, lines
 from retrompi.studio import drawing, intervals
 from retrompi.studio.room import Room
 
@@ -47,10 +57,10 @@ def test_a_logarithmic_axis_has_no_place_for_zero() -> None:
     assert bands.pieces([1], [-1.0], [0.0]) == [([1, 1], [-1.0, 0.0])]
 
 
-def test_a_single_interval_is_drawn_from_its_median() -> None:
-    drawn = bands.whiskers(["a"], [(1.0, 2.0, 5.0)], across=True)
-    assert (list(drawn.x), list(drawn.y)) == ([2.0], ["a"])
-    assert (list(drawn.error_x.arrayminus), list(drawn.error_x.array)) == ([1.0], [3.0])
+def test_a_single_interval_reaches_from_its_low_to_its_high_end() -> None:
+    drawn = bands.whiskers(["a"], [(1.0, 5.0)], across=True)
+    assert (list(drawn.x), list(drawn.y), list(drawn.error_x.array)) == ([3.0], ["a"], [2.0])
+    assert list(bands.whiskers(["a"], [(1.0, 5.0)]).error_y.array) == [2.0]
 
 
 @pytest.mark.parametrize(
@@ -70,6 +80,9 @@ def test_a_range_as_text_has_its_unit_once() -> None:
     assert format_span(9.5e-4, 3.93e-3, "s") == "950 us .. 3.93 ms"
     assert format_span(65536, 65536, "B") == "64 KiB"
     assert format_span(0.25, 0.5, "1") == "0.25 .. 0.5"
+    assert format_span(0, 1e7, "B/s") == "0 .. 10 MB/s"
+    assert format_span(18363, 58868, "B") == "17.9 .. 57.5 KiB"
+    assert format_span(8, 58, "B") == "8 .. 58 B"
 
 
 # --- curves --------------------------------------------------------------------------------------------------------------------
@@ -166,10 +179,10 @@ def test_the_card_of_a_posterior_says_what_is_determined(posterior: posteriors.P
     assert json.loads(json.dumps(told)) == told
     rows = {r["path"]: r for r in told["parameters"]}
     assert [r["path"] for r in told["parameters"]] == ["wmpi.library", "a.rate", "b.count"], "the best determined first"
-    assert [r["data"] for r in told["parameters"]] == ["determine it", "narrow it", "do not determine it"]
+    assert [r["data"] for r in told["parameters"]] == ["determined", "partly", "not determined"]
     assert rows["wmpi.library"]["places"] == pytest.approx([0.455, 0.5, 0.545], abs=0.001), "on the prior's logarithmic scale"
     assert rows["a.rate"]["places"] == pytest.approx([0.42, 0.6, 0.78], abs=0.001)
-    assert determined.texts(rows["a.rate"]) == ("a.rate", "0 .. 10 MB/s", "4.2 .. 7.8 MB/s", "6 MB/s", "50 %", "narrow it")
+    assert determined.texts(rows["a.rate"]) == ("a.rate", "0 .. 10 MB/s", "4.2 .. 7.8 MB/s", "6 MB/s", "50 %", "partly")
     line = determined.facts(told)
     for part in ("jointly with hpvm", "1,000 draws", "2 statements and 1 curve", "R-hat 1.010", "sample size 812", "determine 1 of 3"):
         assert part in line
@@ -191,8 +204,8 @@ def test_every_card_of_a_model_shows_its_posterior(
     assert model_dossier("wmpi")["posterior"]["of"] == "wmpi"
     page = _card(model_card("wmpi", "nt-pair"))
     assert page.count('class="prior"') == 3
-    assert "do not determine it" in page
-    assert words(card_parts.posterior(determined.card(posterior))).count("determine it") == 2
+    assert "not determined" in page
+    assert words(card_parts.posterior(determined.card(posterior))).count("determined") == 2
     assert card_parts.posterior(None) == []
     assert "| `a.rate` |" in "\n".join(manual._posterior(determined.card(posterior))).replace("  ", " ")
 
@@ -293,3 +306,91 @@ def test_the_switch_begins_and_cancels_the_draws(client: Any, room: Room) -> Non
 def test_a_page_is_written(tmp_path: Path) -> None:
     curve_page.write(tmp_path / "p.html", _curve(_rows(), level=0.9, draws=100))
     assert "90 % interval of 100 draws" in (tmp_path / "p.html").read_text()
+
+
+# --- studies and papers --------------------------------------------------------------------------------------------------------
+
+
+def _study(**more: Any) -> View:
+    axis = Axis("k", ("1", "2"), "1", {"1": 1.0, "2": 2.0}, ("k",))
+    rows = [
+        {"position": 3 * i, "values": {"k": k}, "value": 0.1 * (i + 1), "low": 0.09 * (i + 1), "high": 0.2 * (i + 1), "completed": share,
+         "outcome": "completed", "reason": "", "run_id": i + 1} for i, (k, share) in enumerate((("1", 1.0), ("2", 0.5)))
+    ]  # fmt: skip
+    curves = {1: [{**r} for r in _rows()]}
+    return View({"vary": {"k": "1,2"}}, (axis,), tuple(rows), metrics.parse("time"), curves, 0.9, 2, **more)
+
+
+def test_the_line_of_a_study_with_draws_has_its_intervals() -> None:
+    (line,) = lines(_study(), "k", ())
+    assert (line.low, line.high, line.completed) == ((0.09, 0.18), (0.2, 0.4), (1.0, 0.5))
+    (along,) = lines(_study(), SIZE, ())
+    assert along.low == pytest.approx([9e-5, 18e-5, 36e-5])
+    (plain,) = lines(replace(_study(), draws=0), "k", ())
+    assert plain.low == ()
+
+
+@pytest.mark.parametrize(("kind", "x"), [("lines", "k"), ("bars", None), ("curves", None)])
+def test_a_figure_of_a_study_with_draws_shows_them(kind: str, x: str | None) -> None:
+    v = _study()
+    for figure in draw(v, plan_of(kind, v, x)).values():
+        drawn = [t for t in figure.data if t.type == "scatter" and (t.fill == "toself" or t.error_x.array is not None)]
+        assert drawn
+        assert any("90 % interval" in str(t.name) for t in figure.data)
+    for figure in draw(replace(v, draws=0), plan_of(kind, v, x)).values():
+        assert not [t for t in figure.data if t.type == "scatter" and (t.fill == "toself" or t.error_x.array is not None)]
+
+
+def test_the_page_of_a_study_names_the_points_whose_draws_did_not_complete() -> None:
+    html = _incomplete(_study())
+    assert "1 of 2 draws" in html
+    assert html.count("<tr>") == 2
+    assert _incomplete(replace(_study(), draws=0)) == ""
+
+
+def test_the_points_of_a_paper_have_the_intervals_of_its_draws() -> None:
+    points = [{"model": "m", "mode": "shared", "size_B": size, "time_us": 100.0, "bandwidth_MBps": size / 100} for size in (0, 1000, 2000)]
+    found = with_bands(points, {("m", "shared"): [(0, 90.0, 100.0, 125.0), (1000, 90.0, 100.0, 125.0), (2000, NAN, NAN, NAN)]})
+    keys = ("time_us_low", "bandwidth_MBps_low", "bandwidth_MBps_high")
+    assert [found[1][k] for k in keys] == pytest.approx([90.0, 8.0, 11.111], rel=1e-3)
+    assert "time_us_low" not in found[2]
+    assert with_bands(points, {}) == points
+
+
+def test_the_third_verdict_stands_below_that_of_pass_and_fail() -> None:
+    told = Verdict(id="A", system="s", use="validate", verdict="fail", observed=3.0, low=1.0, high=2.0, unit="ms", note="")
+    assert "agrees" not in _verdict_row(told)
+    row = _verdict_row(replace(told, agreement=Agreement("cannot tell", 0.4, 100, 1.5, 3.0, 4.0)))
+    assert "? cannot tell, 40%" in row
+    assert "40 of 100 draws pass" in row
+    assert "1.5 – 4" in row
+
+
+def test_the_bars_of_a_message_have_an_interval_for_each_stage_and_the_total() -> None:
+    rows = ({"stage": "copy", "process": "rank 0", "seconds": 1e-4, "seconds_low": 5e-5, "seconds_high": 2e-4},
+            {"stage": "wire", "process": "", "seconds": 0.0, "seconds_low": None, "seconds_high": None})  # fmt: skip
+    total = {"stage": "total", "process": "", "seconds": 1e-4, "seconds_low": 6e-5, "seconds_high": 3e-4}
+    told = message_page.Stages("t", rows, total, 1, 0.9, 20)
+    bars, whiskers, key = message_page.figures(told)["stages"].data
+    assert list(bars.x) == pytest.approx([100.0, 100.0, 0.0])
+    assert list(whiskers.x) == pytest.approx([180.0, 125.0])
+    assert key.name == "90 % interval of 20 draws"
+    assert "50 .. 200 us" in message_page.page(told)
+    plain = message_page.Stages("t", tuple({k: r[k] for k in ("stage", "process", "seconds")} for r in rows), total, 1)
+    assert "interval" not in message_page.page(plain).partition("<header>")[2].partition("<script>")[0]
+
+
+def test_kept_third_verdicts_are_of_the_same_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told = Verdict(id="A", system="s", use="validate", verdict="fail", observed=3.0, low=1.0, high=2.0, unit="ms", note="")
+    file = tmp_path / "agreement.csv"
+    known = {"paper": "baker-fox", "id": "A", "verdict": "fail", "agreement": "cannot tell", "share": "0.4", "draws": "100",
+             "observed": "3", "observed_low": "1.5", "observed_high": "4", "inside": "yes"}  # fmt: skip
+    row = dict.fromkeys(coverage.COLUMNS, "") | known
+    file.write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n", encoding="utf-8")
+    monkeypatch.setattr(coverage, "file_of", lambda: file)
+    study = Reproduction(find_paper("baker-fox"), (), verdicts=[told])
+    (found,) = with_kept(study).verdicts
+    assert found.agreement == Agreement("cannot tell", 0.4, 100, 1.5, None, 4.0, None, None, True)
+    for other in (replace(told, observed=3.1), replace(told, verdict="pass"), replace(told, id="B")):
+        assert with_kept(replace(study, verdicts=[other])).verdicts[0].agreement is None
+    assert with_kept(replace(study, verdicts=[found])).verdicts == [found]

@@ -11,6 +11,8 @@ import pytest
 from conftest import Outcome
 from refusals import agrees, refused
 
+from retrompi.spec.question import Question, pingpong
+from retrompi.store import open_store
 from retrompi.studies import metrics
 from retrompi.studies.breakeven import BreakEven, break_even
 from retrompi.studies.certainty import Ahead, ahead, crossed, distances, together
@@ -18,7 +20,8 @@ from retrompi.studies.information import FEWEST, information
 from retrompi.studies.reading import NoNumber, Reading
 from retrompi.studies.scale import Scale
 from retrompi.studies.tolerance import Tolerance, Way, tolerance
-from retrompi.studies.uncertainty import Spec
+from retrompi.studies.uncertainty import Spec, ensemble
+from retrompi.studies.worth import deciding, told
 
 Run = Callable[..., Outcome]
 AT_64K = metrics.parse("time@64KiB")
@@ -281,6 +284,18 @@ def test_runtimes_are_compared_draw_by_draw(retrompi: Run, small: str) -> None:
     assert "time_s_low" in csv[0].split(",")
 
 
+def test_what_would_decide_an_order_is_what_the_sides_do_not_share(store_path: Path) -> None:
+    """Of two runs of which one sets a parameter that the other draws, the discrepancy and the machine drop out."""
+    asked = Question("wmpi", "nt-pair", pingpong([0], 5), "shared")
+    pair = ensemble(open_store(store_path), [asked, asked.with_(overrides={"wmpi.library": "80us"})], Spec(draws=60))
+    (line,) = deciding(*pair, metrics.parse("time@0B"))
+    assert "variance of the ratio: wmpi.library" in line
+    assert "discrepancy" not in line
+    (alone,) = told(pair[1], metrics.parse("time@0B"))
+    assert "discrepancy" in alone
+    assert deciding(*(ensemble(open_store(store_path), [asked], Spec(draws=5)) * 2), metrics.parse("time@0B")) == []
+
+
 def test_a_change_that_both_sides_share_is_surer_than_its_parts(retrompi: Run, small: str) -> None:
     """Twice the latency of the wire is slower in every draw, though the intervals of both overlap."""
     told = retrompi("break-even", small, "--along", "platform.link.latency=1us..10ms", "--a", "wmpi.udp_timeout=200ms", "--b",
@@ -333,6 +348,14 @@ def test_what_would_make_a_number_more_certain(retrompi: Run, small: str) -> Non
     text = retrompi(*asked).out
     assert "by how much its variance would fall, if known" in text
     assert "not resolved" in text
+
+
+def test_a_curve_says_what_would_make_it_more_certain(retrompi: Run, small: str) -> None:
+    told = retrompi("pingpong", "-m", "wmpi", "--mode", "shared", "--sizes", "0,64KiB", "--reps", "5", *SURE, "60")
+    assert told.code == 0, told.err
+    lines = [line for line in told.err.splitlines() if "what would make" in line]
+    assert lines
+    assert all("time@" in line and "%" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,15 @@ def test_what_is_said_of_one_number_are_readings_of_it() -> None:
     assert [s.index for s in said].count(at) == 2
 
 
+def test_what_is_held_out_changes_nothing_that_a_posterior_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = problem.of_model("wmpi", "nt-pair")
+    poisoned = [replace(c, low=1e9, high=2e9, value="1e9", unit="s") if c.use == "validate" else c for c in claims.load()]
+    monkeypatch.setattr(claims, "load", lambda path=None: list(poisoned))
+    after = problem.of_model("wmpi", "nt-pair")
+    assert after.data == before.data
+    assert [part.key for part in after.parts] == [part.key for part in before.parts]
+
+
 def test_no_held_out_claim_states_a_number_that_is_read() -> None:
     stated = {check["same"]: c.id for c in claims.load() for check in claims.checks().get(c.id, ()) if "same" in check}
     assert stated

@@ -126,7 +126,7 @@ def test_a_draw_does_not_depend_on_how_many_there_are_nor_on_the_question() -> N
 
 
 def test_a_hundred_draws_are_a_latin_hypercube() -> None:
-    drawn = drawn_of(asked(mode="distributed"), Spec(draws=200))
+    drawn = drawn_of(asked("lam", "linux-p2-450*2@switch-100", "distributed"), Spec(draws=200))
     shares = {path: column for path, column in drawn.shares.items() if path not in drawn.applied.paths}
     for column in shares.values():
         for block in (column[:100], column[100:]):
@@ -177,6 +177,19 @@ def test_rows_of_a_joint_posterior_belong_together(paper: Path, monkeypatch: pyt
     assert (again[call] == drawn.shares[call]).all()
 
 
+def test_an_old_posterior_and_one_that_has_not_converged_are_told(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "paper_dirs", lambda: (paper,))
+    run, call = asked("lam", "linux-p2-450*2@switch-100", "distributed"), "lam.socket_call"
+    low = by_path(run)[call].low
+    about = {"priors": of(run, call), "fitted": [call], "of": "a-fit"}
+    write(paper / "posterior-a.parquet", {call: [low]}, **about, model_hash={"lam": run.model.code_hash()}, converged=True)
+    assert applied(run.model, priors_of(run)).warnings() == []
+    write(paper / "posterior-a.parquet", {call: [low]}, **about, model_hash={"lam": "of before"}, converged=False)
+    old, unsure = applied(run.model, priors_of(run)).warnings()
+    assert "a-fit is older" in old
+    assert "a-fit has not converged" in unsure
+
+
 def test_a_posterior_of_another_prior_and_one_that_nothing_was_fitted_to_are_not_used(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "paper_dirs", lambda: (paper,))
     run = asked("lam", "linux-p2-450*2@switch-100", "distributed")
@@ -197,6 +210,10 @@ def test_a_posterior_that_cannot_be_read_is_refused(paper: Path, monkeypatch: py
     run = asked("lam", "linux-p2-450*2@switch-100", "distributed")
     with refused(InputError, "unreadable-file | posterior-a.parquet | retrompi calibrate"):
         applied(run.model, priors_of(run))
+    call = "lam.socket_call"
+    write(paper / "posterior-a.parquet", {"other.number": [1.0]}, priors=of(run, call), fitted=[call])
+    with refused(InputError, "unreadable-file | posterior-a.parquet | 'lam.socket_call'"):
+        sets_of(asked("lam", "linux-p2-450*2@switch-100", "distributed"), 0, FEW)
 
 
 # --- discrepancy -----------------------------------------------------------------------------------------------------------------

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 import what_ifs
+import what_ifs_draws
 
 from retrompi.papers import claims
+from retrompi.store import open_store
 from retrompi.studies import design
+from retrompi.studies.uncertainty import Spec, ensemble
 
 TEXT = Path(__file__).resolve().parents[1] / "docs" / "what-ifs.md"
 GOLDEN = what_ifs.load()
+DRAWS = what_ifs_draws.load()
 EVERY = os.environ.get("RETROMPI_WHAT_IFS") == "all"
 
 
@@ -49,12 +53,46 @@ def test_the_pair_with_other_cards_gives_the_golden_rate(known: dict[str, object
 
 def test_the_text_says_what_the_runs_say() -> None:
     text = " ".join(TEXT.read_text(encoding="utf-8").split())
-    missing = [said for said in what_ifs.said(GOLDEN) if " ".join(said.split()) not in text]
+    every = [*what_ifs.said(GOLDEN), *what_ifs_draws.said(GOLDEN, DRAWS)]
+    missing = [said for said in every if " ".join(said.split()) not in text]
     assert missing == []
 
 
+# -- the draws -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_draws_are_of_the_studies_as_they_are(name: str) -> None:
+    asked = [(axes, m) for axes, m, _ in what_ifs_draws.questions(name)]
+    assert [(r["axes"], r["metric"]) for r in DRAWS[name]["rows"]][: len(asked)] == asked
+    assert DRAWS[name]["draws"] == what_ifs_draws.DRAWS[name]
+    assert {len(r["values"]) for r in DRAWS[name]["rows"]} == {DRAWS[name]["draws"]}
+    ended = {(r["axes"].get("model"), r["axes"].get("platform.link.bandwidth")) for r in DRAWS[name]["rows"] if None in r["values"]}
+    assert ended <= {("wmpi", "10Mbps")}  # its daemons give up where their time-out is shorter than the window takes on the wire
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_fresh_draw_gives_the_saved_numbers(name: str, store_path: Path) -> None:
+    """The first draw of a few runs; `python tests/what_ifs_draws.py` makes all of them again, e.g. after a new posterior."""
+    asked = what_ifs_draws.questions(name)
+    some = [asked[i] for i in what_ifs_draws.QUICK[name]]
+    told = ensemble(open_store(store_path), [s.question() for _, _, s in some], Spec(draws=1))
+    for (axes, metric, _), one in zip(some, told, strict=True):
+        saved = next(r["values"][0] for r in DRAWS[name]["rows"] if (r["axes"], r["metric"]) == (axes, metric))
+        assert what_ifs_draws.values_of(one, metric) == [pytest.approx(saved, rel=1e-5)], (axes, metric)
+
+
+def test_a_statement_stands_in_nineteen_of_twenty_draws_and_not_in_eighteen() -> None:
+    of_rows = {"proxy-cost": {"rows": [{"axes": {"x": "1"}, "metric": "m", "values": [1.0] * 18 + [0.0, None]}]}}
+    said = what_ifs_draws.Statement("proxy-cost", "w", None, lambda of: of("proxy-cost", "m", x="1") > 0.5)
+    assert what_ifs_draws.verdict(said, of_rows) == (18, 20)
+    assert not what_ifs_draws.survives(said, of_rows)
+    of_rows["proxy-cost"]["rows"][0]["values"][18] = 1.0
+    assert what_ifs_draws.survives(said, of_rows)
+
+
 def test_every_number_in_a_table_of_the_text_is_said_by_a_run() -> None:
-    said = {" ".join(s.split()) for s in what_ifs.said(GOLDEN)}
+    said = {" ".join(s.split()) for s in (*what_ifs.said(GOLDEN), *what_ifs_draws.said(GOLDEN, DRAWS))}
     rows = [line for line in TEXT.read_text(encoding="utf-8").splitlines() if line.startswith("|") and re.search(r"\d", line)]
     # The table of processors states what was assumed; heads name sizes and wires.
     stated = [r for r in rows if " ".join(r.split()) not in said and not re.search(r"paper:|E-NPB|assumed", r)]

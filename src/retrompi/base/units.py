@@ -271,10 +271,16 @@ def format_quantity(value: float | str, unit: str) -> str:
 def format_span(low: float, high: float, unit: str) -> str:
     """``1.08 .. 3.93 ms``: a range or an interval with three digits, and the unit once where it is the same.
 
-    ``unit`` is a base unit. Sizes are whole bytes as everywhere; numbers without a unit have none.
+    ``unit`` is a base unit; numbers without one have none. Sizes that are no round number of bytes are rounded too.
     """
-    ends = [format_quantity(round(v) if unit == "B" else float(f"{v:.3g}"), unit) for v in (low, high)]
+    ends = [_size_text(v) if canonical(unit) == "B" else format_quantity(float(f"{v:.3g}"), unit) for v in (low, high)]
     (a, _, unit_a), (b, _, unit_b) = (e.partition(" ") for e in ends)
     if ends[0] == ends[1]:
         return ends[0]
     return f"{a} .. {b} {unit_b}".rstrip() if unit_a == unit_b or low == 0 else f"{ends[0]} .. {ends[1]}"
+
+
+def _size_text(size: float) -> str:
+    exact = format_bytes(round(size))
+    name, factor = next(((n, f) for n, f in (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)) if size >= f), ("B", 1.0))
+    return exact if not exact.endswith(" B") or factor == 1 else f"{size / factor:.3g} {name}"

@@ -23,7 +23,7 @@ from retrompi.base import paths
 from retrompi.base.errors import EngineError, UsageError
 from retrompi.inference.likelihood import Array, Data, MeasuredCurve, Statement
 from retrompi.papers import calibrate, curve_checks, curve_fits, curves
-from retrompi.papers.claims import Checks, Claim, excluded
+from retrompi.papers.claims import Checks, Claim, excluded, judging
 from retrompi.papers.curve_verdicts import times_of
 from retrompi.papers.curves import Curve, FitPlan
 from retrompi.papers.evaluators import evaluate
@@ -41,7 +41,7 @@ from retrompi.spec.model import RuntimeModel
 from retrompi.spec.question import Question, canonical_hash
 from retrompi.studies.priors import Prior, priors_of, sets_at
 
-__all__ = ["Member", "Number", "Part", "Point", "Problem", "calibrated_on", "of_model", "of_paper", "printed"]
+__all__ = ["Member", "Number", "Part", "Point", "Problem", "calibrated_on", "held_out", "of_model", "of_paper", "printed"]
 
 LONGEST_S = 30.0
 """Seconds that one run may take: with some values of their ranges a run does not end."""
@@ -181,13 +181,14 @@ class Member:
 @dataclass(frozen=True)
 class Problem:
     """A joint posterior. ``of``: what `retrompi calibrate` was asked for; ``platform``: the model's, "" for a paper; ``written``: the
-    members whose files are written."""
+    members whose files are written; ``base``: of a rival variant, the problem of its base's group, with which it shares the other parts."""
 
     of: str
     platform: str
     parts: tuple[Part, ...]
     members: tuple[Member, ...]
     written: tuple[str, ...]
+    base: Problem | None = None
 
     @cached_property
     def priors(self) -> tuple[Prior, ...]:
@@ -388,8 +389,11 @@ def of_model(model: str, platform: str) -> Problem:
         members.append(member)
     if not members[[m.name for m in members].index(cls.name)].parts:
         raise UsageError(f"no claim of '{cls.name}' gives a number to fit to", code="no-claims")
-    written = (cls.name,) if ":" in cls.name else tuple(m.name for m in members if m.parts)
-    return Problem(cls.name, platform, tuple(parts), tuple(m for m in members if m.parts), written)
+    kept = tuple(m for m in members if m.parts)
+    if ":" not in cls.name:
+        return Problem(cls.name, platform, tuple(parts), kept, tuple(m.name for m in kept))
+    rivals = ours and len(kept) > 1
+    return Problem(cls.name, platform, tuple(parts), kept, (cls.name,), of_model(base, platform) if rivals else None)
 
 
 def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:
@@ -414,6 +418,15 @@ def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:
     drawn = tuple(dict.fromkeys(o.curve for part in parts for o in part.observables if isinstance(o, Point)))
     file = cls.folder() / (f"posterior-{variant}.parquet" if variant else "posterior.parquet")
     return parts, Member(cls.name, file, base, fitted, tuple(range(begin, begin + len(parts))), stated, drawn)
+
+
+def held_out(model: str, platform: str) -> list[Part]:
+    """The runs by which a model is measured for its fit, with the numbers of claims of use ``validate`` that they show. No fit and no
+    posterior reads them: they are for scores."""
+    cls = registry.model(model)
+    base = cls.name.partition(":")[0]
+    asked = [_Asked(c, check, base) for c in judging(cls.name) if c.use == "validate" for check in _checks_of(c, {})]
+    return _parts(cls.name, {one.name: one for one in calibrate.looks_of(cls, model, platform)}, asked, (), {})
 
 
 def _paths_of(keys: Iterable[str], parts: Sequence[Part]) -> tuple[str, ...]:

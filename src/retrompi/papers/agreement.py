@@ -262,7 +262,7 @@ def with_agreement(studies: Sequence[Reproduction], store: Store, spec: Spec, pr
                    workers: int = reproduction.WORKERS) -> list[Reproduction]:  # fmt: skip
     """The studies with the agreement of each judged claim and curve, and the intervals of their curves. Deterministic for a spec."""
     drawn = draws_of([s.paper for s in studies], store, spec, progress, fresh=fresh, workers=workers)
-    return [replace(s, verdicts=judged(s, d, spec), bands=bands(d, spec)) for s, d in zip(studies, drawn, strict=True)]
+    return [replace(s, verdicts=judged(s, d, spec), bands=bands(d, spec), spec=spec) for s, d in zip(studies, drawn, strict=True)]
 
 
 def bands(drawn: Sequence[Drawn], spec: Spec) -> dict[tuple[str, str], list[tuple[int, float, float, float]]]:

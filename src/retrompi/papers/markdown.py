@@ -34,7 +34,7 @@ __all__ = ["check_table", "evidence_rows", "evidence_table", "fill", "interventi
            "reading_table", "runtime_table", "verdict_table"]  # fmt: skip
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(" ".join(c.split()).replace("|", "\\|") for c in cells) + " |"
 
@@ -43,7 +43,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def reading_table() -> str:
     """The papers' wording and its readings."""
-    return _table(("the paper's words", "read as"), READINGS.items())
+    return table(("the paper's words", "read as"), READINGS.items())
 
 
 def _how(claim_id: str) -> str:
@@ -58,7 +58,7 @@ def check_table(page: Path) -> str:
     """The checks of every claim of the papers whose verdicts are a part of ``page``, and the reading of its words."""
     keys = {name.removeprefix("verdicts ") for name in parts(page)}
     found = [c for c in load() if c.id in checks() and paper_key(c.paper) in keys]
-    return _table(
+    return table(
         ("claim", "use", "system", "what is published", "check", "reading"),
         (
             (
@@ -88,7 +88,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
     """Counts, then every judged or excluded claim with what was observed; the unjudged ones are listed with their reason."""
     lines = [f"- {s}" for s in summary(verdicts) if s.use != "context"]
     shown = [v for v in verdicts if v.verdict != "unjudged" or v.use == "exclude"]
-    table = _table(
+    rows = table(
         ("claim", "use", "verdict", "observed", "published", "unit", "contradiction"),
         (
             (
@@ -108,7 +108,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
         if v.verdict == "unjudged" and v.use in ("calibrate", "validate"):
             by_reason.setdefault(v.note, []).append(v.id)
     rest = [f"- {', '.join(ids)}: {reason}" for reason, ids in by_reason.items()]
-    return "\n".join([*lines, "", table, "", "Not judged, and why:", "", *rest])
+    return "\n".join([*lines, "", rows, "", "Not judged, and why:", "", *rest])
 
 
 def layer_table(studies: Sequence[Reproduction]) -> str:
@@ -123,7 +123,7 @@ def layer_table(studies: Sequence[Reproduction]) -> str:
             rows.append((curve.title, f"`{curve.platform}`", str(found.points), f"{found.median:.1%}", f"{found.largest:.0%}",
                          f"{found.largest_at} B", f"{simulated(curve, [8])[8] * 1e6:.3g} / {printed}"))  # fmt: skip
     head = ("curve", "machines", "points", "median error", "largest", "at", "latency, us: simulated / published")
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def fill(path: Path, name: str, text: str) -> bool:
@@ -166,7 +166,7 @@ def evidence_table(verdicts: Iterable[Verdict]) -> str:
         count = f"{len(hold)} of {len(hold) + len(fail)}" if hold or fail else ""
         rows.append((runtime, source, str(len(mine)), count, " ".join(fail), why))
     head = ("runtime", "source", "rows", "hold, of those judged", "do not hold", "not judged")
-    return f"{passed} of {judged} judged rows hold.\n\n{_table(head, rows)}"
+    return f"{passed} of {judged} judged rows hold.\n\n{table(head, rows)}"
 
 
 def _span(ids: Sequence[str]) -> str:
@@ -184,7 +184,7 @@ def intervention_table(verdicts: Iterable[Verdict]) -> str:
         published = apart if e.published is None else f"x {e.published:.2f} ({e.low:.2f} .. {e.high:.2f})"
         simulated = "not simulated" if e.simulated is None else f"x {e.simulated:.2f}"
         rows.append((e.title, f"`{e.option}`", f"{e.before}, {e.after}", published, simulated, told(e.direction), told(e.size)))
-    return _table(("intervention", "option", "rows or curves", "published", "simulated", "direction", "size"), rows)
+    return table(("intervention", "option", "rows or curves", "published", "simulated", "direction", "size"), rows)
 
 
 def runtime_table() -> str:
@@ -200,7 +200,7 @@ def runtime_table() -> str:
         code = dict.fromkeys(m[1].strip() for m in cited if m)
         variants = " ".join(f"`:{n.partition(':')[2]}`" for n in names if n.startswith(f"{name}:"))
         rows.append((f"`{name}`", cls.title, cls.version, cls.years, variants, f"{len(sources)}: {counts}", "; ".join(code)))
-    return _table(("model", "runtime", "release", "years", "variants", "constants by their source", "source code"), rows)
+    return table(("model", "runtime", "release", "years", "variants", "constants by their source", "source code"), rows)
 
 
 _SOURCES = {"paper": "papers", "doc": "documents", "code": "source code", "fit": "fitted", "assumed": "assumed"}
@@ -220,7 +220,7 @@ def matrix_table(found: Iterable[Cell]) -> str:
         blind = [c.blind for c in mine if c.blind]
         texts.append(f"{sum(blind)} curves on {len(blind)}" if blind else "")
         rows.append((f"`{runtime}`", *texts, str(sum(c.state == "not known" for c in mine) or "")))
-    return _table(("runtime", "judged: hold, on how many machines and networks", "fitted", "predicted blind", "no number known"), rows)
+    return table(("runtime", "judged: hold, on how many machines and networks", "fitted", "predicted blind", "no number known"), rows)
 
 
 def parts(path: Path) -> list[str]:
@@ -234,7 +234,7 @@ def main(argv: Sequence[str]) -> int:
     wanted = parts(path)
     plain: Mapping[str, Callable[[], str]] = {
         "readings": reading_table, "checks": lambda: check_table(path), "runtimes": runtime_table,
-        "coverage": lambda: coverage_table(shipped(), _table), "outside": lambda: outside_table(shipped(), _table),
+        "coverage": lambda: coverage_table(shipped(), table), "outside": lambda: outside_table(shipped(), table),
     }  # fmt: skip
     for name in wanted:
         if name in plain:

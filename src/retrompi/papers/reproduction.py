@@ -28,6 +28,7 @@ from retrompi.spec.registry import resolve
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store.database import Store
+    from retrompi.studies.uncertainty import Spec
 
 __all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "jobs_of", "judge_all", "kinds", "of_curves",
            "parameters", "run_jobs", "run_paper", "run_papers"]  # fmt: skip
@@ -59,6 +60,8 @@ class Reproduction:
     """Measured curves from the store, shown on the page with the published and simulated ones."""
     bands: Mapping[tuple[str, str], Sequence[tuple[int, float, float, float]]] = field(default_factory=dict)
     """Intervals of the simulated times, if draws were made: see `retrompi.papers.agreement.bands`."""
+    spec: Spec | None = None
+    """What was drawn, if draws were made."""
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.
     from retrompi.measure.stored_curves import wanted
     from retrompi.papers.exhibits import ScatterFigure
     from retrompi.render import stored_curves
-    from retrompi.render.exhibits import fact_series
+    from retrompi.render.exhibits import fact_series, with_bands
     from retrompi.render.figures import curve_figure
     from retrompi.render.measured_figures import measured_figure, measured_rows
     from retrompi.render.numbers import fact_figure, scatter_figure
@@ -87,13 +87,15 @@ def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.
     from retrompi.render.tables import scatter_pairs
 
     if isinstance(plan, CurveFigure):
-        drawn = curve_figure(study.points, plan, [*found, *placed(study.claims, plan, study.verdicts)])
+        points = with_bands(study.points, study.bands)
+        asked = (study.spec.level, study.spec.draws) if study.spec is not None else (0.0, 0)
+        drawn = curve_figure(points, plan, [*found, *placed(study.claims, plan, study.verdicts)], *asked)
         stored_curves.add(drawn, wanted(study.measured, plan.name), plan.what)
         return drawn
     if isinstance(plan, ScatterFigure):
         return scatter_figure(scatter_pairs(study, plan.claims), plan)
     if isinstance(plan, MeasuredFigure):
-        return measured_figure(plan, *measured_rows(study, plan))
+        return measured_figure(plan, *measured_rows(study, plan), study)
     return fact_figure(fact_series(study.facts, plan), plan)
 
 
@@ -193,9 +195,10 @@ def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = ()
     from retrompi.render import export
     from retrompi.render.cards import model_card, platform_rows
     from retrompi.render.paper_page import page
+    from retrompi.render.shipped import with_kept
     from retrompi.store import code_version
 
-    paper = study.paper
+    paper, study = study.paper, with_kept(study)
     target = Path(folder)
     drawn = study_figures(study)
     text = page(
@@ -227,11 +230,12 @@ def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made,
     """
     from retrompi.papers import lmbench
     from retrompi.render import export, front, machines_page
+    from retrompi.render.shipped import with_kept
 
     target = Path(folder)
     pages = tuple(write(study, target, images=images, home="index.html") for study in studies)
     numbers = lmbench.table()
-    scores = front.scorecard(studies, numbers)
+    scores = front.scorecard([with_kept(study) for study in studies], numbers)
     try:
         (target / f"{machines_page.PAGE}.html").write_text(machines_page.machines_page(numbers, scores.transfer()), encoding="utf-8")
         html = target / "index.html"

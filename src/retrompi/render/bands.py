@@ -12,7 +12,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-__all__ = ["NOTE", "area", "faint", "key", "of_draws", "pieces", "room_for_key", "said", "share", "whiskers"]
+__all__ = ["NOTE", "area", "below", "faint", "key", "of_draws", "pieces", "room_for_key", "said", "share", "whiskers"]
 
 NOTE = (
     "The interval contains what the parameters' ranges and the measurements leave open and the error of the model itself as far as it is "
@@ -20,6 +20,7 @@ NOTE = (
 )
 """What an interval stands for, as a page says it once."""
 _FILL, _EDGE = 0.24, 0.6
+_META = "interval"
 _KEY, _BAR = "#555555", "#333333"
 
 
@@ -78,8 +79,8 @@ def pieces(x: Sequence[Any], low: Sequence[float], high: Sequence[float], *, log
 def area(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: str, *, log: bool = False, **more: Any) -> go.Scatter:
     """The band between ``low`` and ``high`` along ``x`` in ``colour`` (``#rrggbb``); ``more`` goes to Plotly's Scatter.
 
-    Where a neighbour is unknown the interval of a single place is a vertical line. Without ``more`` it is not in the legend: it belongs
-    to its line.
+    Where a neighbour is unknown the interval of a single place is a vertical line. Without ``more`` it is not in the legend: it
+    belongs to its line.
     """
     xs: list[Any] = []
     ys: list[float | None] = []
@@ -88,7 +89,7 @@ def area(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: 
         ys += [None, *ends] if ys else ends
     return go.Scatter(
         x=xs, y=ys, mode="lines", fill="toself", fillcolor=faint(colour, _FILL), line={"color": faint(colour, _EDGE), "width": 0.8},
-        **{"showlegend": False, "hoverinfo": "skip", **more},
+        meta=_META, **{"showlegend": False, "hoverinfo": "skip", **more},
     )  # fmt: skip
 
 
@@ -103,16 +104,21 @@ def room_for_key(figure: go.Figure) -> None:
     figure.update_layout(legend={"y": -0.24}, xaxis={"title": {"standoff": 4}})
 
 
-def whiskers(at: Sequence[Any], ends: Sequence[tuple[float, float, float]], *, across: bool = False, **more: Any) -> go.Scatter:
-    """The intervals ``ends`` (low, median, high) of single values at ``at``, lying down if ``across`` (for horizontal bars).
+def below(figure: go.Figure) -> None:
+    """Moves the bands below all lines and marks of a figure."""
+    figure.data = [*(t for t in figure.data if t.meta == _META), *(t for t in figure.data if t.meta != _META)]
 
-    The mark is the median, not the nominal value, which may lie outside of its interval.
+
+def whiskers(at: Sequence[Any], ends: Sequence[tuple[float, float]], *, across: bool = False, **more: Any) -> go.Scatter:
+    """The intervals ``ends`` (low, high) of single values at ``at``, lying down if ``across`` (for horizontal bars).
+
+    They are drawn by themselves and not from the values, which are nominal and may lie outside.
     """
-    middle = [m for _, m, _ in ends]
-    bar = {"type": "data", "symmetric": False, "array": [b - m for _, m, b in ends], "arrayminus": [m - a for a, m, _ in ends],
-           "color": _BAR, "thickness": 1.8, "width": 6}  # fmt: skip
+    middle = [(low + high) / 2 for low, high in ends]
+    half = [(high - low) / 2 for low, high in ends]
+    bar = {"type": "data", "array": half, "color": _BAR, "thickness": 1.8, "width": 6}
     x, y = (middle, list(at)) if across else (list(at), middle)
     return go.Scatter(
         x=x, y=y, mode="markers", **{"error_x" if across else "error_y": bar},
-        **{"marker": {"symbol": "diamond", "size": 7, "color": _BAR}, "showlegend": False, "hoverinfo": "skip", **more},
+        **{"marker": {"size": 1, "color": _BAR}, "showlegend": False, "hoverinfo": "skip", **more},
     )  # fmt: skip

@@ -17,19 +17,12 @@ from retrompi.base.units import format_quantity, format_span
 from retrompi.render.html import Content, table
 from retrompi.spec.model import RuntimeModel
 from retrompi.studies import posteriors
-from retrompi.studies.posteriors import Posterior
+from retrompi.studies.posteriors import Posterior, word
 
-__all__ = ["HEAD", "LEVEL", "card", "facts", "narrowed", "of_folder", "of_model", "section", "texts", "word"]
+__all__ = ["HEAD", "LEVEL", "card", "facts", "narrowed", "of_folder", "of_model", "section", "texts"]
 
 LEVEL = 0.9
-HEAD = ("parameter", "prior range", "90 % interval", "median", "variance left", "the data")
-_LITTLE, _MUCH = 0.3, 0.8
-"""Shares of the prior's variance that is left: at most the first is determined, at least the second is not."""
-
-
-def word(left: float) -> str:
-    """What the data do to a parameter of whose prior variance the share ``left`` is left."""
-    return "determine it" if left <= _LITTLE else "do not determine it" if left >= _MUCH else "narrow it"
+HEAD = ("parameter", "prior range", "90 % interval", "median", "variance left", "by the data")
 
 
 def _share(value: float, low: float, high: float, log: bool) -> float:
@@ -54,7 +47,8 @@ def card(of: Posterior) -> dict[str, Any]:
     high), level, draws, file, and ``parameters``, those that the data determine best first.
 
     A parameter: path, unit, prior (low, high), scale, low, median, high (the `LEVEL` interval, base units), left (share of the prior's
-    variance), data (`word`), fitted, places (low, median, high as shares of the prior range). Raises InputError for an unreadable file.
+    variance), data (`posteriors.word`), fitted, places (low, median, high as shares of the prior range). Raises InputError for an
+    unreadable file.
     """
     about, sigma = of.about, of.column(posteriors.DISCREPANCY)
     rows = sorted((_parameter(of, path) for path in of.priors), key=lambda r: (r["left"], r["path"]))
@@ -104,8 +98,8 @@ def narrowed(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def texts(row: Mapping[str, Any]) -> tuple[str, ...]:
     """A parameter as texts for `HEAD`."""
-    return (row["path"], format_span(*row["prior"], row["unit"]), format_span(row["low"], row["high"], row["unit"]),
-            format_quantity(float(f"{row['median']:.3g}"), row["unit"]), f"{100 * row['left']:.0f} %", row["data"])  # fmt: skip
+    return (row["path"], format_span(row["prior"][0], row["prior"][1], row["unit"]), format_span(row["low"], row["high"], row["unit"]),
+            format_quantity(float(f"{row['median']:.3g}"), row["unit"]), f"{100 * min(row['left'], 1.0):.0f} %", row["data"])  # fmt: skip
 
 
 def strip(row: Mapping[str, Any]) -> str:

@@ -19,8 +19,11 @@ from retrompi.papers.reproduction import Reproduction
 from retrompi.papers.verdicts import Verdict
 from retrompi.render.overlay import stated_number
 
-__all__ = ["Cell", "Curve", "Grid", "Pair", "claim_rows", "curves", "fact", "fact_rows", "fact_series", "grid", "matching", "pairs"]
+__all__ = ["Cell", "Curve", "Grid", "Pair", "claim_rows", "curves", "fact", "fact_rows", "fact_series", "grid", "matching", "pairs",
+           "with_bands"]  # fmt: skip
 
+Intervals = Mapping[tuple[str, str], Sequence[tuple[int, float, float, float]]]
+"""(model, mode), or ("curve", name) -> size (B), low, median and high (us) at each size."""
 _NUMBERS = ("range", "plateau", "near", "digits", "fact", "ratio")
 """Kinds of check whose observed number is comparable to a published one in the same unit."""
 
@@ -257,6 +260,19 @@ def _interval(points: Sequence[Mapping[str, Any]], column: str) -> tuple[tuple[f
         return (), (), ()
     ends = (tuple(nan if p.get(k) is None else float(p[k]) for p in points) for k in keys)
     return (*ends, tuple(float(p.get("completed", 1.0)) for p in points))
+
+
+def with_bands(points: Sequence[Mapping[str, Any]], intervals: Intervals) -> list[Mapping[str, Any]]:
+    """The points of a study with the interval of the time, and so of the bandwidth, where there is one."""
+    by_size = {key: {size: (low, high) for size, low, _, high in rows} for key, rows in intervals.items()}
+    out: list[Mapping[str, Any]] = []
+    for p in points:
+        ends = by_size.get((str(p["model"]), str(p["mode"])), {}).get(int(p["size_B"]))
+        if ends is not None and isfinite(ends[0]):
+            rate = {f"bandwidth_MBps_{end}": int(p["size_B"]) / us for end, us in zip(("high", "low"), ends, strict=True)}
+            p = {**p, "time_us_low": ends[0], "time_us_high": ends[1], **rate}
+        out.append(p)
+    return out
 
 
 def missing_curves(points: Sequence[Mapping[str, Any]], figure: CurveFigure) -> list[str]:

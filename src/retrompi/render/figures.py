@@ -357,6 +357,7 @@ def curve_figure(
     if any(c.low for c in found):
         figure.add_trace(bands.key(bands.said(level, draws, [share for c in found for share in c.completed])))
         bands.room_for_key(figure)
+        bands.below(figure)
     levels = [v for m in mine if m.shape != "knee" for v in (m.low, m.high) if v is not None]
     figure.update_yaxes(**value_axis(plan.what, plan.y, [*(y for c in found for y in (*c.y, *c.low, *c.high) if isfinite(y)), *levels]))
     _knees(figure, [m for m in mine if m.shape == "knee"], shown)

@@ -25,6 +25,7 @@ from retrompi.render.html import SIGN, bounds, boxes, document, number, ranges, 
 from retrompi.render.ladder import ladder_rows, ladder_table
 from retrompi.render.machines_page import PAGE, SOURCES, machine_cells
 from retrompi.render.matrix import SORT, matrix_html
+from retrompi.render.paper_page import over_draws
 from retrompi.render.transfer_table import transfer_html
 
 if TYPE_CHECKING:
@@ -311,7 +312,7 @@ def _counts(score: Scorecard) -> str:
     for part in summary(score.verdicts):
         if part.judged:
             tail = f"; {part.unjudged} not judged" if part.unjudged else ""
-            share = f"{part.passed / part.judged:.0%} of the judged claims{tail}"
+            share = f"{part.passed / part.judged:.0%} of the judged claims{tail}{over_draws(part)}"
             shown.append((_USE[part.use], f"{part.passed} of {part.judged} pass", share))
         else:
             shown.append((_USE[part.use], f"{part.unjudged}", "shown, never judged"))

@@ -14,6 +14,7 @@ __all__ = [
     "CONFIG",
     "CSS",
     "SIGN",
+    "THIRD",
     "USES",
     "Content",
     "bounds",
@@ -115,6 +116,8 @@ table.sortable th[aria-sort=descending] button::after { content: " ▼"; } table
 """
 
 SIGN = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· unjudged"}
+THIRD = {"agrees": "= agrees", "cannot tell": "? cannot tell", "disagrees": "≠ disagrees"}
+"""The third verdict, over draws, with its sign."""
 CONFIG: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 USES = (
     ("calibrate", "Fit", "may be used by calibration"),

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from retrompi.base.units import format_bytes
 from retrompi.papers import curve_verdicts, curves
 from retrompi.papers.exhibits import MeasuredFigure
+from retrompi.render import bands
 from retrompi.render.figures import AXES, layout, place, size_axis, value_axis
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ def measured_rows(study: Reproduction, plan: MeasuredFigure) -> tuple[list[dict[
     return [row for c in wanted for row in curve_verdicts.rows(c, study.facts)], {c.name: c.title for c in wanted}
 
 
-def measured_figure(plan: MeasuredFigure, points: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> go.Figure:
-    """The figure of rows as of `measured_rows`."""
+def measured_figure(
+    plan: MeasuredFigure, points: Sequence[Mapping[str, Any]], titles: Mapping[str, str], study: Reproduction | None = None
+) -> go.Figure:
+    """The figure of rows as of `measured_rows`, with the bands of the ``study`` if it has any."""
     figure, unit = go.Figure(), AXES[plan.what][2]
     drawn: list[float] = []
 
@@ -40,6 +43,12 @@ def measured_figure(plan: MeasuredFigure, points: Sequence[Mapping[str, Any]], t
     for i, curve in enumerate(dict.fromkeys(str(p["curve"]) for p in points)):
         mine = [p for p in points if p["curve"] == curve and (p["size_B"] > 0 or plan.what == "time")]
         colour, name = COLOURS[i % len(COLOURS)], titles.get(curve, curve)
+        ends = [b for b in (study.bands.get(("curve", curve), ()) if study is not None else ()) if b[0] > 0 or plan.what == "time"]
+        if ends:
+            sides = [[us if plan.what == "time" else size / us for us in both] for size, *both in ((b[0], b[1], b[3]) for b in ends)]
+            low, high = [min(both) for both in sides], [max(both) for both in sides]
+            figure.add_trace(bands.area([place(b[0]) for b in ends], low, high, colour, log=True, legendgroup=curve))
+            drawn += [*low, *high]
         for key, kind in (("simulated_us", "simulated"), ("published_us", "published")):
             rows = [p for p in mine if p[key] is not None and (kind == "simulated" or p["error"] <= COARSEST)]
             if kind == "simulated":
@@ -56,4 +65,8 @@ def measured_figure(plan: MeasuredFigure, points: Sequence[Mapping[str, Any]], t
             )  # fmt: skip
     layout(figure, plan.title)
     figure.update_layout(xaxis=size_axis([p["size_B"] for p in points]), yaxis=value_axis(plan.what, "log", drawn))
+    if study is not None and study.spec is not None and study.bands:
+        figure.add_trace(bands.key(bands.said(study.spec.level, study.spec.draws)))
+        bands.room_for_key(figure)
+        bands.below(figure)
     return figure

@@ -17,18 +17,18 @@ from retrompi.papers.metrics import READINGS
 from retrompi.papers.paper import Anomaly
 from retrompi.papers.reproduction import Reproduction
 from retrompi.papers.systems import anchor, system_of
-from retrompi.papers.verdicts import Verdict, summary
+from retrompi.papers.verdicts import Summary, Verdict, summary
 from retrompi.render.cards import Card
 from retrompi.render.determined import of_folder, section
 from retrompi.render.exhibits import missing_curves
 from retrompi.render.figures import name_of
-from retrompi.render.html import CONFIG, SIGN, USES, Content, bounds, boxes, brief, document, number, ranges, row, table
+from retrompi.render.html import CONFIG, SIGN, THIRD, USES, Content, bounds, boxes, brief, document, number, ranges, row, table
 from retrompi.render.ladder import ladder_rows, ladder_table
 from retrompi.render.matrix import SORT
 from retrompi.render.predicted import PREFIX, blind_html
 from retrompi.render.tables import is_narrow, table_html
 
-__all__ = ["drawing", "figure_html", "measured_table", "page", "why_paragraph"]
+__all__ = ["drawing", "figure_html", "measured_table", "over_draws", "page", "why_paragraph"]
 
 
 def _verdict_row(v: Verdict) -> str:
@@ -38,12 +38,24 @@ def _verdict_row(v: Verdict) -> str:
         notes.append(f'<span class="soft">Read as: {escape(v.reading)}</span>')
     if v.contradiction:
         notes.append(f'<span class="contradiction">{escape(v.contradiction)}</span>')
+    third, interval = _third(v)
     residual = "" if v.residual is None else "inside" if v.residual == 0 else f"{v.residual:+.3g}"
     return row(_VERDICTS, [
         f'<span class="id">{escape(v.id)}</span><br><small class="soft">{escape(v.system)}</small>', published,
-        (number(v.observed), "n" if not isinstance(v.observed, str) else ""), bounds(v), (residual, "n"),
-        f'<span class="{v.verdict}">{SIGN[v.verdict]}</span>', "<br>".join(notes), escape(v.source),
+        (number(v.observed) + interval, "n" if not isinstance(v.observed, str) else ""), bounds(v), (residual, "n"),
+        f'<span class="{v.verdict}">{SIGN[v.verdict]}</span>{third}', "<br>".join(notes), escape(v.source),
     ], escape(v.id))  # fmt: skip
+
+
+def _third(v: Verdict) -> tuple[str, str]:
+    """The third verdict below that of pass and fail, and the interval below the observed number; "" without draws."""
+    a = v.agreement
+    if a is None:
+        return "", ""
+    title = f"{round(a.share * a.draws)} of {a.draws} draws pass"
+    third = f'<br><small title="{title}">{THIRD[a.word]}, {a.share:.0%}</small>'
+    ends = f"<br><small class='soft'>{number(a.low)} – {number(a.high)}</small>" if a.low is not None and a.high is not None else ""
+    return third, ends
 
 
 _VERDICTS = ("claim", "published", "observed", "read as", "residual", "verdict", "notes, reading, contradiction", "source")
@@ -158,18 +170,35 @@ def _startup(study: Reproduction) -> str:
     return table(head, rows) if rows else ""
 
 
+def over_draws(part: Summary) -> str:
+    """The third verdicts of one use in words, to follow others; "" without draws."""
+    if not part.agreement:
+        return ""
+    words = ", ".join(f"{n} {w.replace('agrees', 'agree')}" for w, n in part.agreement.items())
+    return f". Over draws: {words}; {part.inside} of {part.numbers} numbers are inside their interval"
+
+
 def _counts(study: Reproduction) -> str:
     shown = []
     for part in summary(study.verdicts):
         name, meaning = next((n, m) for u, n, m in USES if u == part.use)
         if part.judged:
             tail = f"; {part.unjudged} more not judged" if part.unjudged else ""
+            tail += over_draws(part)
             shown.append((name, f"{part.passed} of {part.judged} pass", f"{meaning}{tail}"))
         elif part.use == "exclude":
             shown.append((name, f"{part.unjudged} shown", meaning))
     return boxes(shown)
 
 
+_OVER_DRAWS = (
+    '<p class="soft">Below pass and fail: the third verdict, with the share of draws that pass. = agrees: at least half of them; '
+    "≠ disagrees: at most 5 %; ? cannot tell: in between. Below the observed number: its interval over the draws.</p>"
+)
+_KEPT = (
+    '<p class="soft">The third verdicts are those of <code>validate/agreement.csv</code>; '
+    "<code>retrompi reproduce --uncertainty 90%</code> makes them again.</p>"
+)
 _OWN = ("anatomy-", "fidelity-", PREFIX)
 """Name prefixes of the figures that have their own section."""
 
@@ -273,7 +302,9 @@ def page(
         (
             "verdicts",
             "Published statements and simulated results",
-            _verdict_tables(study.verdicts) + f"<details><summary>Interpretation of the paper's wording</summary>{readings}</details>",
+            (_OVER_DRAWS + (_KEPT if study.spec is None else "") if any(v.agreement for v in study.verdicts) else "")
+            + _verdict_tables(study.verdicts)
+            + f"<details><summary>Interpretation of the paper's wording</summary>{readings}</details>",
         ),
         ("systems", "Claims by system and kind", _index(study)),
         ("start", "Starting a job", _startup(study)),

@@ -11,6 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from retrompi.render.bands import NOTE, of_draws, said
 from retrompi.render.figures import name_of
 from retrompi.render.html import Content, boxes, document, ranges, save, table
 from retrompi.render.paper_page import drawing, figure_html
@@ -57,6 +58,20 @@ def _table_html(t: Table) -> str:
     title = f"<h3>{escape(t.title)}</h3>" if t.title else ""
     across = f'<p class="soft"><small>{escape(t.across)} across</small></p>' if t.across else ""
     return title + across + table(head, rows, "grid") + more
+
+
+def _incomplete(v: View) -> str:
+    """The points of whose draws some did not complete: their interval is of the others."""
+    found = [r for r in v.rows if r.get("completed", 1.0) < 1 and r["outcome"] == "completed"]
+    if not v.draws or not found:
+        return ""
+    head = ("point", *(a.key for a in v.axes), "completed")
+    rows: list[list[Content]] = [
+        [(str(r["position"] // (1 + v.draws)), "n"), *(escape(r["values"][a.key]) for a in v.axes), of_draws(r["completed"], v.draws)]
+        for r in found[:_MOST_ROWS]
+    ]
+    more = f'<p class="soft">{len(found) - _MOST_ROWS:,} more.</p>' if len(found) > _MOST_ROWS else ""
+    return f'<h2 id="draws">Points with draws that did not complete</h2>{table(head, rows)}{more}'
 
 
 def _failures(v: View) -> str:
@@ -137,6 +152,8 @@ def page(v: View, about: About, title: str = "", plans: Sequence[Plan] | None = 
     links += [("definition", "Definition"), ("provenance", "Provenance")]
     nav = " ".join(f'<a href="#{k}">{t}</a>' for k, t in links)
     many = sum(len(t.rows) for t in tables(v, panel))
+    words = said(v.level, v.draws, [r["completed"] for r in v.rows if v.draws]).replace("<br>", " ")
+    between = f"; in parentheses the {words}. {escape(NOTE[:-1])}" if v.draws else ""
     numbers = "".join(_table_html(t) for t in tables(v, panel))
     if many > 60:
         numbers = f"<details><summary>{many:,} rows</summary>{numbers}</details>"
@@ -144,8 +161,8 @@ def page(v: View, about: About, title: str = "", plans: Sequence[Plan] | None = 
         title,
         f"""<header><p class="soft">retrompi asks: what if</p><h1>{escape(title)}</h1>{texts}<nav>{nav}</nav></header>
 {_counts(v)}{_warnings(about)}{"".join(parts)}
-<h2 id="numbers">Numbers</h2><p class="soft">{escape(v.metric.label)}.</p>{numbers}
-{_failures(v)}
+<h2 id="numbers">Numbers</h2><p class="soft">{escape(v.metric.label)}{between}.</p>{numbers}
+{_failures(v)}{_incomplete(v)}
 <h2 id="definition">Definition</h2>{_definition(d)}
 <h2 id="provenance">Provenance</h2>{_provenance(about)}
 <footer class="soft"><p><small>{escape(footer)}</small></p></footer>

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil, floor, log2, log10
+from math import ceil, floor, isfinite, log2, log10
 from typing import Any
 
 import plotly.graph_objects as go
 
 from retrompi.base.errors import UsageError
-from retrompi.base.units import format_bytes, format_quantity
+from retrompi.base.units import format_bytes, format_quantity, format_span
+from retrompi.render import bands
+from retrompi.render.bands import of_draws, share, whiskers
 from retrompi.render.figures import AXIS, PALETTE, Look, decades, hatched, layout, line_trace, looks, name_of, place, size_axis
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
@@ -267,19 +269,53 @@ def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[
         if line.flat is not None and not points and axis is not None:
             ends = list(axis.numbers.values())
             points = [(min(ends), line.flat, "any"), (max(ends), line.flat, "any")]
+        told = _band(figure, v, line, axis, look, name)
         figure.add_trace(line_trace(
             look, name, [place(x) if axis is None else x for x, _, _ in points], [y for _, y, _ in points], symbol_size=8,
-            customdata=[[said, metric.show(y)] for _, y, said in points], showlegend=bool(plan.by),
-            hovertemplate=f"{name}, %{{customdata[0]}}: %{{customdata[1]}}<extra></extra>",
+            customdata=[[said, f"{metric.show(y)}{told.get(x, '')}"] for x, y, said in points], showlegend=bool(plan.by),
+            legendgroup=name, hovertemplate=f"{name}, %{{customdata[0]}}: %{{customdata[1]}}<extra></extra>",
         ))  # fmt: skip
     layout(figure, "")
-    figure.update_yaxes(**_value_axis(metric, _y_title(v, plan), [y for one in every for y in one.y if metric.unit != "B/s" or y > 0]))
+    shown_y = [y for one in every for y in (*one.y, *one.low, *one.high) if isfinite(y) and (metric.unit != "B/s" or y > 0)]
+    figure.update_yaxes(**_value_axis(metric, _y_title(v, plan), shown_y))
+    _key(figure, v, [c for one in every for c in one.completed])
     if axis is None:
         sizes = [x for one in every for x in one.x]
         figure.update_xaxes(**size_axis(sizes, 0))
     else:
         figure.update_xaxes(**_number_axis(axis))
     return figure
+
+
+def _band(figure: go.Figure, v: View, line: Line, axis: Axis | None, look: Look, name: str) -> dict[float, str]:
+    """Draws the band of a line with draws; x -> what the pointer says of the interval there."""
+    if not v.draws:
+        return {}
+    metric = v.metric
+    known = [i for i, _ in enumerate(line.x) if metric.unit != "B/s" or line.y[i] > 0]
+    at = [place(line.x[i]) if axis is None else line.x[i] for i in known]
+    low, high = ([ends[i] for i in known] for ends in (line.low, line.high))
+    band = bands.area(at, low, high, look.colour, log=min(low, default=0.0) > 0, legendgroup=name)
+    # Equal bands on top of each other would add up to an opaque one.
+    if not any((t.x, t.y, t.fillcolor) == (band.x, band.y, band.fillcolor) for t in figure.data):
+        figure.add_trace(band)
+    return {x: _interval(v, metric, a, b, c) for x, a, b, c in zip(line.x, line.low, line.high, line.completed, strict=True)}
+
+
+def _interval(v: View, metric: Metric, low: float | None, high: float | None, completed: float) -> str:
+    """An interval as the pointer shows it below the value; "" without one."""
+    if low is None or high is None or not isfinite(low):
+        return ""
+    return f"<br>{share(v.level)}: {format_span(low, high, metric.unit)}, {of_draws(completed, v.draws)}"
+
+
+def _key(figure: go.Figure, v: View, completed: Sequence[float]) -> None:
+    """The legend's entry for intervals, of a study with draws."""
+    if v.draws:
+        figure.add_trace(bands.key(bands.said(v.level, v.draws, completed)))
+        figure.update_layout(showlegend=True)
+        bands.room_for_key(figure)
+        bands.below(figure)
 
 
 def _said(axis: Axis | None, x: float) -> str:
@@ -335,7 +371,8 @@ def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
         zmin=ends[0], zmax=ends[1] if ends[1] > ends[0] else ends[0] + 1, colorbar=bar, xgap=1, ygap=1, hoverongaps=True,
         # Where the cells show their numbers, a colour bar would only take space on a phone.
         showscale=not room,
-        hovertemplate=f"{plan.x} %{{x}}, {plan.by[0]} %{{y}}: %{{text}}<extra></extra>",
+        customdata=[["" if c is None else _interval(v, v.metric, c.low, c.high, 1.0) for c in line] for line in cells],
+        hovertemplate=f"{plan.x} %{{x}}, {plan.by[0]} %{{y}}: %{{text}}%{{customdata}}<extra></extra>",
     ))  # fmt: skip
     for i, line in enumerate(cells):
         for j, c in enumerate(line):
@@ -359,20 +396,33 @@ def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
                 for r in rows if tuple(r["values"][k] for k in plan.by) == label and r["value"] is not None]  # fmt: skip
         if not mine:
             continue
+        names = [label_of(plan.by, label) for label, _ in mine]
+        if v.draws:  # the error bar is where the number would be
+            names = [f"{name}<br><b>{v.metric.show(r['value'])}</b>" for name, (_, r) in zip(names, mine, strict=True)]
         figure.add_trace(go.Bar(
-            orientation="h", y=[label_of(plan.by, label) for label, _ in mine], x=[r["value"] for _, r in mine],
+            orientation="h", y=names, x=[r["value"] for _, r in mine],
             marker={"color": PALETTE[i % 6], "pattern": hatched(("", "/", "x", "-", "|", "+")[i % 6], 0.25)},
-            text=[v.metric.show(r["value"]) for _, r in mine], textposition="auto", cliponaxis=False, showlegend=False,
-            hovertemplate="%{y}: %{text}<extra></extra>",
+            text=[v.metric.show(r["value"]) for _, r in mine], textposition="none" if v.draws else "auto", cliponaxis=False,
+            customdata=[_interval(v, v.metric, r.get("low"), r.get("high"), r.get("completed", 0.0)) for _, r in mine], showlegend=False,
+            hovertemplate="%{y}: %{text}%{customdata}<extra></extra>",
         ))  # fmt: skip
+        known = [(name, (r["low"], r["high"])) for name, (_, r) in zip(names, mine, strict=True) if r.get("low") is not None]
+        if v.draws and known:
+            figure.add_trace(whiskers([name for name, _ in known], [ends for _, ends in known], across=True))
     layout(figure, "")
-    spread = _value_axis(v.metric, v.metric.label, [r["value"] for r in v.rows if r["value"] is not None])
+    _key(figure, v, [r["completed"] for r in rows if v.draws])
+    spread = _value_axis(v.metric, v.metric.label, _values(v))
     if spread.get("type") != "log":
         spread["tickvals"], spread["ticktext"] = spread.get("tickvals", [])[::2] or None, spread.get("ticktext", [])[::2] or None
     figure.update_layout(margin={"l": 10}, bargap=0.25, height=max(300, 34 * len(order) + 130) if len(order) > 14 else None)
     figure.update_xaxes(**spread)
     figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False)
     return figure
+
+
+def _values(v: View) -> list[float]:
+    """Every number that an axis of the metric must have room for."""
+    return [r[k] for r in v.rows for k in ("value", "low", "high") if r.get(k) is not None]
 
 
 def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
@@ -388,9 +438,13 @@ def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
             customdata=[[_said(axis, x), v.metric.show(y), p] for x, y, p in zip(line.x, line.y, line.positions, strict=True)],
             hovertemplate="point %{customdata[2]}, %{customdata[0]}: %{customdata[1]}<extra></extra>",
         ))  # fmt: skip
+        ends = [(x, (a, b)) for x, a, b in zip(line.x, line.low, line.high, strict=True) if isfinite(a)] if v.draws else []
+        if ends:
+            figure.add_trace(whiskers([x for x, _ in ends], [both for _, both in ends], opacity=0.6))
     layout(figure, "")
+    _key(figure, v, [r["completed"] for r in rows if v.draws])
     figure.update_xaxes(**_number_axis(axis))
-    figure.update_yaxes(**_value_axis(v.metric, v.metric.label, [r["value"] for r in v.rows if r["value"] is not None]))
+    figure.update_yaxes(**_value_axis(v.metric, v.metric.label, _values(v)))
     return figure
 
 
@@ -470,7 +524,7 @@ def draw(v: View, plan: Plan) -> dict[str, go.Figure]:
 
 
 def _one_range(figures: Iterable[go.Figure], every: Sequence[Line]) -> None:
-    values = [y for one in every for y in one.y if y > 0]
+    values = [y for one in every for y in (*one.y, *one.low, *one.high) if isfinite(y) and y > 0]
     for figure in figures:
         if figure.layout.yaxis.type == "log" and values:
             figure.update_yaxes(range=[log10(min(values)) - 0.1, log10(max(values)) + 0.1])

@@ -63,8 +63,8 @@ class Ahead:
 
     def decided(self, level: float) -> str:
         """``a`` or ``b``, if it alone completes or is ahead in so many draws that a central interval of ``level`` of the difference
-        leaves out equality; else ````."""
-        enough = (1 + level) / 2 * self.draws
+        leaves out equality; otherwise empty."""
+        enough = (1 + level) / 2 * self.draws - 1e-9
         for side, count in (("a", self.a + self.only_a), ("b", self.b + self.only_b)):
             if count >= enough:
                 return side
@@ -228,7 +228,7 @@ class DrawnAsker:
 
     def _drawn(self, draw: int, point: tuple[tuple[str, str], ...]) -> Scenario:
         made, asked = self._nominal(point)
-        return case.apply(made, sets_of(asked, draw, self.spec))
+        return replace(made, drawn=sets_of(asked, draw, self.spec))
 
     def _value(self, name: tuple[int, tuple[tuple[str, str], ...]], run_id: int | None) -> float | None:
         if run_id is None:

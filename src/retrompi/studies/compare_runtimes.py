@@ -19,6 +19,7 @@ from retrompi.studies.certainty import Ahead, ahead
 from retrompi.studies.run import Asked, runs_of
 from retrompi.studies.scenario import Scenario
 from retrompi.studies.uncertainty import Ensemble, Interval, Spec, interval
+from retrompi.studies.worth import deciding
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -193,8 +194,19 @@ class Drawn:
         return {"level": self.spec.level, "draws": self.spec.draws, "statements": [s.row(self.spec.level) for s in self.statements]}
 
     def lines(self) -> list[str]:
-        """The statements in words, of neighbours."""
-        return [s.ahead.sentence((s.a, s.b), s.metric, self.spec.level) for s in self.neighbours]
+        """The statements in words, of neighbours; where the order is not determined, what would decide it, as far as the draws tell."""
+        told = []
+        for s in self.neighbours:
+            told.append(s.ahead.sentence((s.a, s.b), s.metric, self.spec.level))
+            if not s.ahead.decided(self.spec.level):
+                told += [f"  {line}" for line in deciding(self.named[s.a], self.named[s.b], s.metric)]
+        return told
+
+    @property
+    def named(self) -> dict[str, Ensemble]:
+        """Name of a candidate in statements -> its draws."""
+        several = len({p for _, p in self.ensembles}) > 1
+        return {f"{m} on {p}" if several else m: one for (m, p), one in self.ensembles.items()}
 
 
 def asked(candidates: Candidates, found: Sequence[Row]) -> dict[tuple[str, str], Resolved]:

@@ -25,12 +25,14 @@ from retrompi.studies.priors import Prior
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DISCREPANCY", "KEY", "Applied", "Posterior", "applied", "at_hand", "files", "read"]
+__all__ = ["DISCREPANCY", "KEY", "Applied", "Posterior", "applied", "at_hand", "files", "read", "word"]
 
 DISCREPANCY = "discrepancy"
 KEY = b"retrompi"
 """The key of the JSON text among a file's metadata."""
 _CLOSE = 1e-6
+DETERMINED, NOT_DETERMINED = 0.3, 0.8
+"""Shares of the prior's variance that is left: at most the first is determined, at least the second is not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,10 @@ class Posterior:
 
     def column(self, name: str) -> NDArray[np.float64]:
         """The draws [rows] of a path, in base units, or of `DISCREPANCY`. InputError if the file cannot be read."""
-        return _table(self.file, stamp(self.file))[name]
+        found = _table(self.file, stamp(self.file))
+        if name not in found:
+            raise _unreadable(f"it has no column '{name}'", self.file)
+        return found[name]
 
     def holds(self, prior: Prior) -> bool:
         """Whether it has draws of this number under this prior: a variant that states another range has another prior."""
@@ -98,8 +103,12 @@ def _read(file: Path, stamped: tuple[int, int] | None) -> Posterior:
         about = json.loads((parquet.read_metadata(file).metadata or {})[KEY])
         return Posterior(file, str(about["of"]), str(about["group"]), {**about, "priors": dict(about["priors"])})
     except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"cannot read this posterior: {error}; make it again with 'retrompi calibrate --posterior'", file,
-                         code="unreadable-file") from None  # fmt: skip
+        raise _unreadable(str(error), file) from None
+
+
+def _unreadable(why: str, file: Path) -> InputError:
+    said = f"cannot read this posterior: {why}; make it again with 'retrompi calibrate --posterior'"
+    return InputError(said, file, code="unreadable-file")
 
 
 @lru_cache(maxsize=64)
@@ -108,27 +117,34 @@ def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(file, use_threads=False)
-    except (OSError, pyarrow.ArrowException) as error:
-        raise InputError(f"cannot read this posterior: {error}; make it again with 'retrompi calibrate --posterior'", file,
-                         code="unreadable-file") from None  # fmt: skip
-    return {name: np.asarray(table.column(name), dtype=float) for name in table.column_names}
+        table = parquet.ParquetFile(file).read(use_threads=False)
+        # By read_table and to_numpy pandas would be imported, which takes as long as all the rest.
+        return {name: np.from_dlpack(table.column(name).combine_chunks()).astype(float) for name in table.column_names}
+    except (OSError, pyarrow.ArrowException, TypeError, ValueError, BufferError) as error:
+        raise _unreadable(str(error), file) from None
+
+
+def word(left: float) -> str:
+    """What the data do to a parameter of whose prior variance the share ``left`` is left: ``determined``, ``partly`` or
+    ``not determined``."""
+    return "determined" if left <= DETERMINED else "not determined" if left >= NOT_DETERMINED else "partly"
 
 
 def files(cls: type[RuntimeModel]) -> list[Path]:
     """The files of `at_hand`."""
-    _, _, variant = cls.name.partition(":")
-    own = cls.folder() / f"posterior-{variant}.parquet"
-    first = own if variant and own.is_file() else cls.folder() / "posterior.parquet"
+    classes = (k for k in cls.__mro__ if issubclass(k, RuntimeModel) and k.__dict__.get("name"))
+    names = [k.name for k in classes if k.folder() == cls.folder()]
+    own = (cls.folder() / (f"posterior-{variant}.parquet" if variant else "posterior.parquet") for variant in
+           (name.partition(":")[2] for name in names))  # fmt: skip
+    first = [f for f in own if f.is_file()][:1]
     of_models = (f for place in paths.places("models") for f in sorted(place.glob("*/posterior.parquet")) if f.parent != cls.folder())
     of_papers = (f for folder in paths.paper_dirs() for f in sorted(folder.glob("posterior-*.parquet")))
-    return list(dict.fromkeys((*([first] if first.is_file() else []), *of_models, *of_papers)))
+    return list(dict.fromkeys((*first, *of_models, *of_papers)))
 
 
 def at_hand(cls: type[RuntimeModel]) -> list[Posterior]:
-    """Every posterior that a run of a model may draw from: of the variant or else its base model first, of other models, of papers.
-
-    A variant's own file is for that variant alone. InputError for a file that cannot be read.
+    """Every posterior that a run of a model may draw from: first the model's own, of a variant without one that of the variant or model
+    that it inherits from; those of other models; those of papers. InputError for a file that cannot be read.
     """
     return [read(f) for f in files(cls)]
 
@@ -151,12 +167,16 @@ class Applied:
         """Path -> the share of the prior's variance that is left."""
         return {path: float(p.seen.get(path, 1.0)) for path, p in self.paths.items()}
 
-    def stale(self) -> list[str]:
-        """A line for each posterior that was found with other code of its models."""
+    def warnings(self) -> list[str]:
+        """A line for each posterior that was found with other code of its models, and for each that has not converged."""
         used = dict.fromkeys([*self.paths.values(), *([self.discrepancy] if self.discrepancy is not None else [])])
-        old = [p for p in used if any(_code(name) != then for name, then in p.about.get("model_hash", {}).items())]
-        again = "'retrompi calibrate --posterior' finds it again"
-        return list(dict.fromkeys(f"the posterior of {p.of} is older than its model; {again}" for p in old))
+        told = []
+        for p in used:
+            if any(_code(name) != then for name, then in p.about.get("model_hash", {}).items()):
+                told.append(f"the posterior of {p.of} is older than its model; 'retrompi calibrate --posterior' finds it again")
+            if p.about.get("converged") is False:
+                told.append(f"the posterior of {p.of} has not converged")
+        return list(dict.fromkeys(told))
 
 
 def _code(model: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
@@ -71,6 +71,25 @@ def _row(store: Store, study: int | str) -> Row:
         raise
 
 
+_TOGETHER = 1000
+_TOLD = ("id", "kind", "outcome", "detail", "time_s", "messages", "packets", "bytes")
+_FACTS = ("section", "startup", "retransmissions")
+
+
+def _ids(rows: Sequence[Row]) -> list[int]:
+    return sorted({r["run_id"] for r in rows if r["run_id"] is not None})
+
+
+def _slim(found: Mapping[int, Details]) -> dict[int, Details]:
+    """Of each run what metrics read: a study may have a hundred thousand draws."""
+
+    def run(of: Row) -> dict[str, Any]:
+        facts = of["facts"] or {}
+        return {**{k: of[k] for k in _TOLD}, "facts": {k: facts[k] for k in _FACTS if k in facts}}
+
+    return {i: replace(d, run=run(d.run), anatomy=[]) for i, d in found.items()}
+
+
 def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
     """A study by number, name or hash; UsageError if there is none, or none of its points has been run.
 
@@ -88,6 +107,10 @@ def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
         draws = [] if together else [r for r in rows if r.get(DRAW, ABSENT) != ABSENT]
         if draws:
             rows = [r for r in rows if r.get(DRAW, ABSENT) == ABSENT]
-        found, drawn = (store.details(sorted({r["run_id"] for r in some if r["run_id"] is not None})) for some in (rows, draws))
+        found = store.details(_ids(rows))
+        ids = _ids(draws)
+        drawn: dict[int, Details] = {}
+        for i in range(0, len(ids), _TOGETHER):
+            drawn |= _slim(store.details(ids[i : i + _TOGETHER]))
         runs, curves, ranks = ({i: getattr(d, name) for i, d in found.items()} for name in ("run", "points", "ranks"))
         return Stored(row, rows, runs, curves, ranks, draws, drawn)

@@ -26,12 +26,13 @@ from retrompi.base.paths import stamp
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.sim import worker
 from retrompi.sim.resolved import Resolved
-from retrompi.spec.question import Message, Question
+from retrompi.spec.question import Benchmark, Message, Question
 from retrompi.store.identity import specification
 from retrompi.store.kept import Outbox
 from retrompi.store.lookup import answer
 from retrompi.studies import posteriors
 from retrompi.studies.priors import Prior, priors_of, runnable, sets_at
+from retrompi.traces import generate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studies.metrics import Metric
 
-__all__ = ["DISCREPANCY_SCALE", "LEVEL", "Ensemble", "Interval", "Spec", "drawn_of", "ensemble", "interval", "log_discrepancy", "log_job",
-           "question_of", "sets_of", "with_discrepancy"]  # fmt: skip
+__all__ = ["DISCREPANCY_SCALE", "LEVEL", "Ensemble", "Interval", "Spec", "brief", "drawn_of", "ensemble", "interval",
+           "log_discrepancy", "log_job", "question_of", "sets_of", "with_discrepancy"]  # fmt: skip
 
 LEVEL, DRAWS = 0.90, 100
 DISCREPANCY_SCALE = 0.1
@@ -183,6 +184,25 @@ def question_of(asked: Resolved, draw: int, spec: Spec) -> Question:
     """The question of a draw: the same run with the drawn values, where the user's own overrides stay."""
     q = asked.question
     return replace(q, overrides={**sets_of(asked, draw, spec), **q.sets}, idle_overrides=True)
+
+
+FEWER = {1000: 50, 100: 20, 20: 5}
+"""Repetitions of a PingPong by default (`default_reps`) -> those that suffice for a draw's curve."""
+
+
+def brief(asked: Resolved) -> Resolved:
+    """The question whose draws give the curve of a PingPong: with fewer repetitions, unless their number is given.
+
+    All of the first size stay, since its time has a share of what the first call sets up. A mean over these repetitions is within 2.3 %
+    of that over all of them (docs/uncertainty.md); the time of the whole job is not that of the question.
+    """
+    workload = asked.question.workload
+    if not isinstance(workload, Benchmark) or workload.generator != "pingpong" or "reps" in workload.arguments:
+        return asked
+    sizes = list(workload.arguments.get("sizes") or generate.DEFAULT_SIZES)
+    every = {size: generate.default_reps(size) for size in sizes}
+    fewer = {size: reps if size == sizes[0] else FEWER.get(reps, reps) for size, reps in every.items()}
+    return asked.changed(workload=Benchmark("pingpong", {**workload.arguments, "sizes": sizes, "reps": fewer}))
 
 
 # --- discrepancy ---------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
+from math import nan
 from statistics import median
 from typing import Any
 
@@ -99,22 +100,30 @@ class Failure:
 
 @dataclass(frozen=True)
 class Line:
-    """Points of one series: x as numbers, y in the metric's unit. ``flat`` is the value of points that the x axis does not vary."""
+    """Points of one series: x as numbers, y in the metric's unit. ``flat`` is the value of points that the x axis does not vary.
+
+    With draws also the interval of each y, ``low`` to ``high`` (nan where no draw completed), and the share of draws that ``completed``.
+    """
 
     label: tuple[str, ...]
     x: tuple[float, ...]
     y: tuple[float, ...]
     positions: tuple[int, ...] = ()
     flat: float | None = None
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    completed: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a heat map or table: its value, or the outcome of its run."""
+    """A cell of a heat map or table: its value, or the outcome of its run; of a single run with draws, the interval ``low`` to ``high``."""
 
     value: float | None
     outcome: str = "completed"
     position: int = 0
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -300,22 +309,38 @@ def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None)
     for label in order_of(v, by, chosen):
         mine = [r for r in chosen if _label(r, by) == label]
         if x == SIZE:
-            found = [(float(p["size_B"]), *_of_point(v.metric, p), r["position"]) for r in mine for p in v.curves.get(r["run_id"], ())]
+            found = [(float(p["size_B"]), _of_point(v.metric, p), r["position"], _between(p, *_ENDS[v.metric.unit == "s"]))
+                     for r in mine for p in v.curves.get(r["run_id"], ())]  # fmt: skip
             flat = None
         else:
             axis = v.axis(x)
-            found = [(axis.numbers[t], r["value"], r["position"]) for r in mine
+            found = [(axis.numbers[t], r["value"], r["position"], _between(r, "low", "high", 1.0)) for r in mine
                      if r["value"] is not None and (t := r["values"][axis.key]) in axis.numbers]  # fmt: skip
             flat = next((r["value"] for r in mine if r["values"][axis.key] == ABSENT), None)
         found.sort(key=lambda p: p[0])
         if found or flat is not None:
-            out.append(Line(label, tuple(p[0] for p in found), tuple(p[1] for p in found), tuple(p[2] for p in found), flat))
+            line = Line(label, tuple(p[0] for p in found), tuple(p[1] for p in found), tuple(p[2] for p in found), flat)
+            if v.draws:
+                low, high, completed = (tuple(p[3][i] for p in found) for i in range(3))
+                line = replace(line, low=low, high=high, completed=completed)
+            out.append(line)
     return out
 
 
-def _of_point(metric: Metric, point: Row) -> tuple[float]:
+def _of_point(metric: Metric, point: Row) -> float:
     """A curve point's value for a metric: its one-way time if the metric is a time, else its bandwidth. Base units."""
-    return (float(point["time_us"]) * 1e-6,) if metric.unit == "s" else (float(point["bandwidth_MBps"]) * 1e6,)
+    return float(point["time_us"]) * 1e-6 if metric.unit == "s" else float(point["bandwidth_MBps"]) * 1e6
+
+
+_ENDS = {True: ("time_us_low", "time_us_high", 1e-6), False: ("bandwidth_MBps_low", "bandwidth_MBps_high", 1e6)}
+"""Whether the metric is a time -> the columns of a curve point's interval, and what they are times to be in base units."""
+
+
+def _between(row: Row, low: str, high: str, scale: float) -> tuple[float, float, float]:
+    """(low, high, share of draws that completed) of a row; nan without an interval."""
+    if row.get(low) is None or row.get(high) is None:
+        return nan, nan, float(row.get("completed", 0.0))
+    return float(row[low]) * scale, float(row[high]) * scale, float(row["completed"])
 
 
 def grid(v: View, x: str, y: str, rows: Sequence[Row] | None = None) -> tuple[list[str], list[str], list[list[Cell | None]]]:
@@ -340,7 +365,8 @@ def _cell(here: Sequence[Row]) -> Cell | None:
     values = [r["value"] for r in here if r["value"] is not None]
     if not values:
         return Cell(None, here[0]["outcome"], here[0]["position"])
-    return Cell(median(values), position=here[0]["position"])
+    ends = (here[0].get("low"), here[0].get("high")) if len(here) == 1 else (None, None)
+    return Cell(median(values), "completed", here[0]["position"], *ends)
 
 
 def speedups(line: Line) -> list[tuple[float, float, float]]:

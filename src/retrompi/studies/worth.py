@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["DISCREPANCY", "Measurement", "Worth", "measurements", "told", "worth"]
+__all__ = ["DISCREPANCY", "Measurement", "Worth", "deciding", "measurements", "told", "worth"]
 
 DISCREPANCY = "discrepancy"
 """The name of the model's discrepancy among the parameters."""
@@ -94,7 +94,7 @@ class Worth:
     @property
     def matter(self) -> list[str]:
         """The parameters that the draws show to matter, those that tell most first."""
-        return list(dict.fromkeys([*(i.name for i in self.parameters.resolved), *(s.name for s in self.parameters.steps)]))
+        return _matter(self.parameters)
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each parameter and each measurement."""
@@ -122,7 +122,7 @@ def worth(drawn: Ensemble, metric: metrics.Metric, measured: Mapping[str, Values
     Draws in which the run or a measurement has no number do not count. Raises NoNumber if too few are left, or the number does not vary.
     """
     told = _finite(drawn.values(metric))
-    plain = _finite([metric.of(*rows) for rows in zip(drawn.runs, drawn.points, drawn.ranks, strict=True)])
+    plain = _plain(drawn, metric)
     known = ~np.isnan(told)
     if known.sum() < FEWEST:
         raise NoNumber(f"{known.sum()} of {len(told)} draws have a number: too few to say what would make it more certain "
@@ -154,9 +154,41 @@ def told(drawn: Ensemble, metric: metrics.Metric) -> list[str]:
         found = worth(drawn, metric)
     except NoNumber:
         return []
-    if not found.matter:
+    most = _most(found.parameters)
+    return [f"what would make {metric.name} more certain, by the share of its variance: {most}"] if most else []
+
+
+def deciding(a: Ensemble, b: Ensemble, metric: metrics.Metric) -> list[str]:
+    """In a line: the parameters that matter most for the ratio of a metric of two runs; none if the draws show none, or are too few."""
+    sides = [(_finite(one.values(metric)), _plain(one, metric)) for one in (a, b)]
+    known = np.all([~np.isnan(v) for v, _ in sides], axis=0)
+    if known.sum() < FEWEST or min(np.nanmin(v) for v, _ in sides) <= 0:
         return []
-    items = {i.name: i for i in found.parameters.items}
-    parts = [f"{'the discrepancy' if name == DISCREPANCY else name} {items[name].share:.0%} ± {items[name].error:.0%}"
-             for name in found.matter[:3]]  # fmt: skip
-    return [f"what would make {metric.name} more certain, by the share of its variance: {', '.join(parts)}"]
+    (one, plain_one), (other, plain_other) = ((np.log(v[known]), np.log(p[known])) for v, p in sides)
+    columns = {path: x[known] for path, x in {**a.shares, **b.shares}.items()}
+    apart = {f"{DISCREPANCY} of {e.asked.model.name}": v for e, v in ((a, one - plain_one), (b, other - plain_other)) if np.ptp(v) > 0}
+    try:
+        most = _most(information(one - other, {**columns, **apart}))
+    except NoNumber:
+        return []
+    return [f"what would decide it, by the share of the variance of the ratio: {most}"] if most else []
+
+
+def _plain(drawn: Ensemble, metric: metrics.Metric) -> NDArray[np.float64]:
+    """The metric without the discrepancy."""
+    return _finite([metric.of(*rows) for rows in zip(drawn.runs, drawn.points, drawn.ranks, strict=True)])
+
+
+def _matter(found: Information) -> list[str]:
+    return list(dict.fromkeys([*(i.name for i in found.resolved), *(s.name for s in found.steps)]))
+
+
+def _most(found: Information) -> str:
+    """The three that matter most, with their shares: alone, or what they add where only that is resolved."""
+    items = {i.name: i for i in found.items}
+    parts = []
+    for name in _matter(found)[:3]:
+        i = items[name]
+        shown = name.replace(DISCREPANCY, f"the {DISCREPANCY}", 1) if name.startswith(DISCREPANCY) else name
+        parts.append(f"{shown} {i.share:.0%} ± {i.error:.0%}" if i.resolved else f"then {shown}")
+    return ", ".join(parts)

@@ -117,6 +117,7 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
                 x=[place(last["size_B"])], y=[last[column]], mode="markers", name=changed["outcome"], showlegend=False,
                 marker={"symbol": "x", "size": 16, "color": PALETTE[1]}, hovertext=[changed["outcome"]], hoverinfo="text",
             ))  # fmt: skip
+    bands.below(figure)
     return settled(figure, f"{key} {base['platform']}")
 
 

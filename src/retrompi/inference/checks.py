@@ -1,0 +1,210 @@
+"""Simulation-based calibration of the models: which data, which runs, and the table of what was found.
+
+Every model is judged by a standard curve, and one with calibrating statements by those too; the rules are in docs/uncertainty.md.
+
+    retrompi calibrate wmpi --check-posterior        # a row for each kind of data, kept in validate/posteriors/ranks.csv
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from retrompi.base import paths
+from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.inference import ranks
+from retrompi.inference.design import Training, sobol
+from retrompi.inference.likelihood import Array
+from retrompi.inference.problem import Member, Part, Point, Problem, of_model, of_paper
+from retrompi.papers import curve_checks
+from retrompi.papers.claims import papers
+from retrompi.papers.experiments import Look, Seen
+from retrompi.papers.paper import find_paper
+from retrompi.sim import simulate
+from retrompi.spec import registry
+from retrompi.spec.bounds import Bounds
+from retrompi.spec.model import RuntimeModel
+from retrompi.spec.question import Question, pingpong
+
+__all__ = ["ERROR", "SIZES", "TRAINED", "TRUTHS", "Checked", "check", "file", "kept", "of", "pooled", "standard", "write"]
+
+SIZES = (0, 16, 64, 256, 1024, 4096, 16384, 32768, 65536, 131072, 262144, 1048576)
+"""Sizes (B) of the standard curve."""
+ERROR = 0.05
+"""Relative error of its points."""
+TRAINED, TRUTHS = 300, 100
+REPETITIONS = 10
+LONGEST_S = 30.0
+INFORMED = 0.8
+"""The share of the prior's variance below which a parameter counts as informed by the data."""
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A row of the table; coverages are of 90 % intervals, histograms counts of ranks in ten equal bins, errors root mean squares over
+    the observables. ``data``: what the model was judged by."""
+
+    model: str
+    data: str
+    where: str
+    truths: int
+    incomplete: int
+    parameters: int
+    seen: int
+    informed: int
+    coverage: float
+    coverage_seen: float
+    coverage_informed: float
+    coverage_discrepancy: float
+    p_seen: float
+    error_stated: float
+    error_actual: float
+    r_hat: float
+    ess: float
+    ranks: str
+    ranks_seen: str
+    seed: int
+
+    @property
+    def right(self) -> bool:
+        """Whether the pooled coverage is 85 to 95 %."""
+        return 0.85 <= self.coverage <= 0.95
+
+
+def file() -> Path:
+    """The stored table of the shipped models."""
+    return paths.validate_dir() / "posteriors" / "ranks.csv"
+
+
+def kept(path: Path | None = None) -> dict[tuple[str, str], Checked]:
+    """(model, data) -> row of the table; empty without one. Raises InputError for a file that cannot be read."""
+    path = path or file()
+    if not path.is_file():
+        return {}
+    types = {f.name: {"int": int, "float": float, "str": str}[str(f.type)] for f in fields(Checked)}
+    try:
+        with path.open(encoding="utf-8", newline="") as text:
+            found = [Checked(**{k: types[k](v) for k, v in row.items()}) for row in csv.DictReader(text)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"no table of ranks: {error}", path, code="unreadable-file") from None
+    return {(c.model, c.data): c for c in found}
+
+
+def write(rows: Sequence[Checked], path: Path | None = None) -> Path:
+    """Replaces these rows in the table and keeps the others. Raises InputError if it cannot be written."""
+    path = path or file()
+    every = {**kept(path), **{(c.model, c.data): c for c in rows}}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", newline="") as text:
+            out = csv.DictWriter(text, [f.name for f in fields(Checked)], lineterminator="\n")
+            out.writeheader()
+            out.writerows(asdict(every[key]) for key in sorted(every))
+    except OSError as error:
+        raise InputError(f"cannot write the table of ranks: {error.strerror}", path, code="unwritable-file") from None
+    return path
+
+
+# --- what a model is judged by -----------------------------------------------------------------------------------------------------
+
+
+def _curve(question: Question) -> Seen:
+    times = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in simulate.benchmark(question)}
+    return [], {"curves": {"standard": curve_checks.facts_of(SIZES, times)}}
+
+
+def standard(cls: type[RuntimeModel], platform: str = "") -> Problem:
+    """The standard curve of a model on the first platform of its calibrated range (or ``platform``), between two hosts where it joins
+    them, otherwise on one. Raises UsageError if it runs on neither."""
+    on = platform or (cls.calibrated.platforms[0] if cls.calibrated is not None else "nt-pair")
+    why = ""
+    for placement in ("distributed", "shared"):
+        asked = Question(cls.name, on, pingpong(SIZES, REPETITIONS, 1), placement, idle_overrides=True)
+        asked = asked.with_(bounds=Bounds(wall_s=LONGEST_S))
+        try:
+            nominal = {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in simulate.benchmark(asked)}
+        except RetrompiError as error:
+            why = str(error)
+            continue
+        base = cls.name.partition(":")[0]
+        points = tuple(Point("standard", base, size, nominal[size], ERROR) for size in SIZES)
+        part = Part(f"{on} {placement}", (Look("standard", asked, _curve),), points)
+        return Problem(cls.name, on, (part,), (Member(cls.name, Path(), base, (), (0,), ()),), ())
+    raise UsageError(f"'{cls.name}' completes no PingPong on '{on}': {why}", code="not-completed")
+
+
+def of(what: str, platform: str = "") -> dict[str, Problem]:
+    """Kind of data -> problem: the standard curve of a model, and the statements and curves that its calibration sees, with those of the
+    models that share its posterior; of a paper the latter. Raises UsageError for an unknown name."""
+    if what in papers():
+        found = of_paper(find_paper(what))
+        return {f"fit of {', '.join(m.name for m in one.members)}": one for one in found}
+    cls = registry.model(what)
+    told = {"standard curve": standard(cls, platform)}
+    on = platform or (cls.calibrated.platforms[0] if cls.calibrated is not None else "nt-pair")
+    try:
+        own = of_model(what, on)
+        told[f"statements of {', '.join(m.name for m in own.members)}"] = own
+    except UsageError:
+        return told  # it has none
+    return told
+
+
+def check(
+    problem: Problem, data: str, *, seed: int = 1, trained: int = TRAINED, progress: Progress | None = None
+) -> tuple[Checked, ranks.Ranks]:
+    """Simulates the ``trained`` training runs and truths that are not known yet, and judges the ranks. The same seed gives the same row.
+
+    Raises InputError if too few runs complete for an emulator.
+    """
+    dims = len(problem.priors)
+    design = np.concatenate([sobol(dims, trained, seed), np.random.default_rng([seed, 1]).uniform(size=(TRUTHS, dims))])
+    total = len(design) * len(problem.parts)
+    y, blocks, at = [], [], 0
+    for i, part in enumerate(problem.parts):
+        own = problem.dims(part)
+        y.append(Training(part).at(design[:, own], progress, i * len(design), total))
+        blocks.append(ranks.Block(own, range(at, at + len(part.observables))))
+        at += len(part.observables)
+    from threadpoolctl import threadpool_limits
+
+    try:
+        with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other
+            found = ranks.check(design, np.concatenate(y, axis=1), problem.data, blocks=blocks, truths=TRUTHS, seed=seed)
+    except ValueError as error:
+        raise InputError(f"'{problem.of}', {data}: {error}", code="not-completed") from None
+    return _row(problem, data, found, seed), found
+
+
+def _row(problem: Problem, data: str, found: ranks.Ranks, seed: int) -> Checked:
+    every, seen = found.judged(range(found.dims)), found.judged(found.seen)
+    informed = [i for i in found.seen if found.left[i] < INFORMED]
+    sigma = found.judged(range(found.dims, found.dims + found.groups))
+    return Checked(
+        problem.of, data, problem.parts[0].name if data == "standard curve" else problem.platform or problem.of, len(found.ranks),
+        found.skipped, found.dims, len(found.seen), len(informed), _r(every.coverage), _r(seen.coverage),
+        _r(found.judged(informed).coverage), _r(sigma.coverage), _r(seen.p), _rms(found.error), _rms(found.actual), _r(found.r_hat),
+        round(found.ess), _text(every.histogram), _text(seen.histogram), seed,
+    )  # fmt: skip
+
+
+def _r(value: float) -> float:
+    return round(float(value), 4)
+
+
+def _rms(values: Array) -> float:
+    return _r(float(np.sqrt(np.mean(values**2))))
+
+
+def _text(counts: Sequence[int]) -> str:
+    return " ".join(map(str, counts))
+
+
+def pooled(rows: Mapping[tuple[str, str], Checked]) -> list[int]:
+    """The histogram of all rows together, of the parameters that are seen."""
+    return [sum(int(c.ranks_seen.split()[i]) for c in rows.values()) for i in range(ranks.BINS)]
