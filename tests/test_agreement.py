@@ -209,7 +209,7 @@ def test_the_tables_of_the_page_are_what_the_file_says() -> None:
     page = Path(__file__).parents[1] / "docs" / "uncertainty.md"
     text = page.read_text(encoding="utf-8")
     for name, made in (("coverage", coverage.coverage_table), ("outside", coverage.outside_table)):
-        assert made(coverage.shipped(), markdown._table) in text, f"python -m retrompi.papers.markdown {page}: {name}"
+        assert made(coverage.shipped(), markdown.table) in text, f"python -m retrompi.papers.markdown {page}: {name}"
 
 
 # --- the command ---------------------------------------------------------------------------------------------------------------------
