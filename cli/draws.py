@@ -39,7 +39,8 @@ def draw(store: Store, asked: Sequence[Resolved], spec: Spec, fresh: bool = Fals
         try:
             return ensemble(store, asked, spec, told, fresh)
         except KeyboardInterrupt:
-            click.echo(f"{done[0]} of {done[1]} runs are stored; run the same command again to continue", err=True)
+            if done[1]:
+                click.echo(f"{done[0]} of {done[1]} runs are stored; run the same command again to continue", err=True)
             raise
 
 

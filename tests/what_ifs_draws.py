@@ -29,7 +29,7 @@ from retrompi.studies.uncertainty import Ensemble, Spec, ensemble, interval
 
 DRAWS_FILE = Path(__file__).parent / "data" / "what-ifs-draws.json"
 LEVEL, SURVIVES = 0.90, 0.95
-DRAWS = {"proxy-cost": 100, "fast-ethernet": 100, "nt-against-t3e": 20}
+DRAWS = {"proxy-cost": 100, "fast-ethernet": 100, "nt-against-t3e": 10}
 QUICK = {"proxy-cost": (0, 18, 25), "fast-ethernet": (0, 19, 55), "nt-against-t3e": (-6,)}
 """Places in `questions` of what the default suite draws again."""
 SMALL = {"trace.sizes": "0", "trace.reps": "40", "trace.warm_up": "5"}

@@ -149,6 +149,10 @@ def told(found: Posterior) -> str:
 # --- the computation ---------------------------------------------------------------------------------------------------------------
 
 
+_FITTED: dict[tuple[str, str, int], emulator.Emulator] = {}
+"""Emulators of this process: rivals share those of the models that they do not differ in."""
+
+
 class _Trained:
     """The emulators of all parts on the dimensions of the problem, and the likelihood of the data with their errors."""
 
@@ -179,10 +183,13 @@ class _Trained:
 
 def _fitted(part: Part, u: Array, y: Array, near: int) -> emulator.Emulator:
     """The emulator of a part; its error is that of the last ``near`` runs, which are where the posterior is. 0: of all."""
-    try:
-        return emulator.fit(u, y, near=near)
-    except ValueError as error:
-        raise InputError(f"'{part.name}' has no emulator: {error}", code="not-completed") from None
+    key = (part.key, hashlib.sha256(u.tobytes() + y.tobytes()).hexdigest(), near)
+    if key not in _FITTED:
+        try:
+            _FITTED[key] = emulator.fit(u, y, near=near)
+        except ValueError as error:
+            raise InputError(f"'{part.name}' has no emulator: {error}", code="not-completed") from None
+    return _FITTED[key]
 
 
 def posterior(problem: Problem, *, seed: int = 1, simulations: int = SIMULATIONS, progress: Progress | None = None) -> Posterior:
@@ -202,34 +209,16 @@ def posterior(problem: Problem, *, seed: int = 1, simulations: int = SIMULATIONS
 def _posterior(problem: Problem, seed: int, simulations: int, progress: Progress | None) -> Posterior:
     first = max(simulations // 2, emulator.FEW)
     second = max(simulations - first, CHECKED)
-    total = len(problem.parts) * (first + second + CHECKED)
-    training = [Training(part) for part in problem.parts]
-    done = 0
-    design = sobol(len(problem.priors), first, seed)
-
-    def run(points: Array) -> list[Array]:
-        nonlocal done
-        found = []
-        for rows, part in zip(training, problem.parts, strict=True):
-            found.append(rows.at(points[:, problem.dims(part)], progress, done, total))
-            done += len(points)
-        return found
-
-    u = [design[:, problem.dims(part)] for part in problem.parts]
-    y = run(design)
-    trained = _Trained(problem, u, y, 0)
-    rough, _ = _drawn(trained, seed, second)
-    more = run(rough)
-    u = [np.concatenate([a, rough[:, problem.dims(part)]]) for a, part in zip(u, problem.parts, strict=True)]
-    y = [np.concatenate([a, b]) for a, b in zip(y, more, strict=True)]
+    runs = _Runs(problem, first + second, progress)
+    u, y = _trained_on(problem, seed, (first, second), runs)
     trained = _Trained(problem, u, y, second)
     drawn, told = _drawn(trained, seed, DRAWS)
-    real = np.concatenate(run(drawn[:: DRAWS // CHECKED][:CHECKED]), axis=1)
-    away = real - trained.predict(drawn[:: DRAWS // CHECKED][:CHECKED])
+    some = drawn[:: DRAWS // CHECKED][:CHECKED]
+    away = np.concatenate([runs.of(part, some[:, problem.dims(part)]) for part in problem.parts], axis=1) - trained.predict(some)
     checked = np.sqrt(np.nanmean(away**2, axis=0))
-    inside = float(np.nanmean(np.abs(away) <= 2 * trained.error))
     names = [o.name for o in problem.observables]
-    diagnostics = {"r_hat": told.r_hat, "ess": told.ess, "acceptance": told.acceptance, "emulator_within_2_sd": inside,
+    diagnostics = {"r_hat": told.r_hat, "ess": told.ess, "acceptance": told.acceptance,
+                   "emulator_within_2_sd": float(np.nanmean(np.abs(away) <= 2 * trained.error)),
                    "incomplete_draws": float(np.isnan(away).any(axis=1).mean())}  # fmt: skip
     return Posterior(
         problem, seed, drawn, sigma_of(told.u[:, len(trained.seen) :]), {k: round(float(v), 5) for k, v in diagnostics.items()},
@@ -237,6 +226,45 @@ def _posterior(problem: Problem, seed: int, simulations: int, progress: Progress
         round(float(told.log_evidence), 4), round(float(told.log_evidence_error), 4), first + second,
         round(float(np.mean([np.isnan(part).any(axis=1).mean() for part in y])), 4),
     )  # fmt: skip
+
+
+class _Runs:
+    """Training runs of the parts of a problem, of which progress is told."""
+
+    def __init__(self, problem: Problem, each: int, progress: Progress | None) -> None:
+        self.training: dict[str, Training] = {}
+        self.progress = progress
+        self.done, self.total = 0, len(problem.parts) * (each + CHECKED)
+
+    def of(self, part: Part, points: Array) -> Array:
+        """The observables [n, k] of a part at points [n, d] of its own cube."""
+        rows = self.training.setdefault(part.key, Training(part))
+        found = rows.at(points, self.progress, self.done, self.total)
+        self.done = min(self.done + len(points), self.total)
+        return found
+
+
+def _trained_on(problem: Problem, seed: int, waves: tuple[int, int], runs: _Runs) -> tuple[list[Array], list[Array]]:
+    """The training points and observables of every part, of both waves.
+
+    A rival variant has the runs of its base's group for the parts that they share: then their evidences differ by what differs.
+    """
+    first, second = waves
+    shared: dict[str, tuple[Array, Array]] = {}
+    if problem.base is not None:
+        of_base = _trained_on(problem.base, seed, waves, runs)
+        shared = {part.key: (a, b) for part, a, b in zip(problem.base.parts, *of_base, strict=True)}
+    design = sobol(len(problem.priors), first, seed)
+    u = [shared[part.key][0][:first] if part.key in shared else design[:, problem.dims(part)] for part in problem.parts]
+    y = [shared[part.key][1][:first] if part.key in shared else runs.of(part, a) for part, a in zip(problem.parts, u, strict=True)]
+    rough, _ = _drawn(_Trained(problem, u, y, 0), seed, second)
+    for i, part in enumerate(problem.parts):
+        if part.key in shared:
+            u[i], y[i] = shared[part.key]
+        else:
+            near = rough[:, problem.dims(part)]
+            u[i], y[i] = np.concatenate([u[i], near]), np.concatenate([y[i], runs.of(part, near)])
+    return u, y
 
 
 def _drawn(trained: _Trained, seed: int, draws: int) -> tuple[Array, sampling.Sample]:

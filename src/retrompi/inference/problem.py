@@ -181,13 +181,14 @@ class Member:
 @dataclass(frozen=True)
 class Problem:
     """A joint posterior. ``of``: what `retrompi calibrate` was asked for; ``platform``: the model's, "" for a paper; ``written``: the
-    members whose files are written."""
+    members whose files are written; ``base``: of a rival variant, the problem of its base's group, with which it shares the other parts."""
 
     of: str
     platform: str
     parts: tuple[Part, ...]
     members: tuple[Member, ...]
     written: tuple[str, ...]
+    base: Problem | None = None
 
     @cached_property
     def priors(self) -> tuple[Prior, ...]:
@@ -388,8 +389,11 @@ def of_model(model: str, platform: str) -> Problem:
         members.append(member)
     if not members[[m.name for m in members].index(cls.name)].parts:
         raise UsageError(f"no claim of '{cls.name}' gives a number to fit to", code="no-claims")
-    written = (cls.name,) if ":" in cls.name else tuple(m.name for m in members if m.parts)
-    return Problem(cls.name, platform, tuple(parts), tuple(m for m in members if m.parts), written)
+    kept = tuple(m for m in members if m.parts)
+    if ":" not in cls.name:
+        return Problem(cls.name, platform, tuple(parts), kept, tuple(m.name for m in kept))
+    rivals = ours and len(kept) > 1
+    return Problem(cls.name, platform, tuple(parts), kept, (cls.name,), of_model(base, platform) if rivals else None)
 
 
 def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:

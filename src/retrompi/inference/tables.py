@@ -37,6 +37,10 @@ def _share(value: float, low: float = 0.85, high: float = 0.95) -> str:
     return f"{value:.3f}" if low <= value <= high else f"**{value:.3f}**"
 
 
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.2g}"
+
+
 def ranks_table(rows: Mapping[tuple[str, str], Checked]) -> str:
     """A row for every model and kind of data; coverages outside 85 to 95 % are bold."""
     told = list(rows.values())
@@ -51,7 +55,7 @@ def ranks_table(rows: Mapping[tuple[str, str], Checked]) -> str:
     body = [
         (f"`{c.model}`", c.data, str(c.truths), str(c.parameters), str(c.seen), str(c.informed), _share(c.coverage),
          _share(c.coverage_seen), _share(c.coverage_informed, 0.80, 1.0), _share(c.coverage_discrepancy, 0.80, 1.0),
-         f"{c.p_seen:.2g}", f"{c.error_stated:.1%}", f"{c.error_actual:.1%}")
+         _p(c.p_seen), f"{c.error_stated:.1%}", f"{c.error_actual:.1%}")
         for c in told
     ]  # fmt: skip
     return "\n".join([*lines, _table(HEAD, body)])
@@ -92,7 +96,7 @@ def figure(rows: Mapping[tuple[str, str], Checked]) -> str:
         name = c.model if c.data == "standard curve" else c.data if c.data.startswith("statements") else f"{c.model}: {c.data}"
         base = y + TOP + HIGH
         out.append(f'<text x="{x}" y="{y + 12}" fill="#222">{escape(name if len(name) < 30 else name[:28] + "…")}</text>')
-        out.append(f'<text x="{x}" y="{y + 23}" fill="#666" font-size="9">coverage {c.coverage_seen:.3f}, p {c.p_seen:.2g}</text>')
+        out.append(f'<text x="{x}" y="{y + 23}" fill="#666" font-size="9">coverage {c.coverage_seen:.3f}, p {escape(_p(c.p_seen))}</text>')
         out.append(f'<rect x="{x}" y="{base - high:.1f}" width="{WIDE}" height="{high - low:.1f}" fill="#dfe7ef"/>')
         for j, count in enumerate(counts):
             bar = HIGH * count / most
