@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from retrompi.base.units import format_quantity, format_span
+from retrompi.base.units import format_span
 from retrompi.render.html import Content, table
 from retrompi.spec.model import RuntimeModel
 from retrompi.studies import posteriors
@@ -99,7 +99,7 @@ def narrowed(rows: Sequence[Mapping[str, Any]]) -> str:
 def texts(row: Mapping[str, Any]) -> tuple[str, ...]:
     """A parameter as texts for `HEAD`."""
     return (row["path"], format_span(row["prior"][0], row["prior"][1], row["unit"]), format_span(row["low"], row["high"], row["unit"]),
-            format_quantity(float(f"{row['median']:.3g}"), row["unit"]), f"{100 * min(row['left'], 1.0):.0f} %", row["data"])  # fmt: skip
+            format_span(row["median"], row["median"], row["unit"]), f"{100 * min(row['left'], 1.0):.0f} %", row["data"])  # fmt: skip
 
 
 def strip(row: Mapping[str, Any]) -> str:
@@ -116,5 +116,5 @@ def section(told: Mapping[str, Any] | None) -> str:
     rows: list[list[Content]] = []
     for r in told["parameters"]:
         path, prior, inside, middle, left, data = map(escape, texts(r))
-        rows.append([f'<span class="id">{path}</span>', (prior, "n"), f"{inside}<br>{strip(r)}", (middle, "n"), (left, "n"), data])
+        rows.append([f"<b>{path}</b>", (prior, "n"), f"{inside}<br>{strip(r)}", (middle, "n"), (left, "n"), data])
     return f"<p>Posterior of {escape(facts(told))}.</p>{table(HEAD, rows)}"

@@ -13,7 +13,7 @@ from retrompi.base.units import format_time
 from retrompi.render import determined
 from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
 from retrompi.studio import parts
-from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side
+from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side, written
 from retrompi.studio.pieces import Part, Value, cited, facts, named, number_rows, source, table, verdict, worded
 
 __all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "posterior", "side_tables", "start", "transfer",
@@ -125,7 +125,7 @@ def posterior(told: Mapping[str, Any] | None) -> list[Part]:
         return []
     rows: list[list[Part]] = []
     for r in told["parameters"]:
-        path, prior, inside, middle, left, data = determined.texts(r)
+        path, prior, inside, middle, left, data = map(written, determined.texts(r))
         rows.append([html.Code(path), Value(prior), [inside, html.Br(), _strip(r["places"])], Value(middle), Value(left), data])
     return [html.H2("Posterior", id="posterior"), html.P(f"Posterior of {determined.facts(told)}."), table(determined.HEAD, rows)]
 
