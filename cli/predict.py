@@ -14,15 +14,15 @@ from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Workers, progress
 from retrompi.cli.output import Column, Output, print_table, say, time_column
 
-KEYS = ("prediction", "model", "platform", "placement", "what", "size_B", "nominal_s", "low_s", "median_s", "high_s", "fitted_low_s",
-        "fitted_high_s", "date", "commit")  # fmt: skip
+KEYS = ("prediction", "model", "platform", "placement", "what", "size_B", "nominal_s", "low_s", "median_s", "high_s", "parameters_low_s",
+        "parameters_high_s", "date", "commit")  # fmt: skip
 COLUMNS = (
     Column("prediction", "prediction"),
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
     time_column("nominal_s", "time"),
     time_column("median_s", "median"),
     Column("interval", "5 to 95 %", right=True),
-    Column("fitted", "with fits held", right=True),
+    Column("parameters", "parameters alone", right=True),
 )
 LISTED = (
     Column("prediction", "prediction"),
@@ -61,8 +61,8 @@ class PredictOptions(Workers):
 def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, output: Output) -> None:
     """Show the predictions for machines whose published values are not known, or make them again.
 
-    Times are one-way times of a PingPong: with nominal values, and the median and the 5 to 95 % range over a Latin hypercube of all
-    parameters with a sourced range. Date and commit tell when they were made. A NAME shows its sizes; without one, or with the key of a
+    Times are one-way times of a PingPong: with nominal values, and the median and the 5 to 95 % range over draws of its parameters and
+    of the model's discrepancy. Date and commit tell when they were made. A NAME shows its sizes; without one, or with the key of a
     PAPER for its curves that are kept apart, there is a line for each. With --verify, exit code 1 means that the models or machines of
     today give another prediction.
 
@@ -125,8 +125,8 @@ def _made(wanted: list[str], given: PredictOptions) -> list[str]:
 
 
 def _value(row: dict[str, Any]) -> dict[str, Any]:
-    fitted = format_span(row["fitted_low_s"], row["fitted_high_s"], "s")
-    return {**row, "interval": format_span(row["low_s"], row["high_s"], "s"), "fitted": fitted}
+    parameters = format_span(row["parameters_low_s"], row["parameters_high_s"], "s")
+    return {**row, "interval": format_span(row["low_s"], row["high_s"], "s"), "parameters": parameters}
 
 
 def _listed(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
     means that a claim fails.
 
     With --uncertainty, a third verdict stands beside pass and fail: a claim agrees if at least half of the draws of the parameters
-    pass, disagrees if at most 5 % do, and otherwise one cannot tell. Slow experiments have 10 draws. The draws are runs of the store:
+    pass, disagrees if at most 5 % do, and otherwise one cannot tell. Slow experiments have 5 draws. The draws are runs of the store:
     an interrupted command goes on where it was.
 
     \b

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,11 +14,11 @@ from typing import Any
 import pytest
 from refusals import agrees, refused
 
-from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.papers import predictions
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
+from retrompi.studies.uncertainty import Spec, drawn_of
 
 NAMES = [name for name, p in predictions.plans().items() if not p.paper]
 CURVES = [name for name, p in predictions.plans().items() if p.paper]
@@ -40,21 +39,14 @@ def test_quantiles_are_interpolated() -> None:
 
 
 @pytest.mark.parametrize("name", [*NAMES, *SAMPLE])
-def test_a_hypercube_has_a_value_in_every_part_of_every_range(name: str) -> None:
-    asked = Resolved.of(predictions.plan(name).question())
-    drawn = predictions.factors(asked)
-    assert drawn
-    points = predictions.hypercube(drawn, 10, "a seed")
-    assert points == predictions.hypercube(drawn, 10, "a seed") != predictions.hypercube(drawn, 10, "another")
-    for f in drawn:
-        span = f.axis.span
-        assert span is not None
-        values = sorted(units.parse(p[f.key], span.base) for p in points)
-        # A text has fewer digits than the value drawn, and whole numbers are rounded.
-        assert span.low * (1 - 1e-3) <= values[0] <= values[-1] <= span.high * (1 + 1e-3)
-        if not f.whole and span.log:
-            parts = [math.log(v / span.low) / math.log(span.high / span.low) * 10 for v in values]
-            assert all(i - 0.05 <= part <= i + 1.05 for i, part in enumerate(parts))
+def test_what_is_drawn_is_uncertain_and_not_set(name: str) -> None:
+    plan = predictions.plan(name)
+    asked = Resolved.of(plan.question())
+    priors = drawn_of(asked, Spec()).priors
+    assert priors
+    assert all(p.low < p.high and not p.source.startswith("code:") for p in priors)
+    given = {key for p in priors for key in p.keys}
+    assert not given & {s.partition("=")[0] for s in plan.sets}
 
 
 @pytest.mark.parametrize("name", [*NAMES, *SAMPLE[:1]])
@@ -68,7 +60,7 @@ def test_a_prediction_is_made_again_as_it_was(name: str) -> None:
     )
     for v in found[0].values:
         assert 0 < v.low <= v.median <= v.high
-        assert 0 < v.fitted_low <= v.fitted_high
+        assert 0 < v.parameters_low <= v.parameters_high
 
 
 @pytest.mark.parametrize("name", [*NAMES, *CURVES])
@@ -81,7 +73,8 @@ def test_a_shipped_prediction_says_how_it_was_made(name: str) -> None:
     assert re.fullmatch(r"[0-9a-f]{40}", told["commit"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", told["date"])
     for f in told["drawn"]:
-        assert f["source"].partition(":")[0] in ("paper", "doc", "code", "fit", "assumed")
+        assert f["source"].partition(":")[0] in ("paper", "doc", "fit", "assumed")
+        assert f["from"].partition(" ")[0] in ("prior", "posterior")
     assert told["dropped"] <= plan.draws // 10
 
 
@@ -102,7 +95,9 @@ def test_there_is_a_file_for_every_curve_and_no_other() -> None:
     for name in CURVES:
         told = predictions.shipped()[name]
         assert tuple(told.get("set", ())) == predictions.plan(name).sets
-        assert all(0 < v["low_s"] <= v["median_s"] <= v["high_s"] and 0 < v["fitted_low_s"] <= v["fitted_high_s"] for v in told["value"])
+        for v in told["value"]:
+            assert 0 < v["low_s"] <= v["median_s"] <= v["high_s"]
+            assert 0 < v["parameters_low_s"] <= v["parameters_high_s"]
 
 
 def test_a_curve_has_both_sides_of_every_change_of_its_protocol(monkeypatch: pytest.MonkeyPatch) -> None:

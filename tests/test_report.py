@@ -17,9 +17,9 @@ from refusals import refused
 from retrompi import render
 from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError, UsageError
-from retrompi.papers import claims, markdown, paper, reproduction, verdicts
+from retrompi.papers import claims, draw, markdown, paper, reproduction, verdicts
 from retrompi.papers.exhibits import CurveFigure
-from retrompi.papers.experiments import anatomy, pingpong, startup
+from retrompi.papers.experiments import anatomy, startup
 from retrompi.papers.paper import find_paper
 from retrompi.papers.reproduction import Reproduction
 from retrompi.render import cards, exhibits, export, figures, overlay, paper_page
@@ -428,7 +428,7 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         asked.append(("explain", question.model, question.placement, question.workload, fresh))
         return lookup.Found(8, [{"stage": "copy", "process": "rank 0", "seconds": 0.5, "ps": None}], not fresh)
 
-    monkeypatch.setattr(pingpong, "answer", curve)
+    monkeypatch.setattr(draw, "answer", curve)
     monkeypatch.setattr(anatomy, "answer", explain)
 
     def facts_of(store: Any, spec: Any, work: Any, *, fresh: bool) -> tuple[int, dict[str, Any], bool]:
@@ -436,7 +436,7 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     monkeypatch.setattr(startup, "facts_of", facts_of)
     monkeypatch.setattr(reproduction, "find_paper", lambda paper: CURVES)
-    monkeypatch.setattr(reproduction, "_parameters", lambda plan: {"wmpi": {"packet": 131072.0}})
+    monkeypatch.setattr(reproduction, "parameters", lambda plan: {"wmpi": {"packet": 131072.0}})
     return asked
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW", "Drawn", "Reading", "agreement_of", "draws_of", "judged", "readings", "stated", "with_agreement", "word_of"]
 
-FEW = 10
+FEW = 5
 """Draws of the kinds of experiment in `SLOW`, of which one takes longer than all others together."""
 SLOW = frozenset({"suite", "function", "nas", "replication", "multitask"})
 LEFT_OUT = frozenset({"anatomy", "fidelity"})
@@ -180,11 +180,11 @@ def word_of(share: float) -> str:
 
 
 def agreement_of(words: Sequence[str], read: Mapping[str, Sequence[Reading]], shown: str, spec: Spec) -> Agreement | None:
-    """The agreement of a claim from its verdict in each draw, and its readings in each: None if no draw could judge it.
+    """The agreement of a claim from its verdict in each draw, and its readings in each: None without draws.
 
     ``shown`` is the reading whose interval is told; a claim is inside if all its readings are.
     """
-    if not words or all(w == "unjudged" for w in words):
+    if not words:
         return None
     share = words.count("pass") / len(words)
     told = {name: _Told(values, spec.level) for name, values in read.items()}
@@ -210,33 +210,31 @@ class _Told:
 
 
 def judged(study: Reproduction, drawn: Sequence[Drawn], spec: Spec) -> list[Verdict]:
-    """The verdicts of a study with their agreement. A claim that the quick experiments judge has all draws, any other the first `FEW`."""
+    """The verdicts of a study with their agreement. A claim that draws without the slow experiments can judge has all draws, any other
+    those that have them."""
     key = study.paper.key
     claims, how = by_paper(key), checks()
     own = curves.of(study.paper)
     by_draw = [{v.id: v for v in [*judge(claims, d.points, d.facts), *curve_verdicts.judge(key, own, d.facts)]} for d in drawn]
-    quick = _quickly(study, claims)
     named = {c.id: c for c in claims}
+    without = [d for d in drawn if not d.slow]
     nominal = Data(curves_of(study.points), study.facts)
     found = []
     for v in study.verdicts:
         if v.verdict == "unjudged":
             found.append(v)
             continue
-        mine = range(len(drawn)) if v.id in quick else range(min(FEW, len(drawn)))
-        words = [by_draw[n][v.id].verdict for n in mine]
-        read = _readings(named[v.id], how, [drawn[n] for n in mine]) if v.id in named else {}
+        used = range(len(drawn)) if v.id not in named or _quick(named[v.id], how, without) else [n for n, d in enumerate(drawn) if d.slow]
+        words = [by_draw[n][v.id].verdict for n in used]
+        read = _readings(named[v.id], how, [drawn[n] for n in used]) if v.id in named else {}
         shown = _shown(v, named[v.id], how, nominal) if read else ""
         found.append(replace(v, agreement=agreement_of(words, read, shown, spec)))
     return found
 
 
-def _quickly(study: Reproduction, claims: Sequence[Claim]) -> set[str]:
-    """The claims, and curves, that can be judged without the slow experiments."""
-    slow = {"suite", "killed", "pool", "buffers", "joins", "administration", "nas", "replication", "multitask"}
-    facts = {k: v for k, v in study.facts.items() if k not in slow}
-    told = [*judge(claims, study.points, facts), *curve_verdicts.judge(study.paper.key, curves.of(study.paper), facts)]
-    return {v.id for v in told if v.verdict != "unjudged"}
+def _quick(claim: Claim, how: Checks, without: Sequence[Drawn]) -> bool:
+    """Whether each check of a claim can be decided in a draw ``without`` the slow experiments."""
+    return all(any(evaluate(claim, check, d.data).ok is not None for d in without) for check in how.get(claim.id, ()))
 
 
 def _readings(claim: Claim, how: Checks, drawn: Sequence[Drawn]) -> dict[str, list[Reading]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from retrompi.base import paths
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
+from retrompi.papers.claims import checks
 from retrompi.papers.paper import all_papers
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from retrompi.papers.reproduction import Reproduction
 
-__all__ = ["COLUMNS", "WORDS", "coverage_table", "file_of", "outside_table", "rows_of", "shipped", "written"]
+__all__ = ["COLUMNS", "WORDS", "coverage_table", "file_of", "first_papers", "outside_table", "rows_of", "shipped", "written"]
 
 COLUMNS = ("paper", "id", "use", "verdict", "agreement", "share", "draws", "unit", "observed", "observed_low", "observed_median",
            "observed_high", "stated_low", "stated_high", "inside")  # fmt: skip
@@ -74,12 +75,32 @@ def written(studies: Iterable[Reproduction]) -> Path:
     return file_of()
 
 
+def first_papers() -> set[str]:
+    """The keys of the five papers whose experiments the project began with (two are forms of one); the others have curves alone."""
+    return {key for key, paper in all_papers().items() if paper.experiments}
+
+
 # --- tables ------------------------------------------------------------------------------------------------------------------------
 
 
 def _claims(rows: Iterable[Row]) -> list[Row]:
     """Claims alone: a measured curve is no number."""
     return [r for r in rows if ":" not in r["id"]]
+
+
+MESSAGES, OTHERS = "times and rates of messages", "tests, start-up and tasks"
+KINDS = {"rinf1": "loops of one processor", "nas": "NAS replays"}
+MEASURED = ("scenarios", "zero_byte", "compared", "threads", "overlap")
+"""Facts that are times of messages, as curves are."""
+
+
+def _what(claim: str) -> str:
+    """What a claim is about: by the first fact that its checks look at, or curves."""
+    entries = checks().get(claim, ())
+    paths = [str(p) for c in entries for p in (c.get("path"), *c.get("paths", {}).values()) if p]
+    first = paths[0].partition(".")[0] if paths else ""
+    curves = any("path" not in c and "paths" not in c for c in entries)
+    return KINDS.get(first) or (MESSAGES if curves or not paths or first in MEASURED else OTHERS)
 
 
 def _counts(name: str, rows: Sequence[Row]) -> list[str]:
@@ -91,12 +112,21 @@ def _counts(name: str, rows: Sequence[Row]) -> list[str]:
 
 
 def coverage_table(rows: Sequence[Row], table: Callable[[Sequence[str], Iterable[Sequence[str]]], str]) -> str:
-    """Held-out claims by paper: how many pass, the third verdict, and how many numbers lie inside the interval; the fitted ones below."""
+    """Held-out claims by paper: how many pass, the third verdict, how many numbers lie inside the interval; then sums, also of what was
+    fitted. A paper with claims of several kinds has a row for each."""
     claims = _claims(rows)
     held = [r for r in claims if r["use"] == "validate"]
-    told = [_counts(key, [r for r in held if r["paper"] == key]) for key in dict.fromkeys(r["paper"] for r in held)]
-    told.append(_counts("**all held out**", held))
-    told.append(_counts("fitted", [r for r in claims if r["use"] == "calibrate"]))
+    told = []
+    for key in dict.fromkeys(r["paper"] for r in held):
+        mine = [r for r in held if r["paper"] == key]
+        told.append(_counts(key, mine))
+        kinds = [(what, [r for r in mine if _what(r["id"]) == what]) for what in (MESSAGES, *dict.fromkeys(KINDS.values()), OTHERS)]
+        if sum(bool(some) for _, some in kinds) > 1:
+            told += [_counts(f"{key}: {what}", some) for what, some in kinds if some]
+    five = first_papers()
+    for name, mine in (("the five papers", True), ("the second atlas", False)):
+        for what, use in (("held out", "validate"), ("fitted", "calibrate")):
+            told.append(_counts(f"**{name}, {what}**", [r for r in claims if r["use"] == use and (r["paper"] in five) == mine]))
     return table(("paper", "pass", *WORDS, "numbers inside the 90 % interval"), told)
 
 

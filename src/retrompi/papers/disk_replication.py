@@ -196,7 +196,7 @@ def _rate(ranks: list[list[str]], chunk: int, network: str, platform: str, sets:
 
     trace = traces.parse(["\n".join([*lines, ""]) for lines in ranks], name="relay")
     given = [*(f"{k}={v}" for k, v in NETWORKS[network].sets.items()), *sets]
-    result = simulate.run(Question("sockets", platform, Replay(trace), range(len(ranks)), given))
+    result = simulate.run(Question("sockets", platform, Replay(trace), range(len(ranks)), given, idle_overrides=bool(sets)))
     simulate.require_completed(result, f"relay on {network}")
     at = {str(m["label"]): float(m["time_s"]) for m in result.marks}
     return (RELAYED - RELAYED // 3) * chunk / (at["end"] - at["begin"])

@@ -1,23 +1,21 @@
-"""Predictions of numbers that the project does not know: a run with nominal values, and an interval from the ranges of its parameters.
+"""Predictions of numbers that the project does not know: a run with nominal values, and an interval over draws of its parameters.
 
 ``validate/predictions/plan.toml`` and the curves of the papers' folders that are marked blind say what is predicted; `made` simulates it,
-and `written` is the text of its file beside the plan, for a paper's curve in a folder of its own. An interval is the 5 to 95 % range over
-a seeded Latin hypercube, each parameter that the run uses drawn log-uniformly from its sourced range; parameters without a range keep
-their value. A second interval keeps fitted parameters at their fit.
+and `written` is the text of its file beside the plan, for a paper's curve in a folder of its own. The draws are those of every interval
+(`retrompi.studies.uncertainty`): posteriors where there are some, priors elsewhere, and the model's discrepancy. A second interval leaves
+the discrepancy out.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-import random
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from retrompi.base import paths, units
@@ -29,18 +27,20 @@ from retrompi.papers.paper import all_papers
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, pingpong
-from retrompi.studies.keys import sourced_of
-from retrompi.studies.tornado import Factor
+from retrompi.studies.posteriors import Posterior
+from retrompi.studies.priors import Prior
+from retrompi.studies.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy
 
 __all__ = ["Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "made", "nominal", "plans", "quantile", "same",
            "shipped", "sizes", "stamps", "written"]  # fmt: skip
 
-LOW, HIGH = 0.05, 0.95
-"""The quantiles of an interval."""
+LEVEL = 0.90
+"""The level of an interval: 5 to 95 %."""
 WARM_UP = 5
 """Exchanges before each size that are not timed: connections are open, buffers known."""
 PLAN_KEYS = ("name", "title", "machine", "model", "platform", "placement", "sizes", "repetitions", "use", "note")
-TIMES = ("nominal", "low", "median", "high", "fitted_low", "fitted_high")
+TIMES = ("nominal", "low", "median", "high", "parameters_low", "parameters_high")
+DRAWN = "# What was drawn: its nominal value, its range, and where its draws come from."
 STAMPS = ("date", "commit", "code")
 """The lines of a file that differ when it is made again from the same models and machines."""
 Progress = Callable[[int, int, str], None]
@@ -78,24 +78,25 @@ class Plan:
 
 @dataclass(frozen=True)
 class Value:
-    """One-way seconds at ``size`` B: with nominal values, and over the samples (``fitted_low``..``fitted_high``: with fits held)."""
+    """One-way seconds at ``size`` B: with nominal values, and over the draws (``parameters_low``..``parameters_high``: without the
+    model's discrepancy)."""
 
     size: int
     nominal: float
     low: float
     median: float
     high: float
-    fitted_low: float
-    fitted_high: float
+    parameters_low: float
+    parameters_high: float
 
 
 @dataclass(frozen=True)
 class Made:
-    """A prediction: its values, the ``factors`` that were drawn, and how many draws of both samples did not complete."""
+    """A prediction: its values, what was ``drawn``, and how many draws did not complete."""
 
     plan: Plan
     values: tuple[Value, ...]
-    factors: tuple[Factor, ...]
+    drawn: Drawn
     dropped: int = 0
     stamps: Mapping[str, str] = field(default_factory=dict)
 
@@ -169,30 +170,6 @@ def sizes(asked: Plan) -> tuple[int, ...]:
 # --- the sample ----------------------------------------------------------------------------------------------------------------
 
 
-def factors(asked: Resolved) -> list[Factor]:
-    """Every number that the run uses and that has a sourced range, to be drawn log-uniformly where the range does not begin at zero;
-    none that the configuration sets."""
-    found = []
-    for f in sourced_of(asked):
-        if f.key in asked.question.sets:
-            continue
-        span = f.axis.span
-        assert span is not None
-        found.append(replace(f, axis=replace(f.axis, span=replace(span, log=span.low > 0))))
-    return found
-
-
-def hypercube(drawn: Sequence[Factor], draws: int, seed: str) -> list[dict[str, str]]:
-    """A Latin hypercube: every factor has one value in each of ``draws`` parts of its range. The same seed gives the same points."""
-    rng = random.Random(seed)
-    columns = {}
-    for f in drawn:
-        places = list(range(draws))
-        rng.shuffle(places)
-        columns[f.key] = [f.at((place + rng.random()) / draws) for place in places]
-    return [{key: texts[i] for key, texts in columns.items()} for i in range(draws)]
-
-
 def quantile(values: Sequence[float], share: float) -> float:
     """The ``share`` quantile of ``values``, interpolated linearly."""
     ranked = sorted(values)
@@ -221,38 +198,31 @@ def nominal(asked: Plan) -> dict[int, float]:
 
 
 def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
-    """Simulates the prediction ``name``, its draws by ``workers`` at a time: nominal values, and both samples. Deterministic but for the
-    stamps.
+    """Simulates the prediction ``name``, its draws by ``workers`` at a time. Deterministic but for the stamps.
 
-    Raises UsageError for an unknown name, model or platform, RetrompiError if the nominal run does not complete.
+    Raises UsageError for an unknown name, model or platform, RetrompiError if the nominal run or most draws do not complete.
     """
     asked = plan(name)
     middle = nominal(asked)
     at = list(middle)
-    drawn = [f for f in factors(Resolved.of(asked.question())) if not (asked.paper and f.source.startswith("code:"))]
-    free = [f for f in drawn if not f.source.startswith("fit:")]
-    samples: list[list[list[float]]] = []
-    dropped, done = 0, 0
-    for part, which in (("all", drawn), ("free", free)):
-        told = []
-        with ThreadPoolExecutor(max_workers=workers) as pool:
-            for times in pool.map(lambda sets: _times(asked, at, sets), hypercube(which, asked.draws, f"{asked.seed} {name} {part}")):
-                done += 1
-                if progress is not None:
-                    progress(done, 2 * asked.draws, name)
-                if times is None:
-                    dropped += 1
-                else:
-                    told.append(times)
-        if len(told) < asked.draws // 2:
-            raise RetrompiError(f"most draws of '{name}' do not complete: there is no interval", code="not-completed")
-        samples.append(told)
+    resolved, spec = Resolved.of(asked.question(at=at)), Spec(LEVEL, asked.draws, asked.seed)
+    drawn = drawn_of(resolved, spec)
+    told: list[list[float] | None] = []
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        for times in pool.map(lambda draw: _times(asked, at, drawn.sets(draw)), range(asked.draws)):
+            told.append(times)
+            if progress is not None:
+                progress(len(told), asked.draws, name)
+    dropped = sum(times is None for times in told)
+    if dropped > asked.draws // 2:
+        raise RetrompiError(f"most draws of '{name}' do not complete: there is no interval", code="not-completed")
+    slower = [[math.exp(v) for v in row] for row in log_discrepancy(resolved, at, spec)]
     values = []
     for i, size in enumerate(at):
-        every, held = ([times[i] for times in sample] for sample in samples)
-        interval = quantile(every, LOW), median(every), quantile(every, HIGH)
-        values.append(Value(size, middle[size], *interval, quantile(held, LOW), quantile(held, HIGH)))
-    return Made(asked, tuple(values), tuple(drawn), dropped, stamps())
+        every = interval([None if times is None else times[i] * slower[n][i] for n, times in enumerate(told)], LEVEL)
+        plain = interval([None if times is None else times[i] for times in told], LEVEL)
+        values.append(Value(size, middle[size], every.low, every.median, every.high, plain.low, plain.high))
+    return Made(asked, tuple(values), drawn, dropped, stamps())
 
 
 # --- files ---------------------------------------------------------------------------------------------------------------------
@@ -282,24 +252,40 @@ def written(found: Made) -> str:
         "command": f"retrompi predict --write {asked.name}",
         "model": asked.model, "platform": asked.platform, "placement": asked.placement, "set": asked.sets or "",
         "repetitions": asked.repetitions,
-        "draws": asked.draws, "seed": asked.seed, "dropped": found.dropped, "note": asked.note,
+        "draws": asked.draws, "seed": asked.seed, "dropped": found.dropped, "discrepancy": _discrepancy(found.drawn), "note": asked.note,
     }  # fmt: skip
     lines = ["# Written by `retrompi predict --write`; not by hand. README.md explains it.", ""]
     lines += [f"{k} = {toml_text.value(v)}" for k, v in head.items() if v != ""]
-    drawn = [{"key": f.key, "value": f.base, "low": f.ends[0], "high": f.ends[-1], "source": f.source} for f in found.factors]
+    drawn = [_row(prior, found.drawn) for prior in found.drawn.priors]
     if asked.paper:
         told = ([v.size, *(float(f"{getattr(v, k):.5g}") for k in TIMES)] for v in found.values)
         lines += ["", f"# A row a size: size_B, and one-way times, {', '.join(f'{k}_s' for k in TIMES)}.", "value = ["]
-        lines += [*(f"  {toml_text.value(row)}," for row in told), "]", "", "# What was drawn: its value and its range.", "drawn = ["]
+        lines += [*(f"  {toml_text.value(row)}," for row in told), "]", "", DRAWN, "drawn = ["]
         lines += [*("  { " + ", ".join(f"{k} = {toml_text.value(v)}" for k, v in row.items()) + " }," for row in drawn), "]"]
         return "\n".join(lines) + "\n"
     for v in found.values:
         lines += ["", "[[value]]", 'what = "one-way time"', f"size_B = {v.size}"]
         lines += [f"{k}_s = {getattr(v, k):.6g}" for k in TIMES]
-    lines += ["", "# What was drawn: its value and its range."]
+    lines += ["", DRAWN]
     for row in drawn:
         lines += ["", "[[drawn]]", *(f"{k} = {toml_text.value(v)}" for k, v in row.items())]
     return "\n".join(lines) + "\n"
+
+
+def _discrepancy(drawn: Drawn) -> str:
+    """Where the discrepancy comes from, and the median of its standard deviation."""
+    middle = quantile([float(v) for v in drawn.sigma], 0.5)
+    return f"{_origin(drawn.applied.discrepancy)}: {middle:.3f}"
+
+
+def _origin(of: Posterior | None) -> str:
+    """A posterior by those that it is joint of."""
+    return "prior" if of is None else f"posterior of {', '.join(of.about.get('members', [of.of]))}"
+
+
+def _row(prior: Prior, drawn: Drawn) -> dict[str, str]:
+    return {"key": prior.path, "value": units.format_quantity(prior.base, prior.unit), "low": prior.text(0.0), "high": prior.text(1.0),
+            "source": prior.source, "from": _origin(drawn.applied.paths.get(prior.path))}  # fmt: skip
 
 
 def same(one: str, other: str) -> bool:

@@ -23,7 +23,7 @@ PREFIX = "blind-"
 """Name prefix of the figures."""
 _MANY = 6
 """With more curves than this the legend takes much of the figure's height."""
-_HEAD = ("curve", "of the smallest message", "with fits held", "largest bandwidth", "with fits held", "at", "made")
+_HEAD = ("curve", "of the smallest message", "5 to 95 %", "largest bandwidth", "5 to 95 %", "at", "made")
 
 
 def blind_rows(paper: str) -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ def _of(paper: str) -> dict[str, dict[str, Any]]:
 
 
 def blind_figures(paper: str) -> dict[str, go.Figure]:
-    """Name -> figure of the bandwidths that are predicted on one platform, each with its interval with fits held."""
+    """Name -> figure of the bandwidths that are predicted on one platform, each with its interval."""
     by_platform: dict[str, list[Mapping[str, Any]]] = {}
     for told in _of(paper).values():
         by_platform.setdefault(told["platform"], []).append(told)
@@ -57,11 +57,11 @@ def _figure(platform: str, mine: Sequence[Mapping[str, Any]]) -> go.Figure:
         colour, dash = PALETTE[i % 7], DASHES[i // 7 % len(DASHES)]
         x = [place(v["size_B"]) for v in values]
         every += [v["size_B"] for v in values]
-        rate = {k: [v["size_B"] / v[f"{k}_s"] / 1e6 for v in values] for k in ("nominal", "fitted_low", "fitted_high")}
+        rate = {k: [v["size_B"] / v[f"{k}_s"] / 1e6 for v in values] for k in ("nominal", "low", "high")}
         rates += rate["nominal"]
-        figure.add_trace(area(x, rate["fitted_high"], rate["fitted_low"], colour, legendgroup=str(i)))  # the longer time is the lower rate
-        shown = [f"{format_bytes(v['size_B'])}: {format_span(v['fitted_low_s'], v['fitted_high_s'], 's')} with fits held, "
-                 f"{format_span(v['low_s'], v['high_s'], 's')} in all" for v in values]  # fmt: skip
+        figure.add_trace(area(x, rate["high"], rate["low"], colour, legendgroup=str(i)))  # the longer time is the lower rate
+        shown = [f"{format_bytes(v['size_B'])}: {format_span(v['low_s'], v['high_s'], 's')}, "
+                 f"{format_span(v['parameters_low_s'], v['parameters_high_s'], 's')} by the parameters alone" for v in values]  # fmt: skip
         figure.add_scatter(x=x, y=rate["nominal"], mode="lines", name=names[i], legendgroup=str(i), text=shown,
                            hovertemplate="%{text}<br>%{y:.3g} MB/s<extra>%{fullData.name}</extra>",
                            line={"color": colour, "width": 2, "dash": dash})  # fmt: skip
@@ -96,16 +96,17 @@ def blind_html(paper: str, drawn: Sequence[str]) -> str:
         options = f'<br><small class="soft">{escape(" ".join(told.get("set", ())))}</small>' if told.get("set") else ""
         cells: list[Content] = [
             f'<span class="id">{escape(short)}</span><br><small>{escape(told["title"])}</small>{options}',
-            (format_quantity(first["nominal_s"], "s"), "n"), (format_span(first["fitted_low_s"], first["fitted_high_s"], "s"), "n"),
+            (format_quantity(first["nominal_s"], "s"), "n"), (format_span(first["low_s"], first["high_s"], "s"), "n"),
             (format_quantity(size / best["nominal_s"], "B/s"), "n"),
-            (format_span(size / best["fitted_high_s"], size / best["fitted_low_s"], "B/s"), "n"), (format_bytes(size), "n"),
+            (format_span(size / best["high_s"], size / best["low_s"], "B/s"), "n"), (format_bytes(size), "n"),
             f'<small>{escape(told["date"])}, commit {escape(told["commit"][:12])}</small>',
         ]  # fmt: skip
         rows.append(row(_HEAD, cells, f"blind-{short}"))
     return (
         f"<p><b>Blind</b>: the source prints these curves, and the project has not looked at them. {len(found)} curves were simulated "
         "from the runtimes' source code and the layers below them, and written down with date and commit before anything could be "
-        "compared. Lines: nominal values; bands: 5 to 95 % with everything drawn from its range but what was fitted to the layers below. "
+        "compared. Lines: nominal values; bands: 5 to 95 % over draws of the parameters, from posteriors where something was fitted, and "
+        "of the model's discrepancy. "
         f"The files, with all that was drawn, are in <code>validate/predictions/{escape(paper)}</code>.</p>"
         f'<div class="figures">{"".join(drawn)}</div>{sortable(_HEAD, rows)}'
     )
