@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -29,6 +30,12 @@ WORKERS = 2
 _OFTEN = 64
 """Runs after which what is known is written: an interruption loses no more."""
 Progress = Callable[[int, int, str], None]
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that stay: each has a simulating process, whose start takes longer than many runs."""
+    return ThreadPoolExecutor(max_workers=WORKERS)
 
 
 def sobol(dims: int, runs: int, seed: int) -> Array:
@@ -56,13 +63,12 @@ class Training:
         ``total``."""
         points = np.ascontiguousarray(np.asarray(u, dtype=np.float64))
         missing = [row for row in points if row.tobytes() not in self.known]
-        with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-            for i, (row, y) in enumerate(zip(missing, pool.map(self.part.simulate, missing), strict=True), 1):
-                self.known[row.tobytes()] = y
-                if progress is not None:
-                    progress(done + len(points) - len(missing) + i, total or len(points), self.part.name)
-                if i % _OFTEN == 0 or i == len(missing):
-                    self._write()
+        for i, (row, y) in enumerate(zip(missing, _pool().map(self.part.simulate, missing), strict=True), 1):
+            self.known[row.tobytes()] = y
+            if progress is not None:
+                progress(done + len(points) - len(missing) + i, total or len(points), self.part.name)
+            if i % _OFTEN == 0 or i == len(missing):
+                self._write()
         return np.array([self.known[row.tobytes()] for row in points])
 
     def _write(self) -> None:
