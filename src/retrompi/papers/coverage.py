@@ -124,9 +124,9 @@ def coverage_table(rows: Sequence[Row], table: Callable[[Sequence[str], Iterable
         if sum(bool(some) for _, some in kinds) > 1:
             told += [_counts(f"{key}: {what}", some) for what, some in kinds if some]
     five = first_papers()
-    for name, mine in (("the five papers", True), ("the second atlas", False)):
+    for name, first in (("the five papers", True), ("the second atlas", False)):
         for what, use in (("held out", "validate"), ("fitted", "calibrate")):
-            told.append(_counts(f"**{name}, {what}**", [r for r in claims if r["use"] == use and (r["paper"] in five) == mine]))
+            told.append(_counts(f"**{name}, {what}**", [r for r in claims if r["use"] == use and (r["paper"] in five) == first]))
     return table(("paper", "pass", *WORDS, "numbers inside the 90 % interval"), told)
 
 
