@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 from retrompi.base.errors import UsageError
 from retrompi.inference import emulator, likelihood, ranks, sampling
 from retrompi.inference.likelihood import Array, Data, Likelihood, MeasuredCurve, Statement
+from retrompi.studies import uncertainty
 
 pytest.importorskip("emcee")
 pytest.importorskip("sklearn")
@@ -124,7 +125,7 @@ def test_points_of_a_curve_have_the_density_of_their_covariance() -> None:
     rng = np.random.default_rng(1)
     times, y, emulated = rng.normal(size=6), rng.normal(size=(1, 6)), np.diag(rng.uniform(0.01, 0.1, size=6))
     data = Data(curves=[replace(CURVE.curves[0], log_time=times)])
-    whole = emulated + 0.05**2 * np.eye(6) + 0.2**2 * likelihood.kernel(DECADES)
+    whole = emulated + 0.05**2 * np.eye(6) + 0.2**2 * likelihood.correlation(DECADES)
     wanted = multivariate_normal(y[0], whole).logpdf(times)
     assert likelihood.log_likelihood(y, emulated, np.array([0.2]), data)[0] == pytest.approx(wanted)
 
@@ -135,7 +136,7 @@ def test_a_run_that_did_not_complete_is_impossible() -> None:
 
 def test_the_discrepancy_has_a_half_normal_prior() -> None:
     sigma = likelihood.sigma_of(np.random.default_rng(1).uniform(size=100_000))
-    assert np.sqrt((sigma**2).mean()) == pytest.approx(likelihood.HALF_NORMAL, rel=0.02)
+    assert np.sqrt((sigma**2).mean()) == pytest.approx(uncertainty.DISCREPANCY_SCALE, rel=0.02)
     assert sigma.min() >= 0
 
 

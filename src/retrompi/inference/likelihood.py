@@ -16,14 +16,11 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.special import log_ndtr, logsumexp, ndtri
 
-__all__ = ["HALF_NORMAL", "LENGTH", "Array", "Data", "Likelihood", "MeasuredCurve", "Replicas", "Statement", "kernel", "log_likelihood",
-           "sigma_of"]  # fmt: skip
+from retrompi.studies.uncertainty import DISCREPANCY_SCALE, kernel
+
+__all__ = ["Array", "Data", "Likelihood", "MeasuredCurve", "Replicas", "Statement", "correlation", "log_likelihood", "sigma_of"]
 
 Array = NDArray[Any]
-HALF_NORMAL = 0.1
-"""Scale of the prior of a model's discrepancy, a half-normal distribution."""
-LENGTH = 1.0
-"""Length of the discrepancy's Gaussian process: decades of the size."""
 LEAST = 1e-3
 """The least relative error of a curve's point and the least deviation of a statement: clocks, digits of a file."""
 
@@ -77,13 +74,13 @@ class Data:
 
 def sigma_of(u: Array) -> Array:
     """Standard deviation of the discrepancy at shares ``u`` in 0..1 of its prior."""
-    return np.asarray(HALF_NORMAL * ndtri(0.5 + 0.5 * np.clip(u, 0.0, 1.0 - 1e-12)))
+    return np.asarray(DISCREPANCY_SCALE * ndtri(0.5 + 0.5 * np.clip(u, 0.0, 1.0 - 1e-12)))
 
 
-def kernel(log10_size: Sequence[float]) -> Array:
-    """Correlation of the discrepancy between sizes, [n, n]: squared exponential in log10(1 + size), length `LENGTH`."""
+def correlation(log10_size: Sequence[float]) -> Array:
+    """That of the discrepancy at the sizes of a curve, [n, n]; the one that draws have (`retrompi.studies.uncertainty`)."""
     at = np.asarray(log10_size, dtype=float)
-    return np.asarray(np.exp(-0.5 * ((at[:, None] - at[None, :]) / LENGTH) ** 2))
+    return kernel(at, at)
 
 
 def _log_between(a: Array, b: Array) -> Array:
@@ -131,7 +128,7 @@ class Likelihood:
             at = np.asarray(c.indices, dtype=int)
             known = np.diag(np.maximum(np.asarray(c.error, dtype=float), LEAST) ** 2) + covariance[np.ix_(at, at)]
             # One decomposition serves every standard deviation of the discrepancy: K v = w C v, so that (C + s² K) is diagonal.
-            w, v = eigh(kernel(c.log10_size), known)
+            w, v = eigh(correlation(c.log10_size), known)
             constant = -0.5 * (np.linalg.slogdet(known)[1] + len(at) * np.log(2 * np.pi))
             self._curves.append((at, np.asarray(c.log_time, dtype=float), v, np.maximum(w, 0.0), constant, c.group))
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import binom, chi2
 
 from retrompi.inference import emulator
-from retrompi.inference.likelihood import LEAST, Array, Data, Likelihood, Replicas, kernel, sigma_of
+from retrompi.inference.likelihood import LEAST, Array, Data, Likelihood, Replicas, correlation, sigma_of
 from retrompi.inference.sampling import Sample, sample_each
 
 __all__ = ["BINS", "DRAWS", "LEVEL", "Block", "Judged", "Ranks", "check", "judge", "published_like"]
@@ -117,7 +117,7 @@ def published_like(y: Array, sigma: Array, data: Data, rng: np.random.Generator)
     times = []
     for c in data.curves:
         at = np.asarray(c.indices, dtype=int)
-        smooth = np.linalg.cholesky(kernel(c.log10_size) + 1e-9 * np.eye(len(at)))
+        smooth = np.linalg.cholesky(correlation(c.log10_size) + 1e-9 * np.eye(len(at)))
         discrepancy = sigma[:, c.group, None] * (rng.standard_normal((n, len(at))) @ smooth.T)
         times.append(y[:, at] + discrepancy + np.maximum(np.asarray(c.error), LEAST) * rng.standard_normal((n, len(at))))
     return Data(tuple(said), data.curves, data.groups), Replicas(limits, times)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studies.metrics import Metric
 
-__all__ = ["DISCREPANCY_SCALE", "LEVEL", "Ensemble", "Interval", "Spec", "brief", "drawn_of", "ensemble", "interval",
+__all__ = ["DISCREPANCY_SCALE", "LEVEL", "Ensemble", "Interval", "Spec", "brief", "drawn_of", "ensemble", "interval", "kernel",
            "log_discrepancy", "log_job", "question_of", "sets_of", "with_discrepancy"]  # fmt: skip
 
 LEVEL, DRAWS = 0.90, 100
@@ -208,7 +208,8 @@ def brief(asked: Resolved) -> Resolved:
 # --- discrepancy ---------------------------------------------------------------------------------------------------------------
 
 
-def _kernel(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def kernel(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Correlation [a, b] of the discrepancy between sizes given as log10(1 + B): squared exponential, of length `LENGTH`."""
     return np.asarray(np.exp(-0.5 * ((a[:, None] - b[None, :]) / LENGTH) ** 2))
 
 
@@ -216,7 +217,7 @@ def _kernel(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float6
 def _knots() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Places of the Gaussian process, and what turns independent numbers there into weights of the kernel."""
     at = np.arange(0.0, _DECADES + _STEP, _STEP)
-    lower = np.linalg.cholesky(_kernel(at, at) + 1e-8 * np.eye(len(at)))
+    lower = np.linalg.cholesky(kernel(at, at) + 1e-8 * np.eye(len(at)))
     return at, np.linalg.inv(lower).T
 
 
@@ -241,7 +242,7 @@ def log_discrepancy(asked: Resolved, sizes: Sequence[int], spec: Spec) -> NDArra
     at, weights = _knots()
     normal = _normal(spec.draws, len(at), "discrepancy of size", spec.seed, asked.model.name, _where(asked))
     x = np.log10(1.0 + np.asarray(sizes, dtype=float))
-    return np.asarray(drawn.sigma[:, None] * (normal @ (_kernel(x, at) @ weights).T))
+    return np.asarray(drawn.sigma[:, None] * (normal @ (kernel(x, at) @ weights).T))
 
 
 def log_job(asked: Resolved, spec: Spec) -> NDArray[np.float64]:
