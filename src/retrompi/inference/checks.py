@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from retrompi.base import paths
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.inference import ranks
 from retrompi.inference.design import Training, sobol
@@ -102,9 +103,7 @@ def write(rows: Sequence[Checked], path: Path | None = None) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8", newline="") as text:
-            out = csv.DictWriter(text, [f.name for f in fields(Checked)], lineterminator="\n")
-            out.writeheader()
-            out.writerows(asdict(every[key]) for key in sorted(every))
+            write_rows(text, [f.name for f in fields(Checked)], [asdict(every[key]) for key in sorted(every)])
     except OSError as error:
         raise InputError(f"cannot write the table of ranks: {error.strerror}", path, code="unwritable-file") from None
     return path

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from retrompi.base import paths
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, UsageError
 from retrompi.inference.design import WORKERS
 from retrompi.inference.likelihood import Array, Data, Likelihood, Statement
@@ -77,9 +78,7 @@ def write(rows: Sequence[Rival], path: Path | None = None) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8", newline="") as text:
-            out = csv.DictWriter(text, [f.name for f in fields(Rival)], lineterminator="\n")
-            out.writeheader()
-            out.writerows(asdict(r) for r in rows)
+            write_rows(text, [f.name for f in fields(Rival)], [asdict(r) for r in rows])
     except OSError as error:
         raise InputError(f"cannot write the table of rivals: {error.strerror}", path, code="unwritable-file") from None
     return path

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from retrompi.base import paths
+from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError
 from retrompi.base.files import read_text
 from retrompi.papers.claims import checks
@@ -64,10 +65,7 @@ def written(studies: Iterable[Reproduction]) -> Path:
     made = {s.paper.key: rows_of(s) for s in studies}
     old = shipped() if file_of().is_file() else []
     out = io.StringIO()
-    table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    table.writeheader()
-    for key in all_papers():
-        table.writerows(made.get(key) or [r for r in old if r["paper"] == key])
+    write_rows(out, COLUMNS, [row for key in all_papers() for row in made.get(key) or [r for r in old if r["paper"] == key]])
     try:
         file_of().write_text(out.getvalue(), encoding="utf-8")
     except OSError as error:

@@ -329,7 +329,7 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
         out.append(html.P("The two curves are identical: the changes have no effect in this configuration.", className="notice"))
     if changed is not None and answer["outside"]:
         out.append(html.P(f"Outside the model's calibrated range: {'; '.join(answer['outside'])}.", className="soft"))
-    if answer["intervals"] and (line := intervals.ended_line(answer["intervals"])):
+    if (drawn := answer.get("intervals")) and (line := intervals.ended_line(drawn)):
         out.append(html.P(line, className="notice"))
     stored = [f"{name}: run {run['run']} of the store" for name, run in (("as it was", base), ("changed", changed)) if run and run["run"]]
     return [*out, html.P("; ".join(stored), className="soft")] if stored else out
@@ -341,7 +341,7 @@ def _numbers(answer: Mapping[str, Any], series: str) -> Component:
     named = [("as it was", answer["base"]), *([("changed", answer["changed"])] if answer["changed"] else [])]
     unit = "µs" if series == "time" else "MB/s"
     rows = number_rows([(name, c["rows"]) for name, c in named], series)
-    told = answer["intervals"]
+    told = answer.get("intervals")
     level = f"{100 * intervals.LEVEL:g} %"
     columns: list[Any] = [("size_B", "size", format_bytes)]
     for name, curve in named:
