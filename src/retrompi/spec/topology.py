@@ -13,11 +13,12 @@ from collections.abc import Sequence
 
 from retrompi.base.errors import UsageError, nearest
 
-__all__ = ["KINDS", "POLICIES", "check", "check_word", "cubic", "default", "grown", "parse_kind", "parse_policy", "parse_shape",
+__all__ = ["ACCESS", "KINDS", "POLICIES", "check", "check_word", "cubic", "default", "grown", "parse_kind", "parse_policy", "parse_shape",
            "parse_sites", "places", "text"]  # fmt: skip
 
 KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
 POLICIES = ("pair", "stripe")
+ACCESS = ("fifo", "csma-cd")
 SHAPED = {"torus": "4x4x2", "fat-tree": "4x8;1x2;1x1"}
 """Kind -> an example of its shape."""
 
@@ -33,6 +34,13 @@ def parse_policy(text: str) -> str:
     """``text`` if it is a rail policy; else raises UsageError, suggesting the nearest."""
     if text not in POLICIES:
         raise UsageError(f"no rail policy '{text}'{nearest(text, POLICIES)}; valid: {', '.join(POLICIES)}", code="unknown-name")
+    return text
+
+
+def parse_access(text: str) -> str:
+    """``text`` if it is an access rule of a hub; else raises UsageError, suggesting the nearest."""
+    if text not in ACCESS:
+        raise UsageError(f"no access rule '{text}'{nearest(text, ACCESS)}; valid: {', '.join(ACCESS)}", code="unknown-name")
     return text
 
 
@@ -75,13 +83,13 @@ def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
 
 
 def check_word(word: str, text: str) -> None:
-    """Raises UsageError if ``text`` is never valid as ``kind``, ``shape``, ``sites`` or ``rail_policy`` (named by ``word``) of a link."""
+    """Raises UsageError if ``text`` is never valid as ``kind``, ``shape``, ``sites``, ``rail_policy`` or ``access`` (``word``) of a link."""
     if word == "shape":
         parse_shape("fat-tree" if ";" in text else "torus", text)
     elif word == "sites":
         parse_sites(text, sum(map(int, found)) if len(found := re.findall(r"\d+", text)) > 1 else 1 << 16)
     else:
-        (parse_kind if word == "kind" else parse_policy)(text)
+        {"kind": parse_kind, "rail_policy": parse_policy, "access": parse_access}[word](text)
 
 
 def places(kind: str, shape: Sequence[int]) -> int:
