@@ -151,8 +151,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
-                                "lost", "failed")},
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "contended", "retransmissions", "duplicates",
+                                "events", "lost", "failed")},
     )  # fmt: skip
 
 

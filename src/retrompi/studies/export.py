@@ -166,11 +166,9 @@ def _csv(rows: Sequence[Row], known: Mapping[str, Any]) -> str:
 
 
 def _parquet(rows: Sequence[Row], known: Mapping[str, tuple[str, str]], about: Mapping[str, Any], target: Path) -> None:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise UsageError("Parquet needs the package pyarrow: pip install 'retrompi[parquet]'", code="missing-tool") from None
+    import pyarrow as pa
+    from pyarrow import parquet
+
     kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     schema = pa.schema([pa.field(k, kinds[kind], metadata={"what": what}) for k, (kind, what) in known.items()],
                        metadata={"retrompi": json.dumps(about, ensure_ascii=False)})  # fmt: skip

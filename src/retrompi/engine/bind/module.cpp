@@ -421,6 +421,7 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   py::dict o;
   job_dict(o, s);
   o["events"] = s.events;
+  o["contended"] = s.contended;
   py::list marks;
   for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
   o["marks"] = marks;

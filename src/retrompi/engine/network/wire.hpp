@@ -29,6 +29,8 @@ class Wire {
 
   /// Called once, before anything is sent. A flow that starts over a failed component, or is crossing it when it fails, is lost.
   virtual void fail(const std::vector<Failure>&) { throw ConfigError("failures need the wire native"); }
+  /// How many of what was sent found a link of its way taken by something else.
+  [[nodiscard]] virtual uint64_t contended() const { return 0; }
   /// The failures so far and the frames each has taken: "link server down from 1 s on (3 frames lost)"; empty when none has begun.
   [[nodiscard]] virtual std::string failed() const { return {}; }
 };

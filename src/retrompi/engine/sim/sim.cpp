@@ -375,6 +375,7 @@ class Simulation {
     r.profile = profile_;
     r.timeline = timeline_;
     if (w_.wire) r.failed = w_.wire->failed();
+    if (w_.wire) r.contended = w_.wire->contended();
     if (traffic_)
       for (const Traffic::Source& s : traffic_->sources()) r.traffic.push_back({s.frames, s.arrived, s.bytes, s.dropped, s.lost});
     if (!first().job || !first().ready) return r;

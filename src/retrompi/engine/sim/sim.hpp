@@ -78,7 +78,7 @@ struct JobResult {
 /// The result of the first job and of everything else requested.
 struct SimResult : JobResult {
   Ps end = 0;  // of the first job: its last event
-  uint64_t events = 0;
+  uint64_t events = 0, contended = 0;
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
