@@ -44,8 +44,10 @@ class Wire {
 std::unique_ptr<Wire> native_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&, uint64_t seed);
 /// One whose links divide their bandwidth among all that cross them.
 std::unique_ptr<Wire> fluid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
-/// The same by SimGrid; one in the life of a process.
-std::unique_ptr<Wire> simgrid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
+/// The same by SimGrid; one in the life of a process. `model`: one of its network models, with its own parameters; empty: plain flows.
+std::unique_ptr<Wire> simgrid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&, const std::string& model = {});
 std::string simgrid_version();
+/// SimGrid's own network models that this version has.
+std::vector<std::string> simgrid_network_models();
 
 }  // namespace retrompi

@@ -31,7 +31,8 @@ struct JobConfig {
 struct SimConfig : JobConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
-  bool simgrid = false;  // use the reference wire (SimGrid)
+  enum class Network : uint8_t { Native, Fluid, Simgrid } network = Network::Native;
+  std::string simgrid_model;  // one of SimGrid's network models with its own parameters; empty: plain flows
   // Host -> its place on the platform (a torus has places that no rank uses); then those of machines that only have traffic.
   std::vector<size_t> positions;
   std::vector<TrafficSpec> traffic;
