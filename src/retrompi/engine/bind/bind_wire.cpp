@@ -53,8 +53,8 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
                       .access = access == "csma-cd" ? Access::CsmaCd : Access::Fifo};
   const auto w = wire.substr(0, wire.find(':')) == "simgrid"
                      ? simgrid_wire(loop, anatomy, positions, link, wire.find(':') == std::string::npos ? "" : wire.substr(wire.find(':') + 1))
-                     : wire == "fluid" ? fluid_wire(loop, anatomy, positions, link)
-                                     : native_wire(loop, anatomy, positions, link, seed);
+                 : wire == "fluid" ? fluid_wire(loop, anatomy, positions, link)
+                                   : native_wire(loop, anatomy, positions, link, seed);
   std::vector<Failure> down;
   for (const Down& d : failures) down.push_back(failure(d));
   if (!down.empty()) w->fail(down);
@@ -82,6 +82,7 @@ void bind_wire(py::module_& m) {
         py::arg("flows"), py::arg("wan_bandwidth") = 0.0, py::arg("wan_latency") = 0.0, py::arg("rails") = 1,
         py::arg("failures") = std::vector<retrompi::Down>{}, py::arg("buffer") = 0.0, py::arg("access") = "fifo", py::arg("seed") = 1,
         "When each of `flows` (start in ps, from card, to card, bytes) arrives, in ps; -1: never; -2 - t: lost at t. `positions` has the place of "
-        "each card's host. `wire` is native, fluid or simgrid (once in a process); bandwidth in B/s, latency in s. `failures`: (what, a, b, from, until) "
+        "each card's host. `wire` is native, fluid or simgrid (once in a process); bandwidth in B/s, latency in s. `failures`: (what, a, b, from, "
+        "until) "
         "in ps, until -1: for good.");
 }

@@ -32,10 +32,10 @@ struct Port {
 };
 struct Way {
   std::vector<uint32_t> links;
-  double top = 0;           // rate of the slowest, bytes per picosecond
-  double slowest = 0;       // its picoseconds per byte
-  double latency = 0;       // the sum, in picoseconds
-  Ps latencies = 0;         // the sum of the whole picoseconds of each
+  double top = 0;      // rate of the slowest, bytes per picosecond
+  double slowest = 0;  // its picoseconds per byte
+  double latency = 0;  // the sum, in picoseconds
+  Ps latencies = 0;    // the sum of the whole picoseconds of each
 };
 struct Passage {
   Ps head = 0, tail = 0;  // at the link `planned`, or at the receiver
