@@ -25,7 +25,8 @@ class Grown(Sequence[Host]):
     ``which``: of a selection, the number of each host in the whole platform.
     """
 
-    def __init__(self, own: Sequence[Host], size: int, changed: Mapping[int, Host] | None = None, which: Sequence[int] | None = None) -> None:
+    def __init__(self, own: Sequence[Host], size: int, changed: Mapping[int, Host] | None = None,
+                 which: Sequence[int] | None = None) -> None:  # fmt: skip
         self.own, self.size, self.changed = tuple(own), size, dict(changed or {})
         self.which = range(size) if which is None else which
         self._index = {h.name: i for i, h in enumerate(self.own)}

@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
+#include <unordered_set>
 
 #include "trace/flat_action.hpp"
 #include "trace/trace.hpp"
@@ -84,6 +86,17 @@ Trace parse(const std::vector<std::tuple<py::object, std::string, int32_t>> &sou
   return retrompi::parse(views, options);
 }
 
+Trace of_patterns(const std::vector<std::tuple<py::bytes, int32_t>> &patterns, const py::buffer &of, const std::string &name) {
+  std::vector<retrompi::Source> sources;
+  for (const auto &[text, rank] : patterns) sources.push_back({std::string_view(text), name + "/rank-" + std::to_string(rank) + ".txt", rank});
+  const py::buffer_info info = of.request();
+  if (info.ndim != 1 || info.itemsize != sizeof(int64_t) || info.strides[0] != sizeof(int64_t))
+    throw py::value_error("the pattern of every rank is an array of 64-bit integers");
+  const std::span<const int64_t> which(static_cast<const int64_t *>(info.ptr), static_cast<size_t>(info.size));
+  py::gil_scoped_release release;
+  return retrompi::parse_patterns(sources, which, name);
+}
+
 std::string sha256(const Trace &t) {
   if (!t.digest.value.empty()) return t.digest.value;
   py::object update, hash = py::module_::import("hashlib").attr("sha256")();
@@ -106,8 +119,9 @@ py::dict info(const Trace &t) {
     size_t bytes = 0;
     int64_t largest = 0, sends = 0, collectives = 0, nonblocking = 0, one_sided = 0, marks = 0;
   } sum;
+  std::unordered_set<const void *> counted;
   for (const auto &r : t.ranks) {
-    sum.bytes += r.memory_use();
+    sum.bytes += r.memory_use(counted);
     for (const Action &a : r) {
       if (a.op == Op::Mark) {
         ++sum.marks;
@@ -382,6 +396,11 @@ void bind_trace(py::module_ &m) {
   py::class_<Trace>(m, "Trace", R"(A parsed time-independent trace; immutable.
 
 Equality is of the actions: line numbers and file names do not count.)")
+      .def_static("of_patterns", &of_patterns, py::arg("patterns"), py::arg("of"), py::arg("name"),
+                  R"(A trace whose ranks follow a few patterns; raises TraceError.
+
+``patterns`` are (text, rank whose text it is); ``of`` (64-bit integers) is the number of the pattern of every rank, whose peers are at the
+same distances as those of the pattern's rank: 0 sending to 1 makes 5 send to 6. ``name``: of the folder in messages.)")
       .def_static("parse", &parse, py::arg("sources"), py::arg("ranks") = 0, py::arg("undefined_source") = "refuse", py::arg("partial") = false,
                   R"(Parse ``[(bytes, name for messages, rank or -1 for one file of all ranks), ...]``; raises TraceError.
 

@@ -387,22 +387,7 @@ void job_dict(py::dict& o, const JobResult& s) {
   o["retransmissions"] = s.count.retransmissions;
   o["lost"] = s.count.lost;
   o["duplicates"] = s.count.duplicates;
-  py::list ranks;
-  for (const auto& k : s.ranks) {
-    py::dict e;
-    e["rank"] = k.rank;
-    e["host"] = k.host;
-    e["time_ps"] = k.time;
-    e["mpi_ps"] = k.mpi;
-    e["compute_ps"] = k.compute;
-    e["cpu_ps"] = k.cpu;
-    e["sent"] = k.sends;
-    e["received"] = k.receives;
-    e["bytes_sent"] = k.bytes_sent;
-    e["bytes_received"] = k.bytes_received;
-    ranks.append(e);
-  }
-  o["per_rank"] = ranks;
+  o["per_rank"] = rank_columns(s.ranks);
   py::list waits;
   for (const auto& k : s.waits) {
     py::dict e;

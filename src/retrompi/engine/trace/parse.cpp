@@ -56,7 +56,8 @@ Trace parse(std::span<const Source> sources, const ReadOptions &options) {
   Trace trace;
   const bool shared = sources.size() == 1 && sources[0].rank < 0;
   const int32_t n = options.ranks > 0 ? options.ranks : shared ? parsing::ranks_of_shared(sources[0]) : static_cast<int32_t>(sources.size());
-  trace.ranks.resize(static_cast<size_t>(n));
+  trace.ranks.reserve(static_cast<size_t>(n));
+  for (int32_t r = 0; r < n; ++r) trace.ranks.emplace_back(r);
   trace.files.resize(static_cast<size_t>(n));
   if (shared) {
     std::fill(trace.files.begin(), trace.files.end(), sources[0].name);
@@ -77,6 +78,32 @@ Trace parse(std::span<const Source> sources, const ReadOptions &options) {
   for (const Source &s : sources) bytes += s.text.size();
   parsing::Parser parser(trace, options, bytes);
   for (const Source &s : sources) parser.read(s);
+  parser.finish();
+  return trace;
+}
+
+Trace parse_patterns(std::span<const Source> sources, std::span<const int64_t> of, const std::string &name) {
+  const auto n = static_cast<int64_t>(of.size());
+  if (n < 1 || n > parsing::MAX_RANKS) throw TraceError(name, 0, "the number of ranks must be 1.." + std::to_string(parsing::MAX_RANKS));
+  Trace trace;
+  trace.ranks.reserve(of.size());
+  trace.files.reserve(of.size());
+  for (int64_t r = 0; r < n; ++r) {
+    trace.ranks.emplace_back(static_cast<int32_t>(r));
+    trace.files.push_back(name + "/rank-" + std::to_string(r) + ".txt");
+  }
+  parsing::Parser parser(trace, {}, parsing::PIECES);
+  for (const Source &s : sources) {
+    if (s.rank < 0 || s.rank >= n)
+      throw TraceError(name, 0, "rank " + std::to_string(s.rank) + " is out of range 0.." + std::to_string(n - 1));
+    parser.read(s);
+  }
+  for (int64_t r = 0; r < n; ++r) {
+    const int64_t which = of[static_cast<size_t>(r)];
+    if (which < 0 || which >= static_cast<int64_t>(sources.size()))
+      throw TraceError(name, 0, "pattern " + std::to_string(which) + " is out of range 0.." + std::to_string(sources.size()));
+    if (sources[static_cast<size_t>(which)].rank != r) parser.repeat(static_cast<int32_t>(r), sources[static_cast<size_t>(which)].rank);
+  }
   parser.finish();
   return trace;
 }
