@@ -101,7 +101,7 @@ def test_a_placement_goes_with_its_hosts() -> None:
 
 
 def test_a_room_of_no_size_is_refused() -> None:
-    with refused(UsageError, "out-of-range | 16384"):
+    with refused(UsageError, "out-of-range | 1048576"):
         registry.platform("nt-pair*0")
 
 
