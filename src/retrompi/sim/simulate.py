@@ -277,7 +277,7 @@ def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]], hosts
                 _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
             except UsageError as error:
                 raise UsageError(f"{job.spec.name}: {error}", code=error.code) from None
-        rows.append(cojobs.told(job, answer and {**answer, "per_rank": RankTable(answer["per_rank"], hosts)}))
+        rows.append(cojobs.told(job, answer and {**answer, "per_rank": RankTable(answer["per_rank"], hosts).some()}))
     return rows
 
 

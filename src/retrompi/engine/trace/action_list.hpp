@@ -22,8 +22,8 @@ struct Action;
 // They are packed in blocks (packing.hpp). An iterative program repeats a few actions, so that most of them take one or two bytes.
 //
 // Blocks never change, so copies of a list share them; peers are packed relative to the list's rank, so that the lists of ranks that do the
-// same towards their neighbours share theirs as well: a halo of a million ranks has nine. Those beyond the memory limit (TraceMemory) go to an unlinked temporary
-// file and are read back one at a time.
+// same towards their neighbours share theirs as well: a halo of a million ranks has nine. Those beyond the memory limit (TraceMemory) go to an
+// unlinked temporary file and are read back one at a time.
 class ActionList {
  public:
   static constexpr size_t kBlock = 512;  // actions; every rank holds its last ones unpacked, and a dictionary while it is read
@@ -42,8 +42,8 @@ class ActionList {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] Action operator[](size_t i) const;  // unpacks a block unless the thread's cache has it
   [[nodiscard]] Action back() const;
-  void set(size_t i, const Action& a);      // repacks a block
-  [[nodiscard]] size_t memory_use() const;  // bytes held here, not in the file
+  void set(size_t i, const Action& a);                                // repacks a block
+  [[nodiscard]] size_t memory_use() const;                            // bytes held here, not in the file
   size_t memory_use(std::unordered_set<const void*>& counted) const;  // without blocks counted before
   // The same actions of another rank, with the peers at the same distances. Sealed lists only.
   [[nodiscard]] ActionList of_rank(int32_t rank) const;

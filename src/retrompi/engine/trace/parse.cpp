@@ -117,8 +117,7 @@ Trace parse_patterns(std::span<const Source> sources, std::span<const int64_t> o
   parsing::Parser parser(trace, {}, parsing::PIECES);
   std::vector<std::pair<int64_t, int64_t>> reaches;
   for (const Source &s : sources) {
-    if (s.rank < 0 || s.rank >= n)
-      throw TraceError(name, 0, "rank " + std::to_string(s.rank) + " is out of range 0.." + std::to_string(n - 1));
+    if (s.rank < 0 || s.rank >= n) throw TraceError(name, 0, "rank " + std::to_string(s.rank) + " is out of range 0.." + std::to_string(n - 1));
     parser.read(s);
     reaches.push_back(reach(trace.ranks[static_cast<size_t>(s.rank)], s.rank));
   }
@@ -128,8 +127,9 @@ Trace parse_patterns(std::span<const Source> sources, std::span<const int64_t> o
       throw TraceError(name, 0, "pattern " + std::to_string(which) + " is out of range 0.." + std::to_string(sources.size() - 1));
     const auto [low, high] = reaches[static_cast<size_t>(which)];
     if (r + low < 0 || r + high >= n)
-      throw TraceError(trace.files[static_cast<size_t>(r)], 0, "with pattern " + std::to_string(which) + " a peer of rank " + std::to_string(r) +
-                                                                  " is out of range 0.." + std::to_string(n - 1));
+      throw TraceError(
+          trace.files[static_cast<size_t>(r)], 0,
+          "with pattern " + std::to_string(which) + " a peer of rank " + std::to_string(r) + " is out of range 0.." + std::to_string(n - 1));
     if (sources[static_cast<size_t>(which)].rank != r) parser.repeat(static_cast<int32_t>(r), sources[static_cast<size_t>(which)].rank);
   }
   parser.finish();
