@@ -16,8 +16,8 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.spec import compiled_values, platform_use
 from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.collectives import PREFIX, engine_rows
+from retrompi.spec.hosts import EVERY_HOST
 from retrompi.spec.layout import Layout
-from retrompi.spec.platform import EVERY_HOST
 from retrompi.spec.users_code import users_code
 
 if TYPE_CHECKING:

@@ -14,10 +14,13 @@ from retrompi.spec.fields import declared, quantities, to_engine
 from retrompi.spec.host import Host
 from retrompi.spec.quantity_file import Quantity
 
-__all__ = ["Grown", "GrownQuantities", "Hosts", "engine_rows", "kinds", "mapped", "named", "one_by_one", "rows_of"]
+__all__ = ["EVERY_HOST", "Grown", "GrownQuantities", "Hosts", "engine_rows", "kinds", "mapped", "named", "one_by_one", "rows_of"]
 
 Hosts = Sequence[Host]
 _SET = object.__setattr__
+
+EVERY_HOST = "host"
+"""The owner of a value that is set for every host, in a key of `Platform.with_overrides` and in the paths of a sized platform."""
 
 
 class Grown(Sequence[Host]):
@@ -114,7 +117,13 @@ class GrownQuantities(Mapping[str, Quantity]):
         return f"{self.hosts.own[number % len(self.hosts.own)].name}.{key}"
 
     def __getitem__(self, path: str) -> Quantity:
-        return self.changed[path] if path in self.changed else self.original[self._path(path)]
+        if path in self.changed:
+            return self.changed[path]
+        owner, _, key = path.rpartition(".")
+        of_all = self.changed.get(f"{EVERY_HOST}.{key}")
+        if of_all is not None and (owner == EVERY_HOST or self.hosts.number(owner) is not None):
+            return of_all
+        return self.original[self._path(path)]
 
     def __iter__(self) -> Iterator[str]:
         seen = set()
@@ -126,7 +135,8 @@ class GrownQuantities(Mapping[str, Quantity]):
             own = self.hosts.own[number % len(self.hosts.own)].name
             name = self.hosts.name(number)
             yield from (f"{name}.{key}" for key in self._given[own])
-        yield from (p for p in self.changed if p not in seen and (p.startswith("link.") or self._path(p) not in self.original))
+        of_one = (p for p in self.changed if p not in seen and not p.startswith(f"{EVERY_HOST}."))
+        yield from (p for p in of_one if p.startswith("link.") or self._path(p) not in self.original)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

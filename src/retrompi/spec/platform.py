@@ -21,7 +21,7 @@ from retrompi.spec import placements, topology
 from retrompi.spec.composition import MAX_SIZED
 from retrompi.spec.fields import Field, quantities
 from retrompi.spec.host import Host
-from retrompi.spec.hosts import Grown, GrownQuantities, Hosts
+from retrompi.spec.hosts import EVERY_HOST, Grown, GrownQuantities, Hosts
 from retrompi.spec.link import WAN_KEYS, Link
 from retrompi.spec.placements import Placement
 from retrompi.spec.quantity_file import Quantity, fit_values, with_fitted
@@ -33,8 +33,6 @@ __all__ = ["LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
 LINK_WORDS = ("kind", "shape", "sites", *topology.WORDS)
 """Keys that `Platform.with_overrides` accepts as ``link.KEY`` beside quantities."""
 
-EVERY_HOST = "host"
-"""The owner of a value that is set for every host, in a key of `Platform.with_overrides` and in the paths of a sized platform."""
 _SUGGESTED = 256
 """Hosts whose names are suggested for a name that does not exist."""
 _CHANGED, _SIZED = 64, 4

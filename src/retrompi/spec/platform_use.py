@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.spec.fields import Use, declared, quantities, used_by
 from retrompi.spec.host import Host
-from retrompi.spec.hosts import Grown
+from retrompi.spec.hosts import EVERY_HOST, Grown
 from retrompi.spec.link import Link
 from retrompi.spec.media import Medium, WaitPolicy, calls_system
-from retrompi.spec.platform import EVERY_HOST
 
 if TYPE_CHECKING:
     from retrompi.spec.calls import Calls
