@@ -127,6 +127,7 @@ def _workload_hash(asked: Resolved) -> str:
         "limit_s": q.limit_s,
         "startup": q.start_up,
         "wildcards": None if q.wildcards == "recorded" else q.wildcards,
+        "order": q.order,
         "network": None if q.network == "native" else q.network,
         "kills": q.beside.kills,
         "traffic": q.beside.traffic,

@@ -28,6 +28,21 @@ Request& Job::new_request(Request::Kind kind) {
   return r;
 }
 
+bool Job::next_call() {
+  if (order.over) return false;
+  for (CallOrder::Call& c : order.calls) {
+    if (c.begun || !rank(c.rank).at_gate(c.line)) continue;
+    c.begun = true;
+    order.now = c;
+    rank(c.rank).thread.signal();
+    return true;
+  }
+  order.over = true;
+  for (const Rank* r : ranks)
+    if (r->at_gate()) r->thread.signal();
+  return true;
+}
+
 const Group& Job::group(int32_t comm, bool low) {
   const size_t i = 2 * static_cast<size_t>(comm) + (low ? 0 : 1);
   if (i >= groups_.size()) groups_.resize(std::max(2 * trace.comms.size(), i + 1));

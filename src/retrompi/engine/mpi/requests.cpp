@@ -14,7 +14,10 @@ void RequestTable::file(Request& r, int32_t req) {
 
 Request* RequestTable::find(const Action& a, bool& marker) {
   marker = false;
-  if (a.request > 0) return filed_[index_of(a, a.request)].r;
+  if (a.request > 0) {
+    marker = !named(a.request) && a.op != Op::Start && a.op != Op::RequestFree;
+    return marker ? nullptr : filed_[index_of(a, a.request)].r;
+  }
   const auto& x = a.get<action::OneRequest>();
   for (size_t i = 0; i < filed_.size(); ++i) {
     Filed& f = filed_[i];
@@ -28,6 +31,11 @@ Request* RequestTable::find(const Action& a, bool& marker) {
     return f.r;
   }
   return nullptr;
+}
+
+/// Whether a request of this identity is filed. One that a test or wait without a recorded outcome has completed is MPI_REQUEST_NULL to a later call.
+bool RequestTable::named(int64_t req) const {
+  return std::any_of(filed_.begin(), filed_.end(), [req](const Filed& f) { return f.req == req; });
 }
 
 size_t RequestTable::index_of(const Request& r) const {
@@ -100,7 +108,7 @@ Task RequestTable::test(const Action& a) {
   bool marker = false;
   Request* r = find(a, marker);
   const auto& x = a.get<action::OneRequest>();
-  if (marker) filed_.push_back({x.source, x.destination, x.tag, 0, nullptr});
+  if (marker && a.request == 0) filed_.push_back({x.source, x.destination, x.tag, 0, nullptr});
   co_await rank_.library_call(rank_.spec.test);
   co_await rank_.progress();
   if (!r) co_return;
@@ -122,8 +130,9 @@ Task RequestTable::test(const Action& a) {
 Task RequestTable::complete_listed(const Action& a) {
   const auto& x = a.get<action::SeveralRequests>();
   const auto& list = rank_.job.vector(x.list);
-  const std::span<const int64_t> all(list.data(), static_cast<size_t>(x.count));
-  std::span<const int64_t> done(list.data() + x.count, static_cast<size_t>(x.completed));
+  std::vector<int64_t> all(list.begin(), list.begin() + x.count);
+  std::erase_if(all, [this](int64_t req) { return !named(req); });
+  std::vector<int64_t> done(list.begin() + x.count, list.begin() + x.count + x.completed);
   const bool looks = a.op == Op::Testall || a.op == Op::Testany || a.op == Op::Testsome;
   if (looks) {
     co_await rank_.library_call(rank_.spec.test);

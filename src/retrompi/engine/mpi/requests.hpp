@@ -32,6 +32,7 @@ class RequestTable {
   Task start_listed(const Action& a);
   void release(const Action& a);
   [[nodiscard]] Request* find(const Action& a, bool& marker);
+  [[nodiscard]] bool named(int64_t req) const;
   [[nodiscard]] size_t index_of(const Request& r) const;
   [[nodiscard]] size_t index_of(const Action& a, int64_t req, size_t hint = 0) const;
   void retire(size_t i);  // a filed request is complete: removes it, or deactivates it
