@@ -27,6 +27,7 @@ from retrompi.render.machines_page import PAGE, SOURCES, machine_cells
 from retrompi.render.matrix import SORT, matrix_html
 from retrompi.render.paper_page import over_draws
 from retrompi.render.transfer_table import transfer_html
+from retrompi.studies.about import networks
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -143,8 +144,10 @@ def made(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int
             f"{format_time(wall_s)} with {jobs} parallel jobs: {simulated} runs simulated, {len(ids) - simulated} found in the store",
         ),
         ("machine", f"{_cpu()}, {os.cpu_count()} processors, {_machine.system()} {_machine.release()}, Python {_machine.python_version()}"),
-        ("program", f"retrompi {code_version()}, SimGrid {', '.join(sorted({str(r['simgrid_version']) for r in runs} - {''})) or '?'}"),
+        ("program", f"retrompi {code_version()}"),
     ]
+    if carried := networks(runs):
+        rows.append(("network", ", ".join(carried)))
     if runs:
         hosts = sorted({str(r["host"]) for r in runs})
         spent = sum(float(r["wall_s"] or 0.0) for r in runs)

@@ -33,6 +33,7 @@ from retrompi.spec.collectives import PREFIX
 from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.compile import compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.layout import Layout
+from retrompi.spec.network_model import by_simgrid
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
 from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
@@ -164,8 +165,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
-                                "lost", "failed")},
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "contended", "retransmissions", "duplicates",
+                                "events", "lost", "failed")},
     )  # fmt: skip
 
 
@@ -216,7 +217,7 @@ def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[st
     q = asked.question
     rows: dict[str, Any] = {
         "seed": q.seed,
-        "wire": q.network,
+        "wire": asked.network,
         "wildcards": q.wildcards,
         "limit_s": q.limit_s or 0.0,
         **q.bounds.rows(),
@@ -266,8 +267,8 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
         raise UsageError(
             f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' omits; use mechanism", code="needs-mechanism"
         )
-    if q.network != "native":
-        raise UsageError("several jobs need the native wire", code="needs-mechanism")
+    if by_simgrid(q.network):
+        raise UsageError(f"several jobs need --network native or fluid, not {q.network}", code="needs-mechanism")
     found = []
     for spec, job in asked.jobs:
         _refuse_unsupported(spec.trace)

@@ -25,6 +25,7 @@ from typing import Any
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import worker
 from retrompi.sim.processes import end_with_parent, last_words
+from retrompi.spec.network_model import by_simgrid
 
 __all__ = ["HELLO", "Forking"]
 
@@ -53,7 +54,7 @@ class Forking:
         """The engine's answer, as of `retrompi.sim.worker.ForkServer.simulate`."""
         traces = [trace, *further]
         patience = worker.patience(config)
-        if not self.apart and patience is None and config["wire"] == "native" and sum(t.actions for t in traces) <= INSIDE:
+        if not self.apart and patience is None and not by_simgrid(config["wire"]) and sum(t.actions for t in traces) <= INSIDE:
             return self._inside(config, traces)
         for attempt in range(1, TRIES + 1):
             status, data = self._fork(config, traces, patience)

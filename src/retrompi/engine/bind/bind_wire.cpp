@@ -49,7 +49,9 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
                       .rails = rails,
                       .wan_bandwidth = wan_bandwidth,
                       .wan_latency = wan_latency};
-  const auto w = wire == "simgrid" ? simgrid_wire(loop, anatomy, positions, link) : native_wire(loop, anatomy, positions, link);
+  const auto w = wire.substr(0, wire.find(':')) == "simgrid"
+                     ? simgrid_wire(loop, anatomy, positions, link, wire.find(':') == std::string::npos ? "" : wire.substr(wire.find(':') + 1))
+                     : native_wire(loop, anatomy, positions, link);
   std::vector<Failure> down;
   for (const Down& d : failures) down.push_back(failure(d));
   if (!down.empty()) w->fail(down);

@@ -306,8 +306,15 @@ SimConfig config(const py::dict& d) {
   c.link = read<LinkSpec>(r.get("link"), "link");
   if (d.contains("wire")) {
     const std::string wire = r.text("wire");
-    if (wire != "native" && wire != "simgrid") throw ConfigError("unknown wire '" + wire + "'; valid: native, simgrid");
-    c.simgrid = wire == "simgrid";
+    const std::string law = wire.substr(0, wire.find(':'));
+    if (wire == "fluid") {
+      c.network = SimConfig::Network::Fluid;
+    } else if (law == "simgrid") {
+      c.network = SimConfig::Network::Simgrid;
+      if (law != wire) c.simgrid_model = wire.substr(law.size() + 1);
+    } else if (wire != "native") {
+      throw ConfigError("unknown network '" + wire + "'; valid: native, fluid, simgrid, simgrid:MODEL");
+    }
   }
   c.positions = r.get("positions").cast<std::vector<size_t>>();
   if (d.contains("traffic"))
@@ -419,6 +426,7 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   py::dict o;
   job_dict(o, s);
   o["events"] = s.events;
+  o["contended"] = s.contended;
   py::list marks;
   for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
   o["marks"] = marks;
@@ -485,5 +493,6 @@ PYBIND11_MODULE(_engine, m) {
       [](double share, const std::vector<double>& others, double streams) { return retrompi::memory_slowdown(share, others, streams); },
       py::arg("share"), py::arg("others"), py::arg("streams"),
       "How much longer than alone a processor takes that waits for main memory for a share of its time, beside others with theirs.");
+  m.def("simgrid_network_models", &retrompi::simgrid_network_models, "Its own network models, by name.");
   m.def("simgrid_version", &retrompi::simgrid_version, "Version of the SimGrid library in use.");
 }

@@ -15,7 +15,7 @@ void RequestTable::file(Request& r, int32_t req) {
 Request* RequestTable::find(const Action& a, bool& marker) {
   marker = false;
   if (a.request > 0) {
-    marker = !named(a.request) && a.op != Op::Start && a.op != Op::RequestFree;
+    marker = a.op != Op::Start && a.op != Op::RequestFree && place_of(a.request) == kNone;
     return marker ? nullptr : filed_[index_of(a, a.request)].r;
   }
   const auto& x = a.get<action::OneRequest>();
@@ -33,11 +33,6 @@ Request* RequestTable::find(const Action& a, bool& marker) {
   return nullptr;
 }
 
-/// Whether a request of this identity is filed. One that a test or wait without a recorded outcome has completed is MPI_REQUEST_NULL to a later call.
-bool RequestTable::named(int64_t req) const {
-  return std::any_of(filed_.begin(), filed_.end(), [req](const Filed& f) { return f.req == req; });
-}
-
 size_t RequestTable::index_of(const Request& r) const {
   size_t i = 0;
   while (filed_[i].r != &r) {
@@ -48,12 +43,18 @@ size_t RequestTable::index_of(const Request& r) const {
 }
 
 /// Where the request of this identity is filed; most often right after the last one looked up.
-size_t RequestTable::index_of(const Action& a, int64_t req, size_t hint) const {
+size_t RequestTable::place_of(int64_t req, size_t hint) const {
   for (size_t k = 0; k < filed_.size(); ++k) {
     const size_t i = hint + k < filed_.size() ? hint + k : hint + k - filed_.size();
     if (filed_[i].req == req) return i;
   }
-  rank_.fail(a, "request " + std::to_string(req) + " is not outstanding on rank " + std::to_string(rank_.id));
+  return kNone;
+}
+
+size_t RequestTable::index_of(const Action& a, int64_t req, size_t hint) const {
+  const size_t i = place_of(req, hint);
+  if (i == kNone) rank_.fail(a, "request " + std::to_string(req) + " is not outstanding on rank " + std::to_string(rank_.id));
+  return i;
 }
 
 void RequestTable::retire(size_t i) {
@@ -130,9 +131,8 @@ Task RequestTable::test(const Action& a) {
 Task RequestTable::complete_listed(const Action& a) {
   const auto& x = a.get<action::SeveralRequests>();
   const auto& list = rank_.job.vector(x.list);
-  std::vector<int64_t> all(list.begin(), list.begin() + x.count);
-  std::erase_if(all, [this](int64_t req) { return !named(req); });
-  std::vector<int64_t> done(list.begin() + x.count, list.begin() + x.count + x.completed);
+  const std::span<const int64_t> all(list.data(), static_cast<size_t>(x.count));
+  std::span<const int64_t> done(list.data() + x.count, static_cast<size_t>(x.completed));
   const bool looks = a.op == Op::Testall || a.op == Op::Testany || a.op == Op::Testsome;
   if (looks) {
     co_await rank_.library_call(rank_.spec.test);
@@ -146,20 +146,27 @@ Task RequestTable::complete_listed(const Action& a) {
     // The outcome is not recorded: take what is complete now.
     std::vector<Request*> rs;
     size_t at = 0;
-    for (const int64_t req : all) rs.push_back(filed_[at = index_of(a, req, at)].r);
+    std::vector<int64_t> named;
+    for (const int64_t req : all)
+      if (const size_t i = place_of(req, at); i != kNone) {
+        rs.push_back(filed_[at = i].r);
+        named.push_back(req);
+      }
     auto complete = [&active](const Request* r) { return active(*r) && r->done; };
     if (!looks && std::any_of(rs.begin(), rs.end(), [&active](const Request* r) { return active(*r); }))
       co_await rank_.until([&] { return std::any_of(rs.begin(), rs.end(), complete); }, rank_.spec.recv_wait, true);
     const bool one = a.op == Op::Waitany || a.op == Op::Testany;
     if (a.op != Op::Testall || std::all_of(rs.begin(), rs.end(), [](const Request* r) { return r->done; }))
       for (size_t i = 0; i < rs.size() && !(one && !found.empty()); ++i)
-        if (complete(rs[i])) found.push_back(all[i]);
+        if (complete(rs[i])) found.push_back(named[i]);
     done = found;
   }
   size_t at = 0;
   std::vector<size_t> complete_at;
   for (const int64_t req : done) {
-    at = index_of(a, req, at);
+    const size_t i = place_of(req, at);
+    if (i == kNone) continue;
+    at = i;
     Request& r = *filed_[at].r;
     if (!active(r)) continue;
     co_await rank_.wait(r);

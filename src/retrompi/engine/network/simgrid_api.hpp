@@ -1,6 +1,7 @@
 // Names that differ between SimGrid's versions: 3.32 (Debian 12) creates zones by functions, 4.1 by methods of a root zone that always
 // exists, and it deprecates the older names. Versions between the two have the older names.
 #pragma once
+#include <array>
 #include <functional>
 #include <simgrid/s4u.hpp>
 #include <string>
@@ -19,6 +20,14 @@ namespace sg = simgrid::s4u;
 inline constexpr const char* kTimePrecision = "precision/timing";
 #else
 inline constexpr const char* kTimePrecision = "surf/precision";
+#endif
+
+/// SimGrid's own network models of this version, as its programs list them (`--help-models`); Constant is left out, which refuses links, and ns-3,
+/// which most builds lack.
+#if SIMGRID_VERSION >= 40000
+inline constexpr std::array kNetworkModels{"CM02", "LV08", "SMPI", "raw"};
+#else
+inline constexpr std::array kNetworkModels{"CM02", "IB", "LV08", "SMPI"};
 #endif
 
 /// Creates the host of one place of a torus or a tree.
@@ -43,9 +52,9 @@ inline sg::NetZone* add_torus(sg::NetZone* room, const std::string& name, const 
   return with_hosts(room->add_netzone_torus(name, shape, bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX), make);
 }
 inline sg::NetZone* add_fat_tree(sg::NetZone* room, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
-                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth) {
+                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth, double latency) {
   const auto levels = static_cast<unsigned>(down.size());
-  return with_hosts(room->add_netzone_fatTree(name, levels, down, up, count, bandwidth, 0, sg::Link::SharingPolicy::SPLITDUPLEX), make);
+  return with_hosts(room->add_netzone_fatTree(name, levels, down, up, count, bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX), make);
 }
 #else
 inline sg::NetZone* room(sg::Engine&) { return sg::create_full_zone("room"); }
@@ -68,9 +77,9 @@ inline sg::NetZone* add_torus(sg::NetZone* room, const std::string& name, const 
   return sg::create_torus_zone(name, room, shape, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
 }
 inline sg::NetZone* add_fat_tree(sg::NetZone* room, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
-                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth) {
+                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth, double latency) {
   const sg::FatTreeParams tree(static_cast<unsigned>(down.size()), down, up, count);
-  return sg::create_fatTree_zone(name, room, tree, with_hosts(make), bandwidth, 0, sg::Link::SharingPolicy::SPLITDUPLEX);
+  return sg::create_fatTree_zone(name, room, tree, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
 }
 #endif
 

@@ -35,6 +35,7 @@ class LinkedWire final : public NativeWire {
       if (failures[i].until < kNever) loop_.schedule(failures[i].until, callback<&LinkedWire::on_up>(*this, i), true);
     }
   }
+  [[nodiscard]] uint64_t contended() const override { return contended_; }
   [[nodiscard]] std::string failed() const override { return outages_ ? outages_->told(loop_.now) : ""; }
 
  private:
@@ -159,6 +160,7 @@ class LinkedWire final : public NativeWire {
       for (size_t i = links_[l].bundles.size(); i-- > 0;) untell(links_[l].bundles[i]);
     list(id);
     const bool by_itself = alone(b);
+    if (!by_itself || !b.parts.empty()) ++contended_;
     if (b.parts.empty()) {
       b.last = loop_.now;
       b.frac = b.got = b.rate = 0;
@@ -371,7 +373,7 @@ class LinkedWire final : public NativeWire {
   std::vector<std::vector<int32_t>> known_;  // from, to -> bundle
   std::vector<uint32_t> changed_, group_, lines_;
   std::vector<Scarce> scarce_;
-  uint64_t stamp_ = 0;
+  uint64_t stamp_ = 0, contended_ = 0;
 };
 
 }  // namespace

@@ -29,14 +29,18 @@ class Wire {
 
   /// Called once, before anything is sent. A flow that starts over a failed component, or is crossing it when it fails, is lost.
   virtual void fail(const std::vector<Failure>&) { throw ConfigError("failures need the wire native"); }
+  /// How many of what was sent found a link of its way taken by something else.
+  [[nodiscard]] virtual uint64_t contended() const { return 0; }
   /// The failures so far and the frames each has taken: "link server down from 1 s on (3 frames lost)"; empty when none has begun.
   [[nodiscard]] virtual std::string failed() const { return {}; }
 };
 
 /// A wire between cards whose hosts are at `positions`; none: nothing is ever sent. Throws ConfigError for a link that cannot join them.
 std::unique_ptr<Wire> native_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
-/// The same by SimGrid; one in the life of a process.
-std::unique_ptr<Wire> simgrid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
+/// The same by SimGrid; one in the life of a process. `model`: one of its network models, with its own parameters; empty: plain flows.
+std::unique_ptr<Wire> simgrid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&, const std::string& model = {});
 std::string simgrid_version();
+/// SimGrid's own network models that this version has.
+std::vector<std::string> simgrid_network_models();
 
 }  // namespace retrompi

@@ -51,7 +51,8 @@ class Simulation {
     if (further.size() != c.further.size()) throw ConfigError("every further job needs a trace");
     for (size_t i = 0; i < further.size(); ++i) add(c.further[i], *further[i]);
     if (c.positions.size() < c.hosts.size()) throw ConfigError("every host needs a position");
-    if (parts_.size() > 1 && c.simgrid) throw ConfigError("several jobs need the native wire; the reference carries one");
+    if (parts_.size() > 1 && c.network == SimConfig::Network::Simgrid)
+      throw ConfigError("several jobs need the network native or fluid; SimGrid's carries one");
     for (const Part& p : parts_) check(p.c, c.hosts, p.t);
   }
 
@@ -151,8 +152,8 @@ class Simulation {
     const size_t rails = c_.link.rails;
     std::vector<size_t> cards;
     for (size_t i = 0; far && i < c_.positions.size(); ++i) cards.insert(cards.end(), rails, c_.positions[i]);
-    if (far && c_.simgrid)
-      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link);
+    if (far && c_.network == SimConfig::Network::Simgrid)
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link, c_.simgrid_model);
     else
       w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
     if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
@@ -376,6 +377,7 @@ class Simulation {
     r.profile = profile_;
     r.timeline = timeline_;
     if (w_.wire) r.failed = w_.wire->failed();
+    if (w_.wire) r.contended = w_.wire->contended();
     if (traffic_)
       for (const Traffic::Source& s : traffic_->sources()) r.traffic.push_back({s.frames, s.arrived, s.bytes, s.dropped, s.lost});
     if (!first().job || !first().ready) return r;

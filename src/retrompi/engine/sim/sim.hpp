@@ -32,7 +32,8 @@ struct JobConfig {
 struct SimConfig : JobConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
-  bool simgrid = false;  // use the reference wire (SimGrid)
+  enum class Network : uint8_t { Native, Fluid, Simgrid } network = Network::Native;
+  std::string simgrid_model;  // one of SimGrid's network models with its own parameters; empty: plain flows
   // Host -> its place on the platform (a torus has places that no rank uses); then those of machines that only have traffic.
   std::vector<size_t> positions;
   std::vector<TrafficSpec> traffic;
@@ -78,7 +79,7 @@ struct JobResult {
 /// The result of the first job and of everything else requested.
 struct SimResult : JobResult {
   Ps end = 0;  // of the first job: its last event
-  uint64_t events = 0;
+  uint64_t events = 0, contended = 0;
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
