@@ -1,9 +1,9 @@
 """Whether messages can arrive in an order in which an execution's receives match as they do.
 
-MPI's rules alone (which `retrompi.explore.machine` follows) are per pair of ranks. A library that puts what arrives into one queue keeps more:
-a receive from any source that takes the first message with *its* tag shows that whatever the same sender had sent before it is there too,
-ahead of what other senders send later. This matters only where a rank receives from any source with different tags; there the events of
-an execution and the order that they imply must have no cycle.
+MPI's rules alone (which `retrompi.explore.machine` follows) are per pair of ranks. A library that puts what arrives into one queue keeps
+more: a receive from any source that takes the first message with *its* tag shows that whatever the same sender had sent before it is
+there too, ahead of what other senders send later. This matters only where a rank receives from any source with different tags; there
+the events of an execution and the order that they imply must have no cycle.
 """
 
 from __future__ import annotations

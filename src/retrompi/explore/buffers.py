@@ -5,7 +5,7 @@ never hold up their sender for good. Three mechanisms do limit them, and only th
 
 * a pool of shared memory in which messages stay until a receive takes them (p4's): full, it ends the job or makes the sender wait;
 * a fixed buffer of each rank for unexpected messages: it overflows and ends the job;
-* a sender that takes in nothing while it waits for room (``progress`` 0): then the room of the path itself counts.
+* the room of a path, where a sender that waits for it takes in nothing (``progress`` 0), or takes what comes into such a fixed buffer.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ class PoolSize:
 @dataclass(frozen=True)
 class Room:
     """What a path holds while its receiver takes in nothing: ``total`` in ``unit`` (``packets`` or ``B``), of the receiver for all its
-    senders (``shared``) or of a pair."""
+    senders (``shared``) or of a pair. ``drains``: a sender that waits for it takes in messages meanwhile."""
 
     total: int
     unit: str
     shared: bool
+    drains: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def _path(rows: Mapping[str, Any], where: str) -> Path:
             int(first["pool"]), tuple(int(c) for c in first["classes"]), int(first["prefix"]), bool(first["exhausted_aborts"]),
             bool(first["hold_unexpected"]),
         )  # fmt: skip
-    if not first.get("progress", True):
+    if not first.get("progress", True) or rows["unexpected_limit"]:
         room = _room(hops, rows)
     return Path(protocol, packet, header, pool, room)
 
@@ -127,17 +128,17 @@ def _path(rows: Mapping[str, Any], where: str) -> Path:
 def _room(hops: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> Room | None:
     """What all hops of a path hold together, in packets of the first one, or in bytes if that is a socket without credits."""
     first = hops[0]
+    drains = bool(first.get("progress", True))
     if first["medium"] == "ring":
         slots = sum(int(h["slots"]) for h in hops if h["medium"] == "ring")
         for hop in hops:
             if hop["medium"] == "stream":
                 slots += int(_sockets(hop, rows) // max(1, int(first["packet"]) + int(first["header"])))
-        return Room(slots, "packets", len(hops) == 1 and not first["one_message"] and not first["slots_of_sender"])
+        return Room(slots, "packets", len(hops) == 1 and not first["one_message"] and not first["slots_of_sender"], drains)
     if first["medium"] == "stream":
-        return Room(int(first["credits"]), "packets", False) if first["credits"] else Room(int(_sockets(first, rows)), "B", False)
-    if first["medium"] == "dma" and first["slots"]:
-        return Room(int(first["slots"]), "packets", False)
-    return None
+        return Room(int(first["credits"]), "packets", False, drains) if first["credits"] else Room(
+            int(_sockets(first, rows)), "B", False, drains)  # fmt: skip
+    return Room(int(first["slots"]), "packets", False, drains) if first["medium"] == "dma" and first["slots"] else None
 
 
 def _sockets(hop: Mapping[str, Any], rows: Mapping[str, Any]) -> float:

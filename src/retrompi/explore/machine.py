@@ -6,7 +6,8 @@ Time does not exist. What can differ between two executions is
   other, and a message takes the first posted receive that it matches; messages of different senders come in any order, whatever the order
   in which they were sent. A match is therefore a step of its own, open for as long as the receive is unmatched;
 * the outcome of a test: it may fail, and may succeed if what it tests for can complete by then (`Choose`);
-* where a buffer of the runtime can overflow, how far each rank is when it does (`Begin`). Only then are calls interleaved.
+* where a buffer of the runtime can overflow, how far each rank is when it does (`Begin`). Only then are calls interleaved; and messages
+  then come in the order in which they are sent, since what a receive takes decides what stays in a buffer.
 
 Everything else is carried out at once, because nobody can tell when it happened.
 """
@@ -63,7 +64,8 @@ class Posted(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message that no receive has taken. ``slot`` is complete when one has (0: it was at once); ``held``: its buffers in a pool."""
+    """A message that no receive has taken. ``slot`` is complete when one has (0: it was at once); ``held``: its buffers in a pool;
+    ``eager``: its data are on their way."""
 
     step: int
     src: int
@@ -72,6 +74,7 @@ class Message(NamedTuple):
     bytes: int
     slot: int
     held: tuple[int, ...] = ()
+    eager: bool = True
 
 
 _STEPS = 1 << 24
@@ -82,11 +85,13 @@ def _takes(src: int, ctx: int, tag: int, m: Message) -> bool:
 
 
 class State:
-    """A point of an execution. ``taken`` are the outcomes so far that the order decided; ``path`` is how it was reached and ``pairs`` are its
-    matches (steps of the receive and the send), last first."""
+    """A point of an execution. ``taken`` are the outcomes so far that the order decided; ``path`` is how it was reached and ``pairs`` are
+    its matches (steps of the receive and the send), last first."""
 
-    __slots__ = ("aborted", "absorbs", "counted", "finished", "inbox", "joined", "must", "open", "pairs", "pc", "pins", "pools", "posted", "probed",
-                 "pushing", "queue", "rooms", "taken", "path", "work")  # fmt: skip
+    __slots__ = (
+        "aborted", "absorbs", "counted", "finished", "inbox", "joined", "must", "open", "pairs", "path", "pc", "pins", "pools",
+        "posted", "probed", "pushing", "queue", "rooms", "taken", "work",
+    )  # fmt: skip
 
     pc: list[int]
     open: set[int]
@@ -136,7 +141,8 @@ class State:
     def key(self) -> tuple[Any, ...]:
         """Equal for two states that cannot be told apart from here on, nor by what led to them."""
         return (
-            tuple(self.pc), self.taken, tuple(sorted(self.pools.items())), tuple(sorted(self.rooms.items())), tuple(sorted(self.pushing.items())),
+            tuple(self.pc), self.taken, tuple(sorted(self.pools.items())), tuple(sorted(self.rooms.items())),
+            tuple(sorted(self.pushing.items())),
             tuple(tuple(m.step for m in q) for q in self.inbox), tuple(self.absorbs), self.aborted,
         )  # fmt: skip
 
@@ -144,7 +150,8 @@ class State:
 class Machine:
     """Carries out a program under the buffers of a runtime.
 
-    ``interleave``: calls are steps of their own (`Begin`), as they must be where buffers can overflow; else every rank goes on by itself.
+    ``interleave``: calls are steps of their own (`Begin`), as they must be where buffers can overflow (``tight``); else every rank goes
+    on by itself.
     """
 
     def __init__(self, program: Program, buffers: Buffers, *, interleave: bool | None = None) -> None:
@@ -231,7 +238,7 @@ class Machine:
                     found.append(Begin(strand, op[1]))
                 elif op[0] == PROBE:
                     found += self._finds(st, strand, at, op)
-        for rank in range(self.ranks):
+        for rank in range(self.ranks if not self.tight else 0):
             for posted in st.posted[rank]:
                 if posted.src == ANY_SOURCE:
                     found += [Take(rank, posted.step, m.step) for m in self.candidates(st, rank, posted)]
@@ -290,7 +297,8 @@ class Machine:
         probe = Posted(0, op[1], op[2], op[3], -1, 0)
         step = strand * _STEPS + at + 1
         known = False
-        for m in self.candidates(st, strand, probe, of_probe=True):
+        found = self.candidates(st, strand, probe, of_probe=True)
+        for m in found[:1] if self.tight else found:
             known |= any(m is pinned for _, _, _, pinned in st.pins[strand])
             yield Take(strand, step, m.step, True)
         if not op[4] and not known:
@@ -327,10 +335,8 @@ class Machine:
         if any(m.src not in senders and _takes(r.src, r.ctx, r.tag, m) for m in st.queue[rank] + st.inbox[rank]):
             return False
         key = (rank, r.ctx, r.tag)
-        for strand in range(self.ranks):  # the messages of collectives have contexts of their own
-            if strand not in senders and self._last[strand].get(key, -1) >= st.pc[strand]:
-                return False
-        return True
+        # The messages of collectives have contexts of their own, so that only the ranks themselves count.
+        return not any(s not in senders and self._last[s].get(key, -1) >= st.pc[s] for s in range(self.ranks))
 
     # ---- what happens by itself
 
@@ -427,7 +433,8 @@ class Machine:
             else:
                 self._complete(st, self._spawned[strand])
         if strand == rank and self.tight:  # it waits in a call, and not for room; or it has finished
-            st.absorbs[rank] = (at >= len(ops) or ops[at][0] != CALL) and strand not in st.pushing
+            takes_in = strand not in st.pushing or self._drains(rank, st.pushing[strand])
+            st.absorbs[rank] = (at >= len(ops) or ops[at][0] != CALL) and takes_in
 
     def _complete(self, st: State, slot: int) -> None:
         if slot in st.open:
@@ -435,17 +442,17 @@ class Machine:
             st.work += self._strands_of[self.rank_of[self._owner[slot]]]
 
     def _send(self, st: State, strand: int, rank: int, at: int, op: tuple[Any, ...]) -> bool:
-        _, dst, ctx, tag, size, waits, slot = op
+        _, dst, ctx, tag, size, waits, slot, eager = op
         held: tuple[int, ...] = ()
-        if self.tight and dst != rank and not self._room(st, strand, rank, dst, size, waits):
-            return False
-        if self.tight and dst != rank:
-            held = self._hold(st, rank, dst, size, waits)
+        if self.tight and dst != rank and eager:
+            if not self._room(st, strand, rank, dst, size):
+                return False
+            held = self._hold(st, rank, dst, size)
             if st.aborted:
                 return False
         if waits:
             st.open.add(slot)
-        m = Message(strand * _STEPS + at + 1, rank, ctx, tag, size, slot if waits else 0, held)
+        m = Message(strand * _STEPS + at + 1, rank, ctx, tag, size, slot if waits else 0, held, eager)
         self.messages[m.step] = m
         st.pc[strand] = at + 1
         if self.tight and dst != rank:
@@ -456,8 +463,11 @@ class Machine:
         return True
 
     def _pair(self, st: State, rank: int) -> None:
-        """Matches what nobody can choose: receives that name their source."""
+        """Matches what nobody can choose: receives that name their source; where messages come as they are sent, all."""
         posted = st.posted[rank]
+        if self.tight:
+            self._pair_as_they_come(st, rank)
+            posted = []
         again = True
         while again and posted and st.queue[rank]:
             again = False
@@ -471,6 +481,13 @@ class Machine:
                     break
         if st.queue[rank]:
             st.work += [s for s in self._strands_of[rank] if s < self.ranks and self._probes(st, s)]
+
+    def _pair_as_they_come(self, st: State, rank: int) -> None:
+        for m in list(st.queue[rank]):
+            at = next((i for i, p in enumerate(st.posted[rank]) if _takes(p.src, p.ctx, p.tag, m)), None)
+            if at is not None:
+                self._match(st, rank, at, m)
+                return  # it has looked again
 
     def _probes(self, st: State, strand: int) -> bool:
         ops, at = self.ops[strand], st.pc[strand]
@@ -495,15 +512,15 @@ class Machine:
 
     # ---- buffers that can overflow
 
-    def _room(self, st: State, strand: int, rank: int, dst: int, size: int, waits: bool) -> bool:
+    def _room(self, st: State, strand: int, rank: int, dst: int, size: int) -> bool:
         """Whether a sender that takes in nothing can put a message into its path; it waits until the receiver has taken all in."""
         key = self.tight.room(rank, dst)
-        if key is None or waits:
+        if key is None:
             return True
         path = self.buffers.path(rank, dst)
         assert path.room is not None
         used, need = st.rooms.get(key, 0), path.units(size)
-        if st.absorbs[dst] and dst not in st.pushing:
+        if st.absorbs[dst]:
             st.pushing.pop(strand, None)
             return True
         if used + need > path.room.total:
@@ -514,10 +531,14 @@ class Machine:
         st.pushing.pop(strand, None)
         return True
 
-    def _hold(self, st: State, rank: int, dst: int, size: int, waits: bool) -> tuple[int, ...]:
+    def _drains(self, rank: int, dst: int) -> bool:
+        room = self.buffers.path(rank, dst).room
+        return room is not None and room.drains
+
+    def _hold(self, st: State, rank: int, dst: int, size: int) -> tuple[int, ...]:
         host = self.buffers.hosts[rank]
         pool = self.tight.pools.get(host) if self.buffers.hosts[dst] == host else None
-        if pool is None or waits:
+        if pool is None:
             return ()
         path = self.buffers.path(rank, dst)
         took: list[int] = []
@@ -559,24 +580,33 @@ class Machine:
                 del st.rooms[key]
                 st.work += [s for s, to in st.pushing.items() if to == rank]
                 changed = True
-            for m in st.inbox[rank]:
+            while st.inbox[rank] and st.absorbs[rank] and not self._may_go_on(st, rank):
+                m = st.inbox[rank].pop(0)
                 if m.held and not self.tight.pools[self.buffers.hosts[rank]].holds:
                     self._give(st, rank, m.held)
-                    m = m._replace(held=())  # noqa: PLW2901
+                    m = m._replace(held=())
                 st.queue[rank].append(m)
                 changed = True
-            st.inbox[rank] = []
-            self._pair(st, rank)
-            self._overflow(st, rank)
-            if st.aborted:
-                return False
+                self._pair(st, rank)
+                self._overflow(st, rank)
+                if st.aborted:
+                    return False
         return changed
+
+    def _may_go_on(self, st: State, rank: int) -> bool:
+        """Whether what a rank waits for has come: it then takes in nothing more."""
+        ops, at = self.ops[rank], st.pc[rank]
+        return at < len(ops) and (
+            (ops[at][0] == WAIT and st.open.isdisjoint(ops[at][1]))
+            or (ops[at][0] == CHOICE and -ops[at][3] in st.must and st.open.isdisjoint(s for s in ops[at][2] if s in st.must))
+            or (ops[at][0] == PROBE and any(_takes(ops[at][1], ops[at][2], ops[at][3], m) for m in st.queue[rank]))
+        )
 
     def _overflow(self, st: State, rank: int) -> None:
         limit = self.buffers.unexpected
         if not limit or st.aborted:
             return
-        nobodys = sum(m.bytes for m in st.queue[rank] if not m.slot and not any(_takes(p.src, p.ctx, p.tag, m) for p in st.posted[rank]))
+        nobodys = sum(m.bytes for m in st.queue[rank] if m.eager and not any(_takes(p.src, p.ctx, p.tag, m) for p in st.posted[rank]))
         if nobodys > limit:
             st.aborted = f"the fixed buffer of rank {rank} for unexpected messages ({limit} B) overflows"
 
@@ -593,7 +623,7 @@ class _Tight:
         for strand, ops in enumerate(program.strands):
             rank = program.rank_of[strand]
             for op in ops:
-                if op[0] != SEND or op[1] == rank or op[5]:
+                if op[0] != SEND or op[1] == rank or not op[7]:
                     continue
                 dst, size = op[1], op[4]
                 path = buffers.path(rank, dst)
@@ -609,12 +639,18 @@ class _Tight:
             if pool is not None and total > pool.total and pool.aborts:
                 self.pools[host] = pool
         self.unexpected = bool(buffers.unexpected) and max(to_rank, default=0) > buffers.unexpected
+        if not (self.pools or self.unexpected):  # where a sender drains, room alone stops nobody for good
+            in_room = {key: total for key, total in in_room.items() if not self._drained(key)}
         self.rooms = {key for key, total in in_room.items() if self._fills(key, total, program)}
 
     def _fills(self, key: tuple[int, int], total: int, program: Program) -> bool:
         path = self.buffers.same if key[0] < 0 else self.buffers.path(*key)
         assert program.ranks > key[1]
         return path.room is not None and total > path.room.total
+
+    def _drained(self, key: tuple[int, int]) -> bool:
+        path = self.buffers.same if key[0] < 0 else self.buffers.path(*key)
+        return path.room is not None and path.room.drains
 
     def __bool__(self) -> bool:
         return bool(self.pools or self.unexpected or self.rooms)

@@ -29,7 +29,7 @@ CALL, SEND, RECV, WAIT, CHOICE, PROBE, NOTIFY, COUNTED, JOIN, SPAWN = range(10)
 """Kinds of steps, with their arguments:
 
 CALL number                              a call of the program begins
-SEND dst ctx tag bytes rendezvous slot   starts a send; ``rendezvous``: it is complete when a receive has matched
+SEND dst ctx tag bytes waits slot eager  starts a send; ``waits``: until a receive has matched; ``eager``: the data go ahead of that
 RECV src ctx tag bytes slot probe        starts a receive; ``probe``: the PROBE step whose message it takes (-1: none)
 WAIT slots                               until all are complete
 CHOICE what slots number                 a test or wait with an open outcome: test, all (testall), any, some, anytest, sometest
@@ -95,7 +95,7 @@ class Program:
             raise InputError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
         made = cls(trace.ranks, trace.files, [[] for _ in range(trace.ranks)], list(range(trace.ranks)))
         for rank in range(trace.ranks):
-            _Rank(made, trace, buffers, rank, {line: calls for line, calls in library[rank]}).read()
+            _Rank(made, trace, buffers, rank, dict(library[rank])).read()
         return made
 
     def where(self, call: int) -> str:
@@ -106,9 +106,10 @@ class Program:
     @property
     def open_ended(self) -> int:
         """How many receives, probes and tests have an outcome that the order decides."""
-        wild = sum((op[0] == RECV and op[1] == ANY_SOURCE) or (op[0] == PROBE and (op[1] == ANY_SOURCE or not op[4])) or op[0] == CHOICE
-                   for ops in self.strands for op in ops)  # fmt: skip
-        return wild
+        return sum(
+            1 for ops in self.strands for op in ops
+            if (op[0] in (RECV, PROBE) and op[1] == ANY_SOURCE) or (op[0] == PROBE and not op[4]) or op[0] == CHOICE
+        )  # fmt: skip
 
 
 class _Rank:
@@ -125,7 +126,7 @@ class _Rank:
 
     def read(self) -> None:
         line = 0
-        for line, name, peer, tag, peer2, size, size2, _, more in self.trace.rank_actions(self.rank, extension=True):  # noqa: B007
+        for line, name, peer, tag, peer2, size, size2, _, more in self.trace.rank_actions(self.rank, extension=True):
             if name.startswith("mark ") or name in _QUIET:
                 continue
             self.made.calls.append(Call(self.rank, line, name))
@@ -169,7 +170,8 @@ class _Rank:
             template = (receive, peer, ctx, tag, size, _MODES.get(low, "standard"))
             self.filed.append(_Filed(req, key, -1, template, False))
         elif low == "start":
-            self.start([f for f in self.filed if f.template and not f.active and (f.req == req if req else f.key == (peer, peer2, tag))][:1])
+            key = (peer, peer2, tag)
+            self.start([f for f in self.filed if f.template and not f.active and (f.req == req if req else f.key == key)][:1])
         elif low == "startall":
             wanted = more.get("reqs")
             self.start([f for f in self.filed if f.template and not f.active and (wanted is None or f.req in wanted)])
@@ -183,7 +185,7 @@ class _Rank:
             self.window(low, peer2, ctx)
         else:
             raise InputError(
-                f"{self.trace.files[self.rank]}:{line}: {name}: the search of orders takes no locks and no post-start-complete-wait of windows",
+                f"{self.trace.files[self.rank]}:{line}: {name}: the search of orders takes no locks of windows, and no post and start",
                 code="unsupported-action",
             )
 
@@ -198,9 +200,10 @@ class _Rank:
     def send(self, dst: int, ctx: int, tag: int, size: int, mode: str) -> int:
         if dst == PROC_NULL:
             return -1
-        waits = mode == "synchronous" or (dst != self.rank and not self.buffers.path(self.rank, dst).eager(size))
+        eager = dst == self.rank or self.buffers.path(self.rank, dst).eager(size)
+        waits = mode == "synchronous" or not eager
         slot = self.slot()
-        self.ops.append((SEND, dst, ctx, tag, size, waits, slot))
+        self.ops.append((SEND, dst, ctx, tag, size, waits, slot, eager))
         if waits:
             self.sends.append(slot)
         return -1 if mode == "buffered" else slot

@@ -85,6 +85,8 @@ class Explored:
     open_ended: int = 0
     limited: str = ""
     seconds: float = 0.0
+    refused: str = ""
+    """Why this runtime cannot run the program at all."""
     tight: bool = False
     """Whether a buffer can overflow, so that the order of calls counts."""
 
@@ -103,6 +105,8 @@ class Explored:
         """``completes``, ``can deadlock``, ``can abort``, ``always deadlocks``, ...; of an incomplete search that found nothing:
         ``no failure found``."""
         failing = self.failing
+        if self.refused:
+            return "cannot run it"
         if not failing:
             return "no failure found" if self.limited else "completes"
         kinds = sorted({"deadlock" if e.outcome == "deadlock" else "abort" for e in failing}, reverse=True)
@@ -117,5 +121,5 @@ class Explored:
             "unreduced": None if self.unreduced is None else self.unreduced.value,
             "unreduced_exact": None if self.unreduced is None else self.unreduced.exact,
             "open_ended": self.open_ended, "limited": self.limited or None, "wall_s": self.seconds,
-            "ends": [e.row() for e in self.ends],
+            "refused": self.refused or None, "ends": [e.row() for e in self.ends],
         }  # fmt: skip

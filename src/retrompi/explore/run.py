@@ -11,15 +11,18 @@ from retrompi.spec.question import Question, Replay
 from .buffers import Buffers
 from .program import Program
 from .result import End, Explored
-from .search import Limits, Progress, explore_program
+from .search import DEFAULT, Limits, Progress, explore_program
 
 __all__ = ["explore", "forced", "replay"]
 
+MOST_REPLAYED = 20
+"""Ends whose shortest execution the engine follows."""
 
-def explore(question: Question | Resolved, limits: Limits = Limits(), progress: Progress | None = None, *, confirm: bool = True) -> Explored:
+
+def explore(question: Question | Resolved, limits: Limits = DEFAULT, progress: Progress | None = None, *, confirm: bool = True) -> Explored:
     """Visit every execution of the question's trace that its program can distinguish, under the buffers of its runtime.
 
-    ``confirm``: the engine then follows the shortest execution to each failing end (`End.replayed`). Raises InputError for a trace that
+    ``confirm``: the engine then follows the shortest execution to each end (`End.replayed`). Raises InputError for a trace that
     the search cannot take, UsageError for a wrong name.
     """
     asked = Resolved.of(question)
@@ -29,7 +32,7 @@ def explore(question: Question | Resolved, limits: Limits = Limits(), progress: 
     result = explore_program(program, buffers, limits, progress)
     result.model = asked.question.model
     if confirm:
-        for end in result.failing:
+        for end in result.ends[:MOST_REPLAYED]:
             end.replayed = replay(asked, end)
     return result
 

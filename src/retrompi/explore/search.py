@@ -42,15 +42,18 @@ class Limits:
     descents: int = 200
 
 
+DEFAULT = Limits()
+
+
 class _Found:
     """The ends, and the shortest execution to each."""
 
     def __init__(self, program: Program, machine: Machine) -> None:
         self.program, self.machine = program, machine
-        self.ends: dict[tuple[Any, ...], End] = {}
-        self.states: dict[tuple[Any, ...], State] = {}
+        self.ends: dict[Any, End] = {}
+        self.states: dict[Any, State] = {}
         self.classes: set[Any] = set()
-        self.look = matters(program)
+        self.look = not machine.tight and matters(program)
 
     def add(self, st: State) -> bool:
         """An execution has ended; False if it is none: a test was to succeed and does not, or no order of arrival explains it."""
@@ -74,11 +77,7 @@ class _Found:
                 return False
         if self.look and not can_arrive(st, program, self.machine):
             return False
-        key: tuple[Any, ...]
-        if st.aborted:
-            key = ("aborted", st.aborted)
-        else:
-            key = ("deadlock", tuple(stuck)) if stuck else ("completed",)
+        key = ("aborted", st.aborted) if st.aborted else ("deadlock", tuple(stuck)) if stuck else ("completed",)
         whole = hash((key, taken))
         if whole in self.classes:
             return True
@@ -121,7 +120,7 @@ def _moves(st: State) -> Iterable[Move]:
         path = path[1]
 
 
-def explore_program(program: Program, buffers: Buffers, limits: Limits = Limits(), progress: Progress | None = None) -> Explored:
+def explore_program(program: Program, buffers: Buffers, limits: Limits = DEFAULT, progress: Progress | None = None) -> Explored:
     """Visit every distinguishable execution of ``program``. ``progress`` is called with the orders followed so far."""
     began = time.perf_counter()
     machine = Machine(program, buffers)
@@ -235,7 +234,7 @@ def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits
             progress(result.orders + result.abandoned)
 
 
-def count_orders(program: Program, buffers: Buffers, limits: Limits = Limits()) -> Count:
+def count_orders(program: Program, buffers: Buffers, limits: Limits = DEFAULT) -> Count:
     """How many orders of calls and matches there are: counted over the states, or estimated from random descents (Knuth 1975)."""
     machine = Machine(program, buffers, interleave=True)
     exact = _counted(machine, limits.counted)
@@ -282,7 +281,7 @@ def _tell(end: End, st: State, program: Program, machine: Machine) -> None:
     line_of = machine.call_of
     for step, what in sorted(st.taken, key=lambda t: t[0]):
         if step < 0:  # a choice
-            call, kind = program.choices[-step]
+            call, _ = program.choices[-step]
             c = program.calls[call]
             end.completions.append((c.rank, c.line, bool(what), [program.requests[s] for s in what if s in program.requests]))
             continue

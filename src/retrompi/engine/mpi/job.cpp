@@ -28,6 +28,12 @@ Request& Job::new_request(Request::Kind kind) {
   return r;
 }
 
+bool Job::may_begin(int32_t r, uint32_t line) const {
+  if (order.over || (order.now.begun && order.now.rank == r && order.now.line == line)) return true;
+  const auto next = std::find_if(order.calls.begin(), order.calls.end(), [r](const CallOrder::Call& c) { return c.rank == r && !c.begun; });
+  return next != order.calls.end() && next->line > line;
+}
+
 bool Job::next_call() {
   if (order.over) return false;
   for (CallOrder::Call& c : order.calls) {

@@ -64,10 +64,8 @@ class Job : public Common {
   std::vector<MarkTime> marks;
   int32_t finished = 0;
 
-  /// Whether a rank may begin the call on this line of the trace.
-  [[nodiscard]] bool may_begin(int32_t r, uint32_t line) const {
-    return order.over || (order.now.begun && order.now.rank == r && order.now.line == line);
-  }
+  /// Whether a rank may begin the call on this line of the trace: when its turn has come, or on its way to one that the order names.
+  [[nodiscard]] bool may_begin(int32_t r, uint32_t line) const;
   /// Everything is at rest: lets the first call of the order begin that can; every one if none can. False when there is no order to follow.
   bool next_call();
   [[nodiscard]] Rank& rank(int32_t r) const {
