@@ -43,7 +43,8 @@ def random_programs(count: int) -> None:
         if brute.orders > LARGE:
             factors.append(brute.orders / (found.orders + found.abandoned))
     print(f"{count} random programs: {differ} differ; brute force {spent[0]:.1f} s, search {spent[1]:.2f} s")
-    print(f"{len(factors)} of more than {LARGE:,} orders: {min(factors):,.0f} to {max(factors):.2g} times fewer, median {statistics.median(factors):.2g}")
+    least, most, middle_one = min(factors), max(factors), statistics.median(factors)
+    print(f"{len(factors)} of more than {LARGE:,} orders: {least:,.0f} to {most:.2g} times fewer, median {middle_one:.2g}")
 
 
 def master(workers: int) -> None:
@@ -52,7 +53,8 @@ def master(workers: int) -> None:
     found = search(lines, workers + 1, Limits())
     assert found.unreduced is not None
     rate = found.orders / found.seconds
-    print(f"master and {workers} workers: {found.classes:,} outcomes, {found.orders:,} orders of {found.unreduced.value:.2g}, {rate:,.0f} a second")
+    whole = f"{found.orders:,} orders of {found.unreduced.value:.2g}"
+    print(f"master and {workers} workers: {found.classes:,} outcomes, {whole}, {rate:,.0f} a second")
 
 
 if __name__ == "__main__":
