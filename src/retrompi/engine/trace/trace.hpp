@@ -97,8 +97,8 @@ struct Trace {
   struct Completion {
     size_t rank;
     uint32_t line;
-    bool done;                  // whether a test or iprobe succeeds
-    std::vector<int64_t> which; // the requests that a waitany, waitsome, testany or testsome completes
+    bool done;                   // whether a test or iprobe succeeds
+    std::vector<int64_t> which;  // the requests that a waitany, waitsome, testany or testsome completes
   };
   Trace with_outcomes(const std::vector<Match>& matches, const std::vector<Completion>& completions) const;
   // A copy in which the computation before a call of a repeating sequence of calls is its mean over the repetitions. A rank
