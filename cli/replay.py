@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import draw, interval_column, note_draws, note_worth, percent
@@ -59,6 +61,9 @@ class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, Network, Asked)
     wildcards: Literal["recorded", "free"] = option(
         "Match MPI_ANY_SOURCE receives with the source recorded in the trace, or freely with the first message to arrive.",
         default="recorded")
+    matching: Path | None = option(
+        "Matching: follow the execution that 'retrompi explore -o' has written.", type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE")
 
 
 @click.command()
@@ -96,9 +101,15 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
     rate = None if given.rate is None else traces.Rate(some_rate("--rate", given.rate), "given by --rate")
     read = read if rate is None else traces.at_rate(read, rate)
+    order: Sequence[tuple[int, int]] = ()
+    if given.matching is not None:
+        if given.wildcards == "free":
+            raise UsageError("--matching says what every wildcard takes; --wildcards free does not go with it", code="conflicting-options")
+        outcomes = traces.read_outcomes(given.matching)
+        read, order = outcomes.applied(read, str(given.matching)), outcomes.order
     asked = Resolved.of(given.question(
         Replay(read, trace, program), beside=Beside(given.traffic, given.failures, kills=given.kills), wildcards=given.wildcards,
-        start_up=given.startup, compute_kernel=given.compute_kernel or "",
+        order=order, start_up=given.startup, compute_kernel=given.compute_kernel or "",
     ))  # fmt: skip
     scale = scale_of(asked, rate)
     store_ = output.open()

@@ -207,18 +207,19 @@ TEST_F(QueueTest, AFrameThatIsPlannedOnAHubGivesWayToAnEarlierOne) {
   EXPECT_EQ(a.arrived, us(2200));
 }
 
-// A slot is 512 us here. Who waits for the end of a frame starts with all others who do: a collision, and each draws a delay.
+// A slot, 512 bits, is 64 us here. Who waits for the end of a frame starts with all others who do: a collision, and each draws a delay.
 TEST_F(QueueTest, StationsThatStartTogetherCollideAndTryAgain) {
   LinkSpec ether = link("hub");
   ether.access = Access::CsmaCd;
+  ether.latency = 10e-6;
   make(ether, 6);
   const Flow &a = send(0, 0, 1, 1000), &b = send(us(200), 2, 3, 1000), &c = send(us(300), 4, 5, 1000);
   run();
-  EXPECT_EQ(a.arrived, us(1100));  // alone: nobody else began within a latency
+  EXPECT_EQ(a.arrived, us(1010));  // alone: nobody else began within a latency
   const Ps first = std::min(b.arrived, c.arrived), second = std::max(b.arrived, c.arrived);
-  EXPECT_GE(first, us(1000 + 512 + 1000 + 100));  // the collision at 1000, then the sooner of the two
+  EXPECT_GE(first, us(1000 + 64 + 1000 + 10));  // the collision at 1000, then the sooner of the two
   EXPECT_GE(second, first + us(1000));
-  EXPECT_EQ((first - us(1000 + 512 + 1000 + 100)) % us(512), 0);  // a whole number of slots later
+  EXPECT_EQ((first - us(1000 + 64 + 1000 + 10)) % us(64), 0);  // a whole number of slots later
   EXPECT_EQ(wire->dropped(), 0);
 }
 

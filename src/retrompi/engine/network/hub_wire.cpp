@@ -57,7 +57,7 @@ class HubWire final : public RoutedWire {
   [[nodiscard]] int64_t dropped() const override { return dropped_; }
 
  private:
-  void add_route(const std::vector<uint32_t>& links) override { ways_.push_back(links); }
+  void add_route(size_t /*from*/, const std::vector<uint32_t>& links) override { ways_.push_back(links); }
   [[nodiscard]] const std::vector<uint32_t>& links_of(uint32_t route) const override { return ways_[route]; }
   [[nodiscard]] uint32_t medium_of(uint32_t slot) const { return static_cast<uint32_t>(routes_.rail(static_cast<size_t>(flows_[slot].from))); }
 
