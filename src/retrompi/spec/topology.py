@@ -17,6 +17,8 @@ __all__ = ["KINDS", "POLICIES", "check", "check_word", "cubic", "default", "grow
            "parse_sites", "places", "text"]  # fmt: skip
 
 KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
+PLATFORM_FILE = "platform-file"
+"""The kind of a link that a SimGrid platform file describes (`retrompi.spec.simgrid_platform`), which no user may set."""
 POLICIES = ("pair", "stripe")
 SHAPED = {"torus": "4x4x2", "fat-tree": "4x8;1x2;1x1"}
 """Kind -> an example of its shape."""

@@ -20,7 +20,7 @@ namespace {
 class LinkedWire final : public NativeWire {
  public:
   LinkedWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
-      : NativeWire(loop, anatomy), routes_(positions, link), by_latency_(link.kind == "torus") {
+      : NativeWire(loop, anatomy), routes_(positions, link), by_latency_(routes_.by_latency()) {
     links_.resize(routes_.links());
     for (uint32_t l = 0; l < links_.size(); ++l) links_[l].rate = routes_.bandwidth(l) / kPsPerSecond;
     known_.resize(routes_.senders());
