@@ -33,7 +33,7 @@ def read(lines: str, ranks: int | None = None) -> traces.Trace:
 
 
 def found(lines: str, buffers: Buffers | None = None, limits: Limits = QUICK) -> Any:
-    trace = read(lines)
+    trace = read(lines, None if buffers is None else len(buffers.hosts))
     limit = buffers or Buffers.unlimited(trace.ranks)
     return explore_program(Program.of(trace, limit, [[] for _ in range(trace.ranks)]), limit, limits)
 
