@@ -35,7 +35,7 @@ def test_equal_verdicts_agree_whatever_their_numbers() -> None:
     told = network_agreement("simgrid", [Study(NATIVE)], [Study(other)])  # type: ignore[list-item]
     assert (told.judged, told.differing, told.moved) == (3, (), 1)
     assert told.farthest == pytest.approx(1e-9, rel=1e-5)
-    assert str(told) == "network simgrid: 3 of 3 verdicts are those of the network native; 1 numbers differ, by at most 1e-09 of their value"
+    assert str(told) == "network simgrid: 3 of 3 verdicts are those of the network native; 1 number differs, by at most 1e-09 of its value"
     same = network_agreement("simgrid", [Study(NATIVE)], [Study(NATIVE)])  # type: ignore[list-item]
     assert str(same).endswith("every number is the same")
 

@@ -49,7 +49,7 @@ def sites(tmp_path: Path) -> Path:
     return file
 
 
-def arrival(platform: str, network: str, mode: str = "distributed", ranks: int = 2, size: int = 100_000) -> float:
+def arrival(platform: str, network: str, mode: str = "distributed", *, ranks: int = 2, size: int = 100_000) -> float:
     made = generate.pingpong([size], 3) if ranks == 2 else generate.made("alltoall", {"ranks": ranks, "size": 4096})
     result = simulate.run(Question("sockets", platform, Replay(made), mode, network=network, idle_overrides=True))
     assert result.outcome == "completed"

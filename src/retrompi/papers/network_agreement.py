@@ -54,7 +54,8 @@ class NetworkAgreement:
         n = self.judged - len(self.differing)
         numbers = "every number is the same"
         if self.moved:
-            numbers = f"{self.moved} numbers differ, by at most {self.farthest:.1g} of their value"
+            numbers = f"{self.moved} numbers differ" if self.moved > 1 else "1 number differs"
+            numbers += f", by at most {self.farthest:.1g} of {'their' if self.moved > 1 else 'its'} value"
         return f"network {self.network}: {n} of {self.judged} verdicts are those of the network {NATIVE}; {numbers}"
 
 
