@@ -53,7 +53,7 @@ def master(workers: int) -> None:
     found = search(lines, workers + 1, Limits())
     assert found.unreduced is not None
     rate = found.orders / found.seconds
-    whole = f"{found.orders:,} orders of {found.unreduced.value:.2g}"
+    whole = f"{found.orders:,} orders of {found.unreduced.text}"
     print(f"master and {workers} workers: {found.classes:,} outcomes, {whole}, {rate:,.0f} a second")
 
 

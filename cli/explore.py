@@ -18,9 +18,8 @@ from retrompi.cli.output import Column, Output, note, print_json, say
 
 if TYPE_CHECKING:
     from retrompi.explore import End, Explored
-    from retrompi.explore.result import Count
 
-KEYS = ("model", "verdict", "classes", "orders", "unreduced", "calls", "detail")
+KEYS = ("model", "verdict", "classes", "orders", "unreduced_log10", "calls", "detail")
 COLUMNS = (
     Column("model", "runtime"),
     Column("verdict", "verdict"),
@@ -95,7 +94,10 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
                 note(f"{r.model}: the search ended {r.limited}; orders that it has not reached may end otherwise")
         if given.out is not None and failing:
             note(f"{given.out}: 'retrompi replay {trace} -m {failing[0][0].model} -p {given.platform} --matching {given.out}' follows it")
-    if failing:
+    doubts = [f"{r.model}: {line}" for r in found for line in r.doubts]
+    for line in doubts:
+        say(f"caution: {line}", err=True)
+    if failing or doubts or (found[0].refused and len(found) == 1):
         ctx.exit(1)
 
 
@@ -126,25 +128,23 @@ def _one(question: Any, limits: Any, report: Any, at: tuple[int, int], *, alone:
         return Explored(question.model, refused=str(error))
 
 
-def _number(count: Count | None) -> str:
-    if count is None:
-        return "unknown"
-    return f"{count.value:,.0f}" if count.exact and count.value < 1e15 else f"{'' if count.exact else 'about '}{count.value:.2g}"
-
-
 def _row(r: Explored) -> dict[str, Any]:
     shortest = r.failing[0] if r.failing else None
     return {
         "model": r.model, "verdict": r.verdict, "classes": r.classes, "orders": r.orders + r.abandoned,
-        "unreduced": None if r.unreduced is None else r.unreduced.value, "calls": None if shortest is None else shortest.calls,
+        "unreduced_log10": None if r.unreduced is None else r.unreduced.log10, "calls": None if shortest is None else shortest.calls,
         "detail": r.refused or ("" if shortest is None else shortest.detail),
     }  # fmt: skip
 
 
 def _show(r: Explored) -> None:
+    if r.refused:
+        say(f"{r.verdict}: {r.refused}")
+        return
     say(f"{r.verdict}: {r.classes} {'outcomes' if r.classes != 1 else 'outcome'} that the program can tell apart, from {r.open_ended} open "
         f"{'calls' if r.open_ended != 1 else 'call'}")  # fmt: skip
-    say(f"{r.orders + r.abandoned} orders followed ({r.abandoned} of them in vain) of {_number(r.unreduced)}, in {format_time(r.seconds)}")
+    whole = "an unknown number" if r.unreduced is None else r.unreduced.text
+    say(f"{r.orders + r.abandoned} orders followed ({r.abandoned} of them in vain) of {whole}, in {format_time(r.seconds)}")
     for end in [e for e in r.ends if not e.failed] + list(r.failing[:_SHOWN]):
         _show_end(end)
     if len(r.failing) > _SHOWN:

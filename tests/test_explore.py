@@ -33,7 +33,7 @@ def read(lines: str, ranks: int | None = None) -> traces.Trace:
 
 
 def found(lines: str, buffers: Buffers | None = None, limits: Limits = QUICK) -> Any:
-    trace = read(lines)
+    trace = read(lines, None if buffers is None else len(buffers.hosts))
     limit = buffers or Buffers.unlimited(trace.ranks)
     return explore_program(Program.of(trace, limit, [[] for _ in range(trace.ranks)]), limit, limits)
 
@@ -140,6 +140,24 @@ def test_whatever_the_engine_does_was_found(model: str, mode: str) -> None:
             stuck = sorted((w["rank"], w["line"] // 2) for w in run.waits)
             possible = [(e.outcome, sorted((s.rank, s.line) for s in e.stuck)) for e in ends]
             assert (run.outcome, stuck) in possible, (seed, late)
+
+
+@pytest.mark.parametrize(("model", "mode", "size"), [("wmpi", "shared", 200_000), ("winmpich:deaf-send", "shared", 200_000)])
+def test_calls_that_nobody_else_sees_need_no_order(model: str, mode: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where calls are interleaved: the same ends with and without the reduction, in fewer orders."""
+    followed = [0, 0]
+    for seed in range(20):
+        question = Question(model, "nt-cluster", Replay(read(large(seed, size))), mode)
+        ends = []
+        for whole in (0, 1):
+            with monkeypatch.context() as m:
+                if whole:
+                    m.setattr("retrompi.explore.search._unseen", lambda *_: False)
+                result = explore(question, Limits(orders=20_000, descents=0), confirm=False)
+            followed[whole] += result.orders + result.abandoned
+            ends.append(sorted((e.outcome, e.detail, e.classes) for e in result.ends))
+        assert ends[0] == ends[1], seed
+    assert followed[0] < followed[1]
 
 
 # ---- what is open
@@ -279,8 +297,9 @@ def test_orders_are_counted_or_estimated() -> None:
     lines = "0 send 0 1 8 6\n0 recv 0 1 8 6\n1 send 1 1 8 6\n1 recv 1 1 8 6\n"
     trace, buffers = read(lines), Buffers.unlimited(2)
     made = Program.of(trace, buffers, [[], []])
-    assert count_orders(made, buffers) == type(count_orders(made, buffers))(20.0, True)
-    guess = count_orders(made, buffers, Limits(counted=2, descents=2000))
+    exact = count_orders(made, buffers)
+    assert (exact.value, exact.exact, exact.text) == (20.0, True, "20")
+    guess = count_orders(made, buffers, Limits(counted=0, descents=2000))
     assert not guess.exact
     assert guess.value == pytest.approx(20, rel=0.1)
 
@@ -348,6 +367,20 @@ def test_which_runtimes_can_fail_is_a_table(retrompi: Any) -> None:
     verdicts = {r["model"]: r["verdict"] for r in json.loads(told.out)["runtimes"]}
     assert told.code == 1
     assert verdicts == {"lam": "completes", "lam:sysv": "always deadlocks", "chnt": "always deadlocks", "wmpi": "completes"}
+
+
+def test_a_runtime_that_does_not_join_the_hosts_cannot_run_it(retrompi: Any) -> None:
+    trace = str(ROOT / "examples" / "explore" / "first-come.ti")
+    told = retrompi("explore", trace, "-m", "mpich:shmem", "-p", "nt-cluster", "--mode", "distributed")
+    assert (told.code, told.out.partition(":")[0]) == (1, "cannot run it")
+
+
+def test_a_limited_search_finds_what_happens_by_itself() -> None:
+    """A recorded program of 1,000 calls, whose messages exhaust WMPI's pool at once."""
+    trace = traces.read(ROOT / "examples" / "traces" / "broadcast-4.tar.zst")
+    result = explore(Question("wmpi", "nt-cluster", Replay(trace), "shared"), Limits(orders=2000, descents=0))
+    assert result.verdict == "can abort"
+    assert result.failing[0].replayed == "aborted"
 
 
 def test_a_runtime_is_asked_for_once(retrompi: Any) -> None:

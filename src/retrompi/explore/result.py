@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,10 +64,22 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number of orders: exact, or an estimate."""
+    """A number of orders: exact, or an estimate; as its decimal logarithm, since it may have thousands of digits."""
 
-    value: float
+    log10: float
     exact: bool
+
+    @property
+    def value(self) -> float:
+        """The number; infinite where it is beyond a float."""
+        return round(10**self.log10, 6) if self.log10 < 300 else math.inf
+
+    @property
+    def text(self) -> str:
+        """``5,040``, ``about 10^14``."""
+        if self.log10 < 9:
+            return f"{'' if self.exact else 'about '}{self.value:,.0f}"
+        return f"{'' if self.exact else 'about '}{10 ** (self.log10 % 1):.1f}e{int(self.log10)}"
 
 
 @dataclass(slots=True)
@@ -101,6 +114,12 @@ class Explored:
         return sorted((e for e in self.ends if e.failed), key=lambda e: (e.calls, e.outcome, e.detail))
 
     @property
+    def doubts(self) -> list[str]:
+        """Where the engine, made to follow an execution, ends otherwise: a simplification of the search shows."""
+        return [f"an order that is to end as {e.outcome} ends as {e.replayed} in the engine" for e in self.ends
+                if e.replayed and e.replayed != e.outcome]  # fmt: skip
+
+    @property
     def verdict(self) -> str:
         """``completes``, ``can deadlock``, ``can abort``, ``always deadlocks``, ...; of an incomplete search that found nothing:
         ``no failure found``."""
@@ -118,8 +137,8 @@ class Explored:
         """For JSON."""
         return {
             "model": self.model, "verdict": self.verdict, "classes": self.classes, "orders": self.orders, "abandoned": self.abandoned,
-            "unreduced": None if self.unreduced is None else self.unreduced.value,
+            "unreduced_log10": None if self.unreduced is None else self.unreduced.log10,
             "unreduced_exact": None if self.unreduced is None else self.unreduced.exact,
             "open_ended": self.open_ended, "limited": self.limited or None, "wall_s": self.seconds,
-            "refused": self.refused or None, "ends": [e.row() for e in self.ends],
+            "refused": self.refused or None, "doubts": self.doubts, "ends": [e.row() for e in self.ends],
         }  # fmt: skip

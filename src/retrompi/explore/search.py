@@ -12,9 +12,10 @@ again.
 
 from __future__ import annotations
 
+import heapq
+import math
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 from .arrivals import can_arrive, matters
 from .buffers import Buffers
 from .machine import Begin, Choose, Machine, Message, Move, State, Take
-from .program import ANY_SOURCE, ANY_TAG, CHOICE, COUNTED, JOIN, PROBE, RECV, WAIT, Program
+from .program import ANY_SOURCE, ANY_TAG, CALL, CHOICE, COUNTED, JOIN, PROBE, RECV, WAIT, Program
 from .result import Count, End, Explored, Stuck
 
 __all__ = ["Limits", "count_orders", "explore_program"]
@@ -33,8 +34,9 @@ _STEPS = 1 << 24
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search stops: after so many orders (0: any number), after so many seconds (0: any time). ``counted``: states after which
-    the number of orders without reduction is estimated, from ``descents`` random ones (0: it is not wanted)."""
+    """When a search stops: after so many orders (0: any number), after so many seconds (0: any time). ``counted``: states of a
+    program of 100 calls, in proportion fewer of a longer one, after which the number of orders without reduction is estimated, from up to
+    ``descents`` random ones (0: it is not wanted)."""
 
     orders: int = 0
     seconds: float = 0.0
@@ -43,6 +45,8 @@ class Limits:
 
 
 DEFAULT = Limits()
+_DESCENDED = 20_000
+"""Calls of all random descents together."""
 
 
 class _Found:
@@ -206,12 +210,23 @@ def _persistent(machine: Machine, st: State) -> tuple[list[Move], bool]:
 
 
 def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits, progress: Progress | None, began: float) -> None:
-    """Breadth first over calls and matches; a state met before is not followed again."""
+    """Over calls and matches; a state met before is not followed again.
+
+    How many calls have begun is a fact of a state, not of the way to it, so that the order of the search is free: in turns the state with
+    the fullest buffers, and the one that has come furthest (of these with the emptiest). A limited search then finds failures and
+    completion early.
+    """
     first = machine.start()
     met = {hash(first.key())}
-    waiting = deque([first])
-    while waiting:
-        st = waiting.popleft()
+    states = {0: first}
+    fullest, furthest = [(0, 0, 0)], [(0, 0, 0)]
+    turn = number = 0
+    while states:
+        turn += 1
+        a, b, at = heapq.heappop(fullest if turn % 2 else furthest)
+        if at not in states:
+            continue
+        st, begun = states.pop(at), -(b if turn % 2 else a)
         moves = machine.moves(st)
         if not moves:
             if found.add(st):
@@ -220,8 +235,9 @@ def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits
                 result.abandoned += 1
             if _over(result, limits, began):
                 return
-        for move in moves:
-            new = machine.apply(st, move)
+        nexts = [machine.apply(st, move) for move in moves]
+        alone = next((new for move, new in zip(moves, nexts, strict=True) if _unseen(st, move, new, machine)), None)
+        for new in nexts if alone is None else [alone]:
             key = hash(new.key())
             if key in met:
                 result.abandoned += 1
@@ -229,26 +245,49 @@ def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits
                     return
                 continue
             met.add(key)
-            waiting.append(new)
+            number += 1
+            states[number] = new
+            held = sum(m.bytes for waiting in (*new.inbox, *new.queue) for m in waiting) + sum(new.rooms.values())
+            heapq.heappush(fullest, (-held, -begun - 1, number))
+            heapq.heappush(furthest, (-begun - 1, held, number))
         if progress is not None:
             progress(result.orders + result.abandoned)
+
+
+def _unseen(st: State, move: Move, new: State, machine: Machine) -> bool:
+    """Whether a call only changed what its own rank sees: it returned without sending, without taking anything in, and without room
+    being given back. In any order with the calls of others it does the same, so that it alone is tried."""
+    if not isinstance(move, Begin):
+        return False
+    ops, at = machine.ops[move.rank], new.pc[move.rank]
+    return (
+        at < len(ops) and ops[at][0] == CALL and new.pools == st.pools and new.rooms == st.rooms and new.inbox == st.inbox
+        and new.absorbs == st.absorbs and new.pushing == st.pushing and new.aborted == st.aborted and new.finished == st.finished
+        and all(a == b for r, (a, b) in enumerate(zip(st.pc, new.pc, strict=True)) if r != move.rank)
+    )  # fmt: skip
 
 
 def count_orders(program: Program, buffers: Buffers, limits: Limits = DEFAULT) -> Count:
     """How many orders of calls and matches there are: counted over the states, or estimated from random descents (Knuth 1975)."""
     machine = Machine(program, buffers, interleave=True)
-    exact = _counted(machine, limits.counted)
+    exact = _counted(machine, min(limits.counted, 100 * limits.counted // max(len(program.calls), 1)))
     if exact is not None:
-        return Count(float(exact), True)
+        return Count(_log10(exact), True)
     source = random.Random(1)
-    total = 0.0
-    for _ in range(limits.descents):
-        st, product = machine.start(), 1.0
+    logs: list[float] = []
+    for _ in range(max(1, min(limits.descents, _DESCENDED // max(len(program.calls), 1)))):
+        st, log = machine.start(), 0.0
         while moves := machine.moves(st):
-            product *= len(moves)
+            log += math.log10(len(moves))
             st = machine.apply(st, source.choice(moves))
-        total += product
-    return Count(total / limits.descents, False)
+        logs.append(log)
+    most = max(logs)
+    return Count(most + math.log10(sum(10 ** (x - most) for x in logs) / len(logs)), False)
+
+
+def _log10(n: int) -> float:
+    digits = max(len(str(n)) - 17, 0)
+    return math.log10(n // 10**digits) + digits
 
 
 def _counted(machine: Machine, most: int) -> int | None:
