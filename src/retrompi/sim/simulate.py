@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
-from retrompi.base.errors import EngineError, RetrompiError, UsageError, nearest
+from retrompi.base.errors import EngineError, InputError, RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
 from retrompi.sim import cautions
 from retrompi.sim import fidelity as ladder
@@ -98,6 +99,9 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     asked = Resolved.of(question)
     q = asked.question
     ladder.check(q.fidelity)
+    if q.fidelity != "mechanism" and asked.room.link.file:
+        raise UsageError(f"fidelity '{q.fidelity}' has one curve for all pairs of equal hosts, which a platform file's routes tell "
+                         "apart; use mechanism", code="needs-mechanism")  # fmt: skip
     if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
         raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
     _refuse_unsupported(asked.trace)
@@ -131,6 +135,11 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
             got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
     except Stopped as error:
         return _not_run(asked, LIMIT, str(error), begin)
+    except EngineError as error:
+        if asked.room.link.file and error.code != "stopped":  # what the user has written is read and carried by SimGrid alone
+            file = Path(asked.room.link.file[0])
+            raise InputError(f"SimGrid does not survive this platform: {error}", file, code="bad-platform-file") from None
+        raise
     if got["outcome"] == "completed" and not q.idle_overrides:
         _check_collectives(asked.values, {operation for operation, _, _ in got["collectives"]})
     marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]

@@ -7,6 +7,7 @@
 
 #include "bind/bind_results.hpp"
 #include "bind/ps.hpp"
+#include "network/platform_file.hpp"
 #include "sim/sim.hpp"
 
 namespace py = pybind11;
@@ -493,6 +494,17 @@ PYBIND11_MODULE(_engine, m) {
       [](double share, const std::vector<double>& others, double streams) { return retrompi::memory_slowdown(share, others, streams); },
       py::arg("share"), py::arg("others"), py::arg("streams"),
       "How much longer than alone a processor takes that waits for main memory for a share of its time, beside others with theirs.");
+  m.def(
+      "read_platform_file",
+      [](const std::string& path) {
+        const auto found = retrompi::read_platform_file(path);
+        py::list hosts, links;
+        for (const auto& h : found.hosts) hosts.append(py::make_tuple(h.name, h.speed, h.cores));
+        for (const auto& l : found.links) links.append(py::make_tuple(l.name, l.bandwidth, l.latency));
+        return py::make_tuple(hosts, links);
+      },
+      py::arg("path"),
+      "A SimGrid platform file: its hosts (name, flop/s of a core, cores) and links (name, B/s, s). One file in the life of a process.");
   m.def("simgrid_network_models", &retrompi::simgrid_network_models, "Its own network models, by name.");
   m.def("simgrid_version", &retrompi::simgrid_version, "Version of the SimGrid library in use.");
 }
