@@ -57,7 +57,7 @@ class _Found:
         self.ends: dict[Any, End] = {}
         self.states: dict[Any, State] = {}
         self.classes: set[Any] = set()
-        self.look = not machine.tight and matters(program)
+        self.look = not machine.coupled and matters(program)
 
     def add(self, st: State) -> bool:
         """An execution has ended; False if it is none: a test was to succeed and does not, or no order of arrival explains it."""
@@ -129,7 +129,7 @@ def explore_program(program: Program, buffers: Buffers, limits: Limits = DEFAULT
     began = time.perf_counter()
     machine = Machine(program, buffers)
     found = _Found(program, machine)
-    result = Explored(open_ended=program.open_ended, tight=machine.interleave)
+    result = Explored(open_ended=program.open_ended, interleaved=machine.interleave)
     search = _calls_too if machine.interleave else _matches
     search(machine, found, result, limits, progress, began)
     result.ends = found.told()
