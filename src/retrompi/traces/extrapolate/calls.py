@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -91,9 +91,8 @@ def read_calls(trace: Trace) -> Recorded:
 
 def write_call(rank: int, shape: Shape, peers: Sequence[int], numbers: Sequence[int]) -> str:
     """The line of a call of ``rank``."""
-    if shape.action == "#":
-        return shape.form
-    return f"{rank} {shape.form.format(*peers, *numbers, me=rank)}"
+    text = shape.form.format(*peers, *numbers, me=rank)
+    return text if shape.action == "#" else f"{rank} {text}"
 
 
 class _Unknown(Exception):
@@ -123,8 +122,10 @@ def _parts(
         names.append(name)
         return f"<n{len(numbers) - 1}>"
 
-    if action == "#":
-        return _shape(shapes, "#", text, 0, ()), (), ()
+    if action == "#":  # a mark: the sizes and numbers of repetitions in it may follow from the number of ranks
+        about = " about " in text
+        words = [number(w, "label") if w.isdecimal() and not about else w for w in text.split(" ")]
+        return _shape(shapes, "#", _form(" ".join(words), 0, len(numbers)), 0, names), (), tuple(numbers)
     if attributes.get("comm", "0") != "0":
         raise _Unknown(f"on communicator {attributes['comm']}; only calls on MPI_COMM_WORLD are extrapolated")
     if action in SENDS or action in RECVS or action in PERSISTENT:
@@ -135,7 +136,9 @@ def _parts(
         words = [peer(a[0]), a[1] if int(a[1]) < 0 else number(a[1], "tag"), *a[2:]]
     elif action == "sendRecv":
         words = [number(a[0], "bytes"), peer(a[1]), number(a[2], "bytes"), peer(a[3]), *a[4:]]
-    elif action in _LISTS or action in _PLAIN:
+    elif action in _LISTS:
+        words = [number(w, "requests") for w in a]
+    elif action in _PLAIN:
         words = a
     elif action.removeprefix("i") in _COUNTS and action in COLLECTIVES | set(_COUNTS):
         counts, root = _COUNTS[action if action in _COUNTS else action.removeprefix("i")]
@@ -148,18 +151,22 @@ def _parts(
         if not attributes["from"].lstrip("-").isdigit():
             raise _Unknown(f"from={attributes['from']}: what several wildcard receives matched")
         attributes = {**attributes, "from": peer(attributes["from"])}
-    form = join(0, action, words, attributes).split(" ", 1)[1].replace("{", "{{").replace("}", "}}")
-    for i in range(len(peers)):
-        form = form.replace(f"<p{i}>", "{" + str(i) + "}")
-    for i in range(len(numbers)):
-        form = form.replace(f"<n{i}>", "{" + str(len(peers) + i) + "}")
-    form = form.replace("<me>", "{me}")
+    form = _form(join(0, action, words, attributes).split(" ", 1)[1], len(peers), len(numbers))
     return _shape(shapes, action, form, len(peers), tuple(names)), tuple(peers), tuple(numbers)
 
 
-def _keyed(a: list[str], rank: int, peer: object, number: object) -> list[str]:
+def _form(text: str, peers: int, numbers: int) -> str:
+    """``text`` as a format string: ``<p0>`` and ``<n0>`` become places for the peers and numbers, ``<me>`` one for the rank."""
+    form = text.replace("{", "{{").replace("}", "}}").replace("<me>", "{me}")
+    for i in range(peers):
+        form = form.replace(f"<p{i}>", "{" + str(i) + "}")
+    for i in range(numbers):
+        form = form.replace(f"<n{i}>", "{" + str(peers + i) + "}")
+    return form
+
+
+def _keyed(a: list[str], rank: int, peer: Callable[[str], str], number: Callable[[str, str], str]) -> list[str]:
     """The arguments of a call that names its request by source, destination and tag, one of which is the rank itself."""
-    assert callable(peer) and callable(number)
     if not a:
         return a
     tag = a[2] if int(a[2]) < 0 else number(a[2], "tag")

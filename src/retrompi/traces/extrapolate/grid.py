@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Grid", "GridLaw", "Relation", "grid_laws", "peer_of", "relations"]
+__all__ = ["Grid", "GridLaw", "Relation", "described", "grid_laws", "peer_of", "relations", "simplest"]
 
 Relation = tuple[str, tuple[int, ...]]
 """Where a peer is: a kind, and a vector of steps or a number. See `peer_of`."""
@@ -67,14 +67,15 @@ def grid_laws(sizes: Sequence[int]) -> Iterator[GridLaw]:
     axes, and grids with an axis of fixed length. Laws with the same dimensions at all of ``sizes`` are given once."""
     seen: set[tuple[tuple[int, ...] | None, ...]] = set()
     laws: list[GridLaw] = [GridLaw("a line of P", lambda p: (p,))]
-    for count in (2, 3):
-        for order in itertools.permutations(range(count)):
-            words = " x ".join(("largest", "middle", "smallest")[i if count == 3 else 2 * i] for i in order)
-            laws.append(GridLaw(f"{count}-D, as square as possible ({words} first axis first)", _square(count, order)))
+    laws += [GridLaw("2-D, as square as possible, first axis longer", _square(2, (0, 1)))]
+    laws += [GridLaw("2-D, as square as possible, last axis longer", _square(2, (1, 0)))]
     fixed = [d for d in range(2, min(sizes) + 1) if all(p % d == 0 for p in sizes)]
     for d in fixed[:16]:
         laws.append(GridLaw(f"2-D, first axis of {d}", lambda p, d=d: None if p % d else (d, p // d)))  # type: ignore[misc]
         laws.append(GridLaw(f"2-D, last axis of {d}", lambda p, d=d: None if p % d else (p // d, d)))  # type: ignore[misc]
+    for order in itertools.permutations(range(3)):
+        longest = " then ".join(str(order.index(i) + 1) for i in range(3))
+        laws.append(GridLaw(f"3-D, as cubic as possible, longer axes first: {longest}", _square(3, order)))
     for law in laws:
         dims = tuple(law.of(p) for p in sizes)
         if None not in dims and dims not in seen:
@@ -142,6 +143,7 @@ def _transposed(rank: int, grid: Grid) -> int | None:
     return None
 
 
+@lru_cache(maxsize=1 << 18)
 def relations(rank: int, peer: int, grid: Grid) -> frozenset[Relation]:
     """All relations in which ``peer`` stands to ``rank``."""
     found: set[Relation] = set()
@@ -174,3 +176,24 @@ _ORDER = {"self": 0, "shift": 1, "rank": 2, "last": 3, "transpose": 4, "half": 5
 def simplest(among: frozenset[Relation]) -> Relation:
     """The simplest relation: a neighbour along one axis before one along two, any neighbour before a transposed place, and so on."""
     return min(among, key=lambda r: (_ORDER[r[0]], sum(map(abs, r[1])), r))
+
+
+def described(relation: Relation) -> str:
+    """A relation in words."""
+    kind, v = relation
+    if kind == "shift":
+        return "neighbour " + stepped(v)
+    along = " and ".join(f"{a + 1}" for a, s in enumerate(v) if s)
+    return {
+        "self": "itself",
+        "rank": f"rank {v[0] if v else ''}",
+        "last": "the last rank",
+        "transpose": "the transposed place",
+        "half": f"half way round axis {along}",
+        "mirror": f"mirrored along axis {along}",
+    }[kind]
+
+
+def stepped(vector: Sequence[int]) -> str:
+    """A vector of steps: ``(+1, 0)``."""
+    return "(" + ", ".join(f"{s:+d}" if s else "0" for s in vector) + ")"

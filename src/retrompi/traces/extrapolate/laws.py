@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,7 +14,7 @@ import numpy as np
 
 from .grid import Grid
 
-__all__ = ["Amount", "Law", "amount", "exact_laws"]
+__all__ = ["Amount", "Law", "amount", "exact_laws", "extents"]
 
 Feature = tuple[str, Callable[[Grid], Fraction]]
 """The name of a feature of a grid, and its value."""
@@ -55,12 +57,12 @@ def _term(c: Fraction, name: str) -> str:
 
 def _features(grid: Grid) -> list[list[Feature]]:
     """Features by the degree of the laws they make, the simple ones first."""
-    axes = [a for a in range(len(grid.dims))]
+    axes = range(len(grid.dims))
 
     def inverse(*which: int) -> Feature:
-        return "1/" + ("P" if len(which) == len(axes) else "(" + " ".join(f"D{a + 1}" for a in which) + ")" if len(which) > 1 else f"D{which[0] + 1}"), (
-            lambda g: Fraction(1, math.prod(g.dims[a] for a in which))
-        )  # fmt: skip
+        product = " ".join(f"D{a + 1}" for a in which)
+        name = "P" if len(which) == len(axes) else f"({product})" if len(which) > 1 else product
+        return f"1/{name}", lambda g: Fraction(1, math.prod(g.dims[a] for a in which))
 
     some: list[Feature] = [inverse(a) for a in axes]
     if len(axes) > 1:
@@ -120,17 +122,15 @@ def _solved(features: Sequence[Feature], grids: Sequence[Grid], values: Sequence
     """The law of these features through all values, if they determine one."""
     rows = [[f(g) for _, f in features] + [v] for g, v in zip(grids, values, strict=True)]
     n = len(features)
-    rank = 0
     for column in range(n):
-        pivot = next((r for r in range(rank, len(rows)) if rows[r][column]), None)
+        pivot = next((r for r in range(column, len(rows)) if rows[r][column]), None)
         if pivot is None:
             return None
-        rows[rank], rows[pivot] = rows[pivot], rows[rank]
-        rows[rank] = [x / rows[rank][column] for x in rows[rank]]
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        rows[column] = [x / rows[column][column] for x in rows[column]]
         for r in range(len(rows)):
-            if r != rank and rows[r][column]:
-                rows[r] = [a - rows[r][column] * b for a, b in zip(rows[r], rows[rank], strict=True)]
-        rank += 1
+            if r != column and rows[r][column]:
+                rows[r] = [a - rows[r][column] * b for a, b in zip(rows[r], rows[column], strict=True)]
     if any(row[n] for row in rows[n:]):
         return None
     solution = [rows[i][n] for i in range(n)]
@@ -156,7 +156,7 @@ class Amount:
     @property
     def text(self) -> str:
         """The law in words."""
-        return " + ".join(f"{c:.4g}" + ("" if n == "constant" else n[1:] if n.startswith("1/") else f" {n}")
+        return " + ".join(f"{c:.4g}" + ("" if n == "constant" else n[1:] if n.startswith("1/") and " " not in n else f" {n}")
                           for c, n in zip(self.coefficients, self.names, strict=True)) or "0"  # fmt: skip
 
     @property
@@ -165,32 +165,75 @@ class Amount:
         return " + ".join(self.names) or "0"
 
 
-def amount(points: Mapping[Grid, float]) -> Amount:
-    """The law of a measured amount (noisy): a constant, a share that falls with an axis or with P, or a constant and one such share with
-    coefficients of at least 0, whichever has the least relative error; of laws that are equally good, the one of fewer terms."""
-    grids = list(points)
+def extents(laws: Iterable[Law]) -> dict[int, Fraction]:
+    """Points of the problem along each axis, from messages that are shorter by a border: ``c (N/D - 1)`` says that there are N."""
+    found: dict[int, Counter[Fraction]] = defaultdict(Counter)
+    for law in laws:
+        if len(law.terms) == 2 and law.terms[0][1] is CONSTANT and law.terms[0][0] < 0 and law.terms[1][1][0].startswith("1/D"):
+            (axis,) = law.axes
+            found[axis][law.terms[1][0] / -law.terms[0][0]] += 1
+    return {axis: of.most_common(1)[0][0] for axis, of in found.items()}
+
+
+def amount(points: Mapping[Grid, float], borders: Mapping[int, Fraction]) -> Amount:
+    """The law of a measured amount: a constant, or a share that falls with an axis, with P, or like a block without its borders
+    (``borders``: the points along an axis, `extents`), alone or two together with coefficients of at least 0.
+
+    Among the laws that the smaller sizes determine, the one that gives the largest size best; of laws that are as good, that of fewer
+    terms. With two sizes, a constant or a share, or both if neither alone is within 10 %.
+    """
+    grids = sorted(points, key=lambda g: g.size)
     values = np.array([points[g] for g in grids])
     if not values.any():
         return Amount((), (), 0.0, ())
-    shares = _features(grids[0])[0]
-    choices: list[tuple[Feature, ...]] = [(CONSTANT,), *((f,) for f in shares)]
-    if len(grids) > 1:
-        choices += [(CONSTANT, f) for f in shares]
+    shares = _features(grids[0])[0] + _blocks(len(grids[0].dims), borders)
+    single = [(CONSTANT,), *((f,) for f in shares)]
+    double = [(CONSTANT, f) for f in shares] + list(itertools.combinations(shares, 2))
     best: tuple[float, Amount] | None = None
-    weight = 1 / np.maximum(values, values.max() * 1e-6)
-    for features in choices:
-        matrix = np.array([[float(f(g)) for _, f in features] for g in grids])
-        scaled = matrix * weight[:, None]
-        if np.linalg.matrix_rank(scaled) < len(features):
+    for features in [*single, *(double if len(grids) > 2 else [])]:
+        law = _least_squares(features, grids, values)
+        before = _least_squares(features, grids[:-1], values[:-1])
+        if law is None or before is None:
             continue
-        found, *_ = np.linalg.lstsq(scaled, values * weight, rcond=None)
-        if (found < 0).any():
-            continue
-        errors = np.abs(matrix @ found - values) * weight
-        # A further coefficient has to pay: it explains two points of noise exactly.
-        score = float(np.sqrt((errors**2).mean())) + 0.05 * (len(features) - 1)
-        if best is None or score < best[0] - 1e-12:
-            law = Amount(tuple(n for n, _ in features), tuple(map(float, found)), float(errors.max()), tuple(f for _, f in features))
-            best = score, law
+        error = abs(before.at(grids[-1]) - values[-1]) / max(values[-1], values.max() * 1e-6)
+        if best is None or error < best[0] - TOLERANCE:
+            best = error, law
+    if len(grids) == 2 and (best is None or best[0] > 0.1):
+        for features in double[: len(shares)]:
+            law = _least_squares(features, grids, values)
+            if law is not None:
+                return law
     assert best is not None
     return best[1]
+
+
+TOLERANCE = 0.005
+"""Laws whose errors on the largest size differ by less are equally good."""
+
+
+def _least_squares(features: Sequence[Feature], grids: Sequence[Grid], values: np.ndarray) -> Amount | None:
+    weight = 1 / np.maximum(values, values.max() * 1e-6)
+    matrix = np.array([[float(f(g)) for _, f in features] for g in grids])
+    scaled = matrix * weight[:, None]
+    if np.linalg.matrix_rank(scaled) < len(features):
+        return None
+    found, *_ = np.linalg.lstsq(scaled, values * weight, rcond=None)
+    if (found < 0).any():
+        return None
+    errors = np.abs(matrix @ found - values) * weight
+    return Amount(tuple(n for n, _ in features), tuple(map(float, found)), float(errors.max()), tuple(f for _, f in features))
+
+
+def _blocks(axes: int, borders: Mapping[int, Fraction]) -> list[Feature]:
+    """Shares like the points of a block that lacks a border along some axes."""
+    out: list[Feature] = []
+    for count in range(1, len(borders) + 1):
+        for lacking in itertools.combinations(sorted(borders), count):
+
+            def share(g: Grid, lacking: tuple[int, ...] = lacking) -> Fraction:
+                parts = (Fraction(1, d) - (1 / borders[a] if a in lacking else 0) for a, d in enumerate(g.dims))
+                return math.prod(parts, start=Fraction(1))
+
+            name = " ".join(f"(1/D{a + 1} - 1/{borders[a]})" if a in lacking else f"1/D{a + 1}" for a in range(axes))
+            out.append((name, share))
+    return out

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from retrompi._engine import Trace
 from retrompi.traces.files import parse
 from retrompi.traces.lines import RECVS, SENDS
 
 from .calls import write_call
-from .grid import Grid, peer_of
+from .grid import Grid, Relation, peer_of, simplest, stepped
 from .laws import Law
-from .program import Step, turns
+from .program import Round, Step, turns
 from .recognise import Class, Pattern, Refused, called, contexts, is_root, related
 
 __all__ = ["Made", "make"]
@@ -43,6 +44,17 @@ def make(pattern: Pattern, ranks: int) -> Made:
     return Made(parse(texts, name="extrapolated"), grid, writer.untested, writer.numbers)
 
 
+class _Planned(NamedTuple):
+    """A call of a class on the wanted grid: where it is in the program, its numbers, and what scales the computation before it."""
+
+    step: Step
+    id: int
+    spot: tuple[int, int]
+    turn: int
+    numbers: list[int]
+    ratio: float
+
+
 class _Writer:
     def __init__(self, pattern: Pattern, grid: Grid) -> None:
         self.pattern = pattern
@@ -55,6 +67,7 @@ class _Writer:
         self._values: dict[int, int] = {}
         self._ratios: dict[tuple[tuple[int, int, bool], ...], float] = {}
         self._kept: list[Sequence[Law]] = []
+        self._plans: dict[str, list[_Planned]] = {}
 
     def rank(self, rank: int) -> str:
         """The lines of a rank."""
@@ -63,52 +76,76 @@ class _Writer:
         if of is None:
             raise Refused(f"rank {rank} of {self.grid.size} is at a place ({_told(self.grid.place(rank))}) that no rank of the largest "
                           f"recording has, on {self.top}")  # fmt: skip
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._plan(of, rank)
         # Another member for each rank in turn, so that what varies between them (computation) varies here as well.
         member = of.members[rank % len(of.members)]
-        recorded = self.pattern.largest.calls[member]
-        places: dict[tuple[int, int], list[float]] = {}
-        for (p, place, _, _), call in zip(self.pattern.where[member], recorded, strict=True):
-            places.setdefault((p, place), []).append(call.compute)
+        computed: dict[tuple[int, int], list[float]] = {}
+        for (p, place, _, _), call in zip(self.pattern.where[member], self.pattern.largest.calls[member], strict=True):
+            computed.setdefault((p, place), []).append(call.compute)
+        partners = {p: part.partners(rank, self.grid) for p, part in enumerate(of.parts) if isinstance(part, Round)}
+        peers_of: dict[int, list[int]] = {}
         lines: list[str] = []
-        calls: list[tuple[int, int, bool]] = []
-        for p, part in enumerate(of.parts):
-            place, last = 0, -1
-            for turn, count, partner, step in turns(part, rank, self.grid):
-                place = place + 1 if turn == last else 0
-                last = turn
-                calls.append(called(self.pattern, of, p, place, turn))
-                computed = places[p, place]
-                # The first turn of a round follows other computation than the later ones, which repeat.
-                compute = computed[turn if turn < len(computed) else 1 + (turn - 1) % (len(computed) - 1)]
-                if compute:
-                    compute *= self._ratio(calls[-4:])
-                    if compute:
-                        lines.append(f"{rank} compute {compute:.6g}\n")
-                peers = self._peers(step, rank, partner)
-                numbers = [self._number(of, p, place, n, turn, count) for n in range(len(step.shape.names))]
-                lines.append(write_call(rank, step.shape, peers, numbers) + "\n")
-                self._count(rank, step, peers, numbers)
+        for step, id_, spot, turn, numbers, ratio in plan:
+            amounts = computed[spot]
+            # The first turn of a round follows other computation than the later ones, which repeat.
+            compute = amounts[turn if turn < len(amounts) else 1 + (turn - 1) % (len(amounts) - 1)]
+            if compute:
+                lines.append(f"{rank} compute {compute * ratio:.6g}\n")
+            if spot[0] in partners:
+                peers = [partners[spot[0]][turn]] * step.shape.peers
+            else:
+                known = peers_of.get(id_)
+                peers = peers_of[id_] = self._peers(step, rank) if known is None else known
+            lines.append(write_call(rank, step.shape, peers, numbers) + "\n")
+            self._count(rank, step, peers, numbers)
         rest = self.pattern.largest.rest[member]
         if rest:
             lines.append(f"{rank} compute {rest:.6g}\n")
         return "".join(lines)
 
-    def _peers(self, step: Step, rank: int, partner: int) -> list[int]:
-        if partner >= 0:
-            return [partner] * step.shape.peers
+    def _plan(self, of: Class, rank: int) -> list[_Planned]:
+        """The calls of the ranks of a class, all of which are the same but for their peers and computation."""
+        plan: list[_Planned] = []
+        calls: list[tuple[int, int, bool]] = []
+        for p, part in enumerate(of.parts):
+            place, last = 0, -1
+            for turn, count, _, step in turns(part, rank, self.grid):
+                place = place + 1 if turn == last else 0
+                last = turn
+                calls.append(called(self.pattern, of, p, place, turn))
+                numbers = [self._number(of, p, place, n, turn, count) for n in range(len(step.shape.names))]
+                plan.append(_Planned(step, self.pattern.ids[of.key, p, place], (p, place), turn, numbers, self._ratio(calls[-4:])))
+        return plan
+
+    def _peers(self, step: Step, rank: int) -> list[int]:
         found = []
         for among, relation in zip(step.peers, related(step, is_root(step.shape)), strict=True):
-            assert among is not None and relation is not None
-            peer = peer_of(relation, rank, self.grid)
+            if among is None or relation is None:
+                raise AssertionError("a peer that no rank has shown")
             if relation[0] == "shift":
-                other = next((r for r in among if r[0] == "shift" and peer_of(r, rank, self.grid) != peer), None)
-                if other is not None:
-                    raise Refused(f"{step.shape.action}: the grid {self.top} of the largest recording is too small to tell a peer at "
-                                  f"{_steps(relation[1])} from one at {_steps(other[1])}")  # fmt: skip
+                relation = self._direction(step, rank, [r for r in among if r[0] == "shift"])
+            peer = peer_of(relation, rank, self.grid)
             if not 0 <= peer < self.grid.size:
                 raise Refused(f"{step.shape.action}: there is no rank {peer} among {self.grid.size}")
             found.append(peer)
         return found
+
+    def _direction(self, step: Step, rank: int, among: list[Relation]) -> Relation:
+        """The neighbour among those that the recorded grids do not tell apart: a grid whose borders matter does not wrap around."""
+        at = self.grid.at(rank)
+        inside = [
+            r for r in among
+            if all(0 <= c + s < d or not b for c, s, d, b in zip(at, r[1], self.grid.dims, self.pattern.borders, strict=True))
+        ]  # fmt: skip
+        chosen = simplest(frozenset(inside or among))
+        peer = peer_of(chosen, rank, self.grid)
+        other = next((r for r in inside or among if peer_of(r, rank, self.grid) != peer), None)
+        if other is not None:
+            raise Refused(f"{step.shape.action}: the grid {self.top} of the largest recording is too small to tell a peer at "
+                          f"{stepped(chosen[1])} from one at {stepped(other[1])}")  # fmt: skip
+        return chosen
 
     def _number(self, of: Class, p: int, place: int, n: int, turn: int, count: int) -> int:
         form = self.pattern.forms[of.key, p, place, n]
@@ -157,16 +194,11 @@ class _Writer:
             self.sent[rank, peers[0], numbers[0] if names[0] == "tag" else 0] += 1
         elif action in RECVS and peers and names[:1] == ("tag",):
             self.received[peers[0], rank, numbers[0]] += 1
-        elif action == "sendRecv":
-            if step.shape.peers == 2:
-                self.sent[rank, peers[0], -1] += 1
-                self.received[peers[1], rank, -1] += 1
+        elif action == "sendRecv" and step.shape.peers == 2:
+            self.sent[rank, peers[0], -1] += 1
+            self.received[peers[1], rank, -1] += 1
 
 
 def _told(place: str) -> str:
     words = {"L": "first", "H": "last", "I": "between", "S": "alone"}
     return ", ".join(f"axis {a + 1} {words[c]}" for a, c in enumerate(place[1:]))
-
-
-def _steps(vector: tuple[int, ...]) -> str:
-    return "(" + ", ".join(f"{s:+d}" if s else "0" for s in vector) + ")"

@@ -125,10 +125,13 @@ def align(program: Sequence[Part], calls: Sequence[Call], rank: int, grid: Grid)
 def _round(calls: Sequence[Call], i: int, rank: int, grid: Grid) -> tuple[Round, int] | None:
     """The round that begins with call ``i``, and the number of its calls."""
     first = calls[i].peers[0]
+    candidates = list(_candidates(first, rank, grid))
+    if not candidates:
+        return None
     body = 0
     while body < LONGEST_BODY and i + body < len(calls) and _with(calls[i + body], first):
         body += 1
-        for candidate in _candidates(first, rank, grid):
+        for candidate in candidates:
             partners = candidate.partners(rank, grid)
             if len(partners) >= 2 and _matches(calls, i, body, partners):
                 candidate.body = [Step(c.shape, [None] * c.shape.peers) for c in calls[i : i + body]]
@@ -141,6 +144,7 @@ def _with(call: Call, partner: int) -> bool:
 
 
 def _candidates(first: int, rank: int, grid: Grid) -> Iterator[Round]:
+    """The rounds that begin with the partner ``first``."""
     for axis, d in enumerate(grid.dims):
         if d >= 4 and d & (d - 1) == 0:
             for order in (1, -1):

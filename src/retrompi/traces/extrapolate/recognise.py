@@ -8,7 +8,7 @@ parametrised loops of ScalaTrace (Noeth et al., JPDC 69, 2009).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from retrompi.traces.errors import TraceError
 
 from .calls import Recorded, Shape
 from .grid import Grid, GridLaw, Relation, grid_laws, simplest
-from .laws import CONSTANT, Amount, Law, amount, exact_laws
+from .laws import CONSTANT, Amount, Law, amount, exact_laws, extents
 from .program import Mismatch, Part, Round, Step, align, program_of
 
 __all__ = ["Class", "Pattern", "Refused", "Spot", "recognise"]
@@ -37,6 +37,8 @@ class Refused(Exception):
         self.recorded = recorded
         self.rank = rank
         self.index = index
+        self.stage = 0
+        """How far it was recognised: the largest recording alone (0), the smaller ones as well (1), numbers (2)."""
 
     def error(self) -> TraceError:
         """The error that is shown."""
@@ -84,14 +86,14 @@ class Pattern:
 def recognise(recorded: Sequence[Recorded]) -> Pattern:
     """The pattern of recordings of increasing size. Raises Refused with the first place that is not recognised."""
     sizes = [r.ranks for r in recorded]
-    best: tuple[int, Refused] | None = None
+    best: tuple[tuple[int, int], Refused] | None = None
     for law in grid_laws(sizes):
         grids = {p: Grid(dims) for p in sizes if (dims := law.of(p)) is not None}
         for fold in (True, False):
             try:
                 return _with(recorded, law, grids, fold=fold)
             except Refused as e:
-                reached = e.index if e.rank >= 0 else 1 << 60
+                reached = e.stage, e.index
                 if best is None or reached > best[0]:
                     best = reached, e
     if best is None:
@@ -114,20 +116,27 @@ def _with(recorded: Sequence[Recorded], law: GridLaw, grids: dict[int, Grid], *,
         if key not in pattern.classes:
             pattern.classes[key] = Class(key, program_of(largest.calls[ranks[0]], ranks[0], grid, fold=fold))
         pattern.classes[key].members += ranks
-    aligned: dict[int, dict[int, tuple[Class, list[tuple[int, int, int, int]]]]] = {}
-    for of in reversed(recorded):
-        here = grids[of.ranks]
-        aligned[of.ranks] = {}
-        for rank in range(of.ranks):
-            found = pattern.classes.get(pattern.key(rank, here))
-            if found is None:  # a place that the largest grid does not have, as on an axis of one rank
-                continue
-            aligned[of.ranks][rank] = found, _aligned(found, of, rank, here)
-    pattern.where = {rank: where for rank, (_, where) in aligned[largest.ranks].items()}
-    _identify(pattern)
-    _numbers(pattern, recorded, aligned)
+    stage = 1
+    try:
+        aligned = {of.ranks: dict(_all_aligned(pattern, of)) for of in reversed(recorded)}
+        pattern.where = {rank: where for rank, (_, where) in aligned[largest.ranks].items()}
+        _identify(pattern)
+        stage = 2
+        _numbers(pattern, recorded, aligned)
+    except Refused as e:
+        e.stage = stage
+        raise
     _amounts(pattern, recorded, aligned)
     return pattern
+
+
+def _all_aligned(pattern: Pattern, of: Recorded) -> Iterator[tuple[int, tuple[Class, list[tuple[int, int, int, int]]]]]:
+    """The ranks of a recording, their class and where each of their calls is in its program."""
+    grid = pattern.grids[of.ranks]
+    for rank in range(of.ranks):
+        found = pattern.classes.get(pattern.key(rank, grid))
+        if found is not None:  # None: a place that the largest grid does not have, as on an axis of one rank
+            yield rank, (found, _aligned(found, of, rank, grid))
 
 
 def _aligned(of: Class, recorded: Recorded, rank: int, grid: Grid) -> list[tuple[int, int, int, int]]:
@@ -164,7 +173,10 @@ def _that_matter(places: dict[str, list[int]], recorded: Recorded, grid: Grid) -
 
 
 def _same(ranks: Sequence[int], recorded: Recorded, grid: Grid) -> bool:
-    parts = program_of(recorded.calls[ranks[0]], ranks[0], grid, fold=True)
+    first = recorded.calls[ranks[0]]
+    parts = program_of(first, ranks[0], grid, fold=True)
+    if not any(isinstance(part, Round) for part in parts) and any(len(recorded.calls[rank]) != len(first) for rank in ranks):
+        return False
     try:
         for rank in ranks:
             align(parts, recorded.calls[rank], rank, grid)
@@ -261,7 +273,9 @@ def _over_turns(by_grid: dict[Grid, set[tuple[int, ...]]]) -> tuple[str | None, 
             if not fits:
                 break
         if fits:
-            cost = sum(len(set().union(*p.values())) - 1 for p in found.values())
+            # The same coefficients at all sizes, and counting upwards, are simpler.
+            cost = 2 * sum(len(set().union(*p.values())) - 1 for p in found.values())
+            cost += any(v < 0 for values in found.get("step", {}).values() for v in values)
             if best is None or cost < best[0]:
                 best = cost, form, dict(found)
             if form == "same":
@@ -292,11 +306,11 @@ def _family(pattern: Pattern, keys: list[Key], points: dict[Key, Points], first:
     groups: dict[tuple[object, ...], list[Key]] = defaultdict(list)
     for key in keys:
         groups[(tuple(sorted(points[key].get(top, ()))),)].append(key)
-    for split in (lambda k: k[0], lambda k: k[:3]):
+    for most in (1, 3):  # by class, then by call
         for label in list(groups):
             if not _agree(groups[label], points):
                 for key in groups.pop(label):
-                    groups[(*label, split(key))].append(key)
+                    groups[(*label, key[:most])].append(key)
     alone: list[tuple[list[Key], int]] = []
     slopes: list[list[Law]] = []
     several: list[list[Key]] = []
@@ -308,7 +322,8 @@ def _family(pattern: Pattern, keys: list[Key], points: dict[Key, Points], first:
         for grid, values in merged.items():
             if len(values) > 1:
                 told = ", ".join(map(str, sorted(values)[:4]))
-                raise Refused(f"{action}: ranks at the same place of the grid {grid} have different {name} ({told})", pattern.largest, *where)
+                why = f"{action}: ranks at the same place of the grid {grid} have different {name} ({told})"
+                raise Refused(why, pattern.largest, *where)
         single = {grid: next(iter(values)) for grid, values in merged.items()}
         if len(single) == 1:
             alone.append((members, next(iter(single.values()))))
@@ -338,7 +353,8 @@ def _family(pattern: Pattern, keys: list[Key], points: dict[Key, Points], first:
             if members[0][4] == "step" or call.shape.names[members[0][3]] == "tag":
                 laws = [Law(((Fraction(value), CONSTANT),), 0)]
             else:
-                raise Refused(f"{call.shape.action}: {value} {call.shape.names[members[0][3]]} at one size only, so no law", pattern.largest, *where)
+                why = f"{call.shape.action}: {value} {call.shape.names[members[0][3]]} at one recorded size only, so no law"
+                raise Refused(why, pattern.largest, *where)
         for key in members:
             pattern.numbers[key] = laws
 
@@ -408,11 +424,15 @@ def _amounts(pattern: Pattern, recorded: Sequence[Recorded], aligned: Aligned) -
                     entry[1] += 1
         for context, entry in found.items():
             sums[context][grid] = entry
+    borders = extents(law for laws in pattern.numbers.values() for law in laws)
+    varied = _varied(pattern.grids.values())
     for context, by_grid in sums.items():
-        if len(by_grid) > 1:
-            pattern.amounts[context] = amount({grid: total / count for grid, (total, count) in by_grid.items()})
+        # Sizes that do not differ along an axis cannot show whether an amount depends on it; a less specific context may.
+        if len(by_grid) > 1 and _varied(by_grid) == varied:
+            pattern.amounts[context] = amount({grid: total / count for grid, (total, count) in by_grid.items()}, borders)
 
 
-def shapes(pattern: Pattern) -> Counter[str]:
-    """How many calls of each action the largest recording has."""
-    return Counter(call.shape.action for calls in pattern.largest.calls for call in calls)
+def _varied(grids: Iterable[Grid]) -> set[int]:
+    """The axes along which grids differ."""
+    dims = [g.dims for g in grids]
+    return {a for a in range(len(dims[0])) if len({d[a] for d in dims}) > 1}
