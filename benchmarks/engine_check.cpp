@@ -148,7 +148,7 @@ int failures = 0;
 bool simgrid = false;
 
 void expect(const std::string& what, SimConfig c, const Trace& t, const std::string& outcome) {
-  c.simgrid = simgrid;
+  if (simgrid) c.network = SimConfig::Network::Simgrid;
   const SimResult r = simulate(c, t);
   const bool whole = outcome != "completed" || (r.count.messages == r.count.delivered && r.count.bytes == r.count.delivered_bytes);
   if (r.outcome == outcome && whole) return;

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Outcome
+from pyarrow import parquet
 from refusals import agrees, refused
 
 from retrompi.base import paths
@@ -23,7 +24,6 @@ from retrompi.papers import claims, curves
 from retrompi.papers.paper import find_paper
 from retrompi.spec import registry
 
-parquet = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("emcee")
 
 FILES = sorted([*paths.models_dir().glob("*/posterior*.parquet"), *paths.papers_dir().glob("*/posterior-*.parquet")])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 from refusals import agrees, refused
 
 from retrompi import traces
@@ -117,7 +118,6 @@ def test_every_format_reads_back_as_the_same_rows(small: Stored, tmp_path: Path,
     assert about == {k: v for k, v in whole.items() if k != "rows"} == export.metadata(small, points)
     assert about["study"]["definition"]["title"] == "A small study"
     assert set(about["columns"]) == set(expected[0])
-    parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: pip install 'retrompi[parquet]'")
     read = parquet.read_table(export.write(small, tmp_path / "out.parquet", points=points)[0])
     assert read.to_pylist() == expected
     assert json.loads(read.schema.metadata[b"retrompi"]) == about
@@ -126,10 +126,7 @@ def test_every_format_reads_back_as_the_same_rows(small: Stored, tmp_path: Path,
     }
 
 
-def test_parquet_without_its_package_is_one_line(small: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with refused(UsageError, "missing-tool | 'retrompi[parquet]'"):
-        export.write(small, tmp_path / "out.parquet")
+def test_an_unknown_format_is_one_line(small: Stored, tmp_path: Path) -> None:
     with refused(UsageError, "unknown-format | 'xlsx'"):
         export.write(small, tmp_path / "out.xlsx")
 

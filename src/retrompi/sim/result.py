@@ -34,6 +34,8 @@ class Result:
     own_bytes: int = 0
     done: dict[str, int] = field(default_factory=dict)
     frames: int = 0
+    contended: int = 0
+    """Frames and bursts, of all jobs and of cross traffic, that found a link of their way taken (`docs/networks.md`)."""
     retransmissions: int = 0
     duplicates: int = 0
     events: int = 0

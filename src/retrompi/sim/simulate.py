@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
-from retrompi.base.errors import EngineError, RetrompiError, UsageError, nearest
+from retrompi.base.errors import EngineError, InputError, RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
 from retrompi.sim import cautions
 from retrompi.sim import fidelity as ladder
@@ -33,6 +34,7 @@ from retrompi.spec.collectives import PREFIX
 from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.compile import compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.layout import Layout
+from retrompi.spec.network_model import by_simgrid
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
 from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from retrompi.sim.message_path import MessagePath
 
 __all__ = ["WILDCARDS", "Benchmark", "Message", "Observe", "Question", "Replay", "Resolved", "Result", "SimulationEnded", "Starts",
-           "benchmark", "compile_question", "explain", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
+           "benchmark", "compile_question", "explain", "library_steps", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
 
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
@@ -74,6 +76,20 @@ def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[
     return found
 
 
+def library_steps(question: Question | Resolved) -> tuple[CompiledRuntime, list[Any]]:
+    """The runtime of a question, compiled, and what its library does for the collectives and new communicators of each rank.
+
+    Nothing is simulated. The second is ``_engine.library_steps``: by rank, ``(line, [(context, tag, [(step, peer, slot, bytes), ...])])``.
+    """
+    from retrompi import _engine
+
+    asked = Resolved.of(question)
+    _refuse_unsupported(asked.trace)
+    found = compile_question(asked, calls_of(asked.trace, asked.question))
+    rows = {**found.rows, "kills": []} | _asked_of_the_engine(asked, asked.trace, 1.0) | _observed(NOTHING)
+    return found, _engine.library_steps(rows, asked.trace)
+
+
 def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkServer | None = None) -> Result:
     """Run the simulation that a question describes, on ``server`` (default: the shared server of this thread).
 
@@ -83,6 +99,9 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     asked = Resolved.of(question)
     q = asked.question
     ladder.check(q.fidelity)
+    if q.fidelity != "mechanism" and asked.room.link.file:
+        raise UsageError(f"fidelity '{q.fidelity}' has one curve for all pairs of equal hosts, which a platform file's routes tell "
+                         "apart; use mechanism", code="needs-mechanism")  # fmt: skip
     if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
         raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
     _refuse_unsupported(asked.trace)
@@ -116,6 +135,11 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
             got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
     except Stopped as error:
         return _not_run(asked, LIMIT, str(error), begin)
+    except EngineError as error:
+        if asked.room.link.file and error.code != "stopped":  # what the user has written is read and carried by SimGrid alone
+            file = Path(asked.room.link.file[0])
+            raise InputError(f"SimGrid does not survive this platform: {error}", file, code="bad-platform-file") from None
+        raise
     if got["outcome"] == "completed" and not q.idle_overrides:
         _check_collectives(asked.values, {operation for operation, _, _ in got["collectives"]})
     marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
@@ -150,8 +174,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
-                                "lost", "failed")},
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "contended", "retransmissions", "duplicates",
+                                "events", "lost", "failed")},
     )  # fmt: skip
 
 
@@ -202,13 +226,15 @@ def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[st
     q = asked.question
     rows: dict[str, Any] = {
         "seed": q.seed,
-        "wire": q.network,
+        "wire": asked.network,
         "wildcards": q.wildcards,
         "limit_s": q.limit_s or 0.0,
         **q.bounds.rows(),
         "compute_scale": scale,
         "memory_share": asked.program.memory_share,
     }
+    if q.order:
+        rows["order"] = list(q.order)
     loops = trace.kernels()
     if loops:
         rows["kernels"] = kernels.rows(loops, asked.room, asked.placement)
@@ -250,8 +276,8 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
         raise UsageError(
             f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' omits; use mechanism", code="needs-mechanism"
         )
-    if q.network != "native":
-        raise UsageError("several jobs need the native wire", code="needs-mechanism")
+    if by_simgrid(q.network):
+        raise UsageError(f"several jobs need --network native or fluid, not {q.network}", code="needs-mechanism")
     found = []
     for spec, job in asked.jobs:
         _refuse_unsupported(spec.trace)

@@ -25,11 +25,13 @@ from retrompi.spec.link import WAN_KEYS, Link
 from retrompi.spec.placements import Placement
 from retrompi.spec.quantity_file import Quantity, fit_values, with_fitted
 
-__all__ = ["LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
+__all__ = ["LINK_RATES", "LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
 
 """The prefixes of a source; the exact reference follows."""
 
-LINK_WORDS = ("kind", "shape", "sites", "rail_policy")
+LINK_RATES = ("bandwidth", "latency", "rails", "wan_bandwidth", "wan_latency", "buffer")
+"""Values of a link that a SimGrid platform file has for each of its links."""
+LINK_WORDS = ("kind", "shape", "sites", *topology.WORDS)
 """Keys that `Platform.with_overrides` accepts as ``link.KEY`` beside quantities."""
 
 _CHANGED, _SIZED = 64, 4
@@ -72,8 +74,9 @@ class Platform:
         }
         if self.placements:
             facts["placements"] = {name: [list(p), list(p.cores)] for name, p in self.placements.items()}
-        if self.link.rail_policy != "pair":
-            facts["rail_policy"] = self.link.rail_policy
+        if self.link.file:
+            facts["file"] = [hashlib.sha256(Path(self.link.file[0]).read_bytes()).hexdigest(), *self.link.file[1:]]
+        facts |= {word: value for word, value in self.link.words.items() if value != topology.DEFAULT_WORDS[word]}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def describe(self) -> list[dict[str, Any]]:
@@ -120,6 +123,8 @@ class Platform:
         # First the overrides of every host, then those of one: the more specific wins regardless of the order on the command line.
         for key in sorted(sets, key=lambda k: not k.startswith("host.")):
             text = sets[key]
+            if self.link.file and key.startswith("link.") and key.removeprefix("link.") in (*LINK_WORDS, *LINK_RATES):
+                raise UsageError(f"platform.{key}: the links are those of {Path(self.link.file[0]).name}", code="bad-topology")
             if key.removeprefix("link.") in LINK_WORDS and key.startswith("link."):
                 words[key.removeprefix("link.")] = text
                 continue
@@ -137,7 +142,7 @@ class Platform:
         return replace(room, overridden=self.overridden | set(changed) | {f"link.{word}" for word in words})
 
     def _linked(self, words: Mapping[str, str]) -> Link:
-        """The link with another kind, shape, sites or rail policy. A new kind without a shape gets its default shape."""
+        """The link with another kind, shape, sites, rail policy or access rule. A new kind without a shape gets its default shape."""
         kind = topology.parse_kind(words["kind"]) if "kind" in words else self.link.kind
         shape = self.link.shape if kind == self.link.kind else topology.default(kind, len(self.hosts))
         if "shape" in words:
@@ -146,8 +151,7 @@ class Platform:
             if kind != "wan":
                 raise UsageError(f"a {kind} has no sites; a wan has", code="bad-topology")
             shape = topology.parse_sites(words["sites"], len(self.hosts))
-        policy = topology.parse_policy(words["rail_policy"]) if "rail_policy" in words else self.link.rail_policy
-        return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
+        return replace(self.link, kind=kind, shape=shape).with_words(topology.words(words, self.link.words))
 
     def with_fit(self, file: Path, values: Mapping[str, str] | None = None, by: str = "") -> Platform:
         """A copy with the ``fit:`` quantities set to the results of calibrations (tables ``[BY.values]``, keys as in `with_overrides`).
@@ -174,6 +178,9 @@ class Platform:
         """
         if not 1 <= n <= MAX_HOSTS:
             raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}", code="out-of-range")
+        if self.link.file and n != len(self.hosts):
+            file = Path(self.link.file[0]).name
+            raise UsageError(f"'{self.name}' has the {len(self.hosts)} hosts of {file}, not {n}", code="bad-topology")
         if n not in self._sized_before:
             if len(self._sized_before) >= _SIZED:
                 self._sized_before.clear()

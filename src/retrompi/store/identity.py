@@ -10,8 +10,10 @@ from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from retrompi.base.release import version
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import kernels
+from retrompi.spec.network_model import NATIVE
 from retrompi.spec.question import Benchmark, Question, Replay, canonical_hash
 from retrompi.store.closure import modules
 from retrompi.traces import generate
@@ -34,16 +36,14 @@ def code_version() -> str:
 
 @lru_cache(maxsize=1)
 def _code_version() -> str:
-    import retrompi
-
-    files = modules(Path(retrompi.__file__).parent)
+    files = modules(Path(__file__).parents[1])
     try:
         engine = importlib.util.find_spec("retrompi._engine")
     except (ImportError, ValueError):
         engine = None
     if engine is not None and engine.origin:
         files["retrompi._engine"] = Path(engine.origin)
-    return f"{retrompi.__version__}+{digest(files)[:8]}"
+    return f"{version()}+{digest(files)[:8]}"
 
 
 def digest(files: Mapping[str, Path]) -> str:
@@ -73,6 +73,7 @@ class RunSpec:
     scenario: str
     scenario_hash: str
     code_version: str
+    network: str = NATIVE
     stopped: str = ""
     """How a bound ended the simulation (outcome ``limit``). Such a run is no answer to its question: it is stored under an identity
     of its own, so that it can be looked at and is never found when the question is asked again."""
@@ -108,6 +109,7 @@ def specification(question: Question | Resolved, kind: str = "") -> RunSpec:
         scenario=q.asked.scenario,
         scenario_hash=q.asked.hash,
         code_version=code_version(),
+        network=asked.network,
     )
 
 
@@ -127,7 +129,7 @@ def _workload_hash(asked: Resolved) -> str:
         "limit_s": q.limit_s,
         "startup": q.start_up,
         "wildcards": None if q.wildcards == "recorded" else q.wildcards,
-        "network": None if q.network == "native" else q.network,
+        "order": q.order,
         "kills": q.beside.kills,
         "traffic": q.beside.traffic,
         "failures": q.beside.failures,

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from retrompi.spec.bounds import LIMIT
+from retrompi.spec.network_model import by_simgrid
 from retrompi.store.identity import RunSpec
 
 __all__ = ["COLUMNS", "Kept", "Outbox"]
@@ -57,7 +58,7 @@ class Kept:
             "parameters": dict(spec.parameters),
             "overrides": dict(spec.overrides),
             "host": _machine.node() or "unknown",
-            "simgrid_version": _simgrid_version(),
+            "simgrid_version": _simgrid_version() if by_simgrid(spec.network) or spec.kind == "smpi" else "",
             "outcome": "completed",
             "detail": "",
             "wall_s": 0.0,

@@ -51,7 +51,8 @@ class Simulation {
     if (further.size() != c.further.size()) throw ConfigError("every further job needs a trace");
     for (size_t i = 0; i < further.size(); ++i) add(c.further[i], *further[i]);
     if (c.positions.size() < c.hosts.size()) throw ConfigError("every host needs a position");
-    if (parts_.size() > 1 && c.simgrid) throw ConfigError("several jobs need the native wire; the reference carries one");
+    if (parts_.size() > 1 && c.network == SimConfig::Network::Simgrid)
+      throw ConfigError("several jobs need the network native or fluid; SimGrid's carries one");
     for (const Part& p : parts_) check(p.c, c.hosts, p.t);
   }
 
@@ -93,8 +94,9 @@ class Simulation {
     if (c_.limit_s > 0) w_.loop.limit = to_ps_or_never(c_.limit_s);
     bool stuck = false;
     for (bool again = true; again;) try {
-        again = false;
         stuck = w_.wire->run([this] { return std::any_of(w_.hosts.begin(), w_.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+        w_.loop.owner = first().number;
+        again = stuck && first().job && !first().over && first().job->next_call();
       } catch (const Abort& a) {
         Part& p = part_of(w_.loop.owner, a);
         close(p, "aborted", &a);
@@ -129,6 +131,11 @@ class Simulation {
     parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, 0, false, false, t.ranks.empty()});
   }
 
+  /// Whether a job's messages between hosts are moved by cards, from memory to memory.
+  static bool moves_bursts(const JobConfig& c) {
+    return c.rma_remote.there || std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return std::holds_alternative<DmaSpec>(h); });
+  }
+
   void furnish() {
     if (parts_.size() > 1) w_.loop.count_owners(static_cast<uint32_t>(parts_.size() + 1));
     w_.anatomy.on = w_.anatomy.log = c_.anatomy;
@@ -146,14 +153,18 @@ class Simulation {
              std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return !std::holds_alternative<CurveSpec>(h); });
     };
     const bool joined = w_.hosts.size() > 1 && std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return wired(p.c); });
+    // What a card moves as a whole message are packets that interleave with those of others: shares are their limit (docs/networks.md).
+    const bool bursts = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return moves_bursts(p.c); });
     const bool far = joined || !c_.traffic.empty();
     const size_t rails = c_.link.rails;
     std::vector<size_t> cards;
     for (size_t i = 0; far && i < c_.positions.size(); ++i) cards.insert(cards.end(), rails, c_.positions[i]);
-    if (far && c_.simgrid)
-      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link);
+    if (far && c_.network == SimConfig::Network::Simgrid)
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link, c_.simgrid_model);
+    else if (far && (c_.network == SimConfig::Network::Fluid || bursts))
+      w_.wire = fluid_wire(w_.loop, w_.anatomy, cards, c_.link);
     else
-      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
+      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link, c_.seed);
     if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
     if (far)
       w_.net = std::make_unique<Net>(w_, c_.link.frame_overhead, c_.link.mtu,
@@ -174,6 +185,7 @@ class Simulation {
     job->rma_remote = p.c.rma_remote;
     job->collectives = p.c.collectives;
     job->free_wildcards = p.c.free_wildcards;
+    job->order = {.calls = p.c.order, .now = {}, .over = p.c.order.empty()};
     job->over = callback<&Simulation::left>(*this, p.number - 1);
     if (p.job) {  // messages in flight from its last run still refer to it
       past_jobs_.push_back(std::move(p.job));
@@ -374,6 +386,7 @@ class Simulation {
     r.profile = profile_;
     r.timeline = timeline_;
     if (w_.wire) r.failed = w_.wire->failed();
+    if (w_.wire) r.contended = w_.wire->contended();
     if (traffic_)
       for (const Traffic::Source& s : traffic_->sources()) r.traffic.push_back({s.frames, s.arrived, s.bytes, s.dropped, s.lost});
     if (!first().job || !first().ready) return r;
