@@ -129,6 +129,7 @@ def _workload_hash(asked: Resolved) -> str:
         "limit_s": q.limit_s,
         "startup": q.start_up,
         "wildcards": None if q.wildcards == "recorded" else q.wildcards,
+        "order": q.order,
         "kills": q.beside.kills,
         "traffic": q.beside.traffic,
         "failures": q.beside.failures,
