@@ -37,6 +37,7 @@ import rival
 from retrompi.sim import simulate
 from retrompi.sim.worker import ForkServer
 from retrompi.spec import registry
+from retrompi.spec.bounds import Bounds
 from retrompi.spec.platform import Platform
 from retrompi.traces import Trace, generate
 
@@ -212,13 +213,13 @@ def measure(
 
 
 GROWN_MESSAGES = 4_000_000
-"""Messages of a halo that grows with its ranks, at most; each step has four a rank, and there are at least five steps."""
+"""Messages of a halo that grows with its ranks, at most; each step has four a rank, and there are at least two steps."""
 
 
 def growth(model: str, rung: str, ranks: Sequence[int], iterations: int, actions: Sequence[int]) -> list[dict[str, Any]]:
     """Halos of ``ranks`` ranks, then 16-rank halos of about ``actions`` actions, at ``rung``: rows grows, ranks, actions, ..."""
     rows = []
-    jobs = [("ranks", n, max(5, min(iterations, GROWN_MESSAGES // 4 // n))) for n in ranks]
+    jobs = [("ranks", n, max(2, min(iterations, GROWN_MESSAGES // 4 // n))) for n in ranks]
     jobs += [("actions", 16, max(1, round(n / 16 / 9))) for n in actions]
     for grows, n, steps in jobs:
         progress(f"growth with {grows}: {n} ranks, {steps} steps")
@@ -229,7 +230,8 @@ def growth(model: str, rung: str, ranks: Sequence[int], iterations: int, actions
             simulate.run(Question(model, f"{MODELS[model]}*2", Replay(generate.pingpong([1], 1)), fidelity=rung), server=at)
             empty_B = at.spent["peak_B"]
             begin = time.process_time()
-            result = simulate.run(Question(model, f"{MODELS[model]}*{n}", Replay(trace), fidelity=rung), server=at)
+            asked = Question(model, f"{MODELS[model]}*{n}", Replay(trace), fidelity=rung, bounds=Bounds(memory_B=16 << 30))
+            result = simulate.run(asked, server=at)
             preparing = time.process_time() - begin
             simulate.require_completed(result, f"halo of {n} ranks")
             spent = at.spent

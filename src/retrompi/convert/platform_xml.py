@@ -33,7 +33,7 @@ def xml(room: Platform) -> str:
         raise UsageError(f"platform '{room.name}' has {int(link.rails)} rails, a SimGrid platform one network", code="bad-topology")
     top = Element("platform", version="4.1")
     if link.kind in _GRIDS:
-        top.append(_grid(room))
+        SubElement(top, "zone", id="world", routing="Full").append(_grid(room))  # SimGrid 4.1 takes no torus as the whole platform
     elif link.kind == "switch":
         top.append(_switched("platform", room.hosts, link))
     elif link.kind == "wan":

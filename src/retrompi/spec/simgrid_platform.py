@@ -62,7 +62,7 @@ class FileHost:
 
 @dataclass(frozen=True)
 class PlatformFile:
-    """What SimGrid reads: hosts, and links as (name, B/s, s)."""
+    """What SimGrid reads: hosts, and the links from the first of them to the others and back as (name, B/s, s)."""
 
     hosts: tuple[FileHost, ...]
     links: tuple[tuple[str, float, float], ...]
@@ -167,7 +167,7 @@ def composed(file: Path, filled: Filled) -> Platform:
     title = f"{file.name}: {len(found)} hosts, {filled.host.title}" if len(found) > 1 else f"{file.name}: {filled.host.title}"
     return Platform(
         name=f"{filled.host.name}@{file.name}"[-80:], title=title, years=filled.host.years,
-        summary=f"the {len(whole.links)} links of {file.name}",
+        summary=f"hosts, links and routes of {file.name}",
         hosts=tuple(hosts), link=link, quantities={**numbers, **of_link},
     )  # fmt: skip
 
@@ -186,7 +186,8 @@ def _link(file: Path, read: PlatformFile, net: Network | None) -> tuple[Link, di
         if key in extremes:
             text = units.format_quantity(extremes[key], f.unit)
             which = "slowest" if key == "bandwidth" else "longest"
-            numbers[key] = Quantity(extremes[key], units.canonical(f.unit), text, f"assumed: {file.name}, its {which} link", f.help)
+            source = f"assumed: {file.name}, the {which} link from its first host to the others"
+            numbers[key] = Quantity(extremes[key], units.canonical(f.unit), text, source, f.help)
         elif key in LINK_RATES:
             continue
         elif net is not None and f"link.{key}" in net.quantities:

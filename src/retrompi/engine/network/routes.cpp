@@ -50,7 +50,7 @@ Routes::Routes(const std::vector<size_t>& positions, const LinkSpec& link)
   if (hub_) {
     links_ = planes();
   } else if (link.kind == "platform-file") {
-    file_ = std::make_shared<FileRoutes>(platform_file_routes(link));
+    file_ = std::make_shared<FileRoutes>(platform_file_routes(link, positions));
     links_ = file_->bandwidth.size();
   } else if (torus_) {
     plane_ = 2 * link.shape.size() * product(link.shape, 0, link.shape.size());
@@ -82,7 +82,7 @@ std::vector<uint32_t> Routes::way(size_t from, size_t to) const {
   std::vector<uint32_t> out;
   const size_t a = positions_[from], b = positions_[to];
   if (file_) {
-    out = file_->way(a, b);
+    out = file_->ways.at({a, b});
   } else if (hub_) {
     out = {static_cast<uint32_t>(rail(from))};
   } else if (cable_) {
