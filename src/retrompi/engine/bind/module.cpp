@@ -294,10 +294,26 @@ JobConfig further_job(const py::dict& d) {
   return c;
 }
 
+/// {"kinds": the values that hosts share, "kind_of": of each host, "names": of each host}
+void hosts(const py::object& o, std::vector<NamedHost>& out) {
+  Reader r(o.cast<py::dict>(), "hosts");
+  std::vector<std::shared_ptr<const HostSpec>> kinds;
+  for (const auto& h : r.get("kinds").cast<py::list>()) kinds.push_back(std::make_shared<const HostSpec>(read<HostSpec>(h, "host")));
+  const auto kind_of = r.get("kind_of").cast<std::vector<size_t>>();
+  auto names = r.get("names").cast<std::vector<std::string>>();
+  r.end();
+  if (names.size() != kind_of.size()) throw ConfigError("hosts: every host needs a name and a kind");
+  out.reserve(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (kind_of[i] >= kinds.size()) throw ConfigError("hosts: host '" + names[i] + "' has an unknown kind");
+    out.push_back({kinds[kind_of[i]], std::move(names[i])});
+  }
+}
+
 SimConfig config(const py::dict& d) {
   Reader r(d, "simulation");
   SimConfig c;
-  for (const auto& h : r.get("hosts").cast<py::list>()) c.hosts.push_back(read<HostSpec>(h, "host"));
+  hosts(r.get("hosts"), c.hosts);
   c.link = read<LinkSpec>(r.get("link"), "link");
   if (d.contains("wire")) {
     const std::string wire = r.text("wire");

@@ -98,7 +98,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     // The retry timer is a timed wait of the daemon: it ends on a clock tick and doubles with each try.
     o->armed = world.loop.now;
     o->by = world.anatomy.current;
-    const Ps due = h.spec.next_tick(world.loop.now + spec.timeout * (1 << std::min(o->tries, 6)));
+    const Ps due = h.next_tick(world.loop.now + spec.timeout * (1 << std::min(o->tries, 6)));
     world.loop.schedule(due, callback<&DatagramChan::on_timer>(*this, (static_cast<uint64_t>(seq) << 32) | ++o->timer));
     ship(from, kData, seq, length(p));
     if (spec.duplicate > 0 && common.rng.uniform() < spec.duplicate) {

@@ -150,13 +150,15 @@ class Proc {
   int core = 0;                                       // where it runs, as far as caches are concerned
   WaitPolicy idle;                                    // how it waits for packets
   int64_t pinned_to_send = 0, pinned_to_receive = 0;  // memory that the card knows, where it is remembered
-  std::deque<Token> inbox;
+  Fifo<Token> inbox;
 
   /// Takes one token from the inbox and handles it.
   Task absorb();
   /// Sends a packet over a channel, after those already queued for it.
   Task post(Chan& c, Packet p);
   Task write(Chan& c, Packet p);
+  Task write_rest(Chan& c, Packet p, Task push);
+  void pushed(Chan& c, const Packet& p);
   [[nodiscard]] int32_t begin_transit(const Chan& c, const Packet& p);
   /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
@@ -233,7 +235,7 @@ class Chan {
   Proc& to;
   const int32_t number;  // among all channels
   bool busy = false;     // a packet is half written
-  std::deque<Packet> deferred;
+  Fifo<Packet> deferred;
 
  protected:
   // The transit of a packet. A channel reports when it begins to copy one in or out, if that is not immediately.
@@ -340,7 +342,7 @@ using RingKey = std::tuple<const MediumSpec*, const Proc*, const Proc*, std::str
 struct SharedParts {
   std::map<size_t, std::shared_ptr<SharedPool>> pools;
   std::map<RingKey, std::shared_ptr<SlotRing>> rings;
-  std::map<std::pair<const MediumSpec*, int64_t>, std::shared_ptr<CurvePort>> ports;
+  std::map<const MediumSpec*, std::deque<CurvePort>> ports;  // the wire's, then by host or rank
 };
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
 void join_curves(Chan& a, Chan& b);

@@ -3,12 +3,17 @@
 
 namespace retrompi {
 
-Host::Host(Loop& l, Anatomy& an, HostSpec s)
-    : spec(std::move(s)),
+Host::Host(Loop& l, Anatomy& an, std::shared_ptr<const HostSpec> s, std::string its_name, Ps tick_phase)
+    : shared_(std::move(s)),
+      spec(*shared_),
+      name(std::move(its_name)),
       loop(l),
       anatomy(an),
       cores_(static_cast<size_t>(spec.cores)),
-      bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1) {}
+      bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1),
+      tick_phase_(tick_phase) {}
+
+Host::Host(Loop& l, Anatomy& an, const HostSpec& s) : Host(l, an, std::make_shared<const HostSpec>(s), s.name, s.tick_phase) {}
 
 Thread& Host::add_thread(const std::string& name, uint32_t owner) {
   threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name), owner));
@@ -169,7 +174,7 @@ void Host::dispatch(size_t core) {
   if (c.last != t) t->pre_ = spec.dispatch;
   c.last = t;
   // NT counts a quantum in ticks seen by the running thread, so it ends at one (variant); else it is a plain length of time.
-  const Ps from = spec.quantum_at_tick ? spec.next_tick(loop.now + 1) - spec.tick : loop.now;
+  const Ps from = spec.quantum_at_tick ? next_tick(loop.now + 1) - spec.tick : loop.now;
   t->q_end_ = from + t->q_left_;
   t->q_armed_ = false;
   go(*t);
@@ -303,7 +308,7 @@ void Host::on_kernel(uint32_t gen) {
   if (!job.background) --own_kjobs_;
   if (anatomy.on) {
     anatomy.current = job.by;
-    anatomy.current = anatomy.of(anatomy.record(spec.name.c_str(), job.stage, job.asked, c.kernel_since, loop.now));
+    anatomy.current = anatomy.of(anatomy.record(name.c_str(), job.stage, job.asked, c.kernel_since, loop.now));
   }
   loop.owner = job.owner;
   loop.remove_pending(job.owner);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "event/core.hpp"
+#include "event/fifo.hpp"
 #include "host/host_spec.hpp"
 #include "record/anatomy.hpp"
 
@@ -183,7 +184,9 @@ struct Lock {
 
 class Host {
  public:
-  Host(Loop& loop, Anatomy& an, HostSpec spec);
+  /// `spec` is shared by hosts that are alike; its name and tick phase are those of none of them.
+  Host(Loop& loop, Anatomy& an, std::shared_ptr<const HostSpec> spec, std::string name, Ps tick_phase);
+  Host(Loop& loop, Anatomy& an, const HostSpec& spec);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
@@ -202,10 +205,17 @@ class Host {
   [[nodiscard]] Ps time(Work w) const { return spec.time(w); }
   [[nodiscard]] Ps time(Service s) const { return spec.time(s); }
 
-  HostSpec spec;
+  /// The first tick of its clock at or after `t`.
+  [[nodiscard]] Ps next_tick(Ps t) const { return spec.next_tick(t, tick_phase_); }
+
+ private:
+  const std::shared_ptr<const HostSpec> shared_;
+
+ public:
+  const HostSpec& spec;
+  const std::string name;
   Loop& loop;
   Anatomy& anatomy;
-  [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }
   [[nodiscard]] bool could_act() const;
 
  private:
@@ -244,7 +254,7 @@ class Host {
   static constexpr int kPrios = 4;
   std::vector<Core> cores_;
   std::vector<Ps> bus_free_;  // by package
-  std::array<std::deque<Thread*>, kPrios> ready_;
+  std::array<Fifo<Thread*>, kPrios> ready_;
   unsigned waiting_ = 0;                // a bit for each priority with a ready thread
   bool pinned_ = false;                 // some thread is pinned: not every thread may use every core
   int using_memory_ = 0;                // threads on the clock, and kernel work, that wait for memory
@@ -255,15 +265,16 @@ class Host {
     Kinship kin = Kinship::Same;
     CopyCost cost;
   };
-  mutable std::array<Copied, 64> copied_;  // cached costs of copies: the same sizes recur
-  std::deque<KernelJob> kjobs_;
+  mutable std::unique_ptr<std::array<Copied, 64>> copied_;  // cached costs of copies, from the first on: the same sizes recur
+  Fifo<KernelJob> kjobs_;
   struct {  // the first of them, under way
     Ps need = 0, began = 0;
     double memory = 0, slow = 1;
     uint32_t gen = 0;  // invalidates the end of an earlier speed
   } kernel_;
   size_t own_kjobs_ = 0;  // those that belong to a job
-  std::deque<std::unique_ptr<Thread>> threads_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  Ps tick_phase_;  // clocks of two machines are not synchronised
 };
 
 }  // namespace retrompi

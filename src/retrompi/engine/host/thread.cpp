@@ -90,7 +90,7 @@ Thread::Await Thread::sleep(Ps ps) {
   need_ = 0;
   memory_ = 0;
   ++gen_;
-  host_.loop.schedule(host_.spec.next_tick(host_.loop.now + ps), callback<&Thread::on_wake>(*this, gen_ + 1));
+  host_.loop.schedule(host_.next_tick(host_.loop.now + ps), callback<&Thread::on_wake>(*this, gen_ + 1));
   host_.release(*this);
   return {*this, false};
 }
@@ -113,7 +113,7 @@ void Thread::signal(bool immediate, bool network) {
         // starts just after a tick therefore ends at the second tick that follows (E-NT-03, E-P4-11).
         poll_armed_ = true;
         const Ps tick = host_.spec.tick, now = host_.loop.now;
-        Ps due = host_.spec.next_tick(wait_begin_ + policy_.period);
+        Ps due = host_.next_tick(wait_begin_ + policy_.period);
         const Ps step = (policy_.period / tick + 1) * tick;
         if (now > due) due += (now - due + step - 1) / step * step;
         enter(Stage::Tick);
@@ -147,7 +147,7 @@ void Thread::kill() {
   if (was == State::Running) h.pause(*this);
   if (was == State::Ready)
     for (size_t p = 0; p < h.ready_.size(); ++p) {
-      std::erase(h.ready_[p], this);
+      if (const auto at = std::find(h.ready_[p].begin(), h.ready_[p].end(), this); at != h.ready_[p].end()) h.ready_[p].erase(at);
       if (h.ready_[p].empty()) h.waiting_ &= ~(1U << p);
     }
   ++gen_;  // its pending timer events are stale

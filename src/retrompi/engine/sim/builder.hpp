@@ -51,7 +51,7 @@ class Builder final : public ChannelMaker {
   Forwarder& forwarder(const std::string& role, size_t host) {
     auto& f = forwarders_[{role, host}];
     if (!f) {
-      auto p = std::make_unique<Forwarder>(w_, job_, *w_.hosts[host], role + " on " + w_.hosts[host]->spec.name + job_.suffix, host);
+      auto p = std::make_unique<Forwarder>(w_, job_, *w_.hosts[host], role + " on " + w_.hosts[host]->name + job_.suffix, host);
       p->idle = c_.idle.at(role);
       p->cost = c_.forward_cost.at(role);
       f = p.get();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostRuns = 10000;  // of a background job: the processes of all its runs are kept
 
-void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& t) {
+void check(const JobConfig& c, const std::vector<NamedHost>& hosts, const Trace& t) {
   if (t.ranks.size() != c.placement.size())
     throw ConfigError("the trace has " + std::to_string(t.ranks.size()) + " ranks, " + std::to_string(c.placement.size()) + " are placed");
   for (const size_t h : c.placement)
@@ -19,9 +19,9 @@ void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& 
   if (!c.cores.empty() && c.cores.size() != c.placement.size())
     throw ConfigError(std::to_string(c.cores.size()) + " cores are named for " + std::to_string(c.placement.size()) + " ranks");
   for (size_t r = 0; r < c.cores.size(); ++r)
-    if (c.cores[r] < 0 || c.cores[r] >= hosts[c.placement[r]].cores)
+    if (c.cores[r] < 0 || c.cores[r] >= hosts[c.placement[r]].spec->cores)
       throw ConfigError("rank " + std::to_string(r) + " is pinned to core " + std::to_string(c.cores[r]) + " of " +
-                        std::to_string(hosts[c.placement[r]].cores) + " on " + hosts[c.placement[r]].name);
+                        std::to_string(hosts[c.placement[r]].spec->cores) + " on " + hosts[c.placement[r]].name);
   // One-sided calls that the runtime lacks are refused before the run, not in the middle of it.
   if (!c.rma_same.there || !c.rma_remote.there)
     for (size_t r = 0; r < t.ranks.size(); ++r)
@@ -135,10 +135,10 @@ class Simulation {
     w_.anatomy.on = w_.anatomy.log = c_.anatomy;
     w_.anatomy.path.on = !c_.directions.empty();
     Rng phases(c_.seed ^ 0x7469636bULL);
-    for (HostSpec h : c_.hosts) {
+    for (const NamedHost& h : c_.hosts) {
       // The first host's clock starts with the run; the others are not synchronised with it.
-      h.tick_phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.tick));
-      w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
+      const Ps phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.spec->tick));
+      w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h.spec, h.name, phase));
     }
     placed_.resize(w_.hosts.size());
     // Curves need no wire; one-sided operations do at every fidelity.
@@ -206,7 +206,7 @@ class Simulation {
       Timeline::Process& row = timeline_->processes[static_cast<size_t>(p->thread.log())];
       row.name = p->thread.name();
       row.kind = row.name.substr(0, row.name.find(' '));
-      row.host = p->host.spec.name;
+      row.host = p->host.name;
     }
     first().job->timeline = w_.anatomy.timeline = timeline_.get();
     w_.anatomy.log = true;
@@ -317,7 +317,7 @@ class Simulation {
       // A call that has not returned counts as far as it has come.
       const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.now - k->call_began : 0;
       const bool computes = open > 0 && computation(k->now_at->op);
-      r.ranks.push_back({k->id, k->host.spec.name, rank_end, k->mpi + (computes ? 0 : open), k->compute + (computes ? open : 0), k->thread.cpu_time(),
+      r.ranks.push_back({k->id, k->host.name, rank_end, k->mpi + (computes ? 0 : open), k->compute + (computes ? open : 0), k->thread.cpu_time(),
                          k->sends, k->receives, k->bytes_sent, k->bytes_received});
       const bool waits = stopped_.empty() || k->thread.waiting();  // a bound ends a run in the middle of some rank's work
       if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead() && waits)

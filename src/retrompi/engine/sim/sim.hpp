@@ -27,9 +27,15 @@ struct JobConfig {
   double memory_share = 0;  // of the program's computation, 0..1: waiting for the memory bus
 };
 
+/// A host: those that are alike share the values.
+struct NamedHost {
+  std::shared_ptr<const HostSpec> spec;
+  std::string name;
+};
+
 /// The platform, the options of the simulation, and the first job.
 struct SimConfig : JobConfig {
-  std::vector<HostSpec> hosts;
+  std::vector<NamedHost> hosts;
   LinkSpec link;
   enum class Network : uint8_t { Native, Fluid, Simgrid } network = Network::Native;
   std::string simgrid_model;  // one of SimGrid's network models with its own parameters; empty: plain flows
