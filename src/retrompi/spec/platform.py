@@ -29,7 +29,7 @@ __all__ = ["LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
 
 """The prefixes of a source; the exact reference follows."""
 
-LINK_WORDS = ("kind", "shape", "sites", "rail_policy")
+LINK_WORDS = ("kind", "shape", "sites", *topology.WORDS)
 """Keys that `Platform.with_overrides` accepts as ``link.KEY`` beside quantities."""
 
 _CHANGED, _SIZED = 64, 4
@@ -72,8 +72,7 @@ class Platform:
         }
         if self.placements:
             facts["placements"] = {name: [list(p), list(p.cores)] for name, p in self.placements.items()}
-        if self.link.rail_policy != "pair":
-            facts["rail_policy"] = self.link.rail_policy
+        facts |= {word: value for word, usual in topology.DEFAULT_WORDS.items() if (value := getattr(self.link, word)) != usual}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def describe(self) -> list[dict[str, Any]]:
@@ -137,7 +136,7 @@ class Platform:
         return replace(room, overridden=self.overridden | set(changed) | {f"link.{word}" for word in words})
 
     def _linked(self, words: Mapping[str, str]) -> Link:
-        """The link with another kind, shape, sites or rail policy. A new kind without a shape gets its default shape."""
+        """The link with another kind, shape, sites, rail policy or access rule. A new kind without a shape gets its default shape."""
         kind = topology.parse_kind(words["kind"]) if "kind" in words else self.link.kind
         shape = self.link.shape if kind == self.link.kind else topology.default(kind, len(self.hosts))
         if "shape" in words:
@@ -146,8 +145,7 @@ class Platform:
             if kind != "wan":
                 raise UsageError(f"a {kind} has no sites; a wan has", code="bad-topology")
             shape = topology.parse_sites(words["sites"], len(self.hosts))
-        policy = topology.parse_policy(words["rail_policy"]) if "rail_policy" in words else self.link.rail_policy
-        return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
+        return replace(self.link, kind=kind, shape=shape, **topology.words(words, {w: getattr(self.link, w) for w in topology.WORDS}))
 
     def with_fit(self, file: Path, values: Mapping[str, str] | None = None, by: str = "") -> Platform:
         """A copy with the ``fit:`` quantities set to the results of calibrations (tables ``[BY.values]``, keys as in `with_overrides`).

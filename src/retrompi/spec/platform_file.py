@@ -188,7 +188,7 @@ class _Reader(Reader):
             raise self.fail(str(error), "kind", -1, code=error.code) from None
         shape = self.shape(given, kind, [name for name, _, _ in tables])
         try:
-            policy = topology.parse_policy(str(given.get("rail_policy", "pair")))
+            stated = topology.words(given, topology.DEFAULT_WORDS)
             topology.check(kind, shape, len(tables), line=all(k in link for k in WAN_KEYS))
         except UsageError as error:
             raise self.fail(str(error), "shape", -1, code=error.code) from None
@@ -201,7 +201,7 @@ class _Reader(Reader):
             years=self.string(self.data, "years"),
             summary=self.string(self.data, "summary"),
             hosts=hosts,
-            link=Link(kind, shape, **{k: q.value for k, q in link.items()}, rail_policy=policy),
+            link=Link(kind, shape, **{k: q.value for k, q in link.items()}, **stated),
             quantities=found,
             path=self.path,
             placements=self.placements(hosts),

@@ -39,7 +39,7 @@ Failure failure(const Down& d) {
 
 std::vector<Ps> carry(const std::string& wire, const std::string& kind, const std::vector<unsigned long>& shape, double bandwidth, double latency,
                       const std::vector<size_t>& positions, const std::vector<Row>& flows, double wan_bandwidth, double wan_latency, size_t rails,
-                      const std::vector<Down>& failures) {
+                      const std::vector<Down>& failures, double buffer, const std::string& access, uint64_t seed) {
   Loop loop;
   Anatomy anatomy;
   const LinkSpec link{.kind = kind,
@@ -48,10 +48,13 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
                       .latency = latency,
                       .rails = rails,
                       .wan_bandwidth = wan_bandwidth,
-                      .wan_latency = wan_latency};
+                      .wan_latency = wan_latency,
+                      .buffer = buffer,
+                      .access = access == "csma-cd" ? Access::CsmaCd : Access::Fifo};
   const auto w = wire.substr(0, wire.find(':')) == "simgrid"
                      ? simgrid_wire(loop, anatomy, positions, link, wire.find(':') == std::string::npos ? "" : wire.substr(wire.find(':') + 1))
-                     : native_wire(loop, anatomy, positions, link);
+                     : wire == "fluid" ? fluid_wire(loop, anatomy, positions, link)
+                                     : native_wire(loop, anatomy, positions, link, seed);
   std::vector<Failure> down;
   for (const Down& d : failures) down.push_back(failure(d));
   if (!down.empty()) w->fail(down);
@@ -77,8 +80,8 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
 void bind_wire(py::module_& m) {
   m.def("carry", &retrompi::carry, py::arg("wire"), py::arg("kind"), py::arg("shape"), py::arg("bandwidth"), py::arg("latency"), py::arg("positions"),
         py::arg("flows"), py::arg("wan_bandwidth") = 0.0, py::arg("wan_latency") = 0.0, py::arg("rails") = 1,
-        py::arg("failures") = std::vector<retrompi::Down>{},
+        py::arg("failures") = std::vector<retrompi::Down>{}, py::arg("buffer") = 0.0, py::arg("access") = "fifo", py::arg("seed") = 1,
         "When each of `flows` (start in ps, from card, to card, bytes) arrives, in ps; -1: never; -2 - t: lost at t. `positions` has the place of "
-        "each card's host. `wire` is native or simgrid (once in a process); bandwidth in B/s, latency in s. `failures`: (what, a, b, from, until) "
+        "each card's host. `wire` is native, fluid or simgrid (once in a process); bandwidth in B/s, latency in s. `failures`: (what, a, b, from, until) "
         "in ps, until -1: for good.");
 }

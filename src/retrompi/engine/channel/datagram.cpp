@@ -107,8 +107,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     }
   }
 
-  /// Hands a datagram to the sending kernel; IP fragments it into frames, and it has arrived when all of them have: on a shared wire, a
-  /// short last one may arrive before longer ones.
+  /// Hands a datagram to the sending kernel; IP fragments it into frames, and it has arrived when all of them have.
   void ship(Proc& sender, uint8_t kind, uint32_t seq, int64_t bytes) {
     Host& h = sender.host;
     const int64_t payload = world.net->mtu() - 20;

@@ -103,7 +103,6 @@ class TcpConnection {
   // ---- receiver (tcp_input.cpp)
   void on_segment_frame(uint64_t frame);
   void on_segment(uint64_t frame);
-  void swap_payload_of_overtaking(Segment& it);
   void out_of_order(const Segment& s);
   void reassemble();
   void delay_ack();

@@ -49,10 +49,8 @@ Ps Net::background(bool out, size_t host, size_t rail, int64_t bytes) {
 void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d) {
   Flight& f = flight(job);
   f = {this, from, to, payload + overhead_, d, w_.anatomy.current, &job, rail_of(from, to)};
-  if (rails_.stripe) {
-    f.number = orders_[{from, to}].out++;
-    f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
-  }
+  if (rails_.stripe || w_.wire->overtakes()) f.number = orders_[{from, to}].out++;
+  if (rails_.stripe) f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
   const Ps out = cross(true, from, f.bytes, f);
   const Cause before = w_.anatomy.current;
   w_.anatomy.current = f.by;

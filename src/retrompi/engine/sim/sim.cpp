@@ -130,6 +130,11 @@ class Simulation {
     parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, 0, false, false, t.ranks.empty()});
   }
 
+  /// Whether a job's messages between hosts are moved by cards, from memory to memory.
+  static bool moves_bursts(const JobConfig& c) {
+    return c.rma_remote.there || std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return std::holds_alternative<DmaSpec>(h); });
+  }
+
   void furnish() {
     if (parts_.size() > 1) w_.loop.count_owners(static_cast<uint32_t>(parts_.size() + 1));
     w_.anatomy.on = w_.anatomy.log = c_.anatomy;
@@ -147,14 +152,18 @@ class Simulation {
              std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return !std::holds_alternative<CurveSpec>(h); });
     };
     const bool joined = w_.hosts.size() > 1 && std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return wired(p.c); });
+    // What a card moves as a whole message are packets that interleave with those of others: shares are their limit (docs/networks.md).
+    const bool bursts = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return moves_bursts(p.c); });
     const bool far = joined || !c_.traffic.empty();
     const size_t rails = c_.link.rails;
     std::vector<size_t> cards;
     for (size_t i = 0; far && i < c_.positions.size(); ++i) cards.insert(cards.end(), rails, c_.positions[i]);
     if (far && c_.network == SimConfig::Network::Simgrid)
       w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link, c_.simgrid_model);
+    else if (far && (c_.network == SimConfig::Network::Fluid || bursts))
+      w_.wire = fluid_wire(w_.loop, w_.anatomy, cards, c_.link);
     else
-      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
+      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link, c_.seed);
     if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
     if (far)
       w_.net = std::make_unique<Net>(w_, c_.link.frame_overhead, c_.link.mtu,
