@@ -15,6 +15,8 @@ class EventHeap {
   [[nodiscard]] bool empty() const { return v_.empty(); }
   [[nodiscard]] size_t size() const { return v_.size(); }
   [[nodiscard]] const E& front() const { return v_.front(); }
+  /// All of them, the first in front.
+  [[nodiscard]] const std::vector<E>& items() const { return v_; }
   void push(const E& e) {
     v_.emplace_back();
     sift_up(v_.size() - 1, e);

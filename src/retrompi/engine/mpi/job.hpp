@@ -13,6 +13,7 @@
 namespace retrompi {
 
 class Rank;
+class Recurrence;
 
 struct MarkTime {
   int32_t rank, label;
@@ -42,6 +43,7 @@ class Job : public Common {
   World& world;
   std::string suffix;  // of the names of its processes: " of NAME" for a further job
   Callback over;       // called when its last rank has finished
+  Recurrence* recurrence = nullptr;  // where repetitions may be left out
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;

@@ -18,6 +18,11 @@ class Rank final : public Proc {
   Task handle(Packet p) override;
   bool leave_in_pool(const Packet& p) override { return receiver.leave_in_pool(p); }
   void sent(Message& m) override { sender.sent(m); }
+  void state(State& s) const override;
+  /// The place of the present action in its trace.
+  [[nodiscard]] size_t place() const { return index_; }
+  /// So many actions that follow the present one are left out: they have been accounted for.
+  void leave_out(size_t actions) { left_out_ += actions; }
 
   // ---- the library
   /// Work of the library in one call, under its lock.
@@ -82,7 +87,11 @@ class Rank final : public Proc {
   Task handle_with_work(Packet p, bool called);
   Task handle_now(const Packet& p);
 
+  void advance();
+  void leave_out_now();
   ActionList::const_iterator place_;  // in its trace
+  size_t index_ = 0;                  // of `place_`
+  size_t left_out_ = 0;               // actions to be left out before the next one
   int32_t tests_ = 0;                 // test calls so far
 };
 
