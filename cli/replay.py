@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.draws import draw, ends, interval_column, note_draws, note_worth, percent
+from retrompi.cli.draws import draw, interval_column, note_draws, note_worth, percent
 from retrompi.cli.options import Asked, Network, RunOutput, Uncertain, UndefinedSource, placement_row, ranks_option, some_rate, warn
 from retrompi.cli.output import Column, note_cautions, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
@@ -59,6 +61,9 @@ class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, Network, Asked)
     wildcards: Literal["recorded", "free"] = option(
         "Match MPI_ANY_SOURCE receives with the source recorded in the trace, or freely with the first message to arrive.",
         default="recorded")
+    matching: Path | None = option(
+        "Matching: follow the execution that 'retrompi explore -o' has written.", type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE")
 
 
 @click.command()
@@ -96,9 +101,15 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
     rate = None if given.rate is None else traces.Rate(some_rate("--rate", given.rate), "given by --rate")
     read = read if rate is None else traces.at_rate(read, rate)
+    order: Sequence[tuple[int, int]] = ()
+    if given.matching is not None:
+        if given.wildcards == "free":
+            raise UsageError("--matching says what every wildcard takes; --wildcards free does not go with it", code="conflicting-options")
+        outcomes = traces.read_outcomes(given.matching)
+        read, order = outcomes.applied(read, str(given.matching)), outcomes.order
     asked = Resolved.of(given.question(
         Replay(read, trace, program), beside=Beside(given.traffic, given.failures, kills=given.kills), wildcards=given.wildcards,
-        start_up=given.startup, compute_kernel=given.compute_kernel or "",
+        order=order, start_up=given.startup, compute_kernel=given.compute_kernel or "",
     ))  # fmt: skip
     scale = scale_of(asked, rate)
     store_ = output.open()
@@ -151,7 +162,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
 
 def _with_intervals(rows: Sequence[Mapping[str, Any]], drawn: Ensemble) -> list[dict[str, Any]]:
     """The rows of the ranks with ``time_s_low``, ``time_s_high`` and those of the time in MPI."""
-    from retrompi.studies.uncertainty import interval
+    from retrompi.studies.uncertainty import ends, interval
 
     by_rank = [{r["rank"]: r for r in drawn.at(i)[2]} if outcome == "completed" else {} for i, outcome in enumerate(drawn.outcomes)]
     told = []
@@ -167,6 +178,7 @@ def _with_intervals(rows: Sequence[Mapping[str, Any]], drawn: Ensemble) -> list[
 def _of_the_job(drawn: Ensemble, section: str | None) -> dict[str, Any]:
     """``time_s_low``, ``time_s_high``, those of the section, and the share of the draws that ``completed``."""
     from retrompi.studies import metrics
+    from retrompi.studies.uncertainty import ends
 
     told: dict[str, Any] = ends("time_s", drawn.interval(metrics.parse("time")))
     if section:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from retrompi.sim.message_path import MessagePath
 
 __all__ = ["WILDCARDS", "Benchmark", "Message", "Observe", "Question", "Replay", "Resolved", "Result", "SimulationEnded", "Starts",
-           "benchmark", "compile_question", "explain", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
+           "benchmark", "compile_question", "explain", "library_steps", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
 
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
@@ -73,6 +73,20 @@ def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[
     if not asked.question.idle_overrides:
         refuse(unused(asked.model, values, found, calls, [j.found for j in others]))
     return found
+
+
+def library_steps(question: Question | Resolved) -> tuple[CompiledRuntime, list[Any]]:
+    """The runtime of a question, compiled, and what its library does for the collectives and new communicators of each rank.
+
+    Nothing is simulated. The second is ``_engine.library_steps``: by rank, ``(line, [(context, tag, [(step, peer, slot, bytes), ...])])``.
+    """
+    from retrompi import _engine
+
+    asked = Resolved.of(question)
+    _refuse_unsupported(asked.trace)
+    found = compile_question(asked, calls_of(asked.trace, asked.question))
+    rows = {**found.rows, "kills": []} | _asked_of_the_engine(asked, asked.trace, 1.0) | _observed(NOTHING)
+    return found, _engine.library_steps(rows, asked.trace)
 
 
 def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkServer | None = None) -> Result:
@@ -210,6 +224,8 @@ def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[st
         "compute_scale": scale,
         "memory_share": asked.program.memory_share,
     }
+    if q.order:
+        rows["order"] = list(q.order)
     loops = trace.kernels()
     if loops:
         rows["kernels"] = kernels.rows(loops, asked.room, asked.placement)

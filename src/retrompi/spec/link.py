@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from retrompi.spec import topology
 from retrompi.spec.fields import Use, choice, quantity, whole, word
@@ -36,3 +37,12 @@ class Link:
     )
     rail_policy: str = choice("what several rails carry", topology.POLICIES, enum="RailPolicy", default="pair", used_by=Use.WIRE)
     access: str = choice("how the stations of a hub share it", topology.ACCESS, enum="Access", default="fifo", used_by=Use.WIRE)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The choices of `topology.WORDS`."""
+        return {"rail_policy": self.rail_policy, "access": self.access}
+
+    def with_words(self, words: Mapping[str, str]) -> Link:
+        """A copy with these choices."""
+        return replace(self, rail_policy=words["rail_policy"], access=words["access"])

@@ -353,10 +353,10 @@ def _link(net: Network | None, hosts: int) -> tuple[Link, dict[str, Quantity]]:
             for k, f in quantities(Link).items()
             if not f.optional
         }
-        return Link(kind="switch", shape=(), **{k: q.value for k, q in found.items()}), found
+        return Link(kind="switch", shape=(), **{k: q.value for k, q in found.items()}), found  # type: ignore[arg-type]
     found = {k.removeprefix("link."): q for k, q in net.quantities.items() if k.startswith("link.")}
     shape = topology.grown(net.kind, net.shape, hosts) if net.shape else topology.default(net.kind, hosts)
-    return Link(kind=net.kind, shape=shape, **net.words, **{k: q.value for k, q in found.items()}), found
+    return Link(kind=net.kind, shape=shape, **{k: q.value for k, q in found.items()}).with_words(net.words), found  # type: ignore[arg-type]
 
 
 def compose(what: Composition, beside: Path | None = None, read: Read | None = None) -> Platform:

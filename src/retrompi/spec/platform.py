@@ -72,7 +72,7 @@ class Platform:
         }
         if self.placements:
             facts["placements"] = {name: [list(p), list(p.cores)] for name, p in self.placements.items()}
-        facts |= {word: value for word, usual in topology.DEFAULT_WORDS.items() if (value := getattr(self.link, word)) != usual}
+        facts |= {word: value for word, value in self.link.words.items() if value != topology.DEFAULT_WORDS[word]}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def describe(self) -> list[dict[str, Any]]:
@@ -145,7 +145,7 @@ class Platform:
             if kind != "wan":
                 raise UsageError(f"a {kind} has no sites; a wan has", code="bad-topology")
             shape = topology.parse_sites(words["sites"], len(self.hosts))
-        return replace(self.link, kind=kind, shape=shape, **topology.words(words, {w: getattr(self.link, w) for w in topology.WORDS}))
+        return replace(self.link, kind=kind, shape=shape).with_words(topology.words(words, self.link.words))
 
     def with_fit(self, file: Path, values: Mapping[str, str] | None = None, by: str = "") -> Platform:
         """A copy with the ``fit:`` quantities set to the results of calibrations (tables ``[BY.values]``, keys as in `with_overrides`).

@@ -201,7 +201,7 @@ class _Reader(Reader):
             years=self.string(self.data, "years"),
             summary=self.string(self.data, "summary"),
             hosts=hosts,
-            link=Link(kind, shape, **{k: q.value for k, q in link.items()}, **stated),
+            link=Link(kind, shape, **{k: q.value for k, q in link.items()}).with_words(stated),  # type: ignore[arg-type]
             quantities=found,
             path=self.path,
             placements=self.placements(hosts),

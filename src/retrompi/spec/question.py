@@ -182,7 +182,8 @@ class Question:
     host in turn), a placement's name, hosts by name (``server,workstation``) or the host index of every rank; ``cores`` pins them.
     ``overrides`` are ``--set`` pairs as a mapping, ``KEY=VALUE`` texts or pairs; the last of equal keys is used. ``fidelity`` is a level of
     `retrompi.sim.fidelity`. ``start_up`` also simulates the start of the job, which may fail at random with ``seed``; ``limit_s`` ends the
-    run after that many simulated seconds. ``compute_kernel`` runs compute amounts at the rate of a loop of `retrompi.spec.kernels`
+    run after that many simulated seconds. ``order``: calls (rank, line of the trace) that begin in this order, each when all
+    that went before has come to rest. ``compute_kernel`` runs compute amounts at the rate of a loop of `retrompi.spec.kernels`
     (``daxpy``, ``daxpy:1000``). ``idle_overrides`` accepts overrides that the run does not use, and changes no result. ``bounds`` end the
     simulation itself; they change no result either, and questions that differ in them only are equal. ``network`` is what carries the
     frames, one of `retrompi.spec.network_model.NAMES`.
@@ -199,6 +200,7 @@ class Question:
     beside: Beside = field(default_factory=Beside)
     network: str = field(default_factory=network_model.chosen)
     wildcards: str = "recorded"
+    order: Sequence[tuple[int, int]] = ()
     start_up: bool = False
     limit_s: float | None = None
     compute_kernel: str = ""
@@ -214,6 +216,7 @@ class Question:
         cores = tuple(self.cores) or tuple(getattr(self.placement, "cores", ()))
         object.__setattr__(self, "overrides", tuple(parse_sets(given).items()))  # type: ignore[arg-type]
         object.__setattr__(self, "cores", cores)
+        object.__setattr__(self, "order", tuple((int(rank), int(line)) for rank, line in self.order))
         if not isinstance(self.placement, str):
             object.__setattr__(self, "placement", tuple(int(i) for i in self.placement))
         network_model.parse(self.network)

@@ -85,7 +85,7 @@ def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
 
 
 def check_word(word: str, text: str) -> None:
-    """Raises UsageError if ``text`` is never valid as ``kind``, ``shape``, ``sites``, ``rail_policy`` or ``access`` (``word``) of a link."""
+    """Raises UsageError if ``text`` is never valid as a ``kind``, ``shape``, ``sites`` or word (`WORDS`) of a link."""
     if word == "shape":
         parse_shape("fat-tree" if ";" in text else "torus", text)
     elif word == "sites":

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from retrompi.base.release import version
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import kernels
 from retrompi.spec.network_model import NATIVE
@@ -35,16 +36,14 @@ def code_version() -> str:
 
 @lru_cache(maxsize=1)
 def _code_version() -> str:
-    import retrompi
-
-    files = modules(Path(retrompi.__file__).parent)
+    files = modules(Path(__file__).parents[1])
     try:
         engine = importlib.util.find_spec("retrompi._engine")
     except (ImportError, ValueError):
         engine = None
     if engine is not None and engine.origin:
         files["retrompi._engine"] = Path(engine.origin)
-    return f"{retrompi.__version__}+{digest(files)[:8]}"
+    return f"{version()}+{digest(files)[:8]}"
 
 
 def digest(files: Mapping[str, Path]) -> str:
@@ -130,6 +129,7 @@ def _workload_hash(asked: Resolved) -> str:
         "limit_s": q.limit_s,
         "startup": q.start_up,
         "wildcards": None if q.wildcards == "recorded" else q.wildcards,
+        "order": q.order,
         "kills": q.beside.kills,
         "traffic": q.beside.traffic,
         "failures": q.beside.failures,

@@ -466,6 +466,19 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
             return t.with_marks(std::move(list));
           },
           py::arg("marks"), "A copy with marks ``[(rank, line, label), ...]``, each before the first action at or after its line.")
+      .def(
+          "with_outcomes",
+          [](const Trace &t, const std::vector<std::tuple<size_t, uint32_t, int32_t, int32_t>> &matches,
+             const std::vector<std::tuple<size_t, uint32_t, bool, std::vector<int64_t>>> &completions) {
+            std::vector<Trace::Match> m;
+            std::vector<Trace::Completion> c;
+            for (const auto &[rank, line, source, tag] : matches) m.push_back({rank, line, source, tag});
+            for (const auto &[rank, line, done, which] : completions) c.push_back({rank, line, done, which});
+            return t.with_outcomes(m, c);
+          },
+          py::arg("matches"), py::arg("completions"),
+          "A copy in which the receive or probe of each ``(rank, line, source, tag)`` takes that message and the test or wait of each ``(rank, "
+          "line, done, requests)`` ends so; every other receive with a wildcard takes what comes first. Raises TraceError.")
       .def("scaled", &Trace::scaled, py::arg("factor"), "A copy with every amount of computation times ``factor``.")
       .def("smoothed", &Trace::smoothed,
            "A copy without the noise of the capture: in an iterative program, the computation before a call is its mean over the iterations.")

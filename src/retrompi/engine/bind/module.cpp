@@ -262,6 +262,11 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
     if (wildcards != "recorded" && wildcards != "free") throw ConfigError("wildcards: '" + wildcards + "'; valid: free, recorded");
     c.free_wildcards = wildcards == "free";
   }
+  if (d.contains("order"))
+    for (const auto& [rank, line] : r.get("order").cast<std::vector<std::pair<int32_t, uint32_t>>>()) {
+      if (rank < 0 || static_cast<size_t>(rank) >= c.placement.size()) throw ConfigError("order: no rank " + std::to_string(rank));
+      c.order.push_back({.rank = rank, .line = line, .begun = false});
+    }
   if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
   if (d.contains("work")) work(c.collectives.work, r.get("work"));
   if (d.contains("context_bytes")) c.collectives.context_bytes = r.integer("context_bytes");
@@ -475,6 +480,28 @@ PYBIND11_MODULE(_engine, m) {
   bind_wire(m);
   bind_coll(m);
   bind_store(m);
+  m.def(
+      "library_steps",
+      [](const py::dict& d, const retrompi::Trace& trace) {
+        py::list all;
+        for (const auto& lines : retrompi::library_steps(retrompi::config(d), trace)) {
+          py::list rank;
+          for (const auto& line : lines) {
+            py::list calls;
+            for (const auto& call : line.calls) {
+              py::list steps;
+              for (const auto& s : call.steps) steps.append(py::make_tuple(s.kind, s.peer, s.slot, s.bytes));
+              calls.append(py::make_tuple(call.context, call.tag, steps));
+            }
+            rank.append(py::make_tuple(line.line, calls));
+          }
+          all.append(rank);
+        }
+        return all;
+      },
+      py::arg("config"), py::arg("trace"),
+      "What the library does for the collectives and new communicators of a trace, by rank: [(line, [(context, tag, [(step, peer, slot, bytes), "
+      "...]), ...]), ...], peers of the world.");
   m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"), py::arg("further") = std::vector<const retrompi::Trace*>{},
         "Runs one simulation. At most one with the reference wire in the life of a process: SimGrid allows no second.");
   m.def(

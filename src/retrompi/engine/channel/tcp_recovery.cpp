@@ -102,8 +102,7 @@ void TcpConnection::state(State& s) {
   s.put(rcv_wnd_);
   s.put(unacked_);
   s.put(ack_delayed_);
-  if (ack_delayed_)
-    s.put_due(ack_delayed_at_ + to_.host.spec.delayed_ack, ack_sequence_ << 1, callback<&TcpConnection::on_delayed_ack>(*this));
+  if (ack_delayed_) s.put_due(ack_delayed_at_ + to_.host.spec.delayed_ack, ack_sequence_ << 1, callback<&TcpConnection::on_delayed_ack>(*this));
   s.put(segments_.size());
   segments_.each([&](const Segment& each) {
     s.put(each.bytes);

@@ -9,8 +9,8 @@
 namespace retrompi {
 
 /// Its elements lie one after the other. std::deque allocates 576 bytes at once, which counts where each of a million processes has several
-/// queues that are mostly empty; this is 24 bytes, and as much again as its longest state so far. T: default-constructible, copyable; what is pushed is no element
-/// of the queue itself.
+/// queues that are mostly empty; this is 24 bytes, and as much again as its longest state so far. T: default-constructible, copyable; what is pushed
+/// is no element of the queue itself.
 template <class T>
 class Fifo {
  public:

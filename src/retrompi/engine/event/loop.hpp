@@ -25,7 +25,7 @@ class Loop {
   Ps external_event = kNever;  // the next event outside this queue: on the wire
   uint32_t owner = 0;          // of the running event; 0: none
   EffortWatch effort;
-  uint64_t tick_uses = 0;      // how often the phase of a host's clock has, or could have, decided something
+  uint64_t tick_uses = 0;  // how often the phase of a host's clock has, or could have, decided something
 
   void schedule(Ps t, const Callback& c, bool passive = false) {
     active_ += passive ? 0 : 1;

@@ -21,10 +21,8 @@ class State {
   State(Ps now, Describe describe) : now_(now), describe_(describe) {}
 
   template <class T>
-    requires std::integral<T> || std::is_enum_v<T>
-  void put(T n) {
-    words_.push_back(static_cast<int64_t>(n));
-  }
+  requires std::integral<T> || std::is_enum_v<T>
+  void put(T n) { words_.push_back(static_cast<int64_t>(n)); }
   void put(Ps ps) { words_.push_back(ps.count()); }
   void put(const void* object) { words_.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(object))); }
   void put(Callback::Fn fn) { words_.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(fn))); }

@@ -27,8 +27,10 @@ Task Rank::main() {
     if (common.timeline) common.timeline->begin_call(id, before);
     if (a.op == Op::Mark)
       job.marks.push_back({id, a.get<action::Mark>().label, world.loop.time()});
-    else
+    else {
+      if (!job.order.over && !computation(a.op)) co_await turn(a.line);
       co_await execute(*this, a);
+    }
     ++common.count.done[static_cast<size_t>(a.op)];
     if (common.timeline) common.timeline->end_call(id, a, world.loop.now);
     if (common.profile) common.profile->ended(id, a, before, world.loop.now);
@@ -81,6 +83,13 @@ void Rank::state(State& s) const {
   s.put(receiver.posted().size());
   if (thread.acting() || finished) return;
   if (!awaited || awaited->kind != Request::Recv || awaited->done || awaited->m || !thread.waits_for(spec.recv_wait.what)) s.refuse();
+}
+
+/// Outside of the library: what arrives meanwhile stays in its channel.
+Task Rank::turn(uint32_t line) {
+  gated_ = line;
+  co_await Proc::until([this, line] { return job.may_begin(id, line); }, {.kind = WaitPolicy::Block}, false);
+  gated_ = 0;
 }
 
 Task Rank::finish_pending() {

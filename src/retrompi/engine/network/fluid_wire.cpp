@@ -99,7 +99,7 @@ class FluidWire final : public RoutedWire {
       touch(b);
   }
 
-  void add_route(const std::vector<uint32_t>& links) override {
+  void add_route(size_t /*from*/, const std::vector<uint32_t>& links) override {
     Bundle& b = bundles_.emplace_back();
     b.links = links;
     b.top = links_[b.links.front()].rate;

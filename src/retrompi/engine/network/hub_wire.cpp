@@ -17,9 +17,9 @@ namespace retrompi {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr int kAttempts = 16;                // collisions of one frame; then it is given up
-constexpr int kBackoff = 10;                 // doublings of the range of delays
-constexpr double kSlotBytes = 512.0 / 8;     // a slot is 512 bit times
+constexpr int kAttempts = 16;             // collisions of one frame; then it is given up
+constexpr int kBackoff = 10;              // doublings of the range of delays
+constexpr double kSlotBytes = 512.0 / 8;  // a slot is 512 bit times
 
 /// A station's frame that wants the medium from `head` on.
 struct Offer {
@@ -36,9 +36,9 @@ struct Station {
 struct MediumState {
   std::vector<Offer> offers;  // a heap
   Offer current{0, 0, kNone};
-  Ps start = 0, end = 0;      // of the current one
-  Ps free = 0;                // when the last one had passed
-  uint32_t gen = 0;           // of the decision that is due
+  Ps start = 0, end = 0;  // of the current one
+  Ps free = 0;            // when the last one had passed
+  uint32_t gen = 0;       // of the decision that is due
   Ps decision = kNever;
 };
 
@@ -82,7 +82,7 @@ class HubWire final : public RoutedWire {
   }
 
  private:
-  void add_route(const std::vector<uint32_t>& links) override { ways_.push_back(links); }
+  void add_route(size_t /*from*/, const std::vector<uint32_t>& links) override { ways_.push_back(links); }
   [[nodiscard]] const std::vector<uint32_t>& links_of(uint32_t route) const override { return ways_[route]; }
   [[nodiscard]] uint32_t medium_of(uint32_t slot) const { return static_cast<uint32_t>(routes_.rail(static_cast<size_t>(flows_[slot].from))); }
 

@@ -234,8 +234,8 @@ class RoutedWire : public NativeWire {
 
  protected:
   static Ps whole(double ps) { return static_cast<Ps>(ps < 0 ? ps - 0.5 : ps + 0.5); }
-  /// What a derived class keeps about a new route: the number `route`, over these links.
-  virtual void add_route(const std::vector<uint32_t>& links) = 0;
+  /// What a derived class keeps about the next route: that of a card, over these links.
+  virtual void add_route(size_t from, const std::vector<uint32_t>& links) = 0;
   [[nodiscard]] virtual const std::vector<uint32_t>& links_of(uint32_t route) const = 0;
   /// Takes flows off their links, in the order in which they were sent: something on their way is down.
   virtual void cut_off(const std::vector<uint32_t>& slots) = 0;
@@ -247,7 +247,7 @@ class RoutedWire : public NativeWire {
     if (row.size() <= column) row.resize(column + 1, -1);
     if (row[column] < 0) {
       row[column] = static_cast<int32_t>(count_++);
-      add_route(routes_.way(from, to));
+      add_route(from, routes_.way(from, to));
     }
     return static_cast<uint32_t>(row[column]);
   }

@@ -33,10 +33,11 @@ struct Port {
 };
 struct Way {
   std::vector<uint32_t> links;
-  double top = 0;           // rate of the slowest, bytes per picosecond
-  double slowest = 0;       // its picoseconds per byte
-  double latency = 0;       // the sum, in picoseconds
-  Ps latencies = 0;         // the sum of the whole picoseconds of each
+  std::vector<uint32_t> ports;  // the same, behind that of the card where others cross the first link too
+  double top = 0;               // rate of the slowest, bytes per picosecond
+  double slowest = 0;           // its picoseconds per byte
+  double latency = 0;           // the sum, in picoseconds
+  Ps latencies = 0;             // the sum of the whole picoseconds of each
 };
 struct Passage {
   Ps head = 0, tail = 0;  // at the link `planned`, or at the receiver
@@ -49,8 +50,11 @@ class QueueWire final : public RoutedWire {
  public:
   QueueWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
       : RoutedWire(loop, anatomy, positions, link), buffer_(link.buffer > 0 ? link.buffer : std::numeric_limits<double>::infinity()) {
-    ports_.resize(routes_.links());
-    for (uint32_t l = 0; l < ports_.size(); ++l) {
+    // On the first link of a torus there are also frames of others, so a card's own frames come to it one after another.
+    const bool crossed = link.kind == "torus";
+    ports_.resize(routes_.links() + (crossed ? routes_.cards() : 0));
+    first_card_ = crossed ? routes_.links() : SIZE_MAX;
+    for (uint32_t l = 0; l < routes_.links(); ++l) {
       ports_[l].ps_per_byte = kPsPerSecond / routes_.bandwidth(l);
       ports_[l].latency = whole(routes_.latency_ps({l}));
     }
@@ -82,9 +86,13 @@ class QueueWire final : public RoutedWire {
   }
 
  private:
-  void add_route(const std::vector<uint32_t>& links) override {
+  void add_route(size_t from, const std::vector<uint32_t>& links) override {
     Way& w = ways_.emplace_back();
-    w.links = links;
+    w.links = w.ports = links;
+    if (first_card_ != SIZE_MAX) {
+      w.ports.insert(w.ports.begin(), static_cast<uint32_t>(first_card_ + from));
+      ports_[first_card_ + from].ps_per_byte = ports_[links.front()].ps_per_byte;
+    }
     w.top = routes_.bandwidth(links.front()) / kPsPerSecond;
     for (const uint32_t l : links) {
       w.top = std::min(w.top, routes_.bandwidth(l) / kPsPerSecond);
@@ -113,8 +121,8 @@ class QueueWire final : public RoutedWire {
     const Flow& f = flows_[slot];
     const Way& w = ways_[f.route];
     Passage& p = passages_[slot];
-    for (uint32_t hop = p.planned; hop < w.links.size(); ++hop) {
-      const uint32_t l = w.links[hop];
+    for (uint32_t hop = p.planned; hop < w.ports.size(); ++hop) {
+      const uint32_t l = w.ports[hop];
       Port& port = ports_[l];
       prune(port);
       size_t at = port.line.size();
@@ -177,12 +185,12 @@ class QueueWire final : public RoutedWire {
         const uint32_t planned = passages_[e.slot].planned;
         if (planned <= e.hop) continue;  // revoked on a link before
         take_back(e);
-        const auto& links = ways_[flows_[e.slot].route].links;
+        const auto& ports = ways_[flows_[e.slot].route].ports;
         for (uint32_t hop = e.hop + 1; hop < planned; ++hop) {
-          const auto& beyond = ports_[links[hop]].line;
+          const auto& beyond = ports_[ports[hop]].line;
           size_t at = beyond.size();
           while (at > 0 && beyond[at - 1].order != e.order) --at;
-          if (at > 0) cuts_.emplace_back(links[hop], at - 1);
+          if (at > 0) cuts_.emplace_back(ports[hop], at - 1);
         }
       }
     }
@@ -228,7 +236,8 @@ class QueueWire final : public RoutedWire {
   }
 
   const double buffer_;
-  std::vector<Port> ports_;
+  std::vector<Port> ports_;  // of the links; from `first_card_` on, of the cards
+  size_t first_card_ = SIZE_MAX;
   std::vector<Way> ways_;
   std::vector<Passage> passages_;  // by slot
   std::vector<std::pair<uint32_t, size_t>> cuts_;

@@ -95,8 +95,9 @@ class Simulation {
     if (c_.limit_s > 0) w_.loop.limit = to_ps_or_never(c_.limit_s);
     bool stuck = false;
     for (bool again = true; again;) try {
-        again = false;
         stuck = w_.wire->run([this] { return std::any_of(w_.hosts.begin(), w_.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+        w_.loop.owner = first().number;
+        again = stuck && first().job && !first().over && first().job->next_call();
       } catch (const Abort& a) {
         Part& p = part_of(w_.loop.owner, a);
         close(p, "aborted", &a);
@@ -179,10 +180,12 @@ class Simulation {
   [[nodiscard]] bool may_recur(const Part& p) const {
     constexpr size_t kMost = 1024;
     const auto told = [](const std::vector<HopSpec>& hops) {
-      return std::none_of(hops.begin(), hops.end(), [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
+      return std::none_of(hops.begin(), hops.end(),
+                          [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
     };
-    return parts_.size() == 1 && !c_.anatomy && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() && c_.failures.empty() && c_.kills.empty() &&
-           c_.limits.events == 0 && p.builder->processes().size() <= kMost && told(p.c.same) && told(p.c.remote) && told(p.c.same_bulk);
+    return parts_.size() == 1 && !c_.anatomy && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() && c_.failures.empty() &&
+           c_.kills.empty() && c_.limits.events == 0 && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) &&
+           told(p.c.remote) && told(p.c.same_bulk);
   }
 
   void launch(Part& p) {
@@ -197,6 +200,7 @@ class Simulation {
     job->rma_remote = p.c.rma_remote;
     job->collectives = p.c.collectives;
     job->free_wildcards = p.c.free_wildcards;
+    job->order = {.calls = p.c.order, .now = {}, .over = p.c.order.empty()};
     job->over = callback<&Simulation::left>(*this, p.number - 1);
     if (p.job) {  // messages in flight from its last run still refer to it
       past_jobs_.push_back(std::move(p.job));

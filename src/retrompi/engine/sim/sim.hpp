@@ -19,6 +19,7 @@ struct JobConfig {
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;
   bool free_wildcards = false;
+  std::vector<CallOrder::Call> order;      // in which calls begin; empty: as it happens
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Work> forward_cost;
   std::vector<KernelRow> kernels;
@@ -101,5 +102,22 @@ struct SimResult : JobResult {
 
 /// `further`: the traces of the further jobs.
 SimResult simulate(const SimConfig& config, const Trace& trace, const std::vector<const Trace*>& further = {});
+
+/// One step of a collective; `kind` is a coll::Step::Kind, `peer` a rank of the world.
+struct LibraryStep {
+  int32_t kind = 0, peer = 0, slot = 0;
+  int64_t bytes = 0;
+};
+/// A call's messages over one communicator.
+struct LibraryCall {
+  int32_t context = 0, tag = 0;
+  std::vector<LibraryStep> steps;
+};
+struct LibraryLine {
+  uint32_t line = 0;
+  std::vector<LibraryCall> calls;
+};
+/// What the library does for the collectives and new communicators of each rank; nothing is simulated (plan.cpp).
+std::vector<std::vector<LibraryLine>> library_steps(const SimConfig& config, const Trace& trace);
 
 }  // namespace retrompi
