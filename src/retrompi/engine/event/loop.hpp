@@ -63,9 +63,8 @@ class Loop {
   [[nodiscard]] uint64_t executed() const { return executed_; }
   /// Simulated time since the start, including what was skipped because it only repeated what had been simulated (sim/recurrence.hpp).
   [[nodiscard]] Ps time() const { return now + skipped_; }
-  void skip(Ps time, uint64_t events) {
+  void skip(Ps time) {
     skipped_ += time;
-    executed_ += events;
     if (limit != kNever) limit -= time;
   }
   void state(State& s) const {

@@ -82,6 +82,7 @@ void Rank::state(State& s) const {
   }
   s.put(receiver.posted().size());
   if (thread.acting() || finished) return;
+  s.put_time(call_began);  // the call's time is counted when it returns
   if (!awaited || awaited->kind != Request::Recv || awaited->done || awaited->m || !thread.waits_for(spec.recv_wait.what)) s.refuse();
 }
 

@@ -80,7 +80,6 @@ bool Recurrence::quiet(const Rank& rank) const {
 Recurrence::Instant Recurrence::instant(const Rank& rank, std::vector<int64_t> words) const {
   Instant i{&rank, w_.loop.now, w_.loop.tick_uses, std::move(words), {}};
   i.sums.count = job_.count;
-  i.sums.events = w_.loop.executed();
   i.sums.contended = w_.wire->contended();
   for (const Rank* r : job_.ranks) i.sums.ranks.push_back({r->place(), r->mpi, r->compute, r->sends, r->receives, r->bytes_sent, r->bytes_received});
   for (const Proc* p : processes_) i.sums.used.push_back(p->thread.used());
@@ -116,7 +115,7 @@ int64_t Recurrence::repeated(const Rank& rank, size_t from, size_t period) const
 
 void Recurrence::leave_out(int64_t n, const Instant& a, const Instant& b) {
   const Ps time = (b.now - a.now) * n;
-  w_.loop.skip(time, (b.sums.events - a.sums.events) * static_cast<uint64_t>(n));
+  w_.loop.skip(time);
   for (const auto& h : w_.hosts) h->skip(time);
   w_.wire->add_contended((b.sums.contended - a.sums.contended) * static_cast<uint64_t>(n));
   job_.count.repeat(a.sums.count, b.sums.count, n);

@@ -27,7 +27,7 @@ class Recurrence {
   /// What adds up while the job runs.
   struct Sums {
     Counters count;
-    uint64_t events = 0, contended = 0;
+    uint64_t contended = 0;
     struct OfRank {
       size_t place;
       Ps mpi, compute;
