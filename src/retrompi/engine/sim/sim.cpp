@@ -184,8 +184,8 @@ class Simulation {
                           [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
     };
     return parts_.size() == 1 && !c_.anatomy && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() && c_.failures.empty() &&
-           c_.kills.empty() && c_.limits.events == 0 && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) &&
-           told(p.c.remote) && told(p.c.same_bulk);
+           c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) && told(p.c.remote) &&
+           told(p.c.same_bulk);
   }
 
   void launch(Part& p) {
