@@ -21,7 +21,7 @@ LibraryCall listed(Rank& rank, coll::Steps steps, int32_t comm) {
 
 std::vector<std::vector<LibraryLine>> library_steps(const SimConfig& c, const Trace& trace) {
   World w;
-  for (const HostSpec& h : c.hosts) w.hosts.push_back(std::make_unique<Host>(w.loop, w.anatomy, h));
+  for (const NamedHost& h : c.hosts) w.hosts.push_back(std::make_unique<Host>(w.loop, w.anatomy, h.spec, h.name, 0));
   Job job(w, trace, c.kernels);
   job.collectives = c.collectives;
   std::vector<std::unique_ptr<Rank>> ranks;
