@@ -97,7 +97,7 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
     doubts = [f"{r.model}: {line}" for r in found for line in r.doubts]
     for line in doubts:
         say(f"caution: {line}", err=True)
-    if failing or doubts:
+    if failing or doubts or (found[0].refused and len(found) == 1):
         ctx.exit(1)
 
 
@@ -138,6 +138,9 @@ def _row(r: Explored) -> dict[str, Any]:
 
 
 def _show(r: Explored) -> None:
+    if r.refused:
+        say(f"{r.verdict}: {r.refused}")
+        return
     say(f"{r.verdict}: {r.classes} {'outcomes' if r.classes != 1 else 'outcome'} that the program can tell apart, from {r.open_ended} open "
         f"{'calls' if r.open_ended != 1 else 'call'}")  # fmt: skip
     whole = "an unknown number" if r.unreduced is None else r.unreduced.text

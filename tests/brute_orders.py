@@ -57,7 +57,7 @@ def program(seed: int) -> list[list[Op]]:
         for what, peer, tag in plan[rank]:
             size = source.choice([10, 10, 1000]) if what == "send" else 5000
             if what == "recv" and probes and source.random() < 0.4:
-                put(source.choice(["probe", "iprobe"]), peer, tag)
+                put(source.choice(["probe", "iprobe"]), source.choice([peer, peer, ANY]), source.choice([tag, tag, ANY_TAG, 1]))
             if source.random() < 0.4:
                 req += 1
                 put("i" + what, peer, tag, size, reqs=(req,))

@@ -369,6 +369,20 @@ def test_which_runtimes_can_fail_is_a_table(retrompi: Any) -> None:
     assert verdicts == {"lam": "completes", "lam:sysv": "always deadlocks", "chnt": "always deadlocks", "wmpi": "completes"}
 
 
+def test_a_runtime_that_does_not_join_the_hosts_cannot_run_it(retrompi: Any) -> None:
+    trace = str(ROOT / "examples" / "explore" / "first-come.ti")
+    told = retrompi("explore", trace, "-m", "mpich:shmem", "-p", "nt-cluster", "--mode", "distributed")
+    assert (told.code, told.out.partition(":")[0]) == (1, "cannot run it")
+
+
+def test_a_limited_search_finds_what_happens_by_itself() -> None:
+    """A recorded program of 1,000 calls, whose messages exhaust WMPI's pool at once."""
+    trace = traces.read(ROOT / "examples" / "traces" / "broadcast-4.tar.zst")
+    result = explore(Question("wmpi", "nt-cluster", Replay(trace), "shared"), Limits(orders=2000, descents=0))
+    assert result.verdict == "can abort"
+    assert result.failing[0].replayed == "aborted"
+
+
 def test_a_runtime_is_asked_for_once(retrompi: Any) -> None:
     trace = str(ROOT / "examples" / "explore" / "first-come.ti")
     assert retrompi("explore", trace).error == "missing-option"

@@ -79,7 +79,7 @@ def test_every_model_of_simgrid_carries_every_kind_of_link(model: str, platform:
 def test_the_models_of_simgrid_differ_as_they_say() -> None:
     """LV08 multiplies the latency by 13.01 and the bandwidth by 0.97; CM02 has factors of one."""
     plain = seconds("simgrid")
-    assert seconds("native") == pytest.approx(plain, rel=1e-6)
+    assert seconds("fluid") == pytest.approx(plain, rel=1e-6)
     assert seconds("simgrid:CM02") >= plain
     assert seconds("simgrid:LV08") > 1.03 * plain
 

@@ -92,7 +92,7 @@ class Buffers:
     @classmethod
     def of(cls, rows: Mapping[str, Any]) -> Buffers:
         """Of a compiled runtime (`retrompi.spec.compile.Compiled.rows`)."""
-        names = tuple(str(h["name"]) for h in rows["hosts"])
+        names = tuple(rows["hosts"]["names"])
         return cls(tuple(rows["placement"]), _path(rows, "same"), _path(rows, "remote"), int(rows["unexpected_limit"]), names)
 
     @classmethod
@@ -142,5 +142,5 @@ def _room(hops: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> Room | 
 
 
 def _sockets(hop: Mapping[str, Any], rows: Mapping[str, Any]) -> float:
-    host = rows["hosts"][0]
+    host = rows["hosts"]["kinds"][rows["hosts"]["kind_of"][0]]
     return float(hop["sndbuf"] or host["sndbuf"]) + float(hop["rcvbuf"] or host["window"])

@@ -150,7 +150,7 @@ class State:
 class Machine:
     """Carries out a program under the buffers of a runtime.
 
-    ``interleave``: calls are steps of their own (`Begin`), as they must be where buffers can overflow (``tight``); else every rank goes
+    ``interleave``: calls are steps of their own (`Begin`), as they must be where buffers can overflow (``coupled``); else every rank goes
     on by itself.
     """
 
@@ -170,7 +170,9 @@ class Machine:
         self._about: dict[int, tuple[str, int, int]] = {}
         self._look_ahead()
         self.tight = _Tight(program, buffers)
-        self.interleave = bool(self.tight) if interleave is None else interleave
+        self.coupled = bool(self.tight)
+        """Whether a buffer can overflow: messages then come in the order in which they are sent."""
+        self.interleave = self.coupled if interleave is None else interleave
 
     def _look_ahead(self) -> None:
         """By strand: the last step that sends to a rank, in a context, with a tag (ANY_TAG: any)."""
@@ -238,7 +240,7 @@ class Machine:
                     found.append(Begin(strand, op[1]))
                 elif op[0] == PROBE:
                     found += self._finds(st, strand, at, op)
-        for rank in range(self.ranks if not self.tight else 0):
+        for rank in range(self.ranks if not self.coupled else 0):
             for posted in st.posted[rank]:
                 if posted.src == ANY_SOURCE:
                     found += [Take(rank, posted.step, m.step) for m in self.candidates(st, rank, posted)]
@@ -298,7 +300,7 @@ class Machine:
         step = strand * _STEPS + at + 1
         known = False
         found = self.candidates(st, strand, probe, of_probe=True)
-        for m in found[:1] if self.tight else found:
+        for m in found[:1] if self.coupled else found:
             known |= any(m is pinned for _, _, _, pinned in st.pins[strand])
             yield Take(strand, step, m.step, True)
         if not op[4] and not known:
@@ -329,7 +331,10 @@ class Machine:
 
     def closed(self, st: State, rank: int, r: Posted, found: list[Message]) -> bool:
         """Whether the receive can never have other candidates than ``found``: nobody else will send it anything."""
-        if len(found) == 1 and any(found[0] is pinned for *_, pinned in st.pins[rank]):
+        if len(found) == 1 and any(
+            found[0] is pinned and src in (ANY_SOURCE, r.src) and ctx == r.ctx and tag in (ANY_TAG, r.tag)
+            for src, ctx, tag, pinned in st.pins[rank]
+        ):  # a probe that looked for all that the receive takes has found it first
             return True
         senders = {m.src for m in found}
         if any(m.src not in senders and _takes(r.src, r.ctx, r.tag, m) for m in st.queue[rank] + st.inbox[rank]):
@@ -345,7 +350,7 @@ class Machine:
         while not st.aborted:
             while st.work and not st.aborted:
                 self._go(st, st.work.pop())
-            if self.tight and not st.aborted and self._absorb(st):
+            if self.coupled and not st.aborted and self._absorb(st):
                 continue
             if st.aborted or not self._only_ones(st):
                 return
@@ -432,7 +437,7 @@ class Machine:
                 st.finished |= 1 << strand
             else:
                 self._complete(st, self._spawned[strand])
-        if strand == rank and self.tight:  # it waits in a call, and not for room; or it has finished
+        if strand == rank and self.coupled:  # it waits in a call, and not for room; or it has finished
             takes_in = strand not in st.pushing or self._drains(rank, st.pushing[strand])
             st.absorbs[rank] = (at >= len(ops) or ops[at][0] != CALL) and takes_in
 
@@ -444,7 +449,7 @@ class Machine:
     def _send(self, st: State, strand: int, rank: int, at: int, op: tuple[Any, ...]) -> bool:
         _, dst, ctx, tag, size, waits, slot, eager = op
         held: tuple[int, ...] = ()
-        if self.tight and dst != rank and eager:
+        if self.coupled and dst != rank and eager:
             if not self._room(st, strand, rank, dst, size):
                 return False
             held = self._hold(st, rank, dst, size)
@@ -455,7 +460,7 @@ class Machine:
         m = Message(strand * _STEPS + at + 1, rank, ctx, tag, size, slot if waits else 0, held, eager)
         self.messages[m.step] = m
         st.pc[strand] = at + 1
-        if self.tight and dst != rank:
+        if self.coupled and dst != rank:
             st.inbox[dst].append(m)
         else:
             st.queue[dst].append(m)
@@ -465,7 +470,7 @@ class Machine:
     def _pair(self, st: State, rank: int) -> None:
         """Matches what nobody can choose: receives that name their source; where messages come as they are sent, all."""
         posted = st.posted[rank]
-        if self.tight:
+        if self.coupled:
             self._pair_as_they_come(st, rank)
             posted = []
         again = True

@@ -98,11 +98,6 @@ class Program:
             _Rank(made, trace, buffers, rank, dict(library[rank])).read()
         return made
 
-    def where(self, call: int) -> str:
-        """``FILE:LINE`` of a call."""
-        c = self.calls[call]
-        return f"{self.files[c.rank]}:{c.line}"
-
     @property
     def open_ended(self) -> int:
         """How many receives, probes and tests have an outcome that the order decides."""

@@ -100,7 +100,7 @@ class Explored:
     seconds: float = 0.0
     refused: str = ""
     """Why this runtime cannot run the program at all."""
-    tight: bool = False
+    interleaved: bool = False
     """Whether a buffer can overflow, so that the order of calls counts."""
 
     @property
@@ -139,6 +139,6 @@ class Explored:
             "model": self.model, "verdict": self.verdict, "classes": self.classes, "orders": self.orders, "abandoned": self.abandoned,
             "unreduced_log10": None if self.unreduced is None else self.unreduced.log10,
             "unreduced_exact": None if self.unreduced is None else self.unreduced.exact,
-            "open_ended": self.open_ended, "limited": self.limited or None, "wall_s": self.seconds,
+            "open_ended": self.open_ended, "interleaved": self.interleaved, "limited": self.limited or None, "wall_s": self.seconds,
             "refused": self.refused or None, "doubts": self.doubts, "ends": [e.row() for e in self.ends],
         }  # fmt: skip

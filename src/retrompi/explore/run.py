@@ -26,6 +26,8 @@ def explore(question: Question | Resolved, limits: Limits = DEFAULT, progress: P
     the search cannot take, UsageError for a wrong name.
     """
     asked = Resolved.of(question)
+    if asked.apart:
+        return Explored(asked.question.model, refused=asked.apart)
     found, library = simulate.library_steps(asked)
     buffers = Buffers.of(found.rows)
     program = Program.of(asked.trace, buffers, library)

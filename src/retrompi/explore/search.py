@@ -12,10 +12,10 @@ again.
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +57,7 @@ class _Found:
         self.ends: dict[Any, End] = {}
         self.states: dict[Any, State] = {}
         self.classes: set[Any] = set()
-        self.look = not machine.tight and matters(program)
+        self.look = not machine.coupled and matters(program)
 
     def add(self, st: State) -> bool:
         """An execution has ended; False if it is none: a test was to succeed and does not, or no order of arrival explains it."""
@@ -129,7 +129,7 @@ def explore_program(program: Program, buffers: Buffers, limits: Limits = DEFAULT
     began = time.perf_counter()
     machine = Machine(program, buffers)
     found = _Found(program, machine)
-    result = Explored(open_ended=program.open_ended, tight=machine.interleave)
+    result = Explored(open_ended=program.open_ended, interleaved=machine.interleave)
     search = _calls_too if machine.interleave else _matches
     search(machine, found, result, limits, progress, began)
     result.ends = found.told()
@@ -210,12 +210,23 @@ def _persistent(machine: Machine, st: State) -> tuple[list[Move], bool]:
 
 
 def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits, progress: Progress | None, began: float) -> None:
-    """Breadth first over calls and matches; a state met before is not followed again."""
+    """Over calls and matches; a state met before is not followed again.
+
+    How many calls have begun is a fact of a state, not of the way to it, so that the order of the search is free: in turns the state with
+    the fullest buffers, and the one that has come furthest (of these with the emptiest). A limited search then finds failures and
+    completion early.
+    """
     first = machine.start()
     met = {hash(first.key())}
-    waiting = deque([first])
-    while waiting:
-        st = waiting.popleft()
+    states = {0: first}
+    fullest, furthest = [(0, 0, 0)], [(0, 0, 0)]
+    turn = number = 0
+    while states:
+        turn += 1
+        a, b, at = heapq.heappop(fullest if turn % 2 else furthest)
+        if at not in states:
+            continue
+        st, begun = states.pop(at), -(b if turn % 2 else a)
         moves = machine.moves(st)
         if not moves:
             if found.add(st):
@@ -234,7 +245,11 @@ def _calls_too(machine: Machine, found: _Found, result: Explored, limits: Limits
                     return
                 continue
             met.add(key)
-            waiting.append(new)
+            number += 1
+            states[number] = new
+            held = sum(m.bytes for waiting in (*new.inbox, *new.queue) for m in waiting) + sum(new.rooms.values())
+            heapq.heappush(fullest, (-held, -begun - 1, number))
+            heapq.heappush(furthest, (-begun - 1, held, number))
         if progress is not None:
             progress(result.orders + result.abandoned)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,7 @@ class Result:
     bytes: int
     packets: int
     wall_s: float
-    per_rank: list[dict[str, Any]]
+    per_rank: Sequence[dict[str, Any]]
     marks: list[dict[str, Any]]
     anatomy: list[dict[str, Any]] = field(default_factory=list)
     anatomy_ps: int = 0

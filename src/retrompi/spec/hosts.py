@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from retrompi.spec.fields import quantities, to_engine
+from retrompi.spec.fields import declared, quantities, to_engine
 from retrompi.spec.host import Host
 from retrompi.spec.quantity_file import Quantity
 
-__all__ = ["Grown", "GrownQuantities", "Hosts", "engine_rows", "kinds", "mapped", "named", "one_by_one", "rows_of"]
+__all__ = ["EVERY_HOST", "Grown", "GrownQuantities", "Hosts", "engine_rows", "kinds", "mapped", "named", "one_by_one", "rows_of"]
 
 Hosts = Sequence[Host]
+_SET = object.__setattr__
+
+EVERY_HOST = "host"
+"""The owner of a value that is set for every host, in a key of `Platform.with_overrides` and in the paths of a sized platform."""
 
 
 class Grown(Sequence[Host]):
@@ -25,10 +29,12 @@ class Grown(Sequence[Host]):
     ``which``: of a selection, the number of each host in the whole platform.
     """
 
-    def __init__(self, own: Sequence[Host], size: int, changed: Mapping[int, Host] | None = None, which: Sequence[int] | None = None) -> None:
+    def __init__(self, own: Sequence[Host], size: int, changed: Mapping[int, Host] | None = None,
+                 which: Sequence[int] | None = None) -> None:  # fmt: skip
         self.own, self.size, self.changed = tuple(own), size, dict(changed or {})
         self.which = range(size) if which is None else which
         self._index = {h.name: i for i, h in enumerate(self.own)}
+        self._values = [[(key, getattr(h, key)) for key in declared(Host)] for h in self.own]
 
     def __len__(self) -> int:
         return len(self.which)
@@ -51,7 +57,14 @@ class Grown(Sequence[Host]):
         return hash((self.own, self.size, len(self.which)))
 
     def _named(self, host: Host, number: int) -> Host:
-        return host if number < len(self.own) else replace(host, name=self.name(number))
+        if number < len(self.own):
+            return host
+        # Not by `replace`, which takes four times as long: a loop over all hosts makes a million of them.
+        made = object.__new__(Host)
+        for key, value in self._values[number % len(self.own)]:
+            _SET(made, key, value)
+        _SET(made, "name", self.name(number))
+        return made
 
     def name(self, number: int) -> str:
         """The name of a host by its number in the whole platform."""
@@ -104,7 +117,13 @@ class GrownQuantities(Mapping[str, Quantity]):
         return f"{self.hosts.own[number % len(self.hosts.own)].name}.{key}"
 
     def __getitem__(self, path: str) -> Quantity:
-        return self.changed[path] if path in self.changed else self.original[self._path(path)]
+        if path in self.changed:
+            return self.changed[path]
+        owner, _, key = path.rpartition(".")
+        of_all = self.changed.get(f"{EVERY_HOST}.{key}")
+        if of_all is not None and (owner == EVERY_HOST or self.hosts.number(owner) is not None):
+            return of_all
+        return self.original[self._path(path)]
 
     def __iter__(self) -> Iterator[str]:
         seen = set()
@@ -116,7 +135,8 @@ class GrownQuantities(Mapping[str, Quantity]):
             own = self.hosts.own[number % len(self.hosts.own)].name
             name = self.hosts.name(number)
             yield from (f"{name}.{key}" for key in self._given[own])
-        yield from (p for p in self.changed if p not in seen and (p.startswith("link.") or self._path(p) not in self.original))
+        of_one = (p for p in self.changed if p not in seen and not p.startswith(f"{EVERY_HOST}."))
+        yield from (p for p in of_one if p.startswith("link.") or self._path(p) not in self.original)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -32,6 +32,8 @@ class Link:
     rails: float = whole("cards of a host, and planes of the link", low=1, high=64, default=1.0, cpp="size_t", used_by=Use.WIRE)
     wan_bandwidth: float = quantity("B/s", "rate of the line between two sites, each way", above=0, default=0.0, used_by=Use.SITES)
     wan_latency: float = quantity("s", "latency of the line between two sites", default=0.0, used_by=Use.SITES, cpp="double")
+    file: tuple[str, ...] = word("a SimGrid platform file, and the names of its hosts", cpp="std::vector<std::string>", default=(),
+                                 used_by=Use.WIRE)  # fmt: skip
     buffer: float = quantity(
         "B", "what may wait in front of an output port of a switch; 0: no bound", default=0.0, used_by=Use.WIRE, cpp="double"
     )

@@ -33,6 +33,7 @@ __all__ = [
     "Read",
     "at",
     "broken",
+    "card_of",
     "compose",
     "files",
     "host",
@@ -328,7 +329,7 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
 # --- composing -----------------------------------------------------------------------------------------------------------------
 
 
-def _card(machine: Machine, net: Network | None) -> dict[str, Quantity]:
+def card_of(machine: Machine, net: Network | None) -> dict[str, Quantity]:
     """The values of a host's card on a network; its rates are the host's bus's where that is slower."""
     if net is None:
         return {
@@ -372,7 +373,7 @@ def compose(what: Composition, beside: Path | None = None, read: Read | None = N
     kinds = {}
     for name, count in what.terms:
         kinds[name] = machine = host(name, beside, read)
-        own = {**machine.quantities, **_card(machine, net)}
+        own = {**machine.quantities, **card_of(machine, net)}
         values = {k: own[k] for k in order if k in own}
         one = Host("n", machine.os, machine.byte_order, **{k: q.value for k, q in values.items()})
         for _ in range(count):

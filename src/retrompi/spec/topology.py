@@ -17,6 +17,8 @@ __all__ = ["ACCESS", "DEFAULT_WORDS", "KINDS", "POLICIES", "WORDS", "check", "ch
            "parse_shape", "parse_sites", "parse_word", "places", "text", "words"]  # fmt: skip
 
 KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
+PLATFORM_FILE = "platform-file"
+"""The kind of a link that a SimGrid platform file describes (`retrompi.spec.simgrid_platform`), which no user may set."""
 POLICIES = ("pair", "stripe")
 ACCESS = ("fifo", "csma-cd")
 WORDS = {"rail_policy": POLICIES, "access": ACCESS}

@@ -17,7 +17,7 @@ import resource
 import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
@@ -37,6 +37,11 @@ TRIES = 3
 _CHUNK = 1 << 20
 
 
+def _simgrid(config: Mapping[str, Any]) -> bool:
+    """Whether a run calls SimGrid, for its network or for the routes of a platform file: once in the life of a process."""
+    return by_simgrid(config["wire"]) or bool(config["link"]["file"])
+
+
 class Forking:
     """Interface of `retrompi.sim.worker.ForkServer` without a server: the calling process simulates itself, or in a fork of itself.
 
@@ -54,7 +59,7 @@ class Forking:
         """The engine's answer, as of `retrompi.sim.worker.ForkServer.simulate`."""
         traces = [trace, *further]
         patience = worker.patience(config)
-        if not self.apart and patience is None and not by_simgrid(config["wire"]) and sum(t.actions for t in traces) <= INSIDE:
+        if not self.apart and patience is None and not _simgrid(config) and sum(t.actions for t in traces) <= INSIDE:
             return self._inside(config, traces)
         for attempt in range(1, TRIES + 1):
             status, data = self._fork(config, traces, patience)

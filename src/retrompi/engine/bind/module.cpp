@@ -7,6 +7,7 @@
 
 #include "bind/bind_results.hpp"
 #include "bind/ps.hpp"
+#include "network/platform_file.hpp"
 #include "sim/sim.hpp"
 
 namespace py = pybind11;
@@ -392,22 +393,7 @@ void job_dict(py::dict& o, const JobResult& s) {
   o["retransmissions"] = s.count.retransmissions;
   o["lost"] = s.count.lost;
   o["duplicates"] = s.count.duplicates;
-  py::list ranks;
-  for (const auto& k : s.ranks) {
-    py::dict e;
-    e["rank"] = k.rank;
-    e["host"] = k.host;
-    e["time_ps"] = k.time;
-    e["mpi_ps"] = k.mpi;
-    e["compute_ps"] = k.compute;
-    e["cpu_ps"] = k.cpu;
-    e["sent"] = k.sends;
-    e["received"] = k.receives;
-    e["bytes_sent"] = k.bytes_sent;
-    e["bytes_received"] = k.bytes_received;
-    ranks.append(e);
-  }
-  o["per_rank"] = ranks;
+  o["per_rank"] = rank_columns(s.ranks);
   py::list waits;
   for (const auto& k : s.waits) {
     py::dict e;
@@ -509,6 +495,17 @@ PYBIND11_MODULE(_engine, m) {
       [](double share, const std::vector<double>& others, double streams) { return retrompi::memory_slowdown(share, others, streams); },
       py::arg("share"), py::arg("others"), py::arg("streams"),
       "How much longer than alone a processor takes that waits for main memory for a share of its time, beside others with theirs.");
+  m.def(
+      "read_platform_file",
+      [](const std::string& path) {
+        const auto found = retrompi::read_platform_file(path);
+        py::list hosts, links;
+        for (const auto& h : found.hosts) hosts.append(py::make_tuple(h.name, h.speed, h.cores));
+        for (const auto& l : found.links) links.append(py::make_tuple(l.name, l.bandwidth, l.latency));
+        return py::make_tuple(hosts, links);
+      },
+      py::arg("path"),
+      "A SimGrid platform file: its hosts (name, flop/s of a core, cores) and links (name, B/s, s). One file in the life of a process.");
   m.def("simgrid_network_models", &retrompi::simgrid_network_models, "Its own network models, by name.");
   m.def("simgrid_version", &retrompi::simgrid_version, "Version of the SimGrid library in use.");
 }

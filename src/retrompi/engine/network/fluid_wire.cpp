@@ -17,7 +17,7 @@ namespace {
 class FluidWire final : public RoutedWire {
  public:
   FluidWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
-      : RoutedWire(loop, anatomy, positions, link), by_latency_(link.kind == "torus") {
+      : RoutedWire(loop, anatomy, positions, link), by_latency_(routes_.by_latency()) {
     links_.resize(routes_.links());
     for (uint32_t l = 0; l < links_.size(); ++l) links_[l].rate = routes_.bandwidth(l) / kPsPerSecond;
   }

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "event/core.hpp"
+
 // clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
 #include <simgrid/version.h>
 // clang-format on
@@ -82,5 +84,36 @@ inline sg::NetZone* add_fat_tree(sg::NetZone* room, const std::string& name, con
   return sg::create_fatTree_zone(name, room, tree, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
 }
 #endif
+
+/// The engine, which is made once in the life of a process.
+inline sg::Engine& engine() {
+  static char name[] = "retrompi";
+  static char quiet[] = "--log=root.thres:critical";
+  static char* argv[] = {name, quiet, nullptr};
+  static int argc = 2;
+  static sg::Engine made(&argc, argv);
+  return made;
+}
+
+/// The engine with a platform file, the only one of the process.
+inline sg::Engine& loaded(const std::string& path) {
+  static std::string known;
+  sg::Engine& e = engine();
+  if (known == path) return e;
+  if (!known.empty()) throw ConfigError("SimGrid reads one platform file in the life of a process");
+  try {
+    e.load_platform(path);
+  } catch (const std::exception& error) {
+    throw ConfigError("SimGrid refuses " + path.substr(path.rfind('/') + 1) + ": " + error.what());
+  }
+  known = path;
+  return e;
+}
+
+inline sg::Host* host(const std::string& name) {
+  sg::Host* h = sg::Host::by_name_or_null(name);
+  if (h == nullptr) throw ConfigError("the platform file has no host '" + name + "'");
+  return h;
+}
 
 }  // namespace retrompi::simgrid_api

@@ -32,7 +32,7 @@ struct Carrier {
   bool background = false;
 };
 struct Impl {
-  std::unique_ptr<sg::Engine> engine;
+  sg::Engine* engine = nullptr;
   std::vector<sg::Host*> hosts;
   std::vector<std::unique_ptr<Carrier>> carriers;
   std::vector<Carrier*> idle;
@@ -76,11 +76,7 @@ class SimgridWire final : public Wire {
 
 void SimgridWire::begin(const std::string& model) {
   impl_ = std::make_unique<Impl>();
-  static char name[] = "retrompi";
-  static char quiet[] = "--log=root.thres:critical";
-  static char* argv[] = {name, quiet, nullptr};
-  int argc = 2;
-  impl_->engine = std::make_unique<sg::Engine>(&argc, argv);
+  impl_->engine = &api::engine();
   // Its max-min solver adds up the reciprocals of latencies, 1e7 and more, and must treat the rounding remainder of such a sum as zero,
   // or it looks for flows where there are none and crashes. A carrier's stack of 8 MiB, SimGrid's default, would end the process where a
   // runtime without a window has a thousand small packets on its way.
@@ -98,6 +94,11 @@ void SimgridWire::begin(const std::string& model) {
 }
 
 void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& link, bool plain) {
+  if (link.kind == "platform-file") {
+    api::loaded(link.file.front());
+    for (const size_t place : positions) impl_->hosts.push_back(api::host(link.file[place + 1]));
+    return;
+  }
   // SimGrid defines links and routes itself; under plain flows over a tree and between sites, the latency is waited for beforehand.
   if (plain && (link.kind == "fat-tree" || link.kind == "wan")) {
     const auto routes = std::make_shared<Routes>(positions, link);

@@ -341,14 +341,15 @@ class Simulation {
     sum(p);
     r.collectives = p.job->collectives.used();
     Ps time = 0;
+    r.ranks.reserve(job.ranks.size());
     for (const Rank* k : job.ranks) {
       const Ps rank_end = (k->finished ? k->end : w_.loop.time()) - p.began;
       time = std::max(time, rank_end);
       // A call that has not returned counts as far as it has come.
       const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.now - k->call_began : 0;
       const bool computes = open > 0 && computation(k->now_at->op);
-      r.ranks.push_back({k->id, k->host.name, rank_end, k->mpi + (computes ? 0 : open), k->compute + (computes ? open : 0), k->thread.cpu_time(),
-                         k->sends, k->receives, k->bytes_sent, k->bytes_received});
+      r.ranks.push_back({k->host_index, rank_end, k->mpi + (computes ? 0 : open), k->compute + (computes ? open : 0), k->thread.cpu_time(), k->sends,
+                         k->receives, k->bytes_sent, k->bytes_received});
       const bool waits = stopped_.empty() || k->thread.waiting();  // a bound ends a run in the middle of some rank's work
       if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead() && waits)
         r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), waits_for(*k)});

@@ -65,8 +65,7 @@ struct JobResult {
   int64_t runs = 0;  // of a background job: how many completed
   Counters count;
   struct RankRow {
-    int32_t rank;
-    std::string host;
+    size_t host;  // index
     Ps time, mpi, compute, cpu;
     int64_t sends, receives, bytes_sent, bytes_received;
   };

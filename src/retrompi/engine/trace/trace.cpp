@@ -45,7 +45,7 @@ Trace Trace::with_marks(std::vector<MarkAt> marks) const {
     if (rank >= ranks.size())
       throw TraceError(files.empty() ? "trace" : files[0], 0,
                        "a mark for rank " + std::to_string(rank) + ": ranks are 0.." + std::to_string(ranks.size() - 1));
-    ActionList merged;
+    ActionList merged(static_cast<int32_t>(rank));
     auto next = ranks[rank].begin();
     for (; m < marks.size() && marks[m].rank == rank; ++m) {
       const std::string &label = marks[m].label;

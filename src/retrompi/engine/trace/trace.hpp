@@ -152,5 +152,8 @@ struct ReadOptions {
 
 // Throws TraceError for malformed input. Lines that are well formed but cannot be simulated go to Trace::refused.
 Trace parse(std::span<const Source> sources, const ReadOptions& options = {});
+// A trace whose ranks follow a few patterns: `of` names the source of every rank, which is that of one rank of them; the peers of the others
+// are at the same distances. Files are called NAME/rank-R.txt. TraceError for a pattern with communicators, windows or requests by identity.
+Trace parse_patterns(std::span<const Source> sources, std::span<const int64_t> of, const std::string& name);
 
 }  // namespace retrompi
