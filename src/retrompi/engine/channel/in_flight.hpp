@@ -38,6 +38,8 @@ class InFlight {
     for (size_t i = 0; i < n_; ++i) f(entry(i).what);
   }
   [[nodiscard]] size_t size() const { return n_; }
+  /// How many were sent before it and are still on their way.
+  [[nodiscard]] size_t before(uint32_t id) { return find(id); }
 
  private:
   struct Entry {

@@ -82,4 +82,9 @@ Task Forwarder::main() {
   }
 }
 
+void Forwarder::state(State& s) const {
+  put_inbox(s);
+  if (!pending_.empty() || !thread.waits_for(idle.what)) s.refuse();
+}
+
 }  // namespace retrompi

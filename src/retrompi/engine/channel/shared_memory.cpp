@@ -95,6 +95,12 @@ class SharedChan final : public ChanOf<Spec> {
     return r;
   }
   [[nodiscard]] bool no_room() const override { return std::find(memory_->waiting.begin(), memory_->waiting.end(), &from) != memory_->waiting.end(); }
+  void state(State& s) override {
+    this->put_queue(s);
+    if (!queue_.empty()) s.refuse();
+    s.put(filled_ - emptied_);
+    memory_->state(s);
+  }
   void queued(std::vector<Occupant>& out) const {
     for (const Entry& e : queue_) out.push_back({e.p.m, 1, e.at});
   }

@@ -65,6 +65,10 @@ class TcpConnection {
     if (window_opened()) send_ack();
   }
 
+  /// Its future, in words.
+  void state(State& s);
+  [[nodiscard]] static State::Call describe(const Callback& c, State& s);
+
   // ---- for other users of the connection (credits)
   /// Whether both ends are on one host.
   [[nodiscard]] bool local() const { return local_; }

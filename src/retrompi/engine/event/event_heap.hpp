@@ -15,6 +15,8 @@ class EventHeap {
   [[nodiscard]] bool empty() const { return v_.empty(); }
   [[nodiscard]] size_t size() const { return v_.size(); }
   [[nodiscard]] const E& front() const { return v_.front(); }
+  /// All of them, the first in front.
+  [[nodiscard]] const std::vector<E>& items() const { return v_; }
   void push(const E& e) {
     // Millions of events are not copied into twice the room for one more.
     if (v_.size() == v_.capacity() && v_.size() >= kMany) v_.reserve(v_.size() + v_.size() / 4);

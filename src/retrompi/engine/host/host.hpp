@@ -79,6 +79,13 @@ class Thread {
   void close_log();
   /// The thread may run on this core only.
   void pin(int core);
+  /// Its future, in words.
+  void state(retrompi::State& s) const;
+  [[nodiscard]] static retrompi::State::Call describe(const Callback& c, retrompi::State& s);
+  /// Processor time so far.
+  [[nodiscard]] Ps used() const { return used_ + (on_clock_ ? host_time() - began_ : Ps(0)); }
+  void add_used(Ps ps) { used_ += ps; }
+  [[nodiscard]] bool acting() const { return acting_; }
 
   [[nodiscard]] Host& host() const { return host_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -103,6 +110,7 @@ class Thread {
 
   void enter(Stage s);  // closes the current interval of the log
   [[nodiscard]] bool host_log() const;
+  [[nodiscard]] Ps host_time() const;
   void log_work(Ps begin, Ps end);  // of `want_`, or of its parts
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
@@ -207,6 +215,11 @@ class Host {
 
   /// The first tick of its clock at or after `t`.
   [[nodiscard]] Ps next_tick(Ps t) const { return spec.next_tick(t, tick_phase_); }
+  /// Its future, in words.
+  void state(State& s) const;
+  [[nodiscard]] static State::Call describe(const Callback& c, State& s);
+  /// So much time is skipped: the loop's clock stands still meanwhile, the host's does not.
+  void skip(Ps time) { tick_phase_ = ((tick_phase_ - time) % spec.tick + spec.tick) % spec.tick; }
 
  private:
   const std::shared_ptr<const HostSpec> shared_;
@@ -249,6 +262,7 @@ class Host {
   void start_kernel(Core& c);
   void start_kernel_clock();
   void on_kernel(uint32_t gen);
+  void quantum_matters(const Thread& t);
 
   void queue(Thread& t, bool front);
   static constexpr int kPrios = 4;

@@ -13,6 +13,7 @@
 namespace retrompi {
 
 class Rank;
+class Recurrence;
 
 struct MarkTime {
   int32_t rank, label;
@@ -52,8 +53,9 @@ class Job : public Common {
  public:
   Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) { pool_locks.resize(w.hosts.size()); }
   World& world;
-  std::string suffix;  // of the names of its processes: " of NAME" for a further job
-  Callback over;       // called when its last rank has finished
+  std::string suffix;                // of the names of its processes: " of NAME" for a further job
+  Callback over;                     // called when its last rank has finished
+  Recurrence* recurrence = nullptr;  // where repetitions may be left out
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;

@@ -55,6 +55,31 @@ class HubWire final : public RoutedWire {
         media_(routes_.links()) {}
   [[nodiscard]] bool overtakes() const override { return false; }
   [[nodiscard]] int64_t dropped() const override { return dropped_; }
+  void state(State& s) override {
+    if (collides_) return s.refuse();
+    under_way(s);
+    for (const MediumState& m : media_) {
+      s.put_busy_until(m.free);
+      s.put(m.current.slot != kNone);
+      if (m.current.slot != kNone) {
+        for (const Ps t : {m.current.head, m.start, m.end}) s.put_time(t);
+        put_flow(s, m.current.slot);
+      }
+      std::vector<Offer> offers = m.offers;
+      std::sort(offers.begin(), offers.end());
+      s.put(offers.size());
+      for (const Offer& o : offers) {
+        s.put_time(o.head);
+        put_flow(s, o.slot);
+      }
+    }
+    for (const Station& each : stations_) {
+      s.put_busy_until(each.free);
+      s.put(each.offered);
+      s.put(each.line.size());
+      for (const uint32_t slot : each.line) put_flow(s, slot);
+    }
+  }
 
  private:
   void add_route(size_t /*from*/, const std::vector<uint32_t>& links) override { ways_.push_back(links); }

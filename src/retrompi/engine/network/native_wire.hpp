@@ -25,6 +25,7 @@ class Agenda {
   static constexpr uint64_t kTells = 1ULL << 63;
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] const Item& top() const { return heap_.front(); }
+  [[nodiscard]] const std::vector<Item>& items() const { return heap_.items(); }
   void push(const Item& i) {
     heap_.push(i);
     loop_.external_event = heap_.front().t;
@@ -69,6 +70,7 @@ class NativeWire : public Wire {
   }
   void send_background(int from, int to, int64_t bytes, const Delivery& d) override { set_out(loop_.now, from, to, bytes, d, true); }
   [[nodiscard]] uint64_t contended() const override { return contended_; }
+  void add_contended(uint64_t n) override { contended_ += n; }
 
   bool run(const std::function<bool()>& could_act) override {
     while (!loop_.finished()) {
@@ -88,7 +90,34 @@ class NativeWire : public Wire {
     return false;
   }
 
+  void state(State& s) override {
+    if (failing_ || in_flight_ > 0 || !agenda_.empty()) s.refuse();
+  }
+
  protected:
+  /// The state of one that can tell what is under way, without that of its links.
+  void under_way(State& s) {
+    if (failing_) return s.refuse();
+    std::vector<Agenda::Item> items;
+    for (const Agenda::Item& i : agenda_.items())
+      if (i.gen == flows_[i.what].gen) items.push_back(i);
+    std::sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return a.t != b.t ? a.t < b.t : a.order < b.order; });
+    for (const Agenda::Item& i : items) {
+      s.put_time(i.t);
+      s.put(i.tells());
+      put_flow(s, i.what);
+    }
+    s.put(in_flight_);
+  }
+  void put_flow(State& s, uint32_t slot) {
+    const Flow& f = flows_[slot];
+    s.put(f.from);
+    s.put(f.to);
+    s.put(static_cast<int64_t>(f.bytes));
+    s.put_time(f.asked);
+    s.put(f.delivery.on_delivered());
+  }
+
   /// Plans the start of a flow at the requested time, which may be later than now.
   virtual void enter(uint32_t /*slot*/, int /*from*/, int /*to*/) { throw ConfigError("nothing joins these hosts"); }
   /// An agenda item other than a notification; it sets the clock unless it is void.

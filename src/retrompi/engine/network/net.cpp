@@ -176,4 +176,25 @@ void Net::in_order(Flight& f, bool lost) {
   }
 }
 
+void Net::state(State& s) const {
+  for (const auto* buses : {&tx_, &rx_, &bus_})
+    for (const Bus& b : *buses) s.put_busy_until(b.free_at);
+  for (const auto& [between, o] : orders_)
+    if (!o.early.empty()) s.refuse();
+}
+
+State::Call Net::describe(const Callback& c, State& s) {
+  if (!calls<&Flight::on_carried, Flight>(c) && !calls<&Flight::on_in, Flight>(c) && !calls<&Flight::on_sent, Flight>(c)) return State::Call::Unknown;
+  const Flight& f = *static_cast<const Flight*>(c.object);
+  if (f.whole || f.parts > 0 || f.gone) s.refuse();
+  s.put(c.fn);
+  s.put(f.from);
+  s.put(f.to);
+  s.put(f.bytes);
+  s.put(f.rail);
+  s.put(f.number < 0 ? -1 : f.number - f.net->orders_[{f.from, f.to}].in);
+  s.put(f.delivery.on_delivered());
+  return State::Call::Put;
+}
+
 }  // namespace retrompi

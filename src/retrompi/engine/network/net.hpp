@@ -29,6 +29,9 @@ class Net {
   /// sender's memory.
   Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d, int64_t behind = 0);
   [[nodiscard]] int64_t mtu() const { return mtu_; }
+  /// Its future, in words.
+  void state(State& s) const;
+  [[nodiscard]] static State::Call describe(const Callback& c, State& s);
   /// A frame of cross traffic crosses a card of a host, outwards or inwards; returns when it has crossed.
   Ps background(bool out, size_t host, size_t rail, int64_t bytes);
 

@@ -5,6 +5,7 @@
 // comes to a link before some that are planned takes its place before them, and these are revoked from there on, with all that were planned
 // behind them on the links that follow; each of them goes on when its first byte comes to the link at which it was revoked. By then nothing
 // can come before it, so a frame is revoked at most once on each link, and its work is of the order of the links of its way.
+#include <cmath>
 #include <limits>
 
 #include "network/hub_wire.hpp"
@@ -60,6 +61,29 @@ class QueueWire final : public RoutedWire {
   }
   [[nodiscard]] bool overtakes() const override { return false; }
   [[nodiscard]] int64_t dropped() const override { return dropped_; }
+  void state(State& s) override {
+    if (std::isfinite(buffer_)) return s.refuse();
+    under_way(s);
+    for (Port& port : ports_) {
+      prune(port);
+      s.put_busy_until(port.free);
+      s.put(port.line.size() - port.first);
+      for (size_t i = port.first; i < port.line.size(); ++i) {
+        const Place& e = port.line[i];
+        for (const Ps t : {e.head, e.tail, e.start, e.end}) s.put_time(t);
+        s.put(e.hop);
+        put_flow(s, e.slot);
+      }
+    }
+    for (uint32_t slot = 0; slot < flows_.size(); ++slot) {
+      if (flows_[slot].gone) continue;
+      const Passage& p = passages_[slot];
+      for (const Ps t : {p.head, p.tail, p.alone}) s.put_time(t);
+      s.put(p.rounding);
+      s.put(p.planned);
+      s.put(flows_[slot].route);
+    }
+  }
 
  private:
   void add_route(size_t from, const std::vector<uint32_t>& links) override {

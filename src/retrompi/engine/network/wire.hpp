@@ -26,6 +26,8 @@ class Wire {
   /// Runs until the loop is over or until nothing can happen any more. Returns true if nothing could happen (a deadlock).
   /// `could_act` is called when only passive events are left: whether a process has anything to do.
   virtual bool run(const std::function<bool()>& could_act) = 0;
+  /// Its future, in words.
+  virtual void state(State& s) { s.refuse(); }
 
   /// Called once, before anything is sent. A flow that starts over a failed component, or is crossing it when it fails, is lost.
   virtual void fail(const std::vector<Failure>&) { throw ConfigError("failures need the wire native"); }
@@ -33,6 +35,8 @@ class Wire {
   [[nodiscard]] virtual bool overtakes() const { return true; }
   /// How many of what was sent met others on its way.
   [[nodiscard]] virtual uint64_t contended() const { return 0; }
+  /// So many more, which were not simulated.
+  virtual void add_contended(uint64_t) {}
   /// Frames lost to full buffers of switches and to repeated collisions.
   [[nodiscard]] virtual int64_t dropped() const { return 0; }
   /// The failures so far and the frames each has taken: "link server down from 1 s on (3 frames lost)"; empty when none has begun.

@@ -39,6 +39,10 @@ class Builder final : public ChannelMaker {
   }
 
   [[nodiscard]] const std::vector<Proc*>& processes() const { return procs_; }
+  void put_channels(State& s) const {
+    s.put(chans_.size());
+    for (const auto& [key, chan] : chans_) chan->state(s);
+  }
   [[nodiscard]] std::vector<const Chan*> channels() const {
     std::vector<const Chan*> all;
     for (const auto& [key, chan] : chans_) all.push_back(chan.get());

@@ -1,5 +1,6 @@
 #include "sim/sim.hpp"
 
+#include "mpi/recurrence.hpp"
 #include "record/leftovers.hpp"
 #include "sim/builder.hpp"
 #include "sim/killer.hpp"
@@ -113,6 +114,7 @@ class Simulation {
     uint32_t number;  // from 1 on
     std::unique_ptr<Job> job;
     std::unique_ptr<Builder> builder;
+    std::optional<Recurrence> recurrence;
     JobResult result;
     std::vector<int> placed;  // ranks on each host before this job was placed
     Ps began = 0;             // the present run
@@ -128,7 +130,7 @@ class Simulation {
     return parts_[owner - 1];
   }
   void add(const JobConfig& c, const Trace& t) {
-    parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, 0, false, false, t.ranks.empty()});
+    parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, {}, 0, false, false, t.ranks.empty()});
   }
 
   /// Whether a job's messages between hosts are moved by cards, from memory to memory.
@@ -173,6 +175,19 @@ class Simulation {
     w_.loop.stopped = std::all_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.over || p.c.background; });
   }
 
+  /// Whether repetitions of a job may be left out: nothing is recorded, nobody else is there, nothing happens at a given time, and its channels can
+  /// tell their state.
+  [[nodiscard]] bool may_recur(const Part& p) const {
+    constexpr size_t kMost = 1024;
+    const auto told = [](const std::vector<HopSpec>& hops) {
+      return std::none_of(hops.begin(), hops.end(),
+                          [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
+    };
+    return parts_.size() == 1 && !c_.anatomy && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() && c_.failures.empty() &&
+           c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) && told(p.c.remote) &&
+           told(p.c.same_bulk);
+  }
+
   void launch(Part& p) {
     auto job = std::make_unique<Job>(w_, p.t, p.c.kernels);
     job->number = p.number;
@@ -192,15 +207,19 @@ class Simulation {
       past_builders_.push_back(std::move(p.builder));
     } else {
       p.placed = placed_;
-      p.result.start = w_.loop.now;
+      p.result.start = w_.loop.time();
     }
-    p.began = w_.loop.now;
+    p.began = w_.loop.time();
     p.ready = p.leaving = false;
     p.job = std::move(job);
     p.builder = std::make_unique<Builder>(p.c, w_, *p.job);
     std::vector<int> placed = p.placed;
     p.builder->build(placed);
     if (placed_ == p.placed) placed_ = std::move(placed);
+    if (may_recur(p)) {
+      p.recurrence.emplace(w_, *p.job, p.builder->processes(), [&p](State& s) { p.builder->put_channels(s); });
+      p.job->recurrence = &*p.recurrence;
+    }
     p.builder->start();
     p.ready = true;
   }
@@ -240,7 +259,7 @@ class Simulation {
       finish(p);
       return;
     }
-    const Ps took = w_.loop.now - p.began;
+    const Ps took = w_.loop.time() - p.began;
     if (p.result.runs + 1 >= kMostRuns)
       throw ConfigError("the background job '" + p.c.name + "' ends " + std::to_string(kMostRuns) +
                         " times while the first job runs; let each run of it take longer");
@@ -324,7 +343,7 @@ class Simulation {
     Ps time = 0;
     r.ranks.reserve(job.ranks.size());
     for (const Rank* k : job.ranks) {
-      const Ps rank_end = (k->finished ? k->end : w_.loop.now) - p.began;
+      const Ps rank_end = (k->finished ? k->end : w_.loop.time()) - p.began;
       time = std::max(time, rank_end);
       // A call that has not returned counts as far as it has come.
       const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.now - k->call_began : 0;
@@ -346,7 +365,7 @@ class Simulation {
   }
   [[nodiscard]] std::string where() const {
     char text[96];
-    std::snprintf(text, sizeof text, "; %.9g s were simulated in %llu events", to_s(w_.loop.now),
+    std::snprintf(text, sizeof text, "; %.9g s were simulated in %llu events", to_s(w_.loop.time()),
                   static_cast<unsigned long long>(w_.loop.executed()));
     return text;
   }
@@ -366,7 +385,7 @@ class Simulation {
   }
   /// Records kept for the first job only.
   void close_first() {
-    end_ = w_.loop.now;
+    end_ = w_.loop.time();
     if (!timeline_) return;
     const Job& job = *first().job;
     for (const Proc* q : first().builder->processes()) q->thread.close_log();
