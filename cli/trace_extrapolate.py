@@ -42,7 +42,7 @@ class TraceExtrapolateOptions(UndefinedSource):
 @click.argument("traces_in", metavar="A B ... OUT", nargs=-1, required=True)
 @options(given=TraceExtrapolateOptions, output=Output)
 def command(traces_in: tuple[str, ...], given: TraceExtrapolateOptions, output: Output) -> None:
-    """Make a trace OUT for more ranks from recordings A, B, ... of one program on different numbers of ranks.
+    """Make a trace OUT for more ranks from recordings A, B, ... of a program on several numbers of ranks.
 
     OUT is a folder, or one file if it ends in .ti, .gz or .zst. Prints what was recognised: the process grid, the peers of each
     call, and how tags, sizes and computation follow from the number of ranks. With three recordings or more, the largest is also

@@ -245,7 +245,8 @@ def test_collisions_on_a_hub_cost_time_and_are_drawn_by_the_seed() -> None:
     assert turns.time_ps < min(first.time_ps, other.time_ps)
 
 
-@pytest.mark.parametrize("sets", [{"link.access": "csma"}, {"link.access": "token"}, {"link.buffer": "-1 B"}, {"link.buffer": "many"}])
+@pytest.mark.parametrize("sets", [{"link.access": "csma"}, {"link.access": "token"}, {"link.buffer": "-1 B"}, {"link.buffer": "many"},
+                                  {"link.buffer": "4 KiB"}, {"link.kind": "switch", "link.access": "csma-cd"}])  # fmt: skip
 def test_a_wrong_rule_or_buffer_is_refused_in_one_line(sets: dict[str, str]) -> None:
     with pytest.raises(UsageError) as caught:
         registry.platform("nt-cluster").with_overrides(sets)

@@ -1,9 +1,9 @@
 """Whether messages can arrive in an order in which an execution's receives match as they do.
 
-MPI's rules alone (which `retrompi.explore.machine` follows) are per pair of ranks. A library that puts what arrives into one queue keeps
-more: a receive from any source that takes the first message with *its* tag shows that whatever the same sender had sent before it is
-there too, ahead of what other senders send later. This matters only where a rank receives from any source with different tags; there
-the events of an execution and the order that they imply must have no cycle.
+MPI's rules alone (which `retrompi.explore.machine` follows) are per pair of ranks, tag and communicator. A library that puts what arrives
+into one queue keeps more: a rank that has received a message knows that whatever the same sender had sent it before is there too, ahead of
+what others send later, and a receive from any source that it posts then takes one of those. This matters only for a rank that receives from
+any source, and also with other tags or communicators; the events of an execution and the order that they imply must have no cycle.
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ _STEPS = 1 << 24
 
 
 def matters(program: Program) -> bool:
-    """Whether a rank receives from any source with different tags, so that an execution must be looked at."""
-    tags: dict[tuple[int, int], set[int]] = defaultdict(set)
-    for rank, ops in enumerate(program.strands[: program.ranks]):
+    """Whether a rank receives from any source and also otherwise, so that an execution must be looked at."""
+    kinds: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    wild: set[int] = set()
+    for strand, ops in enumerate(program.strands):
+        rank = program.rank_of[strand]
         for op in ops:
-            if op[0] in (RECV, PROBE) and op[1] == ANY_SOURCE:
-                tags[rank, op[2]].add(op[3])
-    return any(len(found) > 1 for found in tags.values())
+            if op[0] in (RECV, PROBE):
+                kinds[rank].add((op[2], op[3]))
+                if op[1] == ANY_SOURCE:
+                    wild.add(rank)
+    return any(len(kinds[rank]) > 1 for rank in wild)
 
 
 def can_arrive(st: State, program: Program, machine: Machine) -> bool:

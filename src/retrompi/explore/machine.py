@@ -298,10 +298,9 @@ class Machine:
     def _finds(self, st: State, strand: int, at: int, op: tuple[Any, ...]) -> Iterator[Take]:
         probe = Posted(0, op[1], op[2], op[3], -1, 0)
         step = strand * _STEPS + at + 1
-        known = False
+        known = any(_takes(probe.src, probe.ctx, probe.tag, pinned) for *_, pinned in st.pins[strand])  # found before, and still there
         found = self.candidates(st, strand, probe, of_probe=True)
         for m in found[:1] if self.coupled else found:
-            known |= any(m is pinned for _, _, _, pinned in st.pins[strand])
             yield Take(strand, step, m.step, True)
         if not op[4] and not known:
             yield Take(strand, step, 0, True)

@@ -55,7 +55,7 @@ class Result:
     collectives: list[dict[str, Any]] = field(default_factory=list)
     """The collective algorithms used: operation, algorithm, calls (summed over all members)."""
     lost: int = 0
-    """Number of frames lost to failures."""
+    """Number of frames lost to failures, to full buffers of switches and to repeated collisions."""
     failed: str = ""
     """The failures that lost frames: ``link server down from 1 s on (3 frames lost)``."""
     traffic: list[dict[str, Any]] = field(default_factory=list)

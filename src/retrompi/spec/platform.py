@@ -146,6 +146,7 @@ class Platform:
         try:
             room = self._changed(changed, self._linked(words))
             topology.check(room.link.kind, room.link.shape, len(room.hosts), line=all(f"link.{k}" in room.quantities for k in WAN_KEYS))
+            topology.check_sharing(room.link.kind, room.link.access, room.link.buffer)
         except UsageError as error:
             raise UsageError(f"platform.link: {error}", code=error.code) from None
         return replace(room, overridden=self.overridden | set(changed) | {f"link.{word}" for word in words})

@@ -223,6 +223,7 @@ class _Reader(Reader):
         try:
             stated = topology.words(given, topology.DEFAULT_WORDS)
             topology.check(kind, shape, len(tables), line=all(k in link for k in WAN_KEYS))
+            topology.check_sharing(kind, stated["access"], link["buffer"].value if "buffer" in link else 0.0)
         except UsageError as error:
             raise self.fail(str(error), "shape", -1, code=error.code) from None
         found = {f"{name}.{k}": q for name, _, qs in tables for k, q in qs.items()}

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 
 from retrompi.base.errors import UsageError, nearest
 
-__all__ = ["ACCESS", "DEFAULT_WORDS", "KINDS", "POLICIES", "WORDS", "check", "check_word", "cubic", "default", "grown", "parse_kind",
-           "parse_shape", "parse_sites", "parse_word", "places", "text", "words"]  # fmt: skip
+__all__ = ["ACCESS", "DEFAULT_WORDS", "KINDS", "POLICIES", "WORDS", "check", "check_sharing", "check_word", "cubic", "default", "grown",
+           "parse_kind", "parse_shape", "parse_sites", "parse_word", "places", "text", "words"]  # fmt: skip
 
 KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
 PLATFORM_FILE = "platform-file"
@@ -94,6 +94,14 @@ def check_word(word: str, text: str) -> None:
         parse_sites(text, sum(map(int, found)) if len(found := re.findall(r"\d+", text)) > 1 else 1 << 16)
     else:
         parse_kind(text) if word == "kind" else parse_word(word, text)
+
+
+def check_sharing(kind: str, access: str, buffer: float) -> None:
+    """Raises UsageError for an access rule of what is no hub, or a ``buffer`` (B) of what has no output ports."""
+    if access != DEFAULT_WORDS["access"] and kind != "hub":
+        raise UsageError(f"a {kind} has no access rule; a hub has", code="bad-topology")
+    if buffer > 0 and kind in ("hub", "cable"):
+        raise UsageError(f"a {kind} has no output ports whose buffer could be {buffer:g} B; a switch has", code="bad-topology")
 
 
 def places(kind: str, shape: Sequence[int]) -> int:

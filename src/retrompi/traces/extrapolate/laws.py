@@ -177,7 +177,7 @@ def extents(laws: Iterable[Law]) -> dict[int, Fraction]:
 
 def amount(points: Mapping[Grid, float], borders: Mapping[int, Fraction]) -> Amount:
     """The law of a measured amount: a constant, or a share that falls with an axis, with P, or like a block without its borders
-    (``borders``: the points along an axis, `extents`), alone or two together with coefficients of at least 0.
+    (``borders``: the points along an axis, `extents`), alone or with a part that is not divided; no coefficient is negative.
 
     Among the laws that the smaller sizes determine, the one that gives the largest size best; of laws that are as good, that of fewer
     terms. With two sizes, a constant or a share, or both if neither alone is within 10 %.
@@ -188,7 +188,7 @@ def amount(points: Mapping[Grid, float], borders: Mapping[int, Fraction]) -> Amo
         return Amount((), (), 0.0, ())
     shares = _features(grids[0])[0] + _blocks(len(grids[0].dims), borders)
     single = [(CONSTANT,), *((f,) for f in shares)]
-    double = [(CONSTANT, f) for f in shares] + list(itertools.combinations(shares, 2))
+    double = [(CONSTANT, f) for f in shares]
     best: tuple[float, Amount] | None = None
     for features in [*single, *(double if len(grids) > 2 else [])]:
         law = _least_squares(features, grids, values)
@@ -199,7 +199,7 @@ def amount(points: Mapping[Grid, float], borders: Mapping[int, Fraction]) -> Amo
         if best is None or error < best[0] - TOLERANCE:
             best = error, law
     if len(grids) == 2 and (best is None or best[0] > 0.1):
-        for features in double[: len(shares)]:
+        for features in double:
             law = _least_squares(features, grids, values)
             if law is not None:
                 return law
