@@ -91,8 +91,8 @@ def _grid(room: Platform) -> Element:
         places *= n
     kind = {"topology": _GRIDS[link.kind], "topo_parameters": shape if link.kind == "torus" else f"{levels};{shape}"}
     return Element(
-        "cluster", id="platform", prefix=prefix, suffix="", radical=f"{first}-{first + places - 1}", speed=f"{hosts[0].flops!r}f",
-        core=str(int(hosts[0].cores)), bw=f"{link.bandwidth!r}Bps", lat=f"{link.latency!r}s", sharing_policy="SPLITDUPLEX", **kind,
+        "cluster", kind, id="platform", prefix=prefix, suffix="", radical=f"{first}-{first + places - 1}", speed=f"{hosts[0].flops!r}f",
+        core=str(int(hosts[0].cores)), bw=f"{link.bandwidth!r}Bps", lat=f"{link.latency!r}s", sharing_policy="SPLITDUPLEX",
     )  # fmt: skip
 
 

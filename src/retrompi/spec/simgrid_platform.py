@@ -154,7 +154,8 @@ def composed(file: Path, filled: Filled) -> Platform:
     if not 1 <= len(found) <= MAX_HOSTS:
         raise InputError(f"it has {len(found)} hosts; a platform has 1 to {MAX_HOSTS}", file, code="out-of-range")
     by = f"assumed: {file.name}"
-    hosts, numbers = [], {}
+    hosts: list[Host] = []
+    numbers: dict[str, Quantity] = {}
     for name, given in zip(_names(found, file), found, strict=True):
         machine = filled.of(given.name)
         own = {**machine.quantities, **card_of(machine, filled.network)}
@@ -196,7 +197,8 @@ def _link(file: Path, read: PlatformFile, net: Network | None) -> tuple[Link, di
             plain = f.parse(f.plain, key)
             numbers[key] = Quantity(plain, units.canonical(f.unit), f.plain, f"assumed: {file.name} does not say", f.help)
     names = tuple(h.name for h in read.hosts)
-    link = Link(kind=PLATFORM_FILE, shape=(), **{k: q.value for k, q in numbers.items()}, file=(os.path.abspath(file), *names))
+    values: dict[str, Any] = {k: q.value for k, q in numbers.items()}
+    link = Link(kind=PLATFORM_FILE, shape=(), **values, file=(os.path.abspath(file), *names))
     return link, {f"link.{k}": q for k, q in numbers.items()}
 
 
