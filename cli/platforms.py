@@ -219,8 +219,8 @@ class ExportOptions:
 
 @command.command("export")
 @click.argument("platform", shell_complete=complete_platform)
-@options(given=ExportOptions, changed=Overrides)
-def export_platform(platform: str, given: ExportOptions, changed: Overrides) -> None:
+@options(given=ExportOptions, changed=Overrides, output=Output)
+def export_platform(platform: str, given: ExportOptions, changed: Overrides, output: Output) -> None:
     """Write PLATFORM as a platform file of SimGrid: its hosts, links and routes.
 
     smpirun and every other program of SimGrid reads it. What SimGrid's format has no words for (operating systems, cards, frames) is
@@ -246,10 +246,15 @@ def export_platform(platform: str, given: ExportOptions, changed: Overrides) -> 
     if given.hostfile is not None:
         lines = [name for name, h in zip(host_names(room), room.hosts, strict=True) for _ in range(int(h.cores))]
         given.hostfile.write_text("\n".join(lines) + "\n")
-    if given.out is None:
+    if given.out is not None:
+        given.out.write_text(text, encoding="utf-8")
+    if not output.text:
+        row = {"platform": room.name, "hosts": len(room.hosts), "file": None if given.out is None else str(given.out),
+               "hostfile": None if given.hostfile is None else str(given.hostfile), "xml": text}  # fmt: skip
+        output.emit([row], (), keys=list(row))
+    elif given.out is None:
         say(text.rstrip())
     else:
-        given.out.write_text(text, encoding="utf-8")
         note(f"written: {given.out}")
 
 
