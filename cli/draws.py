@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.uncertainty import Ensemble, Interval, Spec
 
-__all__ = ["draw", "ends", "interval_column", "note_draws", "note_worth", "percent"]
+__all__ = ["draw", "interval_column", "note_draws", "note_worth", "percent"]
 
 def percent(level: float) -> str:
     """``90 %``."""
@@ -42,12 +41,6 @@ def draw(store: Store, asked: Sequence[Resolved], spec: Spec, fresh: bool = Fals
             if done[1]:
                 click.echo(f"{done[0]} of {done[1]} runs are stored; run the same command again to continue", err=True)
             raise
-
-
-def ends(name: str, interval: Interval, scale: float = 1.0) -> dict[str, float | None]:
-    """``NAME_low`` and ``NAME_high`` of an interval, times ``scale``; None where no draw completed."""
-    both = {f"{name}_low": interval.low, f"{name}_high": interval.high}
-    return {key: value * scale if isfinite(value) else None for key, value in both.items()}
 
 
 def interval_column(name: str, level: float, unit: str, scale: float = 1.0) -> Column:

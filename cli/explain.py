@@ -12,7 +12,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
-from retrompi.cli.draws import draw, ends, interval_column, note_draws
+from retrompi.cli.draws import draw, interval_column, note_draws
 from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, Uncertain, complete_model, output_option, placement_words
 from retrompi.cli.output import Column, note_run, print_json, say, write_drawn
 
@@ -108,7 +108,7 @@ def _with_intervals(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The stages and their total with ``seconds_low`` and ``seconds_high``; stages that only draws have are added, with 0 s."""
     from retrompi.studies import metrics
-    from retrompi.studies.uncertainty import interval
+    from retrompi.studies.uncertainty import ends, interval
 
     level, found = drawn.spec.level, drawn.stage_seconds()
     nominal = {(row["stage"], row["process"]): dict(row) for row in rows}

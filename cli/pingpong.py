@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.draws import draw, ends, interval_column, note_draws, note_worth
+from retrompi.cli.draws import draw, interval_column, note_draws, note_worth
 from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, Uncertain, output_option, placement_words, sizes_option, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table, say, write_drawn
 
@@ -55,18 +55,6 @@ def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], outpu
         columns = [size, time, of_time, rate, of_rate, repetitions]
         keys = [size.key, *(k + end for k in DRAWN for end in ("", "_low", "_high")), repetitions.key, "completed"]
     output.emit(told, columns, keys=[*keys, "warnings"] if output.as_json else keys)
-
-
-def with_intervals(rows: Sequence[Mapping[str, Any]], drawn: Ensemble) -> list[dict[str, Any]]:
-    """The rows of a curve with ``time_us_low``, ``time_us_high`` and those of the bandwidth, and the share of draws that ``completed``."""
-    from retrompi.studies.uncertainty import interval
-
-    times = drawn.times([r["size_B"] for r in rows])
-    told = []
-    for row, column in zip(rows, times.T, strict=True):
-        time, rate = interval(column, drawn.spec.level), interval(row["size_B"] / column, drawn.spec.level)
-        told.append({**row, **ends("time_us", time, 1e6), **ends("bandwidth_MBps", rate, 1e-6), "completed": time.completed})
-    return told
 
 
 @dataclass(frozen=True)
@@ -121,7 +109,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     rows: Sequence[Mapping[str, Any]] = found.rows
     ensembles: list[Ensemble] = []
     if spec is not None:
-        from retrompi.studies.uncertainty import brief
+        from retrompi.studies.uncertainty import brief, with_intervals
 
         ensembles = draw(store_, [brief(question)], spec, output.fresh)
         rows = with_intervals(rows, ensembles[0])

@@ -10,7 +10,7 @@ import click
 
 from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.draws import draw, ends, interval_column, note_draws, note_worth, percent
+from retrompi.cli.draws import draw, interval_column, note_draws, note_worth, percent
 from retrompi.cli.options import Asked, Network, RunOutput, Uncertain, UndefinedSource, placement_row, ranks_option, some_rate, warn
 from retrompi.cli.output import Column, note_cautions, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
@@ -151,7 +151,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
 
 def _with_intervals(rows: Sequence[Mapping[str, Any]], drawn: Ensemble) -> list[dict[str, Any]]:
     """The rows of the ranks with ``time_s_low``, ``time_s_high`` and those of the time in MPI."""
-    from retrompi.studies.uncertainty import interval
+    from retrompi.studies.uncertainty import ends, interval
 
     by_rank = [{r["rank"]: r for r in drawn.at(i)[2]} if outcome == "completed" else {} for i, outcome in enumerate(drawn.outcomes)]
     told = []
@@ -167,6 +167,7 @@ def _with_intervals(rows: Sequence[Mapping[str, Any]], drawn: Ensemble) -> list[
 def _of_the_job(drawn: Ensemble, section: str | None) -> dict[str, Any]:
     """``time_s_low``, ``time_s_high``, those of the section, and the share of the draws that ``completed``."""
     from retrompi.studies import metrics
+    from retrompi.studies.uncertainty import ends
 
     told: dict[str, Any] = ends("time_s", drawn.interval(metrics.parse("time")))
     if section:

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studies.metrics import Metric
 
-__all__ = ["DISCREPANCY_SCALE", "LEVEL", "Ensemble", "Interval", "Spec", "brief", "drawn_of", "ensemble", "interval", "kernel",
-           "log_discrepancy", "log_job", "question_of", "sets_of", "with_discrepancy"]  # fmt: skip
+__all__ = ["DISCREPANCY_SCALE", "LEVEL", "Ensemble", "Interval", "Spec", "brief", "drawn_of", "ends", "ensemble", "interval", "kernel",
+           "log_discrepancy", "log_job", "question_of", "sets_of", "with_discrepancy", "with_intervals"]  # fmt: skip
 
 LEVEL, DRAWS = 0.90, 100
 DISCREPANCY_SCALE = 0.1
@@ -94,6 +94,12 @@ def interval(values: Sequence[float | None] | NDArray[np.float64], level: float 
         return Interval(math.nan, math.nan, math.nan, level, share)
     low, median, high = np.quantile(known, [(1 - level) / 2, 0.5, (1 + level) / 2])
     return Interval(float(low), float(median), float(high), level, share)
+
+
+def ends(name: str, found: Interval, scale: float = 1.0) -> dict[str, float | None]:
+    """``NAME_low`` and ``NAME_high`` of an interval, times ``scale``; None where no draw completed."""
+    both = {f"{name}_low": found.low, f"{name}_high": found.high}
+    return {key: value * scale if math.isfinite(value) else None for key, value in both.items()}
 
 
 # --- what is drawn -------------------------------------------------------------------------------------------------------------
@@ -389,6 +395,16 @@ class Ensemble:
     def ended(self) -> dict[str, int]:
         """Outcome -> how many draws ended with it, of those that did not complete."""
         return {o: self.outcomes.count(o) for o in dict.fromkeys(self.outcomes) if o != "completed"}
+
+
+def with_intervals(rows: Rows, drawn: Ensemble) -> list[dict[str, Any]]:
+    """The rows of a curve with ``time_us_low``, ``time_us_high`` and those of the bandwidth, and the share of draws that ``completed``."""
+    times = drawn.times([r["size_B"] for r in rows])
+    told = []
+    for row, column in zip(rows, times.T, strict=True):
+        time, rate = interval(column, drawn.spec.level), interval(row["size_B"] / column, drawn.spec.level)
+        told.append({**row, **ends("time_us", time, 1e6), **ends("bandwidth_MBps", rate, 1e-6), "completed": time.completed})
+    return told
 
 
 @dataclass

@@ -1,0 +1,68 @@
+"""What results have in common: rows as a pandas table, and a display in notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Table", "frame_of", "table_html"]
+
+Row = Mapping[str, Any]
+_SHOWN = 12
+
+
+def frame_of(rows: Sequence[Row], columns: Sequence[str] = ()) -> pd.DataFrame:
+    """The rows as a pandas table, with these columns or those of the rows. UsageError without pandas."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise UsageError("a table needs pandas: pip install 'retrompi[notebook]'; the same rows are in .rows", code="missing-tool") from None
+    return pd.DataFrame([dict(r) for r in rows], columns=list(columns) or None)
+
+
+def table_html(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    """A small table in HTML; the middle of a long one is left out, which a line says."""
+    cut = len(rows) > _SHOWN
+    half = _SHOWN // 2
+    shown = [*rows[:half], *rows[-half:]] if cut else list(rows)
+    head = "".join(f"<th>{escape(c)}</th>" for c in columns)
+    lines = ["<tr>" + "".join(f"<td>{escape(_text(row.get(c)))}</td>" for c in columns) + "</tr>" for row in shown]
+    if cut:
+        lines.insert(half, f"<tr><td colspan='{len(columns)}'>… {len(rows) - _SHOWN} more</td></tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+class Table:
+    """Rows with names: the base of all results."""
+
+    title: str = ""
+    rows: Sequence[Row] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(dict.fromkeys(k for row in self.rows for k in row))
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a pandas table. UsageError without pandas (extra ``notebook``)."""
+        return frame_of(self.rows, self.columns)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title}, {len(self.rows)} rows>"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(self.title)}</b></p>{table_html(self.rows, self.columns)}"

@@ -1,0 +1,106 @@
+"""Studies: many runs over the combinations of their axes, stored as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrompi.api.frames import Row, Table
+from retrompi.base.errors import UsageError
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from retrompi.store import Store
+    from retrompi.studies.design import Study
+    from retrompi.studies.run import StudyRun
+    from retrompi.studies.stored_study import Stored
+    from retrompi.studies.view import View
+
+__all__ = ["StudyResult", "study", "sweep"]
+
+Progress = Callable[[int, int, str], None]
+Values = str | float | Sequence[str | float]
+
+
+class StudyResult(Table):
+    """A study that has been run: a row for each point, with its axes, outcome, times (s) and reason."""
+
+    def __init__(self, store: Store, told: StudyRun) -> None:
+        from retrompi.studies import stored_study
+
+        self.store, self.told = store, told
+        self.stored: Stored = stored_study.read(store, str(told.study_id))
+        """The study with its points and runs."""
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """The study's name."""
+        return str(self.stored.study["name"])
+
+    @property
+    def rows(self) -> Sequence[Row]:  # type: ignore[override]
+        """The points: their axes, run_id, outcome, times and counts."""
+        return self.stored.rows
+
+    def view(self, metric: str | None = None, level: float = 0.9) -> View:
+        """The points with the values of a metric (``time@1MiB``, ``bandwidth@64KiB``, ...) in its unit, with intervals if there are draws."""
+        return self.stored.view(metric, level)
+
+    def values(self, metric: str) -> list[float | None]:
+        """The metric of every point, in its unit; None where the run did not complete."""
+        return [row["value"] for row in self.view(metric).rows]
+
+    def plot(self, metric: str | None = None) -> go.Figure:
+        """The study's first figure: curves over its longest axis, or a heat map of two."""
+        from retrompi.render import study_page
+        from retrompi.render.sweep_figures import choose
+
+        drawn = study_page.figures(view := self.view(metric), choose(view)[:1])
+        return next(figure for named in drawn.values() for figure in named.values())
+
+
+def _texts(axes: Mapping[str, Values]) -> dict[str, str | list[str]]:
+    return {k: v if isinstance(v, str) else [str(one) for one in v] if isinstance(v, Sequence) else str(v) for k, v in axes.items()}
+
+
+def _run(study: Study, store: Store | Path | str | None, fresh: bool, jobs: int | None, progress: Progress | None) -> StudyResult:
+    from retrompi.store import open_store
+    from retrompi.studies.run import run_study
+    from retrompi.studies.worker_pool import Pool
+
+    opened = store if store is not None and not isinstance(store, str | Path) else open_store(store)
+    return StudyResult(opened, run_study(opened, study, executor=Pool(jobs), fresh=fresh, report=progress))
+
+
+def sweep(
+    scenario: str | Path, vary: Mapping[str, Values], *, set: Mapping[str, str | float] | None = None, sample: str = "", draws: int = 0,
+    store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
+) -> StudyResult:  # fmt: skip
+    """Varies a scenario over all combinations of the axes; points that are stored are not simulated again.
+
+    ``vary`` has the values of each key, as a list or as text: ``{"wmpi.packet": "64KiB..1MiB:x2", "model": ["wmpi", "hpvm"]}``.
+    ``sample`` draws points instead (``"lhs:200"``); ``draws`` adds draws of the uncertain parameters to each point; ``jobs`` processes
+    (default: one a processor). ``progress`` is called with (done, all, what). Raises UsageError for an unknown key or a wrong value.
+
+    >>> retrompi.sweep("bf-wmpi-shared", {"wmpi.packet": ["64 KiB", "256 KiB"]}).values("time@512KiB")
+    """
+    from retrompi.studies import design
+
+    made = design.from_command(str(scenario), _texts(vary), (), {k: str(v) for k, v in (set or {}).items()}, sample=sample)
+    return _run(replace(made, draws=draws), store, fresh, jobs, progress)
+
+
+def study(
+    name: str | Path, *, draws: int = 0, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
+    progress: Progress | None = None,
+) -> StudyResult:  # fmt: skip
+    """Runs a study by name (``retrompi study list``) or TOML file; what is stored is not simulated again.
+
+    >>> retrompi.study("proxy-cost").frame
+    """
+    from retrompi.studies import design
+
+    return _run(replace(design.study(str(name)), draws=draws), store, fresh, jobs, progress)
