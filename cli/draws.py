@@ -15,7 +15,7 @@ from retrompi.cli.output import Column, say
 if TYPE_CHECKING:
     from retrompi.sim.resolved import Resolved
     from retrompi.store import Store
-    from retrompi.studies.uncertainty import Ensemble, Interval, Spec
+    from retrompi.studies.uncertainty import Ensemble, Spec
 
 __all__ = ["draw", "interval_column", "note_draws", "note_worth", "percent"]
 

@@ -6,6 +6,7 @@ The flow is traces -> models -> platforms -> engine -> store -> validate, report
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 _API = (
@@ -27,14 +28,9 @@ else:
 
     def __getattr__(name: str):
         if name in _API:
-            from retrompi import api
-
-            return getattr(api, name)
+            return getattr(importlib.import_module("retrompi.api"), name)
         if name == "__version__":
-            from importlib.metadata import PackageNotFoundError, version
+            from retrompi.base.release import version
 
-            try:
-                return version("retrompi")
-            except PackageNotFoundError:  # a source tree on PYTHONPATH, never installed
-                return "0+source"
+            return version()
         raise AttributeError(f"module 'retrompi' has no attribute '{name}'")

@@ -22,7 +22,8 @@ def frame_of(rows: Sequence[Row], columns: Sequence[str] = ()) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError:
-        raise UsageError("a table needs pandas: pip install 'retrompi[notebook]'; the same rows are in .rows", code="missing-tool") from None
+        told = "a table needs pandas: pip install 'retrompi[notebook]'; the same rows are in .rows"
+        raise UsageError(told, code="missing-tool") from None
     return pd.DataFrame([dict(r) for r in rows], columns=list(columns) or None)
 
 
@@ -45,8 +46,15 @@ def _text(value: Any) -> str:
 class Table:
     """Rows with names: the base of all results."""
 
-    title: str = ""
-    rows: Sequence[Row] = ()
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        raise NotImplementedError
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The rows; a column has the same unit in all of them."""
+        raise NotImplementedError
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -19,32 +19,37 @@ Progress = Callable[[int, int, str], None]
 
 
 class _Claims(Table):
-    title = "published statements"
-
     def __init__(self, found: Sequence[Claim]) -> None:
         self.found = found
 
     @property
-    def rows(self) -> Sequence[Row]:  # type: ignore[override]
+    def title(self) -> str:
+        return "published statements"
+
+    @property
+    def rows(self) -> Sequence[Row]:
         return [c.row() for c in self.found]
 
 
 class Verdicts(Table):
     """The verdicts on published statements: a row each, with what was simulated, what is published, and the words of the check."""
 
-    title = "verdicts"
-
     def __init__(self, found: Sequence[Verdict], papers: Sequence[Reproduction]) -> None:
         self.found, self.papers = found, papers
 
     @property
-    def rows(self) -> Sequence[Row]:  # type: ignore[override]
+    def title(self) -> str:
+        """Verdicts of which papers."""
+        return f"verdicts on {', '.join(p.paper.key for p in self.papers)}"
+
+    @property
+    def rows(self) -> Sequence[Row]:
         """id, use, verdict, observed, low, high, unit, note and more, of every statement."""
         return [v.row() for v in self.found]
 
     def counts(self, held_out: bool) -> tuple[int, int]:
         """(passed, judged) of the statements that are held out, or of those that a fit has seen."""
-        mine = [v for v in self.found if v.claim.held_out is held_out and v.verdict in ("pass", "fail")]
+        mine = [v for v in self.found if (v.use == "validate") is held_out and v.verdict in ("pass", "fail")]
         return sum(v.verdict == "pass" for v in mine), len(mine)
 
 

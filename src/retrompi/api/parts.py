@@ -24,12 +24,12 @@ class Model(Table):
         self.name, self.version, self.years, self.summary = cls.name, cls.version, cls.years, cls.summary
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         """Name, title and years."""
         return f"{self.name}: {self.spec.title}, {self.version} ({self.years})"
 
     @property
-    def rows(self) -> Sequence[Row]:  # type: ignore[override]
+    def rows(self) -> Sequence[Row]:
         """name, value (base unit), text, unit, low, high, choices, cost, source, help of every parameter."""
         rows: list[dict[str, Any]] = self.card()["parameters"]
         return rows
@@ -59,7 +59,7 @@ class Platform(Table):
         self.name = spec.name
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         """Its name and hosts."""
         return f"{self.name}: {len(self.spec.hosts)} hosts"
 
@@ -69,7 +69,7 @@ class Platform(Table):
         return [h.name for h in self.spec.hosts]
 
     @property
-    def rows(self) -> Sequence[Row]:  # type: ignore[override]
+    def rows(self) -> Sequence[Row]:
         """The numbers of hosts and links as texts, with their sources."""
         from retrompi.render.cards import platform_rows
 

@@ -141,13 +141,13 @@ class _Answer(Table):
         return self.where.store.run(self.run_id)
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         """What was asked, in a few words."""
         q = self.question
         return f"{q.model} on {q.platform}, {self.asked.mode}"
 
     @property
-    def rows(self) -> Sequence[Row]:  # type: ignore[override]
+    def rows(self) -> Sequence[Row]:
         """The rows, as the command prints them with ``--json``."""
         return self.found.rows
 
@@ -240,7 +240,7 @@ class Anatomy(_Answer):
         return float(self.row["time_s"])
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         """What was asked, in a few words."""
         return f"{format_bytes(self.size)} with {super().title}"
 
@@ -260,7 +260,7 @@ class Run(_Answer):
 
     @property
     def time(self) -> float | None:
-        """The job's time (s); None if it did not complete."""
+        """The job's time (s), of one that did not complete until it ended; None for one that did not start."""
         found = self.row["time_s"]
         return None if found is None else float(found)
 

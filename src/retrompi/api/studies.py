@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrompi.api.frames import Row, Table
-from retrompi.base.errors import UsageError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -36,17 +35,17 @@ class StudyResult(Table):
         """The study with its points and runs."""
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         """The study's name."""
         return str(self.stored.study["name"])
 
     @property
-    def rows(self) -> Sequence[Row]:  # type: ignore[override]
+    def rows(self) -> Sequence[Row]:
         """The points: their axes, run_id, outcome, times and counts."""
         return self.stored.rows
 
     def view(self, metric: str | None = None, level: float = 0.9) -> View:
-        """The points with the values of a metric (``time@1MiB``, ``bandwidth@64KiB``, ...) in its unit, with intervals if there are draws."""
+        """The points with the values of a metric (``time@1MiB``, ...) in its unit, with intervals if there are draws."""
         return self.stored.view(metric, level)
 
     def values(self, metric: str) -> list[float | None]:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-import retrompi
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError
+from retrompi.base.release import version
 from retrompi.papers import curve_checks, curve_fits, curves
 from retrompi.papers.claims import Checks, Claim, for_fit
 from retrompi.papers.curves import Curve
@@ -72,7 +72,7 @@ class Fit:
             "residuals": {r["claim"]: [r["observed"], r["low"], r["high"], r["unit"], r["residual"]] for r in self.residuals},
             "meta": {
                 "date": datetime.date.today().isoformat(),
-                "version": retrompi.__version__,
+                "version": version(),
                 "seed": self.seed,
                 "evaluations": self.evaluations,
                 "claims": [r["claim"] for r in self.residuals],

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
+from retrompi.base.release import version
 from retrompi.spec import kernels, registry
 
 if TYPE_CHECKING:
@@ -154,7 +155,6 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
 
 def write(platform: str, fits: Sequence[Fit]) -> Path:
     """Writes ``platforms/kernels/NAME.fit.toml`` and, for what copies use as well, ``platforms/NAME.fit.toml``; returns the first path."""
-    import retrompi
     from retrompi.base import toml as toml_text
     from retrompi.papers.calibrate import write_platform
 
@@ -168,7 +168,7 @@ def write(platform: str, fits: Sequence[Fit]) -> Path:
             "residuals": {r["claim"]: [r["observed"], r["low"], r["high"], r["unit"], r["residual"]] for r in f.residuals},
             "meta": {
                 "date": datetime.date.today().isoformat(),
-                "version": retrompi.__version__,
+                "version": version(),
                 "seed": f.seed,
                 "evaluations": f.evaluations,
                 "claims": list(dict.fromkeys(r["claim"].partition(" ")[0] for r in f.residuals)),

@@ -45,6 +45,8 @@ CONNECT_SECONDS = 5
 
 Rows = list[dict[str, Any]]
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Alembic keeps what it works on in globals, so that two threads cannot create stores at once."""
 OPENED: deque[Store] = deque(maxlen=4)
 """The stores opened last, which are looked at when an error has no known cause."""
 
@@ -332,7 +334,7 @@ class Store(Studies, Tags):
 
         if revision is not None and revision not in known():
             raise StoreError(f"the store {self.label} was made by a newer retrompi (revision {revision}); update", code="store-newer")
-        with self._connect(write=True) as connection:
+        with _ONE_AT_A_TIME, self._connect(write=True) as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(78360172)"))
             # Another process may have done it while this one waited for the lock.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from retrompi.base.release import version
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import kernels
 from retrompi.spec.question import Benchmark, Question, Replay, canonical_hash
@@ -34,16 +35,14 @@ def code_version() -> str:
 
 @lru_cache(maxsize=1)
 def _code_version() -> str:
-    import retrompi
-
-    files = modules(Path(retrompi.__file__).parent)
+    files = modules(Path(__file__).parents[1])
     try:
         engine = importlib.util.find_spec("retrompi._engine")
     except (ImportError, ValueError):
         engine = None
     if engine is not None and engine.origin:
         files["retrompi._engine"] = Path(engine.origin)
-    return f"{retrompi.__version__}+{digest(files)[:8]}"
+    return f"{version()}+{digest(files)[:8]}"
 
 
 def digest(files: Mapping[str, Path]) -> str:

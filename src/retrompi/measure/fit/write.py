@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import retrompi
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.base.release import version
 from retrompi.sim.fitted import COLUMNS, KINDS, NEVER, WORK_COLUMNS, work_names
 from retrompi.spec import registry
 from retrompi.spec.fields import quantities
@@ -173,7 +173,7 @@ class ModelFiles:
             "bounds": {p.name: [p.low, p.high] for p in fitted},
             "meta": {
                 "date": today,
-                "version": retrompi.__version__,
+                "version": version(),
                 "by": self.by,
                 "note": self.note,
                 "platform": self.platform,
