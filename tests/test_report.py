@@ -560,7 +560,7 @@ def test_verdict_table_counts_apart_and_names_reasons(made_up: Reproduction) -> 
 def test_readme_begins_with_the_flow_and_its_model_works(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text.splitlines()[0] == "`traces → models → platforms → engine → store → validate, report`"
-    code = text.split("```python")[1].partition("\n")[2].split("```")[0]
+    code = text.split('```python title="mailbox')[1].partition("\n")[2].split("```")[0]
     (tmp_path / "mailbox").mkdir()
     (tmp_path / "mailbox" / "__init__.py").write_text(code, encoding="utf-8")
     model, room = registry.model(str(tmp_path / "mailbox")), registry.platform("nt-pair")
