@@ -37,7 +37,6 @@ LIST_KEYS = (
     "tags",
     "seed",
     "fidelity",
-    "network",
     "scenario",
     "trace",
     "outcome",

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from retrompi.sim.rank_table import RankTable
 from retrompi.spec.bounds import LIMIT
-from retrompi.spec.network_model import by_simgrid
 from retrompi.store.identity import RunSpec
 
 __all__ = ["COLUMNS", "Kept", "Outbox"]
@@ -50,10 +48,7 @@ class Kept:
         given = plain(result)
         if given.get("outcome") == LIMIT:
             spec = replace(spec, stopped=str(given.get("detail", "")))
-        of_all = given.pop("per_rank", [])
-        ranks = [*ranks, *(of_all.some() if isinstance(of_all, RankTable) else of_all)]
-        if len(of_all) > len(ranks):
-            given["rank_summary"] = of_all.summary()
+        ranks = [*ranks, *given.pop("per_rank", [])]
         anatomy = [*anatomy, *given.pop("anatomy", [])]
         own = {k: given.pop(k) for k in COLUMNS if given.get(k) is not None}
         row = {
@@ -62,7 +57,7 @@ class Kept:
             "parameters": dict(spec.parameters),
             "overrides": dict(spec.overrides),
             "host": _machine.node() or "unknown",
-            "simgrid_version": _simgrid_version() if by_simgrid(spec.network) or spec.kind == "smpi" else "",
+            "simgrid_version": _simgrid_version(),
             "outcome": "completed",
             "detail": "",
             "wall_s": 0.0,
