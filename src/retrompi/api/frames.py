@@ -1,9 +1,10 @@
-"""What results have in common: rows as a pandas table, and a display in notebooks."""
+"""What questions and results have in common: the store, values as text, rows as a pandas table and their display in notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
@@ -11,10 +12,26 @@ from retrompi.base.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table", "frame_of", "table_html"]
+    from retrompi.store import Store
+
+__all__ = ["Progress", "Row", "Table", "frame_of", "opened", "table_html", "texts"]
 
 Row = Mapping[str, Any]
+Progress = Callable[[int, int, str], None]
+"""Is called with (done, all, what)."""
 _SHOWN = 12
+
+
+def opened(store: Store | Path | str | None) -> Store:
+    """The store itself, or the one at a path or URL; None: that of the commands. Raises StoreError."""
+    from retrompi.store import open_store
+
+    return open_store(store) if store is None or isinstance(store, str | Path) else store
+
+
+def texts(values: Mapping[str, str | float]) -> dict[str, str]:
+    """Overrides as texts."""
+    return {key: str(value) for key, value in values.items()}
 
 
 def frame_of(rows: Sequence[Row], columns: Sequence[str] = ()) -> pd.DataFrame:

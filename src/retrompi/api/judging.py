@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.api.frames import Row, Table
+from retrompi.api.frames import Progress, Row, Table, opened
 from retrompi.papers.claims import Claim
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Claim", "Verdicts", "claim", "claims", "verdicts"]
 
-Progress = Callable[[int, int, str], None]
 
 
 class _Claims(Table):
@@ -87,10 +86,9 @@ def verdicts(
     """
     from retrompi.papers import all_papers, judge_all, of_curves, run_papers
     from retrompi.papers.paper import working_with
-    from retrompi.store import open_store
 
-    opened = store if store is not None and not isinstance(store, str | Path) else open_store(store)
+    at = opened(store)
     with working_with(*(all_papers() if paper is None else [str(paper)])) as plans:
-        done: list[Any] = list(run_papers([p.key for p in plans], opened, fresh, progress, workers=jobs))
+        done: list[Any] = list(run_papers([p.key for p in plans], at, fresh, progress, workers=jobs))
         found = done[0].verdicts if paper is not None else [*judge_all(done), *of_curves(done)]
     return Verdicts(found, done)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from retrompi.api.frames import Row, Table
+from retrompi.api.frames import Progress, Row, Table, opened, texts
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, parse, parse_sizes
 from retrompi.sim.resolved import Resolved
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Anatomy", "Curve", "Options", "Run", "message", "pingpong", "replay"]
 
 Size = int | str
-Progress = Callable[[int, int, str], None]
 
 
 class Options(TypedDict, total=False):
@@ -80,24 +79,19 @@ def _seconds(value: str | float) -> float:
 
 
 def _asked(model: str | Path, platform: str | Path, workload: Workload, given: Options, **more: Any) -> tuple[Resolved, _Where]:
-    from retrompi.store import open_store
-
     if unknown := set(given) - set(Options.__annotations__):
         from retrompi.base.errors import nearest
 
         name = sorted(unknown)[0]
         raise UsageError(f"no option '{name}'{nearest(name, Options.__annotations__)}", code="unknown-name")
-    sets = {k: v if isinstance(v, str) else repr(v) for k, v in given.get("set", {}).items()}
     limit = given.get("time_limit")
     beside = Beside(given.get("traffic", ()), given.get("failures", ()), kills=more.pop("kills", ()))
     question = Question(
-        str(model), str(platform), workload, given.get("mode", "natural"), sets, given.get("seed", 1), given.get("fidelity", "mechanism"),
-        beside=beside, network=given.get("network", "native"), limit_s=None if limit is None else _seconds(limit), **more,
+        str(model), str(platform), workload, given.get("mode", "natural"), texts(given.get("set", {})), given.get("seed", 1),
+        given.get("fidelity", "mechanism"), beside=beside, network=given.get("network", "native"), limit_s=None if limit is None else _seconds(limit), **more,
     )  # fmt: skip
     asked = Resolved.of(question)
-    where = given.get("store")
-    store = where if where is not None and not isinstance(where, str | Path) else open_store(where)
-    return asked, _Where(store, given.get("fresh", False))
+    return asked, _Where(opened(given.get("store")), given.get("fresh", False))
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,13 +161,6 @@ class Curve(_Answer):
     0.1299514685
     """
 
-    @property
-    def rows(self) -> Sequence[Row]:
-        """size_B (B), time_us (one way), bandwidth_MBps (10^6 B/s), repetitions, and the ends of the intervals if there are any."""
-        from retrompi.studies.uncertainty import with_intervals
-
-        return self.found.rows if self.drawn is None else with_intervals(self.found.rows, self.drawn)
-
     def time(self, size: Size) -> float:
         """The one-way time (s) of a size that was simulated; UsageError for another."""
         return float(self._at(size)["time_us"]) * 1e-6
@@ -202,9 +189,10 @@ class Curve(_Answer):
 
         The draws are runs of the store: asking again finds them. ``progress`` is called with (done, all, outcome).
         """
-        from retrompi.studies.uncertainty import brief
+        from retrompi.studies.uncertainty import brief, with_intervals
 
-        return replace(self, drawn=self._draw(level, draws, progress, brief(self.asked)))
+        drawn = self._draw(level, draws, progress, brief(self.asked))
+        return replace(self, found=replace(self.found, rows=with_intervals(self.found.rows, drawn)), drawn=drawn)
 
     def anatomy(self, size: Size) -> Anatomy:
         """Where the time of one message of this size goes."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrompi.api.frames import Row, Table
+from retrompi.api.frames import Progress, Row, Table, opened, texts
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["StudyResult", "study", "sweep"]
 
-Progress = Callable[[int, int, str], None]
 Values = str | float | Sequence[str | float]
 
 
@@ -66,12 +65,11 @@ def _texts(axes: Mapping[str, Values]) -> dict[str, str | list[str]]:
 
 
 def _run(study: Study, store: Store | Path | str | None, fresh: bool, jobs: int | None, progress: Progress | None) -> StudyResult:
-    from retrompi.store import open_store
     from retrompi.studies.run import run_study
     from retrompi.studies.worker_pool import Pool
 
-    opened = store if store is not None and not isinstance(store, str | Path) else open_store(store)
-    return StudyResult(opened, run_study(opened, study, executor=Pool(jobs), fresh=fresh, report=progress))
+    at = opened(store)
+    return StudyResult(at, run_study(at, study, executor=Pool(jobs), fresh=fresh, report=progress))
 
 
 def sweep(
@@ -88,7 +86,7 @@ def sweep(
     """
     from retrompi.studies import design
 
-    made = design.from_command(str(scenario), _texts(vary), (), {k: str(v) for k, v in (set or {}).items()}, sample=sample)
+    made = design.from_command(str(scenario), _texts(vary), (), texts(set or {}), sample=sample)
     return _run(replace(made, draws=draws), store, fresh, jobs, progress)
 
 
