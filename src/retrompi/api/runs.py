@@ -88,7 +88,8 @@ def _asked(model: str | Path, platform: str | Path, workload: Workload, given: O
     beside = Beside(given.get("traffic", ()), given.get("failures", ()), kills=more.pop("kills", ()))
     question = Question(
         str(model), str(platform), workload, given.get("mode", "natural"), texts(given.get("set", {})), given.get("seed", 1),
-        given.get("fidelity", "mechanism"), beside=beside, network=given.get("network", "native"), limit_s=None if limit is None else _seconds(limit), **more,
+        given.get("fidelity", "mechanism"), beside=beside, network=given.get("network", "native"),
+        limit_s=None if limit is None else _seconds(limit), **more,
     )  # fmt: skip
     asked = Resolved.of(question)
     return asked, _Where(opened(given.get("store")), given.get("fresh", False))
