@@ -8,13 +8,17 @@ trace while it replays it, so our reading of it is counted too; start-up is excl
 child does nothing else; from SMPI's time an empty replay with as many ranks is
 subtracted). Peak memory is the largest process's resident memory.
 
-Then the growth: halos of 16 to 4096 ranks and traces of 1 to 10 million actions at ``curve``.
+With ``--loggopsim FOLDER`` LogGOPSim simulates the same messages of the PingPong and the halo in the same rounds.
+
+Then the growth: halos of 16 to 65,536 ranks (``--most-ranks``: to 1,048,576) and traces of 1 to 10 million actions.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import resource
 import statistics
 import sys
 import tempfile
@@ -33,6 +37,7 @@ import rival
 from retrompi.sim import simulate
 from retrompi.sim.worker import ForkServer
 from retrompi.spec import registry
+from retrompi.spec.bounds import Bounds
 from retrompi.spec.platform import Platform
 from retrompi.traces import Trace, generate
 
@@ -46,7 +51,7 @@ MODELS = {
 }
 """Runtime -> the platform it is measured on, enlarged to one host per rank."""
 RUNGS = ("mechanism", "curve", "loggp")
-WANTED = {"mechanism": 1.0, "curve": 5.0, "loggp": 12.0}
+WANTED = {"mechanism": 1.0, "curve": 8.0, "loggp": 12.0}
 """Required speed as a multiple of SMPI's."""
 LONG_S = 20.0
 """A run that takes longer, in seconds, is not repeated."""
@@ -122,7 +127,13 @@ def read_again(trace: Trace) -> float:
     return time.process_time() - begin
 
 
-def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int) -> list[dict[str, Any]]:
+GOALS = ("pingpong", "halo-64")
+"""The cases that LogGOPSim simulates too: point-to-point messages alone, the same ones."""
+
+
+def measure(
+    case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int, loggopsim: Path | None = None
+) -> list[dict[str, Any]]:
     """The rows of one case; keys as `show` prints them, the outcome as text if a run did not complete."""
     trace = case.make()
     room = Room()
@@ -133,6 +144,8 @@ def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int
     trouble = dict.fromkeys(theirs, rival.there())
     with tempfile.TemporaryDirectory() as folder, server() as at:
         smpi = None if rival.there() else rival.Smpi(Path(folder), trace)
+        goal = None if loggopsim is None or case.name not in GOALS else rival.LogGOPSim(loggopsim, Path(folder), trace)
+        of_goal: list[rival.Spent] = []
         warm = generate.pingpong([1], 1)
         for turn in range(rounds):
             for name in theirs:
@@ -146,6 +159,8 @@ def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int
                     theirs[name].append(rival.Spent(max(spent.cpu_s - empty.cpu_s, 1e-3), spent.peak_B))
                 except RuntimeError as error:
                     trouble[name] = str(error)
+            if goal is not None:
+                of_goal.append(goal.replay())
             for model, rung in ours:
                 known = ours[model, rung]
                 if known and (known[0]["cpu_s"] > LONG_S or told[model, rung].outcome != "completed"):
@@ -186,6 +201,10 @@ def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int
                 "smpi_peak_B": max(s.peak_B for s in smpi_spent) if smpi_spent else None,
                 "speed": smpi_cpu / cpu if smpi_cpu and done else None,
                 "wanted": WANTED[rung],
+                # It reads no text: neither does this.
+                "simulated_messages_per_cpu_s": result.messages / (cpu - reading),
+                "loggopsim_messages_per_cpu_s": result.messages / statistics.median(s.cpu_s for s in of_goal) if of_goal else None,
+                "loggopsim_peak_B": max((s.peak_B for s in of_goal), default=None),
                 "rounds": len(all_spent),
                 "smpi": trouble[MODELS[model]] or "replayed",
             }
@@ -193,18 +212,26 @@ def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int
     return rows
 
 
-def growth(model: str, ranks: Sequence[int], iterations: int, actions: Sequence[int]) -> list[dict[str, Any]]:
-    """Halos of ``ranks`` ranks, then 16-rank halos of about ``actions`` actions, at ``curve``: rows grows, ranks, actions, ..."""
+GROWN_MESSAGES = 4_000_000
+"""Messages of a halo that grows with its ranks, at most; each step has four a rank, and there are at least two steps."""
+
+
+def growth(model: str, rung: str, ranks: Sequence[int], iterations: int, actions: Sequence[int]) -> list[dict[str, Any]]:
+    """Halos of ``ranks`` ranks, then 16-rank halos of about ``actions`` actions, at ``rung``: rows grows, ranks, actions, ..."""
     rows = []
-    jobs = [("ranks", n, iterations) for n in ranks] + [("actions", 16, max(1, round(n / 16 / 9))) for n in actions]
+    jobs = [("ranks", n, max(2, min(iterations, GROWN_MESSAGES // 4 // n))) for n in ranks]
+    jobs += [("actions", 16, max(1, round(n / 16 / 9))) for n in actions]
     for grows, n, steps in jobs:
         progress(f"growth with {grows}: {n} ranks, {steps} steps")
         begin = time.process_time()
         trace = generate.halo(n, steps, HALO_B)
         reading = time.process_time() - begin
         with server() as at:
+            simulate.run(Question(model, f"{MODELS[model]}*2", Replay(generate.pingpong([1], 1)), fidelity=rung), server=at)
+            empty_B = at.spent["peak_B"]
             begin = time.process_time()
-            result = simulate.run(Question(model, f"{MODELS[model]}*{n}", Replay(trace), fidelity="curve"), server=at)
+            asked = Question(model, f"{MODELS[model]}*{n}", Replay(trace), fidelity=rung, bounds=Bounds(memory_B=16 << 30))
+            result = simulate.run(asked, server=at)
             preparing = time.process_time() - begin
             simulate.require_completed(result, f"halo of {n} ranks")
             spent = at.spent
@@ -212,11 +239,18 @@ def growth(model: str, ranks: Sequence[int], iterations: int, actions: Sequence[
             {
                 "grows": grows,
                 "model": model,
+                "fidelity": rung,
+                "steps": steps,
                 "ranks": n,
                 "actions": trace.actions,
                 "messages": result.messages,
+                "events": result.events,
                 "reading_s": reading,
                 "preparing_s": preparing,
+                "wall_s": result.wall_s,
+                "events_per_cpu_s": result.events / spent["cpu_s"],
+                "rank_B": (spent["peak_B"] - empty_B) / n,
+                "asker_peak_B": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
                 "cpu_s": spent["cpu_s"],
                 "us_per_message": spent["cpu_s"] / result.messages * 1e6,
                 "messages_per_cpu_s": result.messages / spent["cpu_s"],
@@ -237,6 +271,52 @@ def simgrid_version() -> str:
 MB = 1e6
 
 
+PANEL_W, PANEL_H, LEFT, TOP = 330, 190, 60, 30
+"""Of a panel of the figure, without axes' labels; px."""
+
+
+def _panel(x: float, rows: Sequence[dict[str, Any]], key: str, unit: float, title: str) -> Iterator[str]:
+    """``key`` of the rows in ``unit`` over the number of ranks (logarithmic), as the lines of an SVG at ``x``."""
+    values = [r[key] / unit for r in rows]
+    step = 10 ** math.floor(math.log10(max(values)))
+    step = next(s for s in (step / 2, step, 2 * step) if max(values) / s <= 6)
+    top = math.ceil(max(values) / step) * step
+    first, last = math.log2(rows[0]["ranks"]), math.log2(rows[-1]["ranks"])
+    places = [
+        (x + LEFT + PANEL_W * (math.log2(r["ranks"]) - first) / (last - first or 1), TOP + PANEL_H * (1 - v / top))
+        for r, v in zip(rows, values, strict=True)
+    ]
+    yield f'<text x="{x + LEFT}" y="{TOP - 12}" fill="#222">{title}</text>'
+    for k in range(round(top / step) + 1):
+        y = TOP + PANEL_H * (1 - k * step / top)
+        yield f'<line x1="{x + LEFT}" y1="{y:.1f}" x2="{x + LEFT + PANEL_W}" y2="{y:.1f}" stroke="#ddd"/>'
+        yield f'<text x="{x + LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="#444">{k * step:g}</text>'
+    for r, (px, _) in zip(rows, places, strict=True):
+        yield f'<text x="{px:.1f}" y="{TOP + PANEL_H + 16}" text-anchor="middle" fill="#444">{_short(r["ranks"])}</text>'
+    line = " ".join(f"{px:.1f},{py:.1f}" for px, py in places)
+    yield f'<polyline points="{line}" fill="none" stroke="#2f6c9f" stroke-width="2"/>'
+    yield from (f'<circle cx="{px:.1f}" cy="{py:.1f}" r="3" fill="#2f6c9f"/>' for px, py in places)
+    yield f'<text x="{x + LEFT + PANEL_W / 2}" y="{TOP + PANEL_H + 34}" text-anchor="middle" fill="#222">ranks</text>'
+
+
+def _short(n: int) -> str:
+    return f"{n >> 20}M" if n >= 1 << 20 else f"{n >> 10}K" if n >= 1 << 10 else str(n)
+
+
+def growth_figure(rows: Sequence[dict[str, Any]]) -> str:
+    """Memory a rank and the rate of events over the number of ranks, as an SVG."""
+    grown = [r for r in rows if r["grows"] == "ranks"]
+    width, height = 2 * (LEFT + PANEL_W) + 40, TOP + PANEL_H + 44
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">',
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        *_panel(0, [r for r in grown if r["ranks"] >= 1024] or grown, "rank_B", 1e3, "memory a rank, kB"),
+        *_panel(LEFT + PANEL_W + 20, grown, "events_per_cpu_s", 1e6, "events a processor second, millions"),
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def show_rows(rows: Sequence[dict[str, Any]]) -> None:
     """One case as a table."""
     first = rows[0]
@@ -250,6 +330,10 @@ def show_rows(rows: Sequence[dict[str, Any]]) -> None:
         speed = f"{r['speed']:8.2f}" if r["speed"] is not None else f"{'-':>8}"
         print(f"{r['model']:10}{r['platform']:18}{r['fidelity']:11}{r['cpu_s']:9.3f}{r['messages_per_cpu_s']:12,.0f}{r['peak_B'] / MB:7.0f}"
               f"{them}{speed}{r['wanted']:8g}{'' if r['outcome'] == 'completed' else '  ' + r['outcome']}", flush=True)  # fmt: skip
+    if first["loggopsim_messages_per_cpu_s"] is not None:
+        best = {f: [r["simulated_messages_per_cpu_s"] for r in rows if r["fidelity"] == f] for f in ("curve", "loggp")}
+        spans = "; ".join(f"at {f} {min(v):,.0f} to {max(v):,.0f}" for f, v in best.items() if v)
+        print(f"without reading text, messages/s: LogGOPSim {first['loggopsim_messages_per_cpu_s']:,.0f}; {spans}")
     for told in dict.fromkeys(f"{r['smpi']} ({r['platform']})" for r in rows if r["smpi"] != "replayed"):
         print(f"SMPI was not measured: {told}")
 
@@ -257,12 +341,14 @@ def show_rows(rows: Sequence[dict[str, Any]]) -> None:
 def show_growth(rows: Sequence[dict[str, Any]]) -> None:
     """Prints the two growth curves as tables."""
     for grows in ("ranks", "actions"):
-        print(f"\nhalo at curve, growing {grows}")
-        print(f"{'ranks':>7}{'actions':>12}{'messages':>11}{'reading s':>11}{'CPU s':>9}{'us/message':>12}{'peak MB':>9}{'trace MB':>10}")
+        print(f"\nhalo at {rows[0]['fidelity']}, growing {grows}")
+        print(f"{'ranks':>9}{'steps':>8}{'messages':>12}{'events':>12}{'reading s':>11}{'CPU s':>9}{'wall s':>9}{'us/message':>12}"
+              f"{'events/s':>12}{'peak MB':>9}{'B/rank':>9}{'trace MB':>10}")  # fmt: skip
         for r in rows:
             if r["grows"] == grows:
-                print(f"{r['ranks']:7}{r['actions']:12,}{r['messages']:11,}{r['reading_s']:11.2f}{r['cpu_s']:9.2f}{r['us_per_message']:12.2f}"
-                      f"{r['peak_B'] / MB:9.0f}{r['trace_B'] / MB:10.1f}")  # fmt: skip
+                print(f"{r['ranks']:9,}{r['steps']:8,}{r['messages']:12,}{r['events']:12,}{r['reading_s']:11.2f}{r['cpu_s']:9.2f}{r['wall_s']:9.2f}"
+                      f"{r['us_per_message']:12.2f}{r['events_per_cpu_s']:12,.0f}{r['peak_B'] / MB:9.0f}{r['rank_B']:9,.0f}"
+                      f"{r['trace_B'] / MB:10.1f}")  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:
@@ -273,6 +359,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--case", action="append", default=[], help="only this case (pingpong, halo-64, ..., growth); may be repeated")
     parser.add_argument("--model", action="append", default=[], choices=list(MODELS), help="only this runtime; may be repeated")
     parser.add_argument("--rung", action="append", default=[], choices=RUNGS, help="only this fidelity; may be repeated")
+    parser.add_argument("--loggopsim", type=Path, metavar="FOLDER", help="also measure LogGOPSim, whose programs are in FOLDER")
+    parser.add_argument("--most-ranks", type=int, default=65_536, help="the largest halo of the growth (65536; at most 1048576)")
+    parser.add_argument("--figure", type=Path, metavar="FILE", help="draw the growth with ranks, an SVG")
     parser.add_argument("--json", action="store_true", help="JSON instead of tables")
     chosen = parser.parse_args(arguments)
     if chosen.rounds < 1 or chosen.scale <= 0:
@@ -286,14 +375,17 @@ def main(arguments: list[str]) -> int:
         print(f"Beside SMPI's replay, SimGrid {simgrid_version()}; median of {rounds} round{'s' if rounds > 1 else ''}, processor seconds")
     rows: list[dict[str, Any]] = []
     for case in wanted:
-        rows += (found := measure(case, chosen.model or list(MODELS), chosen.rung or RUNGS, rounds))
+        rows += (found := measure(case, chosen.model or list(MODELS), chosen.rung or RUNGS, rounds, chosen.loggopsim))
         if not chosen.json:
             show_rows(found)
     grown: list[dict[str, Any]] = []
     if not chosen.case or "growth" in chosen.case:
-        ranks = [16, 64, 256] if chosen.quick else [16, 64, 256, 1024, 4096]
+        ranks = [16 << k for k in range(0, 17, 2) if 16 << k <= (256 if chosen.quick else chosen.most_ranks)]
         actions = [round(m * 1e6 * scale) for m in (1, 3, 10)]
-        grown = growth("mpibip", ranks, max(1, round(100 * scale)), actions)
+        rung = next((r for r in chosen.rung if r != "mechanism"), "curve")
+        grown = growth(next(iter(chosen.model), "mpibip"), rung, ranks, max(1, round(100 * scale)), actions)
+        if chosen.figure:
+            chosen.figure.write_text(growth_figure(grown), encoding="utf-8")
         if not chosen.json:
             show_growth(grown)
     if chosen.json:

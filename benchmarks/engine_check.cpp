@@ -91,9 +91,16 @@ HopSpec hop(Medium medium) {
   return medium == Medium::Pool ? HopSpec(hop<PoolSpec>()) : medium == Medium::Ring ? HopSpec(hop<RingSpec>()) : HopSpec(hop<StreamSpec>());
 }
 
+/// The values of one host, to be changed for it alone.
+HostSpec& own(NamedHost& host) {
+  auto mine = std::make_shared<HostSpec>(*host.spec);
+  host.spec = mine;
+  return *mine;
+}
+
 SimConfig room(size_t hosts, size_t ranks, std::vector<HopSpec> route, WaitPolicy::Kind waits) {
   SimConfig c;
-  for (size_t i = 0; i < hosts; ++i) c.hosts.push_back(computer("host" + std::to_string(i)));
+  for (size_t i = 0; i < hosts; ++i) c.hosts.push_back({std::make_shared<HostSpec>(computer("")), "host" + std::to_string(i)});
   c.link = {.kind = "cable", .shape = {}, .bandwidth = 12.5e6, .latency = 1e-6};
   c.link.frame_overhead = 58;
   c.link.mtu = 1500;
@@ -148,7 +155,7 @@ int failures = 0;
 bool simgrid = false;
 
 void expect(const std::string& what, SimConfig c, const Trace& t, const std::string& outcome) {
-  c.simgrid = simgrid;
+  if (simgrid) c.network = SimConfig::Network::Simgrid;
   const SimResult r = simulate(c, t);
   const bool whole = outcome != "completed" || (r.count.messages == r.count.delivered && r.count.bytes == r.count.delivered_bytes);
   if (r.outcome == outcome && whole) return;
@@ -176,7 +183,7 @@ void one_host() {
         c.anatomy_to = "end";
         expect(what, c, pair, "completed");
         SimConfig shared_bus = c;
-        shared_bus.hosts[0].cores = 2;
+        own(shared_bus.hosts[0]).cores = 2;
         shared_bus.memory_share = 0.7;
         expect(what + ", shared bus", shared_bus, busy, "completed");
         expect(what + ", no sender", c, hungry, "deadlock");
@@ -199,7 +206,7 @@ void cores() {
         bulk.short_packet = 1024;
         bulk.short_until = 100'000;
         SimConfig c = room(1, 2, {cells}, WaitPolicy::Spin);
-        HostSpec& h = c.hosts.front();
+        HostSpec& h = own(c.hosts.front());
         h.cores = 8;
         h.l2_shared_by = 2;
         h.package_cores = 4;
@@ -245,7 +252,7 @@ void others() {
     for (const int cores : {1, 3})
       for (const auto wait : {WaitPolicy::Block, WaitPolicy::SpinYield}) {
         SimConfig c = room(1, 3, {hop<RingSpec>()}, wait);
-        c.hosts.front().cores = cores;
+        own(c.hosts.front()).cores = cores;
         c.rma_same = {{.put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096}, true};
         c.collectives.prefer(Op::Bcast, {coll::Row{.algorithm = coll::find(Op::Bcast, kind)}});
         c.collectives.copies_root = c.collectives.copies_leaf = 1;
@@ -275,7 +282,7 @@ void links(const Trace& pair) {
     for (const int rails : {1, 2, 3})
       for (const HopSpec& h : {HopSpec(hop<StreamSpec>()), card}) {
         SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
-        for (HostSpec& host : c.hosts) host.bus_rate = 20e6;
+        for (NamedHost& host : c.hosts) own(host).bus_rate = 20e6;
         c.link.kind = kind;
         c.link.shape = shape;
         c.link.wan_bandwidth = 2e6;

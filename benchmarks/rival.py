@@ -1,4 +1,5 @@
-"""SMPI's replay as the rival of `bench`: the same trace on a platform of the same shape, with the resources that its processes used."""
+"""The rivals of `bench`, with the resources that their processes used: SMPI's replay of the same trace on a platform of the same shape, and
+LogGOPSim's of the same trace as a GOAL schedule."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from retrompi import traces
 from retrompi.spec.platform import Platform
 from retrompi.traces import Trace
 
-__all__ = ["Smpi", "Spent", "there"]
+__all__ = ["LogGOPSim", "Smpi", "Spent", "there"]
 
 # Run by a small Python: a process's peak memory includes what its parent held when it forked.
 LAUNCH = """
@@ -78,15 +79,34 @@ class Smpi:
         (self.folder / "hosts.txt").write_text("".join(f"h{r % len(room.hosts)}\n" for r in range(self.ranks)))
         files = ["-platform", "../platform.xml", "-hostfile", "../hosts.txt", "-replay", "index.txt"]  # relative to its working directory
         command = ["smpirun", "-np", str(self.ranks), *files, *self.OPTIONS]
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", LAUNCH, *command],
-            cwd=self.folder / trace,
-            capture_output=True,
-            text=True,
-            env=os.environ | {"LC_ALL": "C"},
-            check=True,
-        )
-        code, cpu, peak, said = json.loads(done.stdout)
-        if code != 0:
-            raise RuntimeError(said)
-        return Spent(cpu, peak)
+        return _launched(command, self.folder / trace)
+
+
+class LogGOPSim:
+    """LogGOPSim on one trace: a GOAL schedule in its binary form, which it maps into memory; the conversion is not measured.
+
+    ``tools``: the folder of its programs LogGOPSim and txt2bin (Hoefler, Schneider, Lumsdaine 2010; github.com/spcl/LogGOPSim).
+    """
+
+    def __init__(self, tools: Path, folder: Path, trace: Trace) -> None:
+        from retrompi.convert.goal.writer import write_goal
+        from retrompi.convert.losses import Losses
+
+        self.tools, self.folder = tools, folder
+        if missing := [name for name in ("LogGOPSim", "txt2bin") if not os.access(tools / name, os.X_OK)]:
+            raise RuntimeError(f"no program {missing[0]} in {tools}")
+        write_goal(trace, folder / "trace.goal", Losses())
+        _launched([str(tools / "txt2bin"), "-i", "trace.goal", "-o", "trace.bin"], folder)
+
+    def replay(self) -> Spent:
+        """One run with its default parameters, without its list of hosts. Raises RuntimeError if it fails."""
+        return _launched([str(self.tools / "LogGOPSim"), "-f", "trace.bin", "-b"], self.folder)
+
+
+def _launched(command: list[str], folder: Path) -> Spent:
+    plain = os.environ | {"LC_ALL": "C"}
+    done = subprocess.run([sys.executable, "-S", "-c", LAUNCH, *command], cwd=folder, capture_output=True, text=True, env=plain, check=True)
+    code, cpu, peak, said = json.loads(done.stdout)
+    if code != 0:
+        raise RuntimeError(said or f"{Path(command[0]).name} ended with code {code}")
+    return Spent(cpu, peak)

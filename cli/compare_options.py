@@ -12,10 +12,11 @@ from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option
 from retrompi.cli.options import Drawn, Overrides, Uncertain, Workers, complete_model, complete_platform, output_option, ranks_option
 
-__all__ = ["CompareOptions"]
+__all__ = ["CompareOptions", "split"]
 
 
-def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """The callback of an option that takes a list separated by commas."""
     return None if value is None else tuple(part.strip() for part in value.split(",") if part.strip())
 
 
@@ -41,14 +42,14 @@ class CompareOptions(Uncertain, Overrides, Drawn, Workers):
     mode: str | None = option(
         "Placement of the ranks: as for 'retrompi replay' (default: shared if there is a native run).", metavar="MODE")
     backends: tuple[str, ...] | None = option(
-        "Two or three of native,smpi,model, separated by commas (default: all).", metavar="LIST", callback=_split)
+        "Two or three of native,smpi,model, separated by commas (default: all).", metavar="LIST", callback=split)
     mpi: str | None = option("MPI library: of native runs (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
     repetitions: int = option(
         "Number of native runs to measure; their spread is the noise band.", "-r", "--repetitions", type=click.IntRange(1), default=10)
     trace_from: Literal["native", "smpi"] | None = option("Backend whose recording the model replays (default: native, else smpi).")
     models: tuple[str, ...] | None = option(
-        "Compare these runtimes on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm.", metavar="LIST", callback=_split)
-    platforms: tuple[str, ...] | None = option("With --models: compare on each of these platforms.", metavar="LIST", callback=_split)
+        "Runtimes: compare these on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm.", metavar="LIST", callback=split)
+    platforms: tuple[str, ...] | None = option("With --models: compare on each of these platforms.", metavar="LIST", callback=split)
     metrics: tuple[str, ...] = option(
         "Quantity: with --models, a further column, e.g. time@1MiB (repeatable).", "--metric", metavar="METRIC")
     runs: tuple[int, ...] = option("Compare stored runs instead of running a program.", metavar="ID,ID[,ID]", callback=_ids)

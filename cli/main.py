@@ -50,7 +50,8 @@ SECTIONS = {
         "paper": "Make, check and reproduce papers as folders; run what belongs to one paper alone.",
     },
     "Traces and measurements": {
-        "trace": "Record, inspect, convert, cut, merge or scale traces.",
+        "explore": "Visit every order in which the messages of a program can match.",
+        "trace": "Record, inspect, convert, cut, merge, scale or extrapolate traces.",
         "smpi": "Export a model's costs for SimGrid's SMPI, or build the plug-in that reads them.",
         "measured": "Import, list and show curves measured on real machines.",
         "fit": "Fit a runnable model to a measured curve: segments, thresholds, residuals.",

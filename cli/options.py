@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Asked",
     "Bounds",
+    "Carried",
     "Drawn",
     "Effort",
     "Fidelity",
@@ -50,6 +51,7 @@ __all__ = [
     "UndefinedSource",
     "Workers",
     "complete_model",
+    "complete_network",
     "complete_platform",
     "complete_scenario",
     "ends_in",
@@ -261,6 +263,32 @@ class Network:
         "--fail", metavar="WHAT@FROM..TO")
 
 
+def _carry(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Until the command ends, its questions are about this network."""
+    from retrompi.spec.network_model import using
+
+    if value is not None:
+        ctx.with_resource(using(value))
+    return value
+
+
+def complete_network(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Shell completion of a network."""
+    from retrompi.spec.network_model import NAMES
+
+    return [CompletionItem(n) for n in NAMES if n.startswith(incomplete)]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What carries the frames of every run that the command asks for."""
+
+    network: str | None = option(
+        "Network model: native (frames queue at each link; the default), fluid (flows share links), simgrid (SimGrid's links and routes "
+        "under plain flows) or simgrid:MODEL (CM02, LV08, SMPI, ...).",
+        metavar="NAME", callback=_carry, shell_complete=complete_network)
+
+
 @dataclass(frozen=True)
 class Workers:
     """The number of simulating processes."""
@@ -417,8 +445,8 @@ class StoreOutput(Stored, Output):
 
 
 @dataclass(frozen=True)
-class RunOutput(StoreOutput):
-    """The output's format, the store, and whether stored runs are used."""
+class RunOutput(Carried, StoreOutput):
+    """The output's format, the store, what carries the frames, and whether stored runs are used."""
 
     fresh: bool = option("Simulate even when an identical run is stored.")
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
-from retrompi.cli.bundle import debug_option, options
+from retrompi.base.errors import UsageError
+from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.models import print_rows_cited, range_of, warn_of_broken
-from retrompi.cli.options import complete_platform
-from retrompi.cli.output import Column, Output, print_json, print_table, say
+from retrompi.cli.options import Overrides, complete_platform, output_option
+from retrompi.cli.output import Column, Output, note, print_json, print_table, say
 
 LIST = (
     Column("name", "name"),
@@ -202,6 +205,57 @@ def show_platform(platform: str, output: Output) -> None:
         print_table([{**row, "range": range_of(row)} for row in loops], CARD)
     print_rows_cited(references([*rows, *loops]))
     _say_fits(card)
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """Options of ``retrompi platforms export``."""
+
+    out: Path | None = output_option("the platform, for SimGrid (default: standard output)", "xml")
+    hostfile: Path | None = option(
+        "Hostfile of mpirun: written beside the platform, a line for each processor.", type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE")
+
+
+@command.command("export")
+@click.argument("platform", shell_complete=complete_platform)
+@options(given=ExportOptions, changed=Overrides, output=Output)
+def export_platform(platform: str, given: ExportOptions, changed: Overrides, output: Output) -> None:
+    """Write PLATFORM as a platform file of SimGrid: its hosts, links and routes.
+
+    smpirun and every other program of SimGrid reads it. What SimGrid's format has no words for (operating systems, cards, frames) is
+    not in it; 'retrompi smpi export' has a runtime's costs as well.
+
+    \b
+    Examples:
+      retrompi platforms export nt-cluster -o nt-cluster.xml
+      retrompi platforms export 'nt4-p6-200*8@switch-100' -o cluster.xml --hostfile hosts
+      retrompi platforms export nt-cluster --set platform.link.bandwidth=100Mbps -o fast.xml
+    """
+    from retrompi.convert.platform_xml import host_names, xml
+    from retrompi.spec import registry
+    from retrompi.spec.overrides import parse_sets
+
+    sets = parse_sets(changed.sets)
+    for key in sets:
+        if not key.startswith("platform."):
+            raise UsageError(f"--set {key}: a platform has the parameters platform.host.KEY, platform.link.KEY, platform.HOST.KEY",
+                             code="idle-override")  # fmt: skip
+    room = registry.platform(platform).with_overrides({k.removeprefix("platform."): v for k, v in sets.items()})
+    text = xml(room)
+    if given.hostfile is not None:
+        lines = [name for name, h in zip(host_names(room), room.hosts, strict=True) for _ in range(int(h.cores))]
+        given.hostfile.write_text("\n".join(lines) + "\n")
+    if given.out is not None:
+        given.out.write_text(text, encoding="utf-8")
+    if not output.text:
+        row = {"platform": room.name, "hosts": len(room.hosts), "file": None if given.out is None else str(given.out),
+               "hostfile": None if given.hostfile is None else str(given.hostfile), "xml": text}  # fmt: skip
+        output.emit([row], (), keys=list(row))
+    elif given.out is None:
+        say(text.rstrip())
+    else:
+        note(f"written: {given.out}")
 
 
 def _show_part(card: Mapping[str, Any], output: Output) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import draw, interval_column, note_draws, note_worth, percent
@@ -59,6 +61,9 @@ class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, Network, Asked)
     wildcards: Literal["recorded", "free"] = option(
         "Match MPI_ANY_SOURCE receives with the source recorded in the trace, or freely with the first message to arrive.",
         default="recorded")
+    matching: Path | None = option(
+        "Matching: follow the execution that 'retrompi explore -o' has written.", type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE")
 
 
 @click.command()
@@ -96,9 +101,15 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
     rate = None if given.rate is None else traces.Rate(some_rate("--rate", given.rate), "given by --rate")
     read = read if rate is None else traces.at_rate(read, rate)
+    order: Sequence[tuple[int, int]] = ()
+    if given.matching is not None:
+        if given.wildcards == "free":
+            raise UsageError("--matching says what every wildcard takes; --wildcards free does not go with it", code="conflicting-options")
+        outcomes = traces.read_outcomes(given.matching)
+        read, order = outcomes.applied(read, str(given.matching)), outcomes.order
     asked = Resolved.of(given.question(
         Replay(read, trace, program), beside=Beside(given.traffic, given.failures, kills=given.kills), wildcards=given.wildcards,
-        start_up=given.startup, compute_kernel=given.compute_kernel or "",
+        order=order, start_up=given.startup, compute_kernel=given.compute_kernel or "",
     ))  # fmt: skip
     scale = scale_of(asked, rate)
     store_ = output.open()
@@ -121,6 +132,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         if run["outcome"] != "completed":
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
         beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
+        beside |= {k: run["facts"][k] for k in ("rank_summary",) if k in run["facts"]}
         beside |= {"warnings": warnings, "cautions": told_cautions, "computation": scale.row() if scale else None}
         more = _of_the_job(drawn, given.section) if drawn is not None else {}
         print_json({**{k: run[k] for k in KEYS}, **more, **part, **ended, **beside, "placement": placement_row(asked), "per_rank": rows})
@@ -129,7 +141,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             more = _of_the_job(drawn, given.section) if drawn is not None else {}
             say(_headline(run) + _between(more, "time_s", spec))
             say(timed(run["facts"].get("section")) + _between(more, "section_s", spec)) if given.section else None
-            for line in cross_traffic.lines(run["facts"]):
+            for line in (*cross_traffic.lines(run["facts"]), *_of_many(run["facts"].get("rank_summary"), len(rows))):
                 say(line)
         if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)
@@ -179,6 +191,15 @@ def _between(told: Mapping[str, Any], key: str, spec: Spec | None) -> str:
     if spec is None or told.get(f"{key}_low") is None:
         return ""
     return f"; {percent(spec.level)} interval {format_span(told[f'{key}_low'], told[f'{key}_high'], 's')}"
+
+
+def _of_many(told: Mapping[str, Any] | None, shown: int) -> list[str]:
+    """What to say of a job with more ranks than a store keeps rows of."""
+    if not told:
+        return []
+    ends = [f"{key.removesuffix('_s')} {format_time(x['low'])} (rank {x['low_rank']}) to {format_time(x['high'])} (rank {x['high_rank']}), "
+            f"{format_time(x['mean'])} on average" for key, x in told.items() if key.endswith("_s")]  # fmt: skip
+    return [*ends, f"{shown} of {told['ranks']} ranks, evenly spaced, with the first and the last to finish:"]
 
 
 def _headline(run: dict[str, Any]) -> str:

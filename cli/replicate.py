@@ -29,7 +29,7 @@ class ReplicateOptions:
     """Options of ``retrompi paper replicate``."""
 
     machines: str = option("Number of machines that receive a copy; several separated by commas.", default="7", metavar="N[,N...]")
-    network: str = option("Network type.", type=click.Choice(list(NETWORKS)), default="myrinet")
+    interconnect: str = option("Interconnect between the machines.", type=click.Choice(list(NETWORKS)), default="myrinet")
     fan_out: int = option("Number of machines to which each machine forwards.", "--tree", type=click.IntRange(1), default=1)
     disk: str | None = option("Rate of each disk, e.g. 40MB/s (default: as fitted).", metavar="RATE")
     rate: str | None = option("Rate of the link, e.g. 10MB/s (default: simulated).", "--link-rate", metavar="RATE")
@@ -48,7 +48,7 @@ def command(given: ReplicateOptions, output: StoreOutput) -> None:
     \b
     Examples:
       retrompi paper replicate --machines 7,100,1000
-      retrompi paper replicate --network fast-ethernet --tree 2
+      retrompi paper replicate --interconnect fast-ethernet --tree 2
     """
     from retrompi.base.errors import UsageError
     from retrompi.papers import replication_task
@@ -59,7 +59,7 @@ def command(given: ReplicateOptions, output: StoreOutput) -> None:
     except ValueError:
         raise UsageError(f"'{given.machines}' is not a list of numbers of machines; example: 7,100,1000", code="bad-syntax") from None
     if given.rate is None:
-        through = float(replication_task.rates(output.open(), given.network, given.platform)[1]["relay"])
+        through = float(replication_task.rates(output.open(), given.interconnect, given.platform)[1]["relay"])
     else:
         through = parse(given.rate, "B/s")
     one = replication_task.copy(replication_task.fitted_disk() if given.disk is None else parse(given.disk, "B/s"), through)

@@ -16,6 +16,7 @@ from retrompi.cli.output import Column, note, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.papers import Reproduction, Verdict
+    from retrompi.papers.network_agreement import NetworkAgreement
 
 ALL = "all"
 _SUMMARY = (
@@ -24,6 +25,16 @@ _SUMMARY = (
     Column("held_out", "held out", right=True),
     Column("unjudged", "not judged", right=True),
     Column("failed", "fails"),
+)
+
+
+_DIFFERING = (
+    Column("id", "id"),
+    Column("native", "native"),
+    Column("native_observed", "observed", right=True),
+    Column("verdict", "this network"),
+    Column("observed", "observed", right=True),
+    Column("reason", "why"),
 )
 
 
@@ -44,13 +55,15 @@ def command(paper: str, given: ReproduceOptions, output: RunOutput) -> None:
     Give the key of one of retrompi's papers, the folder of your own ('retrompi paper new'), or "all" for a report on every paper of
     retrompi with the verdict matrix on its front page. Prints the verdicts and the report's path. A failed claim is a finding shown in
     the report, not an error; 'retrompi validate' turns it into an exit code. With --uncertainty, curves have bands, and claims the
-    third verdict of 'retrompi validate'.
+    third verdict of 'retrompi validate'. With --network, the front page and the last lines say how many verdicts are those of the
+    engine's own network.
 
     \b
     Examples:
       retrompi reproduce baker-fox
       retrompi reproduce ./mypaper -o report
       retrompi reproduce all -o report
+      retrompi reproduce all --network simgrid -o report
       retrompi reproduce baker-fox --measured 12@pingpong --image svg
     """
     from retrompi.papers import all_papers
@@ -72,6 +85,7 @@ def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output
     overlaid, spec = given.curves(output), given.spec()
     began = time.perf_counter()
     found = studies(keys, output, given.jobs, given.fidelity)
+    beside = _beside_native(found, keys, given, output)
     if spec is not None:
         found = with_agreement(found, spec, output, given.jobs)
     spent = time.perf_counter() - began
@@ -84,7 +98,8 @@ def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output
     else:
         from retrompi.render.front import made
 
-        written = render.write_atlas(found, given.out, made(output.open(), found, spent, given.jobs or WORKERS), images=given.images)
+        written = render.write_atlas(found, given.out, made(output.open(), found, spent, given.jobs or WORKERS), images=given.images,
+                                     beside=beside)  # fmt: skip
         verdicts = judge_all(found)
         if not output.text:
             output.emit(rows_of(verdicts), (), keys=keys_of(verdicts))
@@ -95,10 +110,34 @@ def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output
     if not output.text:
         note(f"report: {written.page}")
         return
+    if beside is not None:
+        say(str(beside))
+        print_table([d.row(beside.network) for d in beside.differing], _DIFFERING)
     runs = {i for s in found for i in s.runs}
     simulated = sum(s.simulated for s in found)
     say(f"{len(runs)} runs: {simulated} simulated, {len(runs) - simulated} found in the store")
     say(f"report: {written.page}")
+
+
+def _beside_native(
+    found: Sequence[Reproduction], keys: Sequence[str], given: ReproduceOptions, output: RunOutput
+) -> NetworkAgreement | None:
+    """The verdicts under another network beside those under the engine's own; None if that is what carried the frames."""
+    from retrompi.cli.validate import studies
+    from retrompi.papers.network_agreement import network_agreement
+    from retrompi.spec.network_model import FLUID, NATIVE, using
+
+    network = output.network or NATIVE
+    if network == NATIVE:
+        return None
+    with using(NATIVE):
+        own = studies(keys, output, given.jobs, given.fidelity)
+    first = network_agreement(network, own, found)
+    if not first.differing or network == FLUID:
+        return first
+    with using(FLUID):
+        fluid = studies(list(dict.fromkeys(d.paper for d in first.differing)), output, given.jobs, given.fidelity)
+    return network_agreement(network, own, found, fluid)
 
 
 def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:

@@ -37,6 +37,7 @@ LIST_KEYS = (
     "tags",
     "seed",
     "fidelity",
+    "network",
     "scenario",
     "trace",
     "outcome",

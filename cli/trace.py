@@ -24,6 +24,7 @@ from retrompi.cli.options import (
 from retrompi.cli.output import Column, Output, print_json, print_table, say
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
+from retrompi.cli.trace_extrapolate import command as extrapolate_command
 from retrompi.cli.trace_merge import command as merge_command
 from retrompi.cli.trace_record import record
 
@@ -52,7 +53,7 @@ MOST_COMMS = 12
 @click.group()
 @debug_option
 def command() -> None:
-    """Record, inspect, convert, cut, merge or scale traces.
+    """Record, inspect, convert, cut, merge, scale or extrapolate traces.
 
     \b
     Examples:
@@ -207,4 +208,5 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
 command.add_command(convert_command)
 command.add_command(cut_command)
 command.add_command(merge_command)
+command.add_command(extrapolate_command)
 command.add_command(record)

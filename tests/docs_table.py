@@ -116,6 +116,7 @@ APPLIED = {"docs/add-a-parameter.md": "tests/test_add_a_parameter.py"}
 
 NOT_RUN = [
     NotRun("docs/add-a-parameter.md", r"retrompi pingpong --model ./tubes.*", "needs an engine built with the page's edits; tests/test_add_a_parameter.py builds and runs it"),
+    NotRun("docs/simgrid.md", r"retrompi reproduce all .*", "minutes; tests/test_network_agreement.py does it for one paper"),
     NotRun("docs/install.md", r"(?!make ).*", "installs a wheel that takes minutes to build; packaging/check_wheel.py (make wheel-check, in CI) does it in an empty room, "
            "tests/test_packaging.py runs install.sh"),
     NotRun("README.md", r"retrompi (validate|reproduce all --jobs 2)", "minutes; tests/test_atlas.py runs every paper, tests/test_cli.py the exit codes"),

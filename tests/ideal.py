@@ -15,6 +15,7 @@ from retrompi import _engine, traces
 from retrompi.spec import registry
 from retrompi.spec.channels import Library, Path, Row
 from retrompi.spec.fields import to_engine
+from retrompi.spec.hosts import rows_of
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
 from retrompi.spec.model import RuntimeModel
@@ -77,7 +78,7 @@ def compiled(
     made = _Ideal(hop).compile(Values("ideal", {}, {}), Layout(_platform(), [0] * ranks), {"calls", "within_host", "between_hosts"})
     chosen = [(op, name, 0.0, None, 1, None, "any", "both", False) for op, name in (algorithms or {}).items()]
     return made | {
-        "hosts": [_host(i) for i in range(max(where) + 1)], "positions": list(range(max(where) + 1)), "placement": where,
+        "hosts": rows_of([_host(i) for i in range(max(where) + 1)]), "positions": list(range(max(where) + 1)), "placement": where,
         "remote": [hop.to_engine()],
         "collectives": chosen, "kernels": [], "seed": 1, "limit_s": 0.0, "compute_scale": 1.0, "memory_share": 0.0,
         "anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "",

@@ -61,7 +61,7 @@ def test_a_run_without_end_of_memory_ends_at_its_bound(sets: dict[str, str]) -> 
 
 def test_a_bounded_run_is_kept_and_is_no_answer(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "s.db"))
-    some = simulate.run(LONG).events * 2 // 3
+    some = simulate.run(LONG).events * 9 // 10
     bounded = LONG.with_(bounds=Bounds(events=some))
     for _ in range(2):
         with refused(simulate.SimulationEnded, f"not-completed | limit | {some} events") as ended:
@@ -99,10 +99,10 @@ def test_below_the_mechanism_a_bound_ends_the_samples_too() -> None:
 
 
 def test_the_bounds_are_options_of_the_commands(retrompi, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    told = retrompi("pingpong", "-m", "wmpi", "--mode", "shared", "--sizes", "0,1KiB", "--reps", "100", "--event-limit", "350", "--csv")
+    told = retrompi("pingpong", "-m", "wmpi", "--mode", "shared", "--sizes", "0,1KiB", "--reps", "100", "--event-limit", "12", "--csv")
     assert told.code == 1
     assert [line.split(",")[0] for line in told.out.splitlines()] == ["size_B", "0"]
-    assert "limit: the bound of 350 events" in told.err
+    assert "limit: the bound of 12 events" in told.err
     file = tmp_path / "made.ti"
     file.write_text(ENDLESS)
     told = retrompi("replay", str(file), "-m", "wmpi", "--wall-limit", "200ms", "--json")

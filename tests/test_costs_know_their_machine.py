@@ -94,7 +94,7 @@ def booked(asked: Resolved, change: str = "") -> tuple[Counter[str], Counter[str
 
 def _wrong(asked: Resolved) -> list[str]:
     rows = simulate.compile_question(asked).rows
-    capped = any(row["bus_rate"] < host.bus_rate for row, host in zip(rows["hosts"], asked.room.hosts, strict=False))
+    capped = any(row["bus_rate"] < host.bus_rate for row, host in zip(rows["hosts"]["kinds"], asked.room.hosts, strict=False))
     # Packets of one message that follow each other share the card and the wire by how they overlap: a consequence as well.
     crowded = any(hop["medium"] == "dma" and hop["packet"] < max(LONG) for hop in rows["remote"])
     # So do the two segments of a message whose header is written by itself, and how many reads they take.

@@ -82,7 +82,7 @@ def test_a_curve_reproduces_the_pingpong_it_was_sampled_from(name: str, platform
     mechanism, curve = (simulate.benchmark(question.with_(fidelity=f)) for f in ("mechanism", "curve"))
     # Where two processes spin on one processor, a time is a number of quanta and the rest of one, which a curve does not know.
     rows = simulate.compile_question(Resolved.of(question)).rows
-    spin = mode == "shared" and rows["recv_wait"]["kind"].startswith("spin") and rows["hosts"][0]["cores"] == 1
+    spin = mode == "shared" and rows["recv_wait"]["kind"].startswith("spin") and rows["hosts"]["kinds"][0]["cores"] == 1
     for a, b in zip(mechanism, curve, strict=True):
         assert b["time_us"] == pytest.approx(a["time_us"], rel=0.1 if spin else 0.01), a["size_B"]
 

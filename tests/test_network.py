@@ -30,9 +30,9 @@ TREE = [4, 4, 1, 2, 1, 1]  # 16 places; four below a switch, two ways up from it
 Flow = tuple[int, int, int, int]
 
 
-def carry(kind: str, shape: list[int], hosts: int, flows: list[Flow], rails: int = 1, **more: Any) -> list[int]:
+def carry(kind: str, shape: list[int], hosts: int, flows: list[Flow], rails: int = 1, wire: str = "native", **more: Any) -> list[int]:
     positions = [h for h in range(hosts) for _ in range(rails)]
-    return _engine.carry("native", kind, shape, RATE, LATENCY, positions, flows, rails=rails, **more)
+    return _engine.carry(wire, kind, shape, RATE, LATENCY, positions, flows, rails=rails, **more)
 
 
 def took(bytes_: float, rate: float = RATE, hops: float = 0) -> int:
@@ -147,13 +147,15 @@ def test_flows_share_the_way_up_that_d_mod_k_gives_them(k: int) -> None:
     """All to destinations that are alike modulo the two ways up: one way carries them all, the other none."""
     flows = [(0, h, 4 + 4 * h if h < 3 else 8, 10_000) for h in range(k)]
     # 4, 8 and 12 are even: D-mod-K sends them over the same way up.
-    assert carry("fat-tree", TREE, 16, flows) == [took(10_000 * k, hops=4)] * k
+    assert carry("fat-tree", TREE, 16, flows, wire="fluid") == [took(10_000 * k, hops=4)] * k
+    assert carry("fat-tree", TREE, 16, flows) == [took(10_000 * n, hops=4) for n in range(1, k + 1)]
 
 
 def test_a_tapered_tree_has_half_the_bisection_of_a_full_one() -> None:
     """Every host of the first switch sends to its counterpart below another: four flows, two ways up, or four."""
     shift = [(0, h, 4 + h, 10_000) for h in range(4)]
-    assert set(carry("fat-tree", [4, 4, 1, 2, 1, 1], 16, shift)) == {took(20_000, hops=4)}
+    assert set(carry("fat-tree", [4, 4, 1, 2, 1, 1], 16, shift, wire="fluid")) == {took(20_000, hops=4)}
+    assert sorted(carry("fat-tree", [4, 4, 1, 2, 1, 1], 16, shift)) == [took(10_000, hops=4)] * 2 + [took(20_000, hops=4)] * 2
     assert set(carry("fat-tree", [4, 4, 1, 4, 1, 1], 16, shift)) == {took(10_000, hops=4)}
 
 
@@ -162,7 +164,8 @@ def test_parallel_links_are_taken_up_by_destination_and_down_by_source() -> None
     two = [4, 4, 1, 2, 1, 2]
     alike = [(0, 0, 4, 10_000), (0, 2, 6, 10_000), (0, 1, 5, 10_000), (0, 3, 7, 10_000)]
     apart = [(0, 0, 4, 10_000), (0, 1, 6, 10_000), (0, 2, 5, 10_000), (0, 3, 7, 10_000)]
-    assert set(carry("fat-tree", two, 16, alike)) == {took(20_000, hops=4)}
+    assert set(carry("fat-tree", two, 16, alike, wire="fluid")) == {took(20_000, hops=4)}
+    assert max(carry("fat-tree", two, 16, alike)) == took(20_000, hops=4)
     assert set(carry("fat-tree", two, 16, apart)) == {took(10_000, hops=4)}
 
 
@@ -190,13 +193,15 @@ def test_a_line_between_sites_is_its_latency_and_its_rate() -> None:
 def test_flows_share_a_line_each_way_apart_and_lines_between_other_sites_are_others() -> None:
     both = [(0, 0, 2, 10_000), (0, 1, 3, 10_000), (0, 2, 0, 10_000)]
     alone = took(10_000, 0.25 * MB, 2) + 20 * MS
-    assert carry("wan", [0, 0, 1, 1], 4, both, **LINE) == [took(20_000, 0.25 * MB, 2) + 20 * MS] * 2 + [alone]
+    assert carry("wan", [0, 0, 1, 1], 4, both, wire="fluid", **LINE) == [took(20_000, 0.25 * MB, 2) + 20 * MS] * 2 + [alone]
+    assert carry("wan", [0, 0, 1, 1], 4, both, **LINE) == [alone, took(20_000, 0.25 * MB, 2) + 20 * MS, alone]
     assert carry("wan", [0, 0, 1, 2], 4, [(0, 0, 2, 10_000), (0, 1, 3, 10_000)], **LINE) == [alone] * 2
 
 
 def test_a_flow_from_afar_does_not_starve_beside_one_from_near() -> None:
     """Frames share a link alike; that TCP over a long way gets less is a matter of its window, which we simulate."""
-    far, near = carry("wan", [0, 1, 1], 3, [(0, 0, 1, 10_000), (20 * MS, 2, 1, 100_000)], wan_bandwidth=RATE, wan_latency=20e-3)
+    flows = [(0, 0, 1, 10_000), (20 * MS, 2, 1, 100_000)]
+    far, near = carry("wan", [0, 1, 1], 3, flows, wire="fluid", wan_bandwidth=RATE, wan_latency=20e-3)
     assert far == took(20_000, hops=2) + 20 * MS
     assert near == took(110_000, hops=2) + 20 * MS
 
@@ -206,7 +211,7 @@ def test_rails_share_nothing() -> None:
         one = carry(kind, shape, 4, [(0, 0, 1, 10_000)])[0]
         two = carry(kind, shape, 4, [(0, 0, 2, 10_000), (0, 1, 3, 10_000)], rails=2)
         assert two == [one, one], kind
-        assert carry(kind, shape, 4, [(0, 0, 2, 10_000), (0, 0, 2, 10_000)], rails=2)[0] > one
+        assert max(carry(kind, shape, 4, [(0, 0, 2, 10_000), (0, 0, 2, 10_000)], rails=2)) > one
 
 
 def big(model: str, platform: str, size: int = 1 << 20, **more: Any) -> simulate.Result:
@@ -276,18 +281,19 @@ def test_no_message_is_faster_than_its_slowest_link(model: str, platform: str, m
 # --- traffic ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("load", [0.25, 0.5, 0.6])
-def test_constant_traffic_on_a_hub_leaves_what_it_does_not_take(load: float) -> None:
-    """A message of many frames keeps the hub busy: it gets the rest. Datagrams that arrive before they are sent again."""
+@pytest.mark.parametrize("load", [0.25, 0.45, 0.6])
+def test_constant_traffic_on_a_hub_takes_its_turn_and_leaves_the_rest(load: float) -> None:
+    """A message of many frames keeps the hub busy: it gets what traffic does not take, and no less than every other turn."""
     sets = ["wmpi.network_packet=32KiB"]
     alone = big("wmpi", "nt-cluster", 1 << 20, sets=sets)
     beside = big("wmpi", "nt-cluster", 1 << 20, sets=sets, traffic=[f"n3->n4 {10 * load}Mbps 1538B"])
     assert beside.retransmissions == 0
     # The hub is idle for a moment between the messages, and takes up then what had piled up.
-    assert beside.time_s / alone.time_s == pytest.approx(1 / (1 - load), rel=0.05)
+    assert beside.time_s / alone.time_s == pytest.approx(1 / max(1 - load, 0.5), rel=0.05)
     (row,) = beside.traffic
     assert row["bytes"] == 1538 * row["arrived"]
-    assert row["dropped"] == row["lost"] == 0
+    assert row["lost"] == 0
+    assert (row["dropped"] > 0) == (load > 0.5)
     assert row["frames"] * 1538 / beside.time_s == pytest.approx(load * RATE, rel=0.01)
 
 
@@ -337,9 +343,9 @@ def test_traffic_never_keeps_a_run_alive() -> None:
 def test_traffic_is_the_same_on_the_reference_wire() -> None:
     texts = ["any 2Mbps 700B poisson", "n1->n2 1Mbps 1500B", "n4->n2 1Mbps 1500B onoff:10ms/10ms"]
     for platform in ("nt-cluster", "nt-fat-tree", "nt-wan"):
-        native, reference = (big("wmpi", platform, 1 << 16, traffic=texts, network=w) for w in ("native", "simgrid"))
-        assert native.time_s == pytest.approx(reference.time_s, rel=1e-3)
-        assert [t["frames"] for t in native.traffic] == pytest.approx([t["frames"] for t in reference.traffic], rel=1e-2)
+        fluid, reference = (big("wmpi", platform, 1 << 16, traffic=texts, network=w) for w in ("fluid", "simgrid"))
+        assert fluid.time_s == pytest.approx(reference.time_s, rel=1e-3)
+        assert [t["frames"] for t in fluid.traffic] == pytest.approx([t["frames"] for t in reference.traffic], rel=1e-2)
 
 
 BAD_TRAFFIC = [
@@ -388,7 +394,9 @@ def test_a_flow_on_its_way_and_one_that_sets_out_are_lost_and_later_ones_arrive(
 
 def test_those_who_stay_get_the_share_of_those_who_are_lost() -> None:
     flows = [(0, 0, 1, 1250), (0, 2, 3, 1250)]
-    assert carry("hub", [], 4, flows, failures=[("host", 3, 0, MS, -1)]) == [MS + took(625, hops=1), -2 - MS]
+    down = [("host", 3, 0, MS, -1)]
+    assert carry("hub", [], 4, flows, wire="fluid", failures=down) == [MS + took(625, hops=1), -2 - MS]
+    assert carry("hub", [], 4, flows[::-1], failures=down) == [-2 - MS, MS + took(1250, hops=1)]
 
 
 def test_only_what_crosses_it_is_lost() -> None:
@@ -429,14 +437,15 @@ def test_every_flow_arrives_or_is_lost_while_its_host_is_down(data: st.DataObjec
     flows = data.draw(st.lists(pair, min_size=1, max_size=30))
     begin, end = sorted(data.draw(st.lists(st.integers(0, 30 * MS), min_size=2, max_size=2, unique=True)))
     host = data.draw(st.integers(0, 5))
-    more = LINE if kind == "wan" else {}
+    more: dict[str, Any] = {**(LINE if kind == "wan" else {}), "wire": data.draw(st.sampled_from(["native", "fluid"]))}
     whole = carry(kind, shape, 6, flows, **more)
     got = carry(kind, shape, 6, flows, failures=[("host", host, 0, begin, end)], **more)
     for (at, a, b, _), t, before in zip(flows, got, whole, strict=True):
         if t >= 0:
             assert host not in (a, b) or at >= end or t <= begin
             assert t >= at
-            assert kind != "hub" or t <= before + 4 or host in (a, b)  # on one link, others only get more of it
+            # On one link, others only get more of it; in turns, the next frame of who lost one may take the turn of another.
+            assert (kind, more["wire"]) != ("hub", "fluid") or t <= before + 4 or host in (a, b)
         else:
             assert host in (a, b)
             assert max(at, begin) == -2 - t

@@ -207,6 +207,6 @@ def test_more_ranks_than_processors_is_told_with_the_factor_and_the_platform_tha
 
 
 def test_a_platform_has_a_stated_maximum_of_hosts() -> None:
-    with refused(UsageError, "out-of-range | 16384 | 16385"):
-        registry.platform("abe*16385")
+    with refused(UsageError, "out-of-range | 1048576 | 1048577"):
+        registry.platform("abe*1048577")
     assert len(registry.platform("abe*4096").hosts) == 4096

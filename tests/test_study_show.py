@@ -26,7 +26,7 @@ from retrompi.studies.view import Line, View, axis_of, failures, grid, lines, sp
 
 RUN = {
     "platform": "nt-pair", "overrides": {}, "model_hash": "a" * 64, "platform_hash": "b" * 64, "code_version": "0.1+1",
-    "fidelity": "mechanism", "simgrid_version": "3.36",
+    "fidelity": "mechanism", "network": "simgrid", "simgrid_version": "3.36",
 }  # fmt: skip
 SIZES = (0, *(1 << k for k in range(12)))
 

@@ -276,7 +276,8 @@ def test_an_older_store_is_upgraded_with_nothing_lost(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "old.db") as connection:
         connection.execute(f"ATTACH DATABASE '{tmp_path / 'new.db'}' AS new")
         for table in ("runs", "points", "rank_times"):
-            connection.execute(f"INSERT INTO main.{table} SELECT * FROM new.{table}")
+            known = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))  # those of before
+            connection.execute(f"INSERT INTO main.{table} ({known}) SELECT {known} FROM new.{table}")
         connection.commit()
         assert connection.execute(f"SELECT version_num FROM main.{VERSION_TABLE}").fetchone() == ("0001",)
     upgraded = open_store(tmp_path / "old.db")

@@ -222,7 +222,7 @@ def test_halted_simulations_end_and_may_begin_again() -> None:
 
     def long() -> None:
         try:
-            simulate.run(Question("winmpich", "nt-pair", Replay(generate.pingpong([1 << 20], 100_000)), "distributed"))
+            simulate.run(Question("winmpich", "nt-cluster*16", Replay(generate.halo(16, 10_000, 8192))))
         except EngineError as error:
             ended.append(str(error))
 

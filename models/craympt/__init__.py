@@ -15,6 +15,7 @@ from retrompi.spec.calibrated_range import Range
 from retrompi.spec.channels import Library, Path
 from retrompi.spec.collectives import MPICH1, Choice
 from retrompi.spec.host import Host
+from retrompi.spec.hosts import Hosts, mapped
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Broadcast, Dma, Medium, OneSided, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
@@ -109,13 +110,15 @@ class CrayMpt(RuntimeModel):
         rma = OneSided(put_rate=p.put_rate, get_rate=p.get_rate, cpu=p.shmem_library, latency=p.shmem_latency, piece=64)
         return rma, rma if torus else None
 
-    def hosts(self, p: Values, layout: Layout) -> list[Host]:
+    def hosts(self, p: Values, layout: Layout) -> Hosts:
         share = p.pe_share if layout.platform.link.kind == "torus" else p.vector_share
         # A copy reads and writes every byte: its memory traffic is twice its rate; puts and gets in both directions are included.
-        return [
-            replace(h, copy_l1=h.copy_l1 * share, copy_l2=h.copy_l2 * share, copy_mem=h.copy_mem * share, bus_rate=min(h.bus_rate, 2 * (h.copy_mem * share)))
-            for h in super().hosts(p, layout)
-        ]
+
+        def shared(h: Host) -> Host:
+            bus = min(h.bus_rate, 2 * (h.copy_mem * share))
+            return replace(h, copy_l1=h.copy_l1 * share, copy_l2=h.copy_l2 * share, copy_mem=h.copy_mem * share, bus_rate=bus)
+
+        return mapped(super().hosts(p, layout), shared)
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
         """Non-deterministic failures of MPI programs on the J90, none on the T3E; no rate is published [HW-02]."""

@@ -8,7 +8,7 @@ from random import Random
 
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.channels import Library, Path, eager, rendezvous, wait_by
-from retrompi.spec.host import Host
+from retrompi.spec.hosts import Hosts, mapped
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Datagram, Pool, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
@@ -128,9 +128,9 @@ class AbsorbedCopies(Wmpi):
     def longest_unasked(self, p: Values) -> int:
         return int(p.largest_class)
 
-    def hosts(self, p: Values, layout: Layout) -> list[Host]:
+    def hosts(self, p: Values, layout: Layout) -> Hosts:
         layout.fixed |= {"boost", "quantum_carry", "quantum_at_tick"}
-        return [replace(host, boost=1.0, quantum_carry=1.0, quantum_at_tick=0.0) for host in super().hosts(p, layout)]
+        return mapped(super().hosts(p, layout), lambda host: replace(host, boost=1.0, quantum_carry=1.0, quantum_at_tick=0.0))
 
 
 class AdditiveStall(Wmpi):

@@ -34,7 +34,7 @@ TEST(Packing, FlatAndBackIsTheSameAction) {
 }
 
 TEST(Packing, EveryOperationSurvivesBlocks) {
-  ActionList list;
+  ActionList list(5);
   const std::vector<Action> all = one_of_each();
   for (int round = 0; round < 20; ++round)  // several blocks, and some that are not packed yet
     for (const Action& a : all) list.push_back(a);
@@ -73,11 +73,56 @@ TEST(Packing, AnImageThatIsCutIsAnError) {
   ActionList list;
   for (const Action& a : one_of_each()) list.push_back(a);
   std::string image;
-  list.pack(image, nullptr);
+  ListWriter writer(nullptr);
+  writer.add(list);
+  writer.finish(image);
   std::string_view whole = image;
-  EXPECT_EQ(ActionList::unpack(whole, nullptr).size(), list.size());
+  EXPECT_EQ(ListReader(whole, nullptr).next().size(), list.size());
   std::string_view half = std::string_view(image).substr(0, image.size() / 2);
-  EXPECT_THROW(ActionList::unpack(half, nullptr), TraceError);
+  EXPECT_THROW(ListReader(half, nullptr).next(), TraceError);
+}
+
+TEST(Packing, RanksThatDoTheSameTowardsTheirNeighboursShareBlocks) {
+  constexpr int kRanks = 100;
+  std::vector<ActionList> ranks;
+  std::unordered_set<const void*> counted;
+  size_t memory = 0;
+  for (int r = 0; r < kRanks; ++r) {
+    ActionList& list = ranks.emplace_back(r);
+    for (int k = 0; k < 600; ++k) {
+      Action send(Op::Send, static_cast<uint32_t>(2 * k + 1)), wait(Op::Wait, static_cast<uint32_t>(2 * k + 2));
+      send.get<action::PointToPoint>() = {r + 3, 7, 8192, {}};
+      wait.get<action::OneRequest>() = {r, r + 3, 7, {}};
+      list.push_back(send);
+      list.push_back(wait);
+    }
+    list.seal();
+    memory += list.memory_use(counted);
+  }
+  EXPECT_EQ(counted.size(), 3U);
+  EXPECT_LT(memory, kRanks * 400U);
+  std::string image;
+  ListWriter writer(nullptr);
+  for (const ActionList& list : ranks) writer.add(list);
+  writer.finish(image);
+  std::string_view whole = image;
+  ListReader reader(whole, nullptr);
+  for (int r = 0; r < kRanks; ++r) {
+    const ActionList again = reader.next(), moved = ranks[0].of_rank(r);
+    for (const ActionList* list : {&again, &moved}) {
+      ASSERT_EQ(list->size(), 1200U);
+      size_t k = 0;
+      for (const Action& a : *list) {
+        if (k++ % 2 == 0) {
+          ASSERT_EQ(a.get<action::PointToPoint>().peer, r + 3);
+        } else {
+          ASSERT_EQ(a.get<action::OneRequest>().source, r);
+          ASSERT_EQ(a.get<action::OneRequest>().destination, r + 3);
+        }
+      }
+      ASSERT_EQ((*list)[700].get<action::PointToPoint>().peer, r + 3);
+    }
+  }
 }
 
 }  // namespace

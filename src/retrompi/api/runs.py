@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     fidelity: Literal["mechanism", "curve", "loggp"]
     """Level of detail (default: mechanism)."""
     network: str
-    """The network's law: ``native`` (default) or ``simgrid``, the reference."""
+    """The network's law: ``native`` (default), ``fluid``, ``simgrid`` or ``simgrid:MODEL``."""
     traffic: Sequence[str]
     """Cross traffic: ``["any 2Mbps 1500B poisson"]``."""
     failures: Sequence[str]

@@ -21,6 +21,7 @@ from retrompi.papers.tables import line_of, text_of
 from retrompi.papers.verdicts import Verdict, judge
 from retrompi.sim import worker
 from retrompi.spec import registry
+from retrompi.spec.network_model import NATIVE, chosen
 from retrompi.spec.overrides import parse_sets
 from retrompi.spec.question import Question, Starts
 from retrompi.spec.registry import resolve
@@ -158,7 +159,8 @@ def run_papers(
 
     ``names`` are keys of the package's papers and those at hand (`retrompi.papers.paper.working_with`).
 
-    The verdicts are stored unless ``keep`` is False, as when a page is only redrawn, or ``fidelity`` is below mechanism. Raises
+    The verdicts are stored unless ``keep`` is False, as when a page is only redrawn, ``fidelity`` is below
+    mechanism, or another network carries the frames. Raises
     UsageError for an unknown paper, InputError for what is wrong in its folder, and the error of a failing simulation; runs simulated
     before an error or an interrupt stay stored.
     """
@@ -172,7 +174,7 @@ def run_papers(
     out = []
     for i, plan in enumerate(plans):
         study = _study(plan, [done for (mine, _), done in zip(work, results, strict=True) if mine == i])
-        if keep and fidelity == "mechanism":
+        if keep and fidelity == "mechanism" and chosen() == NATIVE:
             store.add_verdicts(plan.key, [v.row() for v in study.verdicts], run_ids=study.runs)
         out.append(study)
     return out

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.papers.exhibits import FigurePlan
+    from retrompi.papers.network_agreement import NetworkAgreement
     from retrompi.papers.reproduction import Reproduction
     from retrompi.render.front import Made
     from retrompi.render.overlay import Mark
@@ -223,10 +224,11 @@ def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = ()
     return Written(html, tables, tuple(pictures), missing)
 
 
-def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made, *, images: Sequence[str] = ()) -> Atlas:
+def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made, *, images: Sequence[str] = (),
+                beside: NetworkAgreement | None = None) -> Atlas:  # fmt: skip
     """Write the page of every study and ``<folder>/index.html`` with the verdict matrix; raises as `write`.
 
-    ``made`` describes how the runs were produced: see `front.made`.
+    ``made`` describes how the runs were produced: see `front.made`; ``beside``: the verdicts under another network beside the native ones.
     """
     from retrompi.papers import lmbench
     from retrompi.render import export, front, machines_page
@@ -235,7 +237,7 @@ def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made,
     target = Path(folder)
     pages = tuple(write(study, target, images=images, home="index.html") for study in studies)
     numbers = lmbench.table()
-    scores = front.scorecard([with_kept(study) for study in studies], numbers)
+    scores = front.scorecard([with_kept(study) for study in studies], numbers, beside)
     try:
         (target / f"{machines_page.PAGE}.html").write_text(machines_page.machines_page(numbers, scores.transfer()), encoding="utf-8")
         html = target / "index.html"

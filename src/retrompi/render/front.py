@@ -17,6 +17,7 @@ from retrompi.papers import predictions
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.interventions import Effect, effects
 from retrompi.papers.matrix import Cell, cells, merged
+from retrompi.papers.network_agreement import NetworkAgreement
 from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.transfer import judged, shipped
@@ -27,6 +28,7 @@ from retrompi.render.machines_page import PAGE, SOURCES, machine_cells
 from retrompi.render.matrix import SORT, matrix_html
 from retrompi.render.paper_page import over_draws
 from retrompi.render.transfer_table import transfer_html
+from retrompi.studies.about import networks
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -56,6 +58,8 @@ class Scorecard:
     fidelity: tuple[dict[str, Any], ...] = ()
     lmbench: tuple[dict[str, Any], ...] = ()
     """The rows of lmbench's table, simulated and published."""
+    beside: NetworkAgreement | None = None
+    """If the runs had another network: how many verdicts are those of the engine's own."""
 
     @property
     def replayed(self) -> dict[str, Reproduction]:
@@ -110,13 +114,16 @@ class Scorecard:
                 for c, v in self._both()
             ],
             "fidelity": list(self.fidelity),
+            **({"networks": [d.row(self.beside.network) for d in self.beside.differing]} if self.beside is not None else {}),
         }
 
 
-def scorecard(studies: Sequence[Reproduction], lmbench: Sequence[dict[str, Any]] = ()) -> Scorecard:
+def scorecard(
+    studies: Sequence[Reproduction], lmbench: Sequence[dict[str, Any]] = (), beside: NetworkAgreement | None = None
+) -> Scorecard:
     """The scorecard of these studies and of lmbench's table; claims of papers that were not replayed count as not judged."""
     rows = [{"paper": s.paper.key, **row} for s in studies for row in ladder_rows(s.facts)]
-    return Scorecard(tuple(studies), tuple(load()), tuple(judge_all(studies)), tuple(rows), tuple(lmbench))
+    return Scorecard(tuple(studies), tuple(load()), tuple(judge_all(studies)), tuple(rows), tuple(lmbench), beside)
 
 
 def _cpu() -> str:
@@ -143,8 +150,10 @@ def made(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int
             f"{format_time(wall_s)} with {jobs} parallel jobs: {simulated} runs simulated, {len(ids) - simulated} found in the store",
         ),
         ("machine", f"{_cpu()}, {os.cpu_count()} processors, {_machine.system()} {_machine.release()}, Python {_machine.python_version()}"),
-        ("program", f"retrompi {code_version()}, SimGrid {', '.join(sorted({str(r['simgrid_version']) for r in runs} - {''})) or '?'}"),
+        ("program", f"retrompi {code_version()}"),
     ]
+    if carried := networks(runs):
+        rows.append(("network", ", ".join(carried)))
     if runs:
         hosts = sorted({str(r["host"]) for r in runs})
         spent = sum(float(r["wall_s"] or 0.0) for r in runs)
@@ -307,6 +316,19 @@ def _fidelity(score: Scorecard) -> str:
     )
 
 
+def _networks(beside: NetworkAgreement | None) -> str:
+    """How many verdicts are those of the engine's own network, and a table of the others."""
+    if beside is None:
+        return ""
+    head = ("statement", "paper", "native", "observed", beside.network, "observed", "published", "why")
+    rows = [
+        (f'<a class="id" href="{d.paper}.html#{escape(d.native.id)}">{escape(d.native.id)}</a>', escape(d.paper), d.native.verdict,
+         number(d.native.observed), d.other.verdict, number(d.other.observed), escape(d.native.published), escape(d.reason(beside.network)))
+        for d in beside.differing
+    ]  # fmt: skip
+    return f'<h2 id="networks">Under another network</h2><p>{escape(str(beside))}.</p>' + (table(head, rows) if rows else "")
+
+
 def _counts(score: Scorecard) -> str:
     shown = []
     for part in summary(score.verdicts):
@@ -331,7 +353,8 @@ see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
 <nav><a href="#runtimes">Runtimes and machines</a><a href="#interventions">Interventions</a>
 <a href="#matrix">Verdicts</a><a href="#papers">Papers</a><a href="#failures">Failures</a>
 <a href="#unjudged">Not judged</a>
-{'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}<a href="#transfer">Transfer</a>
+{'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}
+{'<a href="#networks">Networks</a>' if score.beside else ""}<a href="#transfer">Transfer</a>
 <a href="#made">How it was made</a></nav></header>
 {_counts(score)}
 <h2 id="runtimes">Runtimes, networks, machines</h2>{matrix_html(score.cells(), [*score.replayed, PAGE])}
@@ -342,6 +365,7 @@ of the largest bandwidths; no model is tuned to it.</p>{_interventions(effects(v
 <h2 id="failures">What fails: {len(score.failures())}</h2>{_failures(score)}
 <h2 id="unjudged">What is not judged</h2>{_unjudged(score)}
 {_fidelity(score)}
+{_networks(score.beside)}
 <h2 id="transfer">Transfer</h2><p>Every model on every machine that its library is known to have run on. <b>Input</b>: a value of the model
 or the machine comes from it. <b>Blind</b>: predicted, with an interval, before the project knows the published number.</p>
 {transfer_html(score.transfer())}

@@ -118,7 +118,7 @@ def _short(hashes: Sequence[str]) -> str:
 
 
 def _provenance(about: About) -> str:
-    lines = [("code", ", ".join(about.code_versions)), ("SimGrid", ", ".join(about.simgrid)), ("fidelity", ", ".join(about.fidelities))]
+    lines = [("code", ", ".join(about.code_versions)), ("network", ", ".join(about.networks)), ("fidelity", ", ".join(about.fidelities))]
     lines += [(f"model {m}", _short(h)) for m, h in about.models.items()]
     lines += [(f"platform {p}", _short(h)) for p, h in about.platforms.items()]
     lines += [("runs of the store", ranges(about.runs))]

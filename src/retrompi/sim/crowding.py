@@ -8,6 +8,7 @@ from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.spec.composition import resized, unsized
+from retrompi.spec.hosts import kinds
 from retrompi.spec.placements import spreads
 
 __all__ = ["crowding"]
@@ -21,7 +22,9 @@ def crowding(asked: Resolved) -> list[str]:
     mode = asked.question.placement
     if not isinstance(mode, str) or not spreads(mode):
         return []
-    found = [(n / asked.room.hosts[i].cores, i, n) for i, n in Counter(asked.placement).items() if n > asked.room.hosts[i].cores]
+    prototypes, kind_of = kinds(asked.room.hosts)
+    cores = [h.cores for h in prototypes]
+    found = [(n / cores[kind_of[i]], i, n) for i, n in Counter(asked.placement).items() if n > cores[kind_of[i]]]
     if not found:
         return []
     factor, index, ranks = max(found, key=lambda row: (row[0], -row[1]))
@@ -36,7 +39,7 @@ def _wider(asked: Resolved) -> str:
     """How the platform can be widened so that each rank has a processor; empty if it cannot."""
     try:
         own = registry.platform(unsized(asked.question.platform)).hosts
-        each = sum(asked.room.host(h.name).cores for h in own if h.name in {x.name for x in asked.room.hosts}) / len(own)
+        each = sum(asked.room.host(h.name).cores for h in own if asked.room.index(h.name) is not None) / len(own)
         wider = resized(asked.question.platform, -(-asked.ranks // max(1, int(each))))
         registry.platform(wider)
     except UsageError:

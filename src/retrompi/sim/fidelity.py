@@ -18,6 +18,7 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.base.units import PS
 from retrompi.sim.sampling import NotSampled, Point, Sample
 from retrompi.spec.fields import to_engine
+from retrompi.spec.hosts import kinds
 from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
 from retrompi.spec.platform import Placement
 
@@ -74,11 +75,16 @@ def _relation(platform: Platform, a: tuple[int, int], b: tuple[int, int]) -> Any
 def classes_of(placement: Placement, platform: Platform) -> list[int]:
     """A class number for every rank: equal for ranks on equivalent hosts and, if pinned, on cores with the same number."""
     known: dict[Any, int] = {}
-    of: dict[tuple[int, int], int] = {}
-    for spot in _spots(placement):
-        if spot not in of:
-            of[spot] = known.setdefault((host_kind(platform, spot), spot[1], _site(platform, spot[0])), len(known))
-    return [of[spot] for spot in _spots(placement)]
+    prototypes, kind_of = kinds(platform.hosts)
+    values = [replace(h, name="", os="") for h in prototypes]
+    of: dict[tuple[int, int, int], int] = {}  # (kind, core, site)
+    out = []
+    for host, core in _spots(placement):
+        key = (kind_of[host], core, _site(platform, host))
+        if key not in of:
+            of[key] = known.setdefault((values[key[0]], core, key[2]), len(known))
+        out.append(of[key])
+    return out
 
 
 def _spots(placement: Placement) -> list[tuple[int, int]]:
@@ -313,7 +319,7 @@ def curved(
         return [Curve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=curve, connect=connect[same] * PS).to_engine()]
 
     lower = {
-        "hosts": [{**h, "dispatch": 0.0} for h in compiled["hosts"]],
+        "hosts": {**compiled["hosts"], "kinds": [{**h, "dispatch": 0.0} for h in compiled["hosts"]["kinds"]]},
         "same": hops(True),
         "remote": hops(False),
         "send_cpu": 0.0,

@@ -12,8 +12,9 @@ from retrompi.base.errors import UsageError
 from retrompi.spec import kernels, registry
 from retrompi.spec.cojobs import JobSpec, named
 from retrompi.spec.model import model_values, resolve
+from retrompi.spec.network_model import NATIVE
 from retrompi.spec.placements import Placement, placed
-from retrompi.spec.question import Benchmark, Beside, Question, Replay, Starts, canonical_hash
+from retrompi.spec.question import Benchmark, Beside, Experiment, Message, Question, Replay, Starts, canonical_hash
 from retrompi.spec.timed_section import Program
 from retrompi.spec.users_code import users_code
 
@@ -103,6 +104,20 @@ class Resolved:
         return place(self.room, self.question.place, self.ranks)
 
     @property
+    def network(self) -> str:
+        """What carries the frames: the question's network, but ``native`` for a job on one host, which crosses none."""
+        q = self.question
+        if q.network == NATIVE:  # the placement may need the trace
+            return NATIVE
+        alone = isinstance(q.workload, Starts) or (not isinstance(q.workload, Experiment) and len(set(self._hosts)) == 1)
+        return NATIVE if alone and not q.beside.traffic and not q.beside.jobs else q.network
+
+    @property
+    def _hosts(self) -> Sequence[int]:
+        """The hosts of the ranks, of which a message has two and no trace."""
+        return place(self.room, self.question.place, 2) if isinstance(self.question.workload, Message) else self.placement
+
+    @property
     def program(self) -> Program:
         """The facts about the program that are not in its trace."""
         workload = self.question.workload
@@ -149,5 +164,6 @@ class Resolved:
         """A hash of everything that determines the run except the engine's code; the key of results cached in a process."""
         q = self.question
         return canonical_hash(
-            [self.model.hash(), self.room.hash, self.values.as_dict(), q.workload.facts(), self.mode, q.cores, q.seed, q.fidelity]
-        )
+            [self.model.hash(), self.room.hash, self.values.as_dict(), q.workload.facts(), self.mode, q.cores, q.seed, q.fidelity,
+             self.network]
+        )  # fmt: skip

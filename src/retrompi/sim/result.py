@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,7 @@ class Result:
     bytes: int
     packets: int
     wall_s: float
-    per_rank: list[dict[str, Any]]
+    per_rank: Sequence[dict[str, Any]]
     marks: list[dict[str, Any]]
     anatomy: list[dict[str, Any]] = field(default_factory=list)
     anatomy_ps: int = 0
@@ -34,6 +35,8 @@ class Result:
     own_bytes: int = 0
     done: dict[str, int] = field(default_factory=dict)
     frames: int = 0
+    contended: int = 0
+    """Frames and bursts, of all jobs and of cross traffic, that found a link of their way taken (`docs/networks.md`)."""
     retransmissions: int = 0
     duplicates: int = 0
     events: int = 0
@@ -52,7 +55,7 @@ class Result:
     collectives: list[dict[str, Any]] = field(default_factory=list)
     """The collective algorithms used: operation, algorithm, calls (summed over all members)."""
     lost: int = 0
-    """Number of frames lost to failures."""
+    """Number of frames lost to failures, to full buffers of switches and to repeated collisions."""
     failed: str = ""
     """The failures that lost frames: ``link server down from 1 s on (3 frames lost)``."""
     traffic: list[dict[str, Any]] = field(default_factory=list)

@@ -54,7 +54,7 @@ class Samples:
             return asked.model.sample(asked.room, pair.hosts)
         at = asked.changed(
             workload=SAMPLE, placement=pair.hosts, cores=pair.hosts.cores, fidelity="mechanism", beside=Beside(), start_up=False,
-            limit_s=None, wildcards="recorded", network="native", idle_overrides=True, asked=Asked(),
+            limit_s=None, wildcards="recorded", idle_overrides=True, asked=Asked(),
         )  # fmt: skip
         with _GUARD:
             lock = _LOCKS.setdefault(at.key, threading.Lock())

@@ -11,15 +11,17 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
-from retrompi.base.errors import EngineError, RetrompiError, UsageError, nearest
+from retrompi.base.errors import EngineError, InputError, RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
 from retrompi.sim import cautions
 from retrompi.sim import fidelity as ladder
 from retrompi.sim.crowding import crowding
 from retrompi.sim.observe import NOTHING, Observe
+from retrompi.sim.rank_table import RankTable
 from retrompi.sim.resolved import Resolved, place
 from retrompi.sim.result import Result
 from retrompi.sim.samples import Samples
@@ -33,6 +35,7 @@ from retrompi.spec.collectives import PREFIX
 from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.compile import compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.layout import Layout
+from retrompi.spec.network_model import by_simgrid
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
 from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from retrompi.sim.message_path import MessagePath
 
 __all__ = ["WILDCARDS", "Benchmark", "Message", "Observe", "Question", "Replay", "Resolved", "Result", "SimulationEnded", "Starts",
-           "benchmark", "compile_question", "explain", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
+           "benchmark", "compile_question", "explain", "library_steps", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
 
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
@@ -74,6 +77,20 @@ def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[
     return found
 
 
+def library_steps(question: Question | Resolved) -> tuple[CompiledRuntime, list[Any]]:
+    """The runtime of a question, compiled, and what its library does for the collectives and new communicators of each rank.
+
+    Nothing is simulated. The second is ``_engine.library_steps``: by rank, ``(line, [(context, tag, [(step, peer, slot, bytes), ...])])``.
+    """
+    from retrompi import _engine
+
+    asked = Resolved.of(question)
+    _refuse_unsupported(asked.trace)
+    found = compile_question(asked, calls_of(asked.trace, asked.question))
+    rows = {**found.rows, "kills": []} | _asked_of_the_engine(asked, asked.trace, 1.0) | _observed(NOTHING)
+    return found, _engine.library_steps(rows, asked.trace)
+
+
 def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkServer | None = None) -> Result:
     """Run the simulation that a question describes, on ``server`` (default: the shared server of this thread).
 
@@ -83,6 +100,9 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     asked = Resolved.of(question)
     q = asked.question
     ladder.check(q.fidelity)
+    if q.fidelity != "mechanism" and asked.room.link.file:
+        raise UsageError(f"fidelity '{q.fidelity}' has one curve for all pairs of equal hosts, which a platform file's routes tell "
+                         "apart; use mechanism", code="needs-mechanism")  # fmt: skip
     if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
         raise UsageError(f"fidelity '{q.fidelity}' has no wire for traffic and failures; use mechanism", code="needs-mechanism")
     _refuse_unsupported(asked.trace)
@@ -116,6 +136,11 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
             got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
     except Stopped as error:
         return _not_run(asked, LIMIT, str(error), begin)
+    except EngineError as error:
+        if asked.room.link.file and error.code != "stopped":  # what the user has written is read and carried by SimGrid alone
+            file = Path(asked.room.link.file[0])
+            raise InputError(f"SimGrid does not survive this platform: {error}", file, code="bad-platform-file") from None
+        raise
     if got["outcome"] == "completed" and not q.idle_overrides:
         _check_collectives(asked.values, {operation for operation, _, _ in got["collectives"]})
     marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
@@ -131,7 +156,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         bytes=got["bytes"],
         packets=got["packets"],
         wall_s=time.perf_counter() - begin,
-        per_rank=[_rank_row(r) for r in got["per_rank"]],
+        per_rank=RankTable(got["per_rank"], rows["hosts"]["names"]),
         marks=marks,
         section=None if section is None else section_of(marks, section),
         anatomy=[{"stage": s, "process": p, "seconds": t * PS, "ps": t} for s, p, t in got["anatomy"]],
@@ -149,9 +174,9 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
-        jobs=_told_jobs(others, got["jobs"]),
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
-                                "lost", "failed")},
+        jobs=_told_jobs(others, got["jobs"], rows["hosts"]["names"]),
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "contended", "retransmissions", "duplicates",
+                                "events", "lost", "failed")},
     )  # fmt: skip
 
 
@@ -202,13 +227,15 @@ def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[st
     q = asked.question
     rows: dict[str, Any] = {
         "seed": q.seed,
-        "wire": q.network,
+        "wire": asked.network,
         "wildcards": q.wildcards,
         "limit_s": q.limit_s or 0.0,
         **q.bounds.rows(),
         "compute_scale": scale,
         "memory_share": asked.program.memory_share,
     }
+    if q.order:
+        rows["order"] = list(q.order)
     loops = trace.kernels()
     if loops:
         rows["kernels"] = kernels.rows(loops, asked.room, asked.placement)
@@ -250,8 +277,8 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
         raise UsageError(
             f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' omits; use mechanism", code="needs-mechanism"
         )
-    if q.network != "native":
-        raise UsageError("several jobs need the native wire", code="needs-mechanism")
+    if by_simgrid(q.network):
+        raise UsageError(f"several jobs need --network native or fluid, not {q.network}", code="needs-mechanism")
     found = []
     for spec, job in asked.jobs:
         _refuse_unsupported(spec.trace)
@@ -265,7 +292,7 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
     return found
 
 
-def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> list[dict[str, Any]]:
     answers = iter(got)
     rows = []
     for job in jobs:
@@ -275,7 +302,7 @@ def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> li
                 _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
             except UsageError as error:
                 raise UsageError(f"{job.spec.name}: {error}", code=error.code) from None
-        rows.append(cojobs.told(job, answer, _rank_row))
+        rows.append(cojobs.told(job, answer and {**answer, "per_rank": RankTable(answer["per_rank"], hosts).some()}))
     return rows
 
 
@@ -310,7 +337,7 @@ def _processes(rows: Mapping[str, Any]) -> list[str]:
     """The names of a job's processes."""
     roles = dict.fromkeys(end.partition("@")[0] for h in (*rows["same"], *rows["remote"]) for end in h["between"])
     names = [f"rank {r}" for r in range(len(rows["placement"]))]
-    return names + [f"{role} on {h['name']}" for role in roles if role != "rank" for h in rows["hosts"]]
+    return names + [f"{role} on {name}" for role in roles if role != "rank" for name in rows["hosts"]["names"]]
 
 
 def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compiled] = ()) -> list[tuple[str, float]]:
@@ -328,21 +355,6 @@ def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compi
             if name.endswith(f" of {j.spec.name}") and found[-1][1] < j.spec.start_s:
                 raise UsageError(f"'{text}': {j.spec.name} starts at {j.spec.start_s:g} s", code="unknown-process")
     return found
-
-
-def _rank_row(r: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "rank": r["rank"],
-        "host": r["host"],
-        "time_s": r["time_ps"] * PS,
-        "mpi_s": r["mpi_ps"] * PS,
-        "compute_s": r["compute_ps"] * PS,
-        "cpu_s": r["cpu_ps"] * PS,
-        "sent": r["sent"],
-        "received": r["received"],
-        "bytes_sent": r["bytes_sent"],
-        "bytes_received": r["bytes_received"],
-    }
 
 
 def require_completed(result: Result, what: str) -> None:

@@ -15,7 +15,7 @@ LIMIT = "limit"
 """The outcome of a run that a bound has ended."""
 
 MEMORY_B = 2 << 30
-"""The bound on memory (B) where none is given; 100,000 ranks fit into it."""
+"""The bound on memory (B) where none is given; 200,000 ranks of a halo at curve or loggp fit into it."""
 
 
 @dataclass(frozen=True)

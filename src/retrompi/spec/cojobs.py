@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
+from retrompi.spec.hosts import one_by_one, rows_of
 from retrompi.spec.overrides import parse_sets
 
 if TYPE_CHECKING:
@@ -111,15 +112,15 @@ def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
     return found
 
 
-def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tuple[list[int], list[dict[str, Any]]]:
+def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tuple[list[int], dict[str, Any]]:
     """(positions, hosts) used by the first job (its model ``first`` and compiled configuration ``own``), followed by those of the others.
 
     Raises UsageError if two models state different values for a host that they share.
     """
-    positions, hosts = list(own["positions"]), list(own["hosts"])
+    positions, hosts = list(own["positions"]), one_by_one(own["hosts"])
     stated = dict.fromkeys(positions, first)
     for j in jobs:
-        for at, host in zip(j.rows["positions"], j.rows["hosts"], strict=True):
+        for at, host in zip(j.rows["positions"], one_by_one(j.rows["hosts"]), strict=True):
             if at not in stated:
                 positions.append(at)
                 hosts.append(host)
@@ -129,7 +130,7 @@ def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tu
                     f"{j.spec.model} and {stated[at]} state different values of host '{host['name']}': they cannot share it",
                     code="bad-jobs",
                 )
-    return positions, hosts
+    return positions, rows_of(hosts)
 
 
 def rows(jobs: Sequence[Compiled], positions: Sequence[int], room: Platform, wildcards: str) -> list[dict[str, Any]]:
@@ -160,7 +161,7 @@ def rows(jobs: Sequence[Compiled], positions: Sequence[int], room: Platform, wil
     return out
 
 
-def told(job: Compiled, got: Mapping[str, Any] | None, rank_row: Any) -> dict[str, Any]:
+def told(job: Compiled, got: Mapping[str, Any] | None) -> dict[str, Any]:
     """The result of one further job; ``got`` is the engine's result, None for a job that could not be started."""
     s = job.spec
     about = {"name": s.name, "model": s.model, "mode": s.where, "trace": s.label, "start_s": s.start_s, "background": s.background,
@@ -174,7 +175,7 @@ def told(job: Compiled, got: Mapping[str, Any] | None, rank_row: Any) -> dict[st
         "time_s": got["time_ps"] * PS,
         "time_ps": got["time_ps"],
         "runs": got["runs"] if s.background else int(got["outcome"] == "completed"),
-        "per_rank": [rank_row(r) for r in got["per_rank"]],
+        "per_rank": got["per_rank"],
         "waits": got["waits"],
         "diagnosis": got.get("diagnosis", {}),
         **{k: got[k] for k in _COUNTS},

@@ -7,7 +7,7 @@ those the run uses. An override of any other parameter has no effect and is refu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.spec import compiled_values, platform_use
 from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.collectives import PREFIX, engine_rows
+from retrompi.spec.hosts import EVERY_HOST
 from retrompi.spec.layout import Layout
 from retrompi.spec.users_code import users_code
 
@@ -113,11 +114,17 @@ def unused(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Call
         by_key.setdefault(path if owner == "link" else key, []).append(path)
     for key, paths in by_key.items():
         # platform.host.KEY sets every host: one that uses the key is enough.
-        if not any(f"platform.{p}" in used for p in paths):
-            mine = [p for p in paths if p.rpartition(".")[0] in {h.name for h in layout.hosts}] or paths
+        if not any(_uses(layout, used, p) for p in paths):
+            mine = [p for p in paths if layout.runs(p.rpartition(".")[0])] or paths
             name = f"platform.host.{key}" if len(paths) == len(layout.platform.hosts) > 1 else f"platform.{mine[0]}"
             lines[name] = f"{name} {platform_use.why_not(mine[0], layout)}"
     return lines
+
+
+def _uses(layout: Layout, used: Collection[str], path: str) -> bool:
+    """Whether a run with the values ``used`` uses that of the platform at ``path``."""
+    owner, _, key = path.rpartition(".")
+    return f"platform.{path}" in used or (f"platform.{EVERY_HOST}.{key}" in used and layout.runs(owner))
 
 
 def unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> dict[str, str]:

@@ -82,7 +82,7 @@ def _problems(rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             if problem := _range(row):
                 yield part, "protocol", problem
     fields = declared(Host)
-    for host in rows["hosts"]:
+    for host in rows["hosts"]["kinds"]:
         for name, value in host.items():
             if fields[name].is_quantity and (problem := fields[name].refusal(value)):
                 yield "hosts", f"{name} of '{host['name']}'", problem

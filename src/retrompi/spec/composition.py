@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from retrompi.base import names
 from retrompi.base.errors import UsageError
 
-__all__ = ["MAX_HOSTS", "Composition", "parse", "resized", "unsized"]
+__all__ = ["MAX_HOSTS", "MAX_SIZED", "Composition", "parse", "resized", "unsized"]
 
 MAX_HOSTS = 1 << 14
-"""Maximum size of a platform: every host has its own values, 2 s and 0.2 GB at this size; its identity is a hash over all of them."""
+"""Maximum number of hosts that are composed, each with its own values: 2 s and 0.2 GB at this size."""
+MAX_SIZED = 1 << 20
+"""Maximum number of hosts of a platform with a size at its end (``NAME*n``), whose hosts share their values."""
 _TERM = re.compile(r"([^\s*+@]+)(?:\*([0-9]+))?")
 _SIZED = re.compile(r"(.+)\*[0-9]{1,8}", re.DOTALL)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from retrompi.spec.host import Host
+from retrompi.spec.hosts import Grown, Hosts, kinds
 from retrompi.spec.platform import Placement, Platform
 
 __all__ = ["Layout"]
@@ -27,10 +28,28 @@ class Layout:
         """The hosts that run a rank, as indices in ``platform.hosts``, in order."""
         return tuple(sorted(set(self.placement)))
 
-    @property
-    def hosts(self) -> list[Host]:
+    @cached_property
+    def places(self) -> list[int]:
+        """Of every rank, the place of its host in `used`."""
+        of = {host: place for place, host in enumerate(self.used)}
+        return [of[host] for host in self.placement]
+
+    @cached_property
+    def hosts(self) -> Hosts:
         """The hosts that run a rank."""
-        return [self.platform.hosts[i] for i in self.used]
+        every = self.platform.hosts
+        return every.taken(self.used) if isinstance(every, Grown) else [every[i] for i in self.used]
+
+    @property
+    def kinds(self) -> list[Host]:
+        """The hosts that run a rank, those of one kind once."""
+        return kinds(self.hosts)[0]
+
+    def runs(self, name: str) -> bool:
+        """Whether a rank runs on the host of that name."""
+        if isinstance(self.hosts, Grown):
+            return self.hosts.number(name) in self.hosts.which
+        return any(h.name == name for h in self.hosts)
 
     def number(self, key: str) -> float:
         """A value of rank 0's host (base unit), for a model whose costs depend on it; it is recorded as used by the run."""
@@ -51,7 +70,7 @@ class Layout:
     @cached_property
     def mixed_byte_order(self) -> bool:
         """Whether the hosts that run ranks differ in byte order."""
-        return len({h.byte_order for h in self.hosts}) > 1
+        return len({h.byte_order for h in self.kinds}) > 1
 
     def __repr__(self) -> str:
         return f"Layout({self.platform.name}, {list(self.placement)})"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from retrompi.spec import topology
 from retrompi.spec.fields import Use, choice, quantity, whole, word
@@ -31,4 +32,19 @@ class Link:
     rails: float = whole("cards of a host, and planes of the link", low=1, high=64, default=1.0, cpp="size_t", used_by=Use.WIRE)
     wan_bandwidth: float = quantity("B/s", "rate of the line between two sites, each way", above=0, default=0.0, used_by=Use.SITES)
     wan_latency: float = quantity("s", "latency of the line between two sites", default=0.0, used_by=Use.SITES, cpp="double")
+    file: tuple[str, ...] = word("a SimGrid platform file, and the names of its hosts", cpp="std::vector<std::string>", default=(),
+                                 used_by=Use.WIRE)  # fmt: skip
+    buffer: float = quantity(
+        "B", "what may wait in front of an output port of a switch; 0: no bound", default=0.0, used_by=Use.WIRE, cpp="double"
+    )
     rail_policy: str = choice("what several rails carry", topology.POLICIES, enum="RailPolicy", default="pair", used_by=Use.WIRE)
+    access: str = choice("how the stations of a hub share it", topology.ACCESS, enum="Access", default="fifo", used_by=Use.WIRE)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The choices of `topology.WORDS`."""
+        return {"rail_policy": self.rail_policy, "access": self.access}
+
+    def with_words(self, words: Mapping[str, str]) -> Link:
+        """A copy with these choices."""
+        return replace(self, rail_policy=words["rail_policy"], access=words["access"])

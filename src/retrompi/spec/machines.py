@@ -33,6 +33,7 @@ __all__ = [
     "Read",
     "at",
     "broken",
+    "card_of",
     "compose",
     "files",
     "host",
@@ -91,7 +92,7 @@ class Network:
     summary: str
     kind: str
     shape: tuple[int, ...]
-    rail_policy: str
+    words: Mapping[str, str]
     quantities: Mapping[str, Quantity]
     path: Path
     like: str = ""
@@ -294,9 +295,9 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
             raise reader.fail(f"unknown key '{key}'{nearest(key, top)}", key, code="unknown-key")
     link, card = (reader.data.get(k, {}) for k in ("link", "card"))
     of_link, of_card = quantities(Link), _card_keys()
-    stated = {f"link.{k}": q for k, q in reader.table(link, of_link, ("kind", "shape", "rail_policy"), LINK).items()}
+    stated = {f"link.{k}": q for k, q in reader.table(link, of_link, ("kind", "shape", *topology.WORDS), LINK).items()}
     stated |= {f"card.{k}": q for k, q in reader.table(card, of_card, (), CARD).items()}
-    numbers, kind, policy = dict(stated), "", "pair"
+    numbers, kind, words = dict(stated), "", topology.DEFAULT_WORDS
     shape: tuple[int, ...] = ()
     like = _like(reader, "network", depth)
     if like:
@@ -304,7 +305,7 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
             other = network(like, _root(reader), read, depth + 1)
         except UsageError as error:
             raise reader.fail(f"like = '{like}': {error}", "like", code=error.code) from None
-        numbers, kind, shape, policy = {**other.quantities, **stated}, other.kind, other.shape, other.rail_policy
+        numbers, kind, shape, words = {**other.quantities, **stated}, other.kind, other.shape, dict(other.words)
     try:
         if "kind" in link or not kind:
             kind, shape = topology.parse_kind(reader.string(link, "kind", LINK)), ()
@@ -312,7 +313,7 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
             raise UsageError("a network of the library has no sites; a platform with [[host]] tables has", code="bad-topology")
         if "shape" in link:
             shape = topology.parse_shape(kind, reader.string(link, "shape", LINK))
-        policy = topology.parse_policy(str(link.get("rail_policy", policy)))
+        words = topology.words(link, words)
     except UsageError as error:
         raise reader.fail(str(error), "kind", LINK, code=error.code) from None
     needed = {f"link.{k}": f for k, f in of_link.items()} | {f"card.{k}": f for k, f in of_card.items()}
@@ -321,14 +322,14 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
     ordered = {k: numbers[k] for k in needed if k in numbers}
     numbers = _fitted(ordered, reader.path, stated, needed.__getitem__, read)
     return Network(
-        reader.path.stem, **_about(reader), kind=kind, shape=shape, rail_policy=policy, quantities=numbers, path=reader.path, like=like
+        reader.path.stem, **_about(reader), kind=kind, shape=shape, words=words, quantities=numbers, path=reader.path, like=like
     )
 
 
 # --- composing -----------------------------------------------------------------------------------------------------------------
 
 
-def _card(machine: Machine, net: Network | None) -> dict[str, Quantity]:
+def card_of(machine: Machine, net: Network | None) -> dict[str, Quantity]:
     """The values of a host's card on a network; its rates are the host's bus's where that is slower."""
     if net is None:
         return {
@@ -353,10 +354,10 @@ def _link(net: Network | None, hosts: int) -> tuple[Link, dict[str, Quantity]]:
             for k, f in quantities(Link).items()
             if not f.optional
         }
-        return Link(kind="switch", shape=(), rail_policy="pair", **{k: q.value for k, q in found.items()}), found
+        return Link(kind="switch", shape=(), **{k: q.value for k, q in found.items()}), found  # type: ignore[arg-type]
     found = {k.removeprefix("link."): q for k, q in net.quantities.items() if k.startswith("link.")}
     shape = topology.grown(net.kind, net.shape, hosts) if net.shape else topology.default(net.kind, hosts)
-    return Link(kind=net.kind, shape=shape, rail_policy=net.rail_policy, **{k: q.value for k, q in found.items()}), found
+    return Link(kind=net.kind, shape=shape, **{k: q.value for k, q in found.items()}).with_words(net.words), found  # type: ignore[arg-type]
 
 
 def compose(what: Composition, beside: Path | None = None, read: Read | None = None) -> Platform:
@@ -372,7 +373,7 @@ def compose(what: Composition, beside: Path | None = None, read: Read | None = N
     kinds = {}
     for name, count in what.terms:
         kinds[name] = machine = host(name, beside, read)
-        own = {**machine.quantities, **_card(machine, net)}
+        own = {**machine.quantities, **card_of(machine, net)}
         values = {k: own[k] for k in order if k in own}
         one = Host("n", machine.os, machine.byte_order, **{k: q.value for k, q in values.items()})
         for _ in range(count):

@@ -27,7 +27,7 @@ from retrompi.spec.channels import NO_PATH, Cost, Library, Row
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.collectives import MPICH1, MPICH1_MAKING, PREFIX, Choice, Making, doors
 from retrompi.spec.fields import to_engine
-from retrompi.spec.host import Host
+from retrompi.spec.hosts import Hosts, engine_rows
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import OneSided
 from retrompi.spec.overrides import parse_sets
@@ -219,8 +219,9 @@ class RuntimeModel:
         work of the processor."""
         return 0.0, 0.0, 0.0
 
-    def hosts(self, p: Values, layout: Layout) -> list[Host]:
-        """The hosts as used by this runtime. A model that replaces values of a host adds their keys to ``layout.fixed``."""
+    def hosts(self, p: Values, layout: Layout) -> Hosts:
+        """The hosts as used by this runtime. A model that replaces values of a host adds their keys to ``layout.fixed``; it does so by
+        `retrompi.spec.hosts.mapped`, once for hosts that are alike."""
         return layout.hosts
 
     def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> Row:
@@ -250,10 +251,10 @@ class RuntimeModel:
         with p.reading("calls"):
             hosts = self.hosts(p, layout)
         return {
-            "hosts": [to_engine(h) for h in hosts],
+            "hosts": engine_rows(hosts),
             "link": to_engine(layout.platform.link),
             "positions": list(layout.used),
-            "placement": [layout.used.index(i) for i in layout.placement],
+            "placement": layout.places,
             "cores": list(layout.placement.cores),
             "same": [h.to_engine() for h in within.hops],
             "same_bulk": [h.to_engine() for h in within.bulk],

@@ -18,20 +18,25 @@ from typing import Any
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec import placements, topology
-from retrompi.spec.composition import MAX_HOSTS
+from retrompi.spec.composition import MAX_SIZED
 from retrompi.spec.fields import Field, quantities
 from retrompi.spec.host import Host
+from retrompi.spec.hosts import EVERY_HOST, Grown, GrownQuantities, Hosts
 from retrompi.spec.link import WAN_KEYS, Link
 from retrompi.spec.placements import Placement
 from retrompi.spec.quantity_file import Quantity, fit_values, with_fitted
 
-__all__ = ["LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
+__all__ = ["LINK_RATES", "LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
 
 """The prefixes of a source; the exact reference follows."""
 
-LINK_WORDS = ("kind", "shape", "sites", "rail_policy")
+LINK_RATES = ("bandwidth", "latency", "rails", "wan_bandwidth", "wan_latency", "buffer")
+"""Values of a link that a SimGrid platform file has for each of its links."""
+LINK_WORDS = ("kind", "shape", "sites", *topology.WORDS)
 """Keys that `Platform.with_overrides` accepts as ``link.KEY`` beside quantities."""
 
+_SUGGESTED = 256
+"""Hosts whose names are suggested for a name that does not exist."""
 _CHANGED, _SIZED = 64, 4
 """Maximum number of derived platforms cached: with overrides, and of another size."""
 
@@ -44,7 +49,7 @@ class Platform:
     title: str
     years: str
     summary: str
-    hosts: tuple[Host, ...]
+    hosts: Hosts
     link: Link
     quantities: Mapping[str, Quantity]
     path: Path | None = None
@@ -55,25 +60,32 @@ class Platform:
 
     def host(self, name: str) -> Host:
         """The host called ``name``; raises UsageError, listing the hosts, if there is none."""
-        for h in self.hosts:
-            if h.name == name:
-                return h
-        names = [h.name for h in self.hosts]
+        found = self.index(name)
+        if found is not None:
+            return self.hosts[found]
+        names = [h.name for h in self.hosts[:_SUGGESTED]]
         raise UsageError(f"platform '{self.name}' has no host '{name}'{nearest(name, names)}", code="unknown-host")
+
+    def index(self, name: str) -> int | None:
+        """The index in `hosts` of the host called ``name``; None if there is none."""
+        if isinstance(self.hosts, Grown):
+            return self.hosts.number(name)
+        return next((i for i, h in enumerate(self.hosts) if h.name == name), None)
 
     @cached_property
     def hash(self) -> str:
         """SHA-256 of every name and value, including overrides: equal for platforms with the same simulation results."""
-        facts = {
-            "hosts": [[h.name, h.os, h.byte_order] for h in self.hosts],
-            "kind": self.link.kind,
-            "shape": self.link.shape,
-            "values": {path: q.value for path, q in self.quantities.items()},
-        }
+        own, values = self.hosts, self.quantities
+        facts: dict[str, Any] = {"kind": self.link.kind, "shape": self.link.shape}
+        if isinstance(own, Grown) and isinstance(values, GrownQuantities):  # the pattern, and what departs from it
+            facts |= {"size": own.size, "changed": {path: q.value for path, q in values.changed.items()}}
+            own, values = own.own, values.original
+        facts |= {"hosts": [[h.name, h.os, h.byte_order] for h in own], "values": {path: q.value for path, q in values.items()}}
         if self.placements:
             facts["placements"] = {name: [list(p), list(p.cores)] for name, p in self.placements.items()}
-        if self.link.rail_policy != "pair":
-            facts["rail_policy"] = self.link.rail_policy
+        if self.link.file:
+            facts["file"] = [hashlib.sha256(Path(self.link.file[0]).read_bytes()).hexdigest(), *self.link.file[1:]]
+        facts |= {word: value for word, value in self.link.words.items() if value != topology.DEFAULT_WORDS[word]}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def describe(self) -> list[dict[str, Any]]:
@@ -120,6 +132,8 @@ class Platform:
         # First the overrides of every host, then those of one: the more specific wins regardless of the order on the command line.
         for key in sorted(sets, key=lambda k: not k.startswith("host.")):
             text = sets[key]
+            if self.link.file and key.startswith("link.") and key.removeprefix("link.") in (*LINK_WORDS, *LINK_RATES):
+                raise UsageError(f"platform.{key}: the links are those of {Path(self.link.file[0]).name}", code="bad-topology")
             if key.removeprefix("link.") in LINK_WORDS and key.startswith("link."):
                 words[key.removeprefix("link.")] = text
                 continue
@@ -132,12 +146,13 @@ class Platform:
         try:
             room = self._changed(changed, self._linked(words))
             topology.check(room.link.kind, room.link.shape, len(room.hosts), line=all(f"link.{k}" in room.quantities for k in WAN_KEYS))
+            topology.check_sharing(room.link.kind, room.link.access, room.link.buffer)
         except UsageError as error:
             raise UsageError(f"platform.link: {error}", code=error.code) from None
         return replace(room, overridden=self.overridden | set(changed) | {f"link.{word}" for word in words})
 
     def _linked(self, words: Mapping[str, str]) -> Link:
-        """The link with another kind, shape, sites or rail policy. A new kind without a shape gets its default shape."""
+        """The link with another kind, shape, sites, rail policy or access rule. A new kind without a shape gets its default shape."""
         kind = topology.parse_kind(words["kind"]) if "kind" in words else self.link.kind
         shape = self.link.shape if kind == self.link.kind else topology.default(kind, len(self.hosts))
         if "shape" in words:
@@ -146,8 +161,7 @@ class Platform:
             if kind != "wan":
                 raise UsageError(f"a {kind} has no sites; a wan has", code="bad-topology")
             shape = topology.parse_sites(words["sites"], len(self.hosts))
-        policy = topology.parse_policy(words["rail_policy"]) if "rail_policy" in words else self.link.rail_policy
-        return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
+        return replace(self.link, kind=kind, shape=shape).with_words(topology.words(words, self.link.words))
 
     def with_fit(self, file: Path, values: Mapping[str, str] | None = None, by: str = "") -> Platform:
         """A copy with the ``fit:`` quantities set to the results of calibrations (tables ``[BY.values]``, keys as in `with_overrides`).
@@ -169,11 +183,14 @@ class Platform:
 
         A torus becomes the most cubic one with at least ``n`` places, a fat tree gets as many switches as needed, a copy is
         at the site of its original (`topology.grown`). Placements that name a removed host are dropped.
-        Intended for scaling studies; the effect of a larger switch or hub on its latency is not modelled.
-        Raises UsageError unless 1 <= n <= `MAX_HOSTS`.
+        Intended for scaling studies; the effect of a larger switch or hub on its latency is not modelled. Copies share the values of
+        their originals. Raises UsageError unless 1 <= n <= `MAX_SIZED`.
         """
-        if not 1 <= n <= MAX_HOSTS:
-            raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}", code="out-of-range")
+        if not 1 <= n <= MAX_SIZED:
+            raise UsageError(f"platform '{self.name}' can have 1 to {MAX_SIZED} hosts, not {n}", code="out-of-range")
+        if self.link.file and n != len(self.hosts):
+            file = Path(self.link.file[0]).name
+            raise UsageError(f"'{self.name}' has the {len(self.hosts)} hosts of {file}, not {n}", code="bad-topology")
         if n not in self._sized_before:
             if len(self._sized_before) >= _SIZED:
                 self._sized_before.clear()
@@ -186,52 +203,50 @@ class Platform:
         return {}
 
     def _of_size(self, n: int) -> Platform:
-        own = {path: q for path, q in self.quantities.items() if path.startswith("link.")}
-        values = [[(key, q) for key in quantities(Host) if (q := self.quantities.get(f"{h.name}.{key}"))] for h in self.hosts]
-        hosts = []
-        for k in range(n):
-            copy, at = divmod(k, len(self.hosts))
-            original = self.hosts[at]
-            name = original.name if copy == 0 else f"{original.name}-{copy + 1}"
-            hosts.append(original if copy == 0 else replace(original, name=name))
-            own.update((f"{name}.{key}", q) for key, q in values[at])
+        hosts = Grown(self.hosts, n)
+        own = GrownQuantities(hosts, self.quantities)
         kept = {name: p for name, p in self.placements.items() if max(p, default=0) < n}
         link = replace(self.link, shape=topology.grown(self.link.kind, self.link.shape, n) if self.link.shape else ())
-        return replace(self, name=f"{self.name}*{n}", hosts=tuple(hosts), link=link, quantities=own, placements=kept)
+        return replace(self, name=f"{self.name}*{n}", hosts=hosts, link=link, quantities=own, placements=kept)
 
     def _changed(self, changed: Mapping[str, Quantity], link: Link) -> Platform:
         values: dict[str, dict[str, Any]] = {}
         for path, quantity in changed.items():
             owner, _, name = path.partition(".")
             values.setdefault(owner, {})[name] = quantity.value
+        of_link = replace(link, **values.pop("link", {}))
+        if isinstance(self.hosts, Grown) and isinstance(self.quantities, GrownQuantities):
+            everywhere = values.pop(EVERY_HOST, {})
+            grown = self.hosts.mapped(lambda h: replace(h, **everywhere)).replaced(values)
+            return replace(self, hosts=grown, link=of_link, quantities=self.quantities.with_changed(changed))
         hosts = tuple(replace(h, **values.get(h.name, {})) for h in self.hosts)
-        return replace(
-            self,
-            hosts=hosts,
-            link=replace(link, **values.get("link", {})),
-            quantities={**self.quantities, **changed},
-        )
+        return replace(self, hosts=hosts, link=of_link, quantities={**self.quantities, **changed})
 
     def quantity(self, path: str) -> Quantity:
-        """The quantity at a path returned by `paths`; for an optional value that is not given, its default."""
+        """The quantity at a path returned by `paths`; for an optional value that is not given, its default. That of every host of a sized
+        platform is its first host's."""
+        owner, _, key = path.rpartition(".")
+        if owner == EVERY_HOST:
+            return self.quantities.get(path) or self.quantity(f"{self.hosts[0].name}.{key}")
         return self.quantities.get(path) or _absent(path)
 
     def paths(self, key: str) -> list[str]:
         """The paths of the quantities (`quantity`) that a key of `with_overrides` denotes; raises UsageError for an unknown key."""
         head, _, name = key.rpartition(".")
-        if head == "host" and name in quantities(Host):
-            return [f"{h.name}.{name}" for h in self.hosts]
+        if head == EVERY_HOST and name in quantities(Host):
+            return [f"{EVERY_HOST}.{name}"] if isinstance(self.hosts, Grown) else [f"{h.name}.{name}" for h in self.hosts]
         if key in self.quantities or (head == "link" and name in quantities(Link)):
             return [key]
-        if name in quantities(Host) and any(h.name == head for h in self.hosts):
+        if name in quantities(Host) and self.index(head) is not None:
             return [key]
         valid = [f"platform.host.{k}" for k in quantities(Host)] + [f"platform.link.{k}" for k in quantities(Link)]
-        valid += [f"platform.{path}" for path in self.quantities if not path.startswith("link.")]
+        some = {h.name for h in self.hosts[:_SUGGESTED]}
+        valid += [f"platform.{h}.{k}" for h in some for k in quantities(Host) if f"{h}.{k}" in self.quantities]
         if head == "link":
             valid = [v for v in valid if v.startswith("platform.link.")] + [f"platform.link.{w}" for w in LINK_WORDS]
         elif head == "host":
             valid = [v for v in valid if v.startswith("platform.host.")]
-        elif head in {h.name for h in self.hosts}:
+        elif head in some:
             valid = [v for v in valid if v.startswith(f"platform.{head}.")]
         raise UsageError(f"platform '{self.name}' has no 'platform.{key}'{nearest(f'platform.{key}', valid, 30)}", code="unknown-parameter")
 

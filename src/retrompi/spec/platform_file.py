@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.paths import platforms_dir, stamp
-from retrompi.spec import composition, machines, topology
+from retrompi.spec import composition, machines, simgrid_platform, topology
 from retrompi.spec.fields import declared, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import WAN_KEYS, Link
@@ -167,7 +168,39 @@ class _Reader(Reader):
         return replace(made, name=self.string(self.data, "name"), title=title, years=years, summary=summary, path=self.path,
                        placements=self.placements(made.hosts), natural=self.natural())  # fmt: skip
 
+    def of_simgrid(self) -> Platform:
+        """``simgrid = "cluster.xml"``: hosts and links of a SimGrid platform file beside this one (`retrompi.spec.simgrid_platform`)."""
+        top = ("name", "title", "years", "summary", "natural", "placement", "simgrid", "hosts", "network", "like")
+        for key in self.data:
+            if key not in top:
+                raise self.fail(f"unknown key '{key}'{nearest(key, top)}", key, code="unknown-key")
+        folder, like = self.path.parent, self.data.get("like", {})
+        file = folder / self.string(self.data, "simgrid")
+        if not isinstance(like, dict) or not all(isinstance(v, str) for v in like.values()):
+            raise self.fail('[like] has a host of the library by the name of a host; example: "node-1*" = "linux-p6-200"', "like",
+                            code="bad-value")  # fmt: skip
+        self.read |= {file: stamp(file)}
+        try:
+            host, *others = (machines.host(n, folder, self.read) for n in (self.string(self.data, "hosts"), *like.values()))
+            net = machines.network(self.string(self.data, "network"), folder, self.read) if "network" in self.data else None
+            found = simgrid_platform.read(file).hosts
+            for pattern in like:
+                if not any(fnmatchcase(h.name, pattern) for h in found):
+                    near = nearest(pattern, [h.name for h in found])
+                    raise UsageError(f"'{pattern}' is no host of {file.name}{near}", code="unknown-host")
+            filled = simgrid_platform.Filled(host, net, dict(zip(like, others, strict=True)))
+            made = simgrid_platform.composed(file, filled)
+        except UsageError as error:
+            where = {"unknown-network": "network", "unknown-platform": "simgrid"}.get(error.code, "hosts")
+            raise self.fail(str(error), where, code=error.code) from None
+        self.settled |= set(map(id, made.quantities.values()))
+        title, years, summary = (self.string(self.data, k) if k in self.data else getattr(made, k) for k in ("title", "years", "summary"))
+        return replace(made, name=self.string(self.data, "name"), title=title, years=years, summary=summary, path=self.path,
+                       placements=self.placements(made.hosts), natural=self.natural())  # fmt: skip
+
     def platform(self) -> Platform:
+        if "simgrid" in self.data:
+            return self.of_simgrid()
         if "hosts" in self.data:
             return self.composed()
         top = ("name", "title", "years", "summary", "natural", "host", "link", "placement")
@@ -188,8 +221,9 @@ class _Reader(Reader):
             raise self.fail(str(error), "kind", -1, code=error.code) from None
         shape = self.shape(given, kind, [name for name, _, _ in tables])
         try:
-            policy = topology.parse_policy(str(given.get("rail_policy", "pair")))
+            stated = topology.words(given, topology.DEFAULT_WORDS)
             topology.check(kind, shape, len(tables), line=all(k in link for k in WAN_KEYS))
+            topology.check_sharing(kind, stated["access"], link["buffer"].value if "buffer" in link else 0.0)
         except UsageError as error:
             raise self.fail(str(error), "shape", -1, code=error.code) from None
         found = {f"{name}.{k}": q for name, _, qs in tables for k, q in qs.items()}
@@ -201,7 +235,7 @@ class _Reader(Reader):
             years=self.string(self.data, "years"),
             summary=self.string(self.data, "summary"),
             hosts=hosts,
-            link=Link(kind, shape, **{k: q.value for k, q in link.items()}, rail_policy=policy),
+            link=Link(kind, shape, **{k: q.value for k, q in link.items()}).with_words(stated),  # type: ignore[arg-type]
             quantities=found,
             path=self.path,
             placements=self.placements(hosts),

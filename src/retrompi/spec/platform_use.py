@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.spec.fields import Use, declared, quantities, used_by
 from retrompi.spec.host import Host
+from retrompi.spec.hosts import EVERY_HOST, Grown
 from retrompi.spec.link import Link
 from retrompi.spec.media import Medium, WaitPolicy, calls_system
 
@@ -49,7 +50,7 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
         Use.KERNELS: calls.kernels,
         Use.COPIES: calls.collective or calls.one_sided,
         Use.CALLS: direct or rows["test_system"] > 0 or rows["lock_system"] > 0 or any(calls_system(WaitPolicy(**w)) for w in _waits(rows)),
-        Use.CARRY: any(h["quantum_carry"] for h in rows["hosts"]),
+        Use.CARRY: any(h["quantum_carry"] for h in rows["hosts"]["kinds"]),
         Use.TCP_LOSS: Use.TCP_REMOTE in found and calls.failures,
         Use.IP: calls.traffic,
         Use.WIRE: bursts or calls.traffic,
@@ -60,7 +61,7 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
         Use.SITES: layout.several_hosts and layout.platform.link.kind == "wan",
     }
     found |= {use for use, yes in more.items() if yes}
-    if not any(h["cores"] > 1 for h in rows["hosts"]):
+    if not any(h["cores"] > 1 for h in rows["hosts"]["kinds"]):
         return found - {Use.CACHES}
     return found | ({Use.SHARED_MEMORY} if {Use.COPIES, Use.COMPUTE} & found else set())
 
@@ -77,10 +78,11 @@ def _crosses(hop: Mapping[str, Any]) -> bool:
 
 
 def used(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:
-    """Paths (``platform.server.quantum``) of the platform values used by a compiled run."""
+    """Paths (``platform.server.quantum``) of the platform values used by a compiled run; of a sized platform ``platform.host.quantum``."""
     work = work_of(layout, rows, calls)
     keys = [k for k in used_by(Host, work) if k in quantities(Host) and k not in layout.fixed]
-    found = {f"platform.{h.name}.{k}" for h in layout.hosts for k in keys} | {f"platform.{path}" for path in layout.read}
+    owners = [EVERY_HOST] if isinstance(layout.hosts, Grown) else [h.name for h in layout.hosts]
+    found = {f"platform.{name}.{k}" for name in owners for k in keys} | {f"platform.{path}" for path in layout.read}
     of_link = used_by(Link, work)
     return found | {f"platform.link.{k}" for k in (*of_link, *(["sites"] if "shape" in of_link else []))}
 
@@ -90,7 +92,7 @@ def why_not(path: str, layout: Layout) -> str:
     owner, _, key = path.rpartition(".")
     if owner == "link" and not layout.several_hosts:
         return "belongs to the link between machines; this run is on one machine"
-    if owner != "link" and owner not in {h.name for h in layout.hosts}:
+    if owner not in ("link", EVERY_HOST) and not layout.runs(owner):
         return f"is not used; no rank of this run is on '{owner}'"
     if key in layout.fixed:
         return "is not used; the model states a value of its own"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import UsageError, nearest
+from retrompi.spec import network_model
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.cojobs import JobSpec
 from retrompi.spec.overrides import parse_sets
@@ -25,11 +26,9 @@ from retrompi.spec.timed_section import Program
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["NETWORKS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message", "Question", "Replay", "Starts",
+__all__ = ["WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message", "Question", "Replay", "Starts",
            "Workload", "canonical_hash", "pingpong"]  # fmt: skip
 
-NETWORKS = ("native", "simgrid")
-"""Implementations of the network; ``simgrid`` is the reference, an order of magnitude slower."""
 WILDCARDS = ("recorded", "free")
 """What a receive from any source matches: the recorded match (if the trace contains it), or the first message to arrive."""
 
@@ -183,9 +182,11 @@ class Question:
     host in turn), a placement's name, hosts by name (``server,workstation``) or the host index of every rank; ``cores`` pins them.
     ``overrides`` are ``--set`` pairs as a mapping, ``KEY=VALUE`` texts or pairs; the last of equal keys is used. ``fidelity`` is a level of
     `retrompi.sim.fidelity`. ``start_up`` also simulates the start of the job, which may fail at random with ``seed``; ``limit_s`` ends the
-    run after that many simulated seconds. ``compute_kernel`` runs compute amounts at the rate of a loop of `retrompi.spec.kernels`
+    run after that many simulated seconds. ``order``: calls (rank, line of the trace) that begin in this order, each when all
+    that went before has come to rest. ``compute_kernel`` runs compute amounts at the rate of a loop of `retrompi.spec.kernels`
     (``daxpy``, ``daxpy:1000``). ``idle_overrides`` accepts overrides that the run does not use, and changes no result. ``bounds`` end the
-    simulation itself; they change no result either, and questions that differ in them only are equal.
+    simulation itself; they change no result either, and questions that differ in them only are equal. ``network`` is what carries the
+    frames, one of `retrompi.spec.network_model.NAMES`.
     Raises UsageError for an unknown network or wildcard rule; names are checked when the question is resolved.
     """
 
@@ -197,8 +198,9 @@ class Question:
     seed: int = 1
     fidelity: str = "mechanism"
     beside: Beside = field(default_factory=Beside)
-    network: str = "native"
+    network: str = field(default_factory=network_model.chosen)
     wildcards: str = "recorded"
+    order: Sequence[tuple[int, int]] = ()
     start_up: bool = False
     limit_s: float | None = None
     compute_kernel: str = ""
@@ -214,11 +216,12 @@ class Question:
         cores = tuple(self.cores) or tuple(getattr(self.placement, "cores", ()))
         object.__setattr__(self, "overrides", tuple(parse_sets(given).items()))  # type: ignore[arg-type]
         object.__setattr__(self, "cores", cores)
+        object.__setattr__(self, "order", tuple((int(rank), int(line)) for rank, line in self.order))
         if not isinstance(self.placement, str):
             object.__setattr__(self, "placement", tuple(int(i) for i in self.placement))
-        for what, word, words in (("network", self.network, NETWORKS), ("wildcards", self.wildcards, WILDCARDS)):
-            if word not in words:
-                raise UsageError(f"{what} cannot be '{word}'{nearest(word, words)}", code="unknown-name")
+        network_model.parse(self.network)
+        if self.wildcards not in WILDCARDS:
+            raise UsageError(f"wildcards cannot be '{self.wildcards}'{nearest(self.wildcards, WILDCARDS)}", code="unknown-name")
 
     @property
     def sets(self) -> dict[str, str]:

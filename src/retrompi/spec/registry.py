@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.files import exists, is_dir, is_file
-from retrompi.spec import composition, machines, platform_file
+from retrompi.spec import composition, machines, platform_file, simgrid_platform
 from retrompi.spec import model as of_model
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.platform import Platform
@@ -286,10 +286,14 @@ def platforms() -> dict[str, Platform]:
 
 def platform(name_or_path: str) -> Platform:
     """A platform by name (``nt-pair``), by the path of a TOML file, or composed of the library's hosts and networks
-    (``nt4-p6-200*8@switch-100``; ``nt4-p6-200``: one machine on its own). ``nt-pair*64`` has 64 hosts (`Platform.of_size`).
+    (``nt4-p6-200*8@switch-100``; ``nt4-p6-200``: one machine on its own). ``nt-pair*64`` has 64 hosts (`Platform.of_size`), and
+    ``nt4-p6-200@cluster.xml`` those of a SimGrid platform file (`retrompi.spec.simgrid_platform`).
 
     Raises UsageError for an unknown one, InputError for an invalid file.
     """
+    if simgrid_platform.is_xml(name_or_path):
+        found = simgrid_platform.named(name_or_path)
+        return platform_file.load(found) if isinstance(found, Path) else found
     base, star, size = name_or_path.rpartition("*")
     sized = bool(star and base and size.isdecimal() and len(size) < 9)
     if sized and ("@" in base or base not in machines.files("host") or base in _platform_files()):

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from retrompi.base.errors import UsageError, nearest
 
-__all__ = ["KINDS", "POLICIES", "check", "check_word", "cubic", "default", "grown", "parse_kind", "parse_policy", "parse_shape",
-           "parse_sites", "places", "text"]  # fmt: skip
+__all__ = ["ACCESS", "DEFAULT_WORDS", "KINDS", "POLICIES", "WORDS", "check", "check_sharing", "check_word", "cubic", "default", "grown",
+           "parse_kind", "parse_shape", "parse_sites", "parse_word", "places", "text", "words"]  # fmt: skip
 
 KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
+PLATFORM_FILE = "platform-file"
+"""The kind of a link that a SimGrid platform file describes (`retrompi.spec.simgrid_platform`), which no user may set."""
 POLICIES = ("pair", "stripe")
+ACCESS = ("fifo", "csma-cd")
+WORDS = {"rail_policy": POLICIES, "access": ACCESS}
+"""Choices of a link that any kind may state; the first value is the default."""
+DEFAULT_WORDS = {word: values[0] for word, values in WORDS.items()}
 SHAPED = {"torus": "4x4x2", "fat-tree": "4x8;1x2;1x1"}
 """Kind -> an example of its shape."""
 
@@ -29,11 +35,17 @@ def parse_kind(text: str) -> str:
     return text
 
 
-def parse_policy(text: str) -> str:
-    """``text`` if it is a rail policy; else raises UsageError, suggesting the nearest."""
-    if text not in POLICIES:
-        raise UsageError(f"no rail policy '{text}'{nearest(text, POLICIES)}; valid: {', '.join(POLICIES)}", code="unknown-name")
+def parse_word(word: str, text: str) -> str:
+    """``text`` if it is a value of ``word`` (`WORDS`); else raises UsageError, suggesting the nearest."""
+    valid = WORDS[word]
+    if text not in valid:
+        raise UsageError(f"{word} cannot be '{text}'{nearest(text, valid)}; valid: {', '.join(valid)}", code="unknown-name")
     return text
+
+
+def words(given: Mapping[str, object], otherwise: Mapping[str, str]) -> dict[str, str]:
+    """The value of every word of `WORDS` in ``given``, or that of ``otherwise``. Raises UsageError for a wrong value."""
+    return {word: parse_word(word, str(given.get(word, otherwise[word]))) for word in WORDS}
 
 
 def parse_shape(kind: str, text: str) -> tuple[int, ...]:
@@ -75,13 +87,21 @@ def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
 
 
 def check_word(word: str, text: str) -> None:
-    """Raises UsageError if ``text`` is never valid as ``kind``, ``shape``, ``sites`` or ``rail_policy`` (named by ``word``) of a link."""
+    """Raises UsageError if ``text`` is never valid as a ``kind``, ``shape``, ``sites`` or word (`WORDS`) of a link."""
     if word == "shape":
         parse_shape("fat-tree" if ";" in text else "torus", text)
     elif word == "sites":
         parse_sites(text, sum(map(int, found)) if len(found := re.findall(r"\d+", text)) > 1 else 1 << 16)
     else:
-        (parse_kind if word == "kind" else parse_policy)(text)
+        parse_kind(text) if word == "kind" else parse_word(word, text)
+
+
+def check_sharing(kind: str, access: str, buffer: float) -> None:
+    """Raises UsageError for an access rule of what is no hub, or a ``buffer`` (B) of what has no output ports."""
+    if access != DEFAULT_WORDS["access"] and kind != "hub":
+        raise UsageError(f"a {kind} has no access rule; a hub has", code="bad-topology")
+    if buffer > 0 and kind in ("hub", "cable"):
+        raise UsageError(f"a {kind} has no output ports whose buffer could be {buffer:g} B; a switch has", code="bad-topology")
 
 
 def places(kind: str, shape: Sequence[int]) -> int:

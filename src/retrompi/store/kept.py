@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from retrompi.sim.rank_table import RankTable
 from retrompi.spec.bounds import LIMIT
+from retrompi.spec.network_model import by_simgrid
 from retrompi.store.identity import RunSpec
 
 __all__ = ["COLUMNS", "Kept", "Outbox"]
@@ -48,7 +50,10 @@ class Kept:
         given = plain(result)
         if given.get("outcome") == LIMIT:
             spec = replace(spec, stopped=str(given.get("detail", "")))
-        ranks = [*ranks, *given.pop("per_rank", [])]
+        of_all = given.pop("per_rank", [])
+        ranks = [*ranks, *(of_all.some() if isinstance(of_all, RankTable) else of_all)]
+        if len(of_all) > len(ranks):
+            given["rank_summary"] = of_all.summary()
         anatomy = [*anatomy, *given.pop("anatomy", [])]
         own = {k: given.pop(k) for k in COLUMNS if given.get(k) is not None}
         row = {
@@ -57,7 +62,7 @@ class Kept:
             "parameters": dict(spec.parameters),
             "overrides": dict(spec.overrides),
             "host": _machine.node() or "unknown",
-            "simgrid_version": _simgrid_version(),
+            "simgrid_version": _simgrid_version() if by_simgrid(spec.network) or spec.kind == "smpi" else "",
             "outcome": "completed",
             "detail": "",
             "wall_s": 0.0,

@@ -12,7 +12,7 @@ __all__ = ["MEASURED", "REVISION", "SIMULATED", "VERSION_TABLE", "Anatomy", "Bas
            "StudyPoint",
            "Verdict", "VerdictBatch"]  # fmt: skip
 
-REVISION = "0004"
+REVISION = "0005"
 """The migration this code works with."""
 
 MEASURED = ("native", "smpi")
@@ -57,6 +57,7 @@ class Run(Base):
     overrides: Mapped[dict[str, Any]] = mapped_column(JSON)
     seed: Mapped[int] = mapped_column(BigInteger)
     fidelity: Mapped[str] = mapped_column(String(16))
+    network: Mapped[str] = mapped_column(String(32), server_default="native")
     trace: Mapped[str] = mapped_column(Text)
     trace_hash: Mapped[str] = mapped_column(String(64))
     scenario: Mapped[str] = mapped_column(String(80))

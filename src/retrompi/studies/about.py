@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from retrompi.base.errors import RetrompiError
+from retrompi.spec.network_model import NATIVE, by_simgrid
 from retrompi.studies.results import axes_of
 
-__all__ = ["About", "about", "outside_of_runs", "sources"]
+__all__ = ["About", "about", "networks", "outside_of_runs", "sources"]
 
 Row = Mapping[str, Any]
 
@@ -19,7 +20,8 @@ class About:
     """Provenance: ``models`` and ``platforms`` are name -> hashes seen, ``sources`` key -> (value, source) of the varied parameters."""
 
     code_versions: tuple[str, ...] = ()
-    simgrid: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    """What carried the frames, SimGrid with its version; empty if all runs have the native network."""
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     platforms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fidelities: tuple[str, ...] = ()
@@ -35,12 +37,19 @@ def _seen(runs: Sequence[Row], name: str, what: str) -> dict[str, tuple[str, ...
     return {k: tuple(v) for k, v in sorted(out.items())}
 
 
+def networks(runs: Iterable[Row]) -> tuple[str, ...]:
+    """The networks of runs (rows of the store) in order, SimGrid's with the version; empty if all are ``native``."""
+    named = [f"{r['network']} (SimGrid {r['simgrid_version']})" if by_simgrid(str(r["network"])) else str(r["network"]) for r in runs]
+    found = tuple(dict.fromkeys(named))
+    return () if found == (NATIVE,) else found
+
+
 def about(definition: Mapping[str, Any], runs: Mapping[int, Row], curves: Mapping[int, Sequence[Row]]) -> About:
     """The provenance of a study's runs (rows of the store by id)."""
     found = list(runs.values())
     return About(
         code_versions=tuple(dict.fromkeys(str(r["code_version"]) for r in found)),
-        simgrid=tuple(dict.fromkeys(str(r["simgrid_version"]) for r in found)),
+        networks=networks(found),
         models=_seen(found, "model", "model_hash"),
         # A platform's hash includes overrides, which the definition shows already, so only the names count here.
         platforms=_seen(found, "platform", "platform_hash"),

@@ -13,7 +13,7 @@ from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import LARGEST_SEED
 from retrompi.sim.simulate import SimulationEnded
-from retrompi.spec import cross_traffic, registry, topology
+from retrompi.spec import cross_traffic, network_model, registry, topology
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.collectives import PREFIX, doors
 from retrompi.spec.composition import MAX_HOSTS, resized
@@ -45,7 +45,7 @@ __all__ = [
     "whole",
 ]
 
-WORDS = ("model", "platform", "mode", "seed", "fidelity", "hosts")
+WORDS = ("model", "platform", "mode", "seed", "fidelity", "network", "hosts")
 LISTS = ("kills", "traffic", "failures")
 """Keys whose value is a list of the scenario: items joined by `` + ``, or ``none``."""
 PROGRAM = {"trace.section": "section", "trace.compute": "compute_s", "trace.memory_share": "memory_share"}
@@ -86,8 +86,8 @@ def concerns(key: str, model: str) -> bool:
 def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
     """The scenario with other values, ``{key: text}``. Every change of a scenario by a key is made here.
 
-    Keys: model, platform, hosts (number of the platform's hosts), mode, seed, fidelity, kills and others, ``trace.ARGUMENT``, MODEL.param,
-    ``platform.*``. A change of model drops the overrides of the previous one. Raises UsageError for a key or value that no
+    Keys: model, platform, hosts (number of the platform's hosts), mode, seed, fidelity, network, kills and others, ``trace.ARGUMENT``,
+    MODEL.param, ``platform.*``. A change of model drops the overrides of the previous one. Raises UsageError for a key or value that no
     run could have; whether a model has a parameter is checked when the point is resolved.
     """
     given = {proper(k): v.strip() for k, v in values.items()}
@@ -102,7 +102,7 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
     args = dict(scenario.args)
     program: dict[str, Any] = {}
     for key, text in given.items():
-        if key in ("mode", "fidelity"):
+        if key in ("mode", "fidelity", "network"):
             changed[key] = text
         elif key == "seed":
             changed["seed"] = _whole(key, text, 0, LARGEST_SEED)
@@ -309,6 +309,8 @@ class Room:
             from retrompi.sim.fidelity import check
 
             return check
+        if key == "network":
+            return network_model.parse
         if key == "kills":
             return lambda text: self._any(lambda room: _check_kills(text, room))
         if key == "traffic" and not self.changed:  # else checked for each point

@@ -13,6 +13,7 @@ from typing import Any
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.studies.about import networks
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.results import axes_of
 from retrompi.studies.stored_study import Stored
@@ -120,7 +121,7 @@ def metadata(found: Stored, points: bool = False) -> dict[str, Any]:
     return {
         "study": {k: study[k] for k in ("name", "hash", "definition")},
         "code_versions": sorted({str(r["code_version"]) for r in found.runs.values()}),
-        "simgrid_versions": sorted({str(r["simgrid_version"]) for r in found.runs.values()}),
+        "networks": list(networks(found.runs.values())),
         "exported_by": f"retrompi {code_version()}",
         "columns": {k: {"type": kind, "what": what} for k, (kind, what) in columns(found, points).items()},
     }

@@ -17,7 +17,7 @@ import resource
 import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
@@ -25,6 +25,7 @@ from typing import Any
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import worker
 from retrompi.sim.processes import end_with_parent, last_words
+from retrompi.spec.network_model import by_simgrid
 
 __all__ = ["HELLO", "Forking"]
 
@@ -34,6 +35,11 @@ INSIDE = 250_000
 TRIES = 3
 """Maximum number of attempts for a simulation that is killed from outside."""
 _CHUNK = 1 << 20
+
+
+def _simgrid(config: Mapping[str, Any]) -> bool:
+    """Whether a run calls SimGrid, for its network or for the routes of a platform file: once in the life of a process."""
+    return by_simgrid(config["wire"]) or bool(config["link"]["file"])
 
 
 class Forking:
@@ -53,7 +59,7 @@ class Forking:
         """The engine's answer, as of `retrompi.sim.worker.ForkServer.simulate`."""
         traces = [trace, *further]
         patience = worker.patience(config)
-        if not self.apart and patience is None and config["wire"] == "native" and sum(t.actions for t in traces) <= INSIDE:
+        if not self.apart and patience is None and not _simgrid(config) and sum(t.actions for t in traces) <= INSIDE:
             return self._inside(config, traces)
         for attempt in range(1, TRIES + 1):
             status, data = self._fork(config, traces, patience)

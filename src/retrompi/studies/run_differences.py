@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["PARTS", "Differences", "diff", "show"]
 
 PARTS = ("input", "parameter", "platform", "override", "result", "point", "rank", "stage")
-INPUTS = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "trace", "trace_hash", "scenario",
-          "scenario_hash", "code_version", "simgrid_version")  # fmt: skip
+INPUTS = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "trace", "trace_hash",
+          "scenario", "scenario_hash", "code_version", "simgrid_version")  # fmt: skip
 RESULTS = (("outcome", ""), ("detail", ""), ("time_s", "s"), ("ranks", "count"), ("actions", "count"), ("messages", "count"),
            ("bytes", "B"), ("packets", "count"))  # fmt: skip
 FACTS = (("retransmissions", "count"), ("duplicates", "count"), ("frames", "count"), ("section.seconds", "s"), ("startup.seconds", "s"),

@@ -15,6 +15,7 @@ traffic = ["any 2Mbps 1500B poisson"]              # of others, on the same wire
 failures = ["link server@1s..2s"]                  # what is down for a time
 seed = 1
 fidelity = "mechanism"                             # or curve, loggp
+network = "native"                                 # or fluid, simgrid, simgrid:LV08 (docs/networks.md)
 compute_kernel = "daxpy:1000"                      # compute amounts run at the rate of this loop (docs/rinf1.md)
 
 [start]                                            # in place of [trace]: only start the job
@@ -56,7 +57,9 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.files import exists
 from retrompi.base.units import LARGEST_SEED
 from retrompi.sim.fidelity import RUNGS
+from retrompi.spec import network_model
 from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.network_model import NATIVE
 from retrompi.spec.question import Asked, Benchmark, Beside, Question, Replay, Starts, Workload
 from retrompi.spec.timed_section import Program
 
@@ -66,8 +69,8 @@ if TYPE_CHECKING:
 __all__ = ["FILE_KEYS", "JOB_KEYS", "KEYS", "Neighbour", "Scenario", "from_data", "line_of", "load", "trace_of"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace",
-         "set", "job")  # fmt: skip
+KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "network", "compute_kernel", "start",
+         "trace", "set", "job")  # fmt: skip
 """Every key of a scenario's file."""
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout", "overflow")
 JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
@@ -143,6 +146,7 @@ class Scenario:
     kills: tuple[str, ...] = ()
     seed: int = 1
     fidelity: str = "mechanism"
+    network: str = NATIVE
     sets: Mapping[str, str] = field(default_factory=dict)
     generator: str | None = None
     trace: Path | None = None
@@ -183,6 +187,7 @@ class Scenario:
             "start": dict(self.start),
             **self.program.row(),
             **({"compute_kernel": self.compute_kernel} if self.compute_kernel else {}),
+            **({"network": self.network} if self.network != NATIVE else {}),
             **({"traffic": list(self.traffic)} if self.traffic else {}),
             **({"failures": list(self.failures)} if self.failures else {}),
             **({"jobs": [j.row() for j in self.jobs]} if self.jobs else {}),
@@ -193,7 +198,7 @@ class Scenario:
         """The scenario's question: a start-up, a benchmark's curve, or the ranks of a trace."""
         return Question(
             self.model, self.platform, self._workload(), self.mode, {**self.drawn, **self.sets}, self.seed, self.fidelity,
-            Beside(self.traffic, self.failures, [j.spec() for j in self.jobs], self.kills),
+            Beside(self.traffic, self.failures, [j.spec() for j in self.jobs], self.kills), self.network,
             compute_kernel=self.compute_kernel, asked=Asked(self.name, self.hash), idle_overrides=bool(self.drawn),
         )  # fmt: skip
 
@@ -227,6 +232,7 @@ class Scenario:
             "expect": self.expect,
             "seed": self.seed,
             "fidelity": self.fidelity,
+            "network": self.network,
         }
 
 
@@ -291,6 +297,10 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     fidelity = data.get("fidelity", "mechanism")
     if fidelity not in RUNGS:
         raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity", code="unknown-name")
+    try:
+        network = network_model.chosen(str(data.get("network", NATIVE)))
+    except UsageError as error:
+        raise fail(str(error), "network", code=error.code) from None
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set", code="bad-value")
@@ -304,11 +314,12 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
         failures=tuple(data.get("failures", [])),
         seed=seed,
         fidelity=fidelity,
+        network=network,
         compute_kernel=str(data.get("compute_kernel", "")),
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         jobs=_jobs(data, file, fail),
-        given=data,
+        given={**data, "network": network} if network != data.get("network", NATIVE) else data,
         **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),
     )
 

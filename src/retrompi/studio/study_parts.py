@@ -74,7 +74,7 @@ def _definition(definition: Mapping[str, Any]) -> list[Part]:
 
 def _provenance(found: Shown) -> list[Part]:
     a = found.about
-    pairs = [("code", ", ".join(a.code_versions)), ("SimGrid", ", ".join(a.simgrid)), ("fidelity", ", ".join(a.fidelities))]
+    pairs = [("code", ", ".join(a.code_versions)), ("network", ", ".join(a.networks)), ("fidelity", ", ".join(a.fidelities))]
     pairs += [(f"model {m}", ", ".join(h[:12] for h in hashes[:3])) for m, hashes in a.models.items()]
     pairs += [(f"platform {p}", ", ".join(h[:12] for h in hashes[:3])) for p, hashes in a.platforms.items()]
     pairs += [("runs of the store", ranges(a.runs))]

@@ -15,9 +15,11 @@ from . import generate, rates
 from .computation import Rate, at_rate, rate_of, stated
 from .errors import TraceError
 from .files import folders, parse, read, read_folders, read_once, write
+from .outcomes import Outcomes, read_outcomes
 from .sections import Section, mark_lines, mark_pingpong, pingpong_sections
 
 __all__ = [
+    "Outcomes",
     "Rate",
     "Section",
     "Trace",
@@ -34,6 +36,7 @@ __all__ = [
     "read",
     "read_folders",
     "read_once",
+    "read_outcomes",
     "smpi_losses",
     "stated",
     "unsupported",

@@ -45,4 +45,4 @@ def calls_of(trace: Trace, question: Question | None = None) -> Calls:
 @lru_cache(maxsize=_KNOWN)
 def _calls(key: _ByHash) -> tuple[frozenset[str], bool]:
     actions = frozenset(name.lower() for name in key.trace.first_lines())
-    return actions, any(a == b for a, b, _, _ in key.trace.traffic()["pairs"])
+    return actions, key.trace.to_self

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -106,8 +107,8 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
     if not 0 <= flops < float("inf"):
         raise UsageError(f"flops must be a finite number of at least 0, not {flops}", code="out-of-range")
     _check_ranks(rows * columns, 1)
-    lines = []
-    for me in range(rows * columns):
+
+    def rank(me: int) -> list[str | _Again]:
         row, column = divmod(me, columns)
         # The tag is the direction: on a ring of two, both neighbours are the same rank.
         receives, sends = "", ""
@@ -120,15 +121,16 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
                 sends += f"{me} isend {to} {tag} {size} 6\n"
         requests = receives.count("\n") + sends.count("\n")
         step = receives + sends + (f"{me} waitall {requests}\n" if requests else "") + (f"{me} compute {flops!r}\n" if flops else "")
-        lines.append(_timed(me, size, reps, _Again(step, reps)))
-    return _trace("halo2d", lines)
+        return _timed(me, size, reps, _Again(step, reps))
+
+    return _on_grid("halo2d", [columns, rows], rank)
 
 
 def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = ()) -> Trace:
     """Halo exchange on a periodic grid of any number of dimensions (``dims``; if empty, two dimensions as square as possible).
 
     In each of ``reps`` steps a rank posts a receive from and a send of ``size`` bytes to each of its neighbours and waits for all.
-    Only the packed actions of the trace are held in memory.
+    Ranks that have the same neighbours at the same distances share what they do: a million ranks take less than a second.
     """
     _check_ranks(ranks, 1)
     _check_size(size)
@@ -154,7 +156,7 @@ def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = ()) -> Trace:
         requests = receives.count("\n") + sends.count("\n")
         return _timed(me, size, reps, _Again(receives + sends + f"{me} waitall {requests}\n", reps))
 
-    return _trace("halo", map(rank, range(ranks)))
+    return _on_grid("halo", shape, rank)
 
 
 def allreduce(ranks: int, size: int, reps: int = 1) -> Trace:
@@ -382,6 +384,22 @@ _PIECE = 1 << 16  # bytes
 
 def _trace(name: str, ranks: Iterable[Iterable[str | _Again]]) -> Trace:
     return Trace.parse([(_Lines(parts), f"{name}/rank-{r}.txt", r) for r, parts in enumerate(ranks)])
+
+
+def _on_grid(name: str, shape: Sequence[int], lines: Callable[[int], Iterable[str | _Again]]) -> Trace:
+    """A trace of the ranks of a grid (the first dimension varies fastest), of which ``lines`` depends on the neighbours' distances alone:
+    ranks at the same borders follow one pattern. Rank 0, which has the marks, has its own."""
+    place = [0]
+    for length in reversed(shape):
+        border = [0 if at == 0 else 2 if at == length - 1 else 1 for at in range(length)]
+        place = [3 * of + at for of in place for at in border]
+    place[0] = 3 ** len(shape)
+    first: dict[int, int] = {}
+    for me, where in enumerate(place):
+        first.setdefault(where, me)
+    number = {where: i for i, where in enumerate(first)}
+    patterns = [(_Lines(lines(me)), f"{name}/rank-{me}.txt", me) for me in first.values()]
+    return Trace.of_patterns(patterns, array("q", [number[where] for where in place]), name)
 
 
 def _timed(me: int, size: int, reps: int, body: str | _Again) -> list[str | _Again]:

@@ -31,6 +31,20 @@ py::bytes column(const Rows& rows, F get) {
 
 }  // namespace
 
+py::dict rank_columns(const std::vector<JobResult::RankRow>& ranks) {
+  py::dict o;
+  o["host"] = column<int64_t>(ranks, [](const auto& k) { return k.host; });
+  o["time_ps"] = column<int64_t>(ranks, [](const auto& k) { return k.time; });
+  o["mpi_ps"] = column<int64_t>(ranks, [](const auto& k) { return k.mpi; });
+  o["compute_ps"] = column<int64_t>(ranks, [](const auto& k) { return k.compute; });
+  o["cpu_ps"] = column<int64_t>(ranks, [](const auto& k) { return k.cpu; });
+  o["sent"] = column<int64_t>(ranks, [](const auto& k) { return k.sends; });
+  o["received"] = column<int64_t>(ranks, [](const auto& k) { return k.receives; });
+  o["bytes_sent"] = column<int64_t>(ranks, [](const auto& k) { return k.bytes_sent; });
+  o["bytes_received"] = column<int64_t>(ranks, [](const auto& k) { return k.bytes_received; });
+  return o;
+}
+
 py::dict diagnosis_dict(const Diagnosis& d) {
   py::dict o;
   o["summary"] = d.summary;

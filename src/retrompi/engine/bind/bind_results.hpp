@@ -5,8 +5,11 @@
 #include "record/diagnosis.hpp"
 #include "record/message_path_result.hpp"
 #include "record/profile.hpp"
+#include "sim/sim.hpp"
 
 namespace retrompi {
+/// Columns as bytes: see `retrompi.sim.rank_table`.
+pybind11::dict rank_columns(const std::vector<JobResult::RankRow>& ranks);
 pybind11::dict diagnosis_dict(const Diagnosis& d);
 /// ``calls`` rows (action, bytes, section, count, ps), ``finalized_ps`` of each rank (-1: never).
 pybind11::dict profile_dict(const CallProfile& p);

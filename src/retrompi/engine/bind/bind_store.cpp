@@ -76,7 +76,9 @@ void bind_store(py::module_ &m) {
           "pack",
           [](const ActionList &l) {
             std::string out;
-            l.pack(out, nullptr);
+            retrompi::ListWriter writer(nullptr);
+            writer.add(l);
+            writer.finish(out);
             return py::bytes(out);
           },
           "As bytes, for ``unpack``.")
@@ -84,12 +86,14 @@ void bind_store(py::module_ &m) {
           "unpack",
           [](const py::bytes &image) {
             std::string_view bytes(image);
-            ActionList l = ActionList::unpack(bytes, nullptr);
+            retrompi::ListReader reader(bytes, nullptr);
+            ActionList l = reader.next();
             for (auto a = l.begin(); a != l.end();) ++a;  // a broken block is detected when it is unpacked
             return l;
           },
           py::arg("image"), "The inverse of ``pack``; raises TraceError for anything else.")
-      .def_property_readonly("memory_B", &ActionList::memory_use, "Bytes held in memory, not in the file.");
+      .def_property_readonly(
+          "memory_B", [](const ActionList &l) { return l.memory_use(); }, "Bytes held in memory, not in the file.");
   m.def("trace_memory", &memory, py::arg("limit") = py::none(),
         "What the traces of this process hold: limit_B (set by ``limit`` and by RETROMPI_TRACE_MEMORY), held_B in memory, spilled_B in a "
         "temporary file.");

@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
+#include <unordered_set>
 
 #include "trace/flat_action.hpp"
 #include "trace/trace.hpp"
@@ -46,22 +48,13 @@ bool take(py::iterator &pieces, std::string &out) {
   return true;
 }
 
-Trace parse(const std::vector<std::tuple<py::object, std::string, int32_t>> &sources, int32_t ranks, const std::string &undefined_source,
-            bool partial) {
-  retrompi::ReadOptions options;
-  options.ranks = ranks;
-  options.partial = partial;
-  using Undefined = retrompi::ReadOptions::Undefined;
-  if (undefined_source == "any")
-    options.undefined_source = Undefined::AnySource;
-  else if (undefined_source == "null")
-    options.undefined_source = Undefined::ProcNull;
-  else if (undefined_source != "refuse")
-    throw py::value_error("undefined_source must be 'refuse', 'any' or 'null', not '" + undefined_source + "'");
-  std::vector<py::buffer_info> held;  // keeps the buffers in place while the GIL is released
+using Given = std::vector<std::tuple<py::object, std::string, int32_t>>;
+
+// The sources that Python gives: buffers, kept in place by `held` while the GIL is released, or what yields bytes piece by piece.
+std::vector<retrompi::Source> sources_of(const Given &given, std::vector<py::buffer_info> &held) {
   std::vector<retrompi::Source> views;
-  held.reserve(sources.size());
-  for (const auto &[object, name, rank] : sources) {
+  held.reserve(given.size());
+  for (const auto &[object, name, rank] : given) {
     if (!PyObject_CheckBuffer(object.ptr())) {
       auto pieces = std::make_shared<py::iterator>();
       views.push_back({{},
@@ -80,8 +73,35 @@ Trace parse(const std::vector<std::tuple<py::object, std::string, int32_t>> &sou
       throw py::value_error("a trace is read from contiguous bytes");
     views.push_back({std::string_view(static_cast<const char *>(info.ptr), static_cast<size_t>(info.size)), name, rank});
   }
+  return views;
+}
+
+Trace parse(const Given &sources, int32_t ranks, const std::string &undefined_source, bool partial) {
+  retrompi::ReadOptions options;
+  options.ranks = ranks;
+  options.partial = partial;
+  using Undefined = retrompi::ReadOptions::Undefined;
+  if (undefined_source == "any")
+    options.undefined_source = Undefined::AnySource;
+  else if (undefined_source == "null")
+    options.undefined_source = Undefined::ProcNull;
+  else if (undefined_source != "refuse")
+    throw py::value_error("undefined_source must be 'refuse', 'any' or 'null', not '" + undefined_source + "'");
+  std::vector<py::buffer_info> held;
+  const std::vector<retrompi::Source> views = sources_of(sources, held);
   py::gil_scoped_release release;
   return retrompi::parse(views, options);
+}
+
+Trace of_patterns(const Given &patterns, const py::buffer &of, const std::string &name) {
+  std::vector<py::buffer_info> held;
+  const std::vector<retrompi::Source> views = sources_of(patterns, held);
+  const py::buffer_info info = of.request();
+  if (info.ndim != 1 || info.itemsize != sizeof(int64_t) || info.strides[0] != sizeof(int64_t))
+    throw py::value_error("the pattern of every rank is an array of 64-bit integers");
+  const std::span<const int64_t> which(static_cast<const int64_t *>(info.ptr), static_cast<size_t>(info.size));
+  py::gil_scoped_release release;
+  return retrompi::parse_patterns(views, which, name);
 }
 
 std::string sha256(const Trace &t) {
@@ -106,8 +126,9 @@ py::dict info(const Trace &t) {
     size_t bytes = 0;
     int64_t largest = 0, sends = 0, collectives = 0, nonblocking = 0, one_sided = 0, marks = 0;
   } sum;
+  std::unordered_set<const void *> counted;
   for (const auto &r : t.ranks) {
-    sum.bytes += r.memory_use();
+    sum.bytes += r.memory_use(counted);
     for (const Action &a : r) {
       if (a.op == Op::Mark) {
         ++sum.marks;
@@ -382,6 +403,11 @@ void bind_trace(py::module_ &m) {
   py::class_<Trace>(m, "Trace", R"(A parsed time-independent trace; immutable.
 
 Equality is of the actions: line numbers and file names do not count.)")
+      .def_static("of_patterns", &of_patterns, py::arg("patterns"), py::arg("of"), py::arg("name"),
+                  R"(A trace whose ranks follow a few patterns; raises TraceError.
+
+``patterns`` are sources as of ``parse``, each of one rank; ``of`` (64-bit integers) is the number of the pattern of every rank, whose peers are at the
+same distances as those of the pattern's rank: 0 sending to 1 makes 5 send to 6. ``name``: of the folder in messages.)")
       .def_static("parse", &parse, py::arg("sources"), py::arg("ranks") = 0, py::arg("undefined_source") = "refuse", py::arg("partial") = false,
                   R"(Parse ``[(bytes, name for messages, rank or -1 for one file of all ranks), ...]``; raises TraceError.
 
@@ -412,6 +438,18 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
             return std::pair{rows(t, t.uneven), t.uneven_total};
           },
           "Ranks that call fewer or more collectives of a communicator than its first member, in the same form.")
+      .def_property_readonly(
+          "to_self",
+          [](const Trace &t) {
+            for (size_t r = 0; r < t.ranks.size(); ++r)
+              for (const Action &a : t.ranks[r]) {
+                const auto sent = retrompi::sent_by(a);
+                const auto *rma = a.get_if<action::Rma>();
+                if ((sent && sent->peer == static_cast<int32_t>(r)) || (rma != nullptr && rma->target == static_cast<int32_t>(r))) return true;
+              }
+            return false;
+          },
+          "Whether some rank sends to itself.")
       .def_property_readonly("sha256", &sha256, "SHA-256 of what the trace says: equal however it was stored.")
       .def(
           "unsupported", [](const Trace &t) { return rows(t, t.refused); },
@@ -466,6 +504,19 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
             return t.with_marks(std::move(list));
           },
           py::arg("marks"), "A copy with marks ``[(rank, line, label), ...]``, each before the first action at or after its line.")
+      .def(
+          "with_outcomes",
+          [](const Trace &t, const std::vector<std::tuple<size_t, uint32_t, int32_t, int32_t>> &matches,
+             const std::vector<std::tuple<size_t, uint32_t, bool, std::vector<int64_t>>> &completions) {
+            std::vector<Trace::Match> m;
+            std::vector<Trace::Completion> c;
+            for (const auto &[rank, line, source, tag] : matches) m.push_back({rank, line, source, tag});
+            for (const auto &[rank, line, done, which] : completions) c.push_back({rank, line, done, which});
+            return t.with_outcomes(m, c);
+          },
+          py::arg("matches"), py::arg("completions"),
+          "A copy in which the receive or probe of each ``(rank, line, source, tag)`` takes that message and the test or wait of each ``(rank, "
+          "line, done, requests)`` ends so; every other receive with a wildcard takes what comes first. Raises TraceError.")
       .def("scaled", &Trace::scaled, py::arg("factor"), "A copy with every amount of computation times ``factor``.")
       .def("smoothed", &Trace::smoothed,
            "A copy without the noise of the capture: in an iterative program, the computation before a call is its mean over the iterations.")

@@ -18,8 +18,12 @@ struct Ride {
   Loop* loop;
   int from, to;
   int64_t bytes;
+  Ps start;
   Ps arrived = -1;
-  void on_start() { wire->send(from, to, bytes, delivery<&Ride::on_end, &Ride::on_lost>(*this)); }
+  void on_start() {
+    const auto told = delivery<&Ride::on_end, &Ride::on_lost>(*this);
+    if (start <= loop->now || !wire->send_at(start, from, to, bytes, told)) wire->send(from, to, bytes, told);
+  }
   void on_lost() { arrived = -2 - loop->now; }
   void on_end() { arrived = loop->now; }
 };
@@ -39,7 +43,7 @@ Failure failure(const Down& d) {
 
 std::vector<Ps> carry(const std::string& wire, const std::string& kind, const std::vector<unsigned long>& shape, double bandwidth, double latency,
                       const std::vector<size_t>& positions, const std::vector<Row>& flows, double wan_bandwidth, double wan_latency, size_t rails,
-                      const std::vector<Down>& failures) {
+                      const std::vector<Down>& failures, double buffer, const std::string& access, uint64_t seed, const std::vector<Ps>& ahead) {
   Loop loop;
   Anatomy anatomy;
   const LinkSpec link{.kind = kind,
@@ -48,8 +52,13 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
                       .latency = latency,
                       .rails = rails,
                       .wan_bandwidth = wan_bandwidth,
-                      .wan_latency = wan_latency};
-  const auto w = wire == "simgrid" ? simgrid_wire(loop, anatomy, positions, link) : native_wire(loop, anatomy, positions, link);
+                      .wan_latency = wan_latency,
+                      .buffer = buffer,
+                      .access = access == "csma-cd" ? Access::CsmaCd : Access::Fifo};
+  const auto w = wire.substr(0, wire.find(':')) == "simgrid"
+                     ? simgrid_wire(loop, anatomy, positions, link, wire.find(':') == std::string::npos ? "" : wire.substr(wire.find(':') + 1))
+                 : wire == "fluid" ? fluid_wire(loop, anatomy, positions, link)
+                                   : native_wire(loop, anatomy, positions, link, seed);
   std::vector<Failure> down;
   for (const Down& d : failures) down.push_back(failure(d));
   if (!down.empty()) w->fail(down);
@@ -59,8 +68,8 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
   for (const auto& [at, from, to, bytes] : flows) {
     if (from < 0 || from >= cards || to < 0 || to >= cards || from == to) throw ConfigError("a flow goes from one of the hosts to another");
     if (static_cast<size_t>(from) % rails != static_cast<size_t>(to) % rails) throw ConfigError("a flow stays on its rail");
-    rides.push_back({w.get(), &loop, from, to, bytes});
-    loop.schedule(at, callback<&Ride::on_start>(rides.back()));
+    rides.push_back({w.get(), &loop, from, to, bytes, at});
+    loop.schedule(ahead.empty() ? at : at - std::min(at, ahead.at(rides.size() - 1)), callback<&Ride::on_start>(rides.back()));
   }
   w->run([] { return true; });
   std::vector<Ps> out;
@@ -75,8 +84,10 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
 void bind_wire(py::module_& m) {
   m.def("carry", &retrompi::carry, py::arg("wire"), py::arg("kind"), py::arg("shape"), py::arg("bandwidth"), py::arg("latency"), py::arg("positions"),
         py::arg("flows"), py::arg("wan_bandwidth") = 0.0, py::arg("wan_latency") = 0.0, py::arg("rails") = 1,
-        py::arg("failures") = std::vector<retrompi::Down>{},
+        py::arg("failures") = std::vector<retrompi::Down>{}, py::arg("buffer") = 0.0, py::arg("access") = "fifo", py::arg("seed") = 1,
+        py::arg("ahead") = std::vector<retrompi::Ps>{},
         "When each of `flows` (start in ps, from card, to card, bytes) arrives, in ps; -1: never; -2 - t: lost at t. `positions` has the place of "
-        "each card's host. `wire` is native or simgrid (once in a process); bandwidth in B/s, latency in s. `failures`: (what, a, b, from, until) "
-        "in ps, until -1: for good.");
+        "each card's host. `wire` is native, fluid or simgrid (once in a process); bandwidth in B/s, latency in s. `failures`: (what, a, b, from, "
+        "until) "
+        "in ps, until -1: for good. `ahead`: how long before its start each is sent, on a wire of the engine.");
 }

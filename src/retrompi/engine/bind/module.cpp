@@ -7,6 +7,7 @@
 
 #include "bind/bind_results.hpp"
 #include "bind/ps.hpp"
+#include "network/platform_file.hpp"
 #include "sim/sim.hpp"
 
 namespace py = pybind11;
@@ -262,6 +263,11 @@ void job_config(Reader& r, const py::dict& d, JobConfig& c) {
     if (wildcards != "recorded" && wildcards != "free") throw ConfigError("wildcards: '" + wildcards + "'; valid: free, recorded");
     c.free_wildcards = wildcards == "free";
   }
+  if (d.contains("order"))
+    for (const auto& [rank, line] : r.get("order").cast<std::vector<std::pair<int32_t, uint32_t>>>()) {
+      if (rank < 0 || static_cast<size_t>(rank) >= c.placement.size()) throw ConfigError("order: no rank " + std::to_string(rank));
+      c.order.push_back({.rank = rank, .line = line, .begun = false});
+    }
   if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
   if (d.contains("work")) work(c.collectives.work, r.get("work"));
   if (d.contains("context_bytes")) c.collectives.context_bytes = r.integer("context_bytes");
@@ -294,15 +300,38 @@ JobConfig further_job(const py::dict& d) {
   return c;
 }
 
+/// {"kinds": the values that hosts share, "kind_of": of each host, "names": of each host}
+void hosts(const py::object& o, std::vector<NamedHost>& out) {
+  Reader r(o.cast<py::dict>(), "hosts");
+  std::vector<std::shared_ptr<const HostSpec>> kinds;
+  for (const auto& h : r.get("kinds").cast<py::list>()) kinds.push_back(std::make_shared<const HostSpec>(read<HostSpec>(h, "host")));
+  const auto kind_of = r.get("kind_of").cast<std::vector<size_t>>();
+  auto names = r.get("names").cast<std::vector<std::string>>();
+  r.end();
+  if (names.size() != kind_of.size()) throw ConfigError("hosts: every host needs a name and a kind");
+  out.reserve(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (kind_of[i] >= kinds.size()) throw ConfigError("hosts: host '" + names[i] + "' has an unknown kind");
+    out.push_back({kinds[kind_of[i]], std::move(names[i])});
+  }
+}
+
 SimConfig config(const py::dict& d) {
   Reader r(d, "simulation");
   SimConfig c;
-  for (const auto& h : r.get("hosts").cast<py::list>()) c.hosts.push_back(read<HostSpec>(h, "host"));
+  hosts(r.get("hosts"), c.hosts);
   c.link = read<LinkSpec>(r.get("link"), "link");
   if (d.contains("wire")) {
     const std::string wire = r.text("wire");
-    if (wire != "native" && wire != "simgrid") throw ConfigError("unknown wire '" + wire + "'; valid: native, simgrid");
-    c.simgrid = wire == "simgrid";
+    const std::string law = wire.substr(0, wire.find(':'));
+    if (wire == "fluid") {
+      c.network = SimConfig::Network::Fluid;
+    } else if (law == "simgrid") {
+      c.network = SimConfig::Network::Simgrid;
+      if (law != wire) c.simgrid_model = wire.substr(law.size() + 1);
+    } else if (wire != "native") {
+      throw ConfigError("unknown network '" + wire + "'; valid: native, fluid, simgrid, simgrid:MODEL");
+    }
   }
   c.positions = r.get("positions").cast<std::vector<size_t>>();
   if (d.contains("traffic"))
@@ -364,22 +393,7 @@ void job_dict(py::dict& o, const JobResult& s) {
   o["retransmissions"] = s.count.retransmissions;
   o["lost"] = s.count.lost;
   o["duplicates"] = s.count.duplicates;
-  py::list ranks;
-  for (const auto& k : s.ranks) {
-    py::dict e;
-    e["rank"] = k.rank;
-    e["host"] = k.host;
-    e["time_ps"] = k.time;
-    e["mpi_ps"] = k.mpi;
-    e["compute_ps"] = k.compute;
-    e["cpu_ps"] = k.cpu;
-    e["sent"] = k.sends;
-    e["received"] = k.receives;
-    e["bytes_sent"] = k.bytes_sent;
-    e["bytes_received"] = k.bytes_received;
-    ranks.append(e);
-  }
-  o["per_rank"] = ranks;
+  o["per_rank"] = rank_columns(s.ranks);
   py::list waits;
   for (const auto& k : s.waits) {
     py::dict e;
@@ -414,6 +428,7 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   py::dict o;
   job_dict(o, s);
   o["events"] = s.events;
+  o["contended"] = s.contended;
   py::list marks;
   for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
   o["marks"] = marks;
@@ -451,6 +466,28 @@ PYBIND11_MODULE(_engine, m) {
   bind_wire(m);
   bind_coll(m);
   bind_store(m);
+  m.def(
+      "library_steps",
+      [](const py::dict& d, const retrompi::Trace& trace) {
+        py::list all;
+        for (const auto& lines : retrompi::library_steps(retrompi::config(d), trace)) {
+          py::list rank;
+          for (const auto& line : lines) {
+            py::list calls;
+            for (const auto& call : line.calls) {
+              py::list steps;
+              for (const auto& s : call.steps) steps.append(py::make_tuple(s.kind, s.peer, s.slot, s.bytes));
+              calls.append(py::make_tuple(call.context, call.tag, steps));
+            }
+            rank.append(py::make_tuple(line.line, calls));
+          }
+          all.append(rank);
+        }
+        return all;
+      },
+      py::arg("config"), py::arg("trace"),
+      "What the library does for the collectives and new communicators of a trace, by rank: [(line, [(context, tag, [(step, peer, slot, bytes), "
+      "...]), ...]), ...], peers of the world.");
   m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"), py::arg("further") = std::vector<const retrompi::Trace*>{},
         "Runs one simulation. At most one with the reference wire in the life of a process: SimGrid allows no second.");
   m.def(
@@ -458,5 +495,17 @@ PYBIND11_MODULE(_engine, m) {
       [](double share, const std::vector<double>& others, double streams) { return retrompi::memory_slowdown(share, others, streams); },
       py::arg("share"), py::arg("others"), py::arg("streams"),
       "How much longer than alone a processor takes that waits for main memory for a share of its time, beside others with theirs.");
+  m.def(
+      "read_platform_file",
+      [](const std::string& path) {
+        const auto found = retrompi::read_platform_file(path);
+        py::list hosts, links;
+        for (const auto& h : found.hosts) hosts.append(py::make_tuple(h.name, h.speed, h.cores));
+        for (const auto& l : found.links) links.append(py::make_tuple(l.name, l.bandwidth, l.latency));
+        return py::make_tuple(hosts, links);
+      },
+      py::arg("path"),
+      "A SimGrid platform file: its hosts (name, flop/s of a core, cores) and links (name, B/s, s). One file in the life of a process.");
+  m.def("simgrid_network_models", &retrompi::simgrid_network_models, "Its own network models, by name.");
   m.def("simgrid_version", &retrompi::simgrid_version, "Version of the SimGrid library in use.");
 }

@@ -37,6 +37,18 @@ class Credits {
     return n;
   }
   void send_update();
+  void put(State& s) const {
+    s.put(available_);
+    s.put(owed_);
+    if (retransmits_ > 0) s.refuse();
+  }
+  [[nodiscard]] static State::Call describe(const Callback& c, State& s) {
+    if (!calls<&Credits::on_update, Credits>(c) && !calls<&Credits::on_update_frame, Credits>(c)) return State::Call::Unknown;
+    s.put(c.fn);
+    s.put(c.object);
+    s.put(c.arg);
+    return State::Call::Put;
+  }
 
  private:
   void on_update(uint32_t n) { refill(static_cast<int32_t>(n)); }

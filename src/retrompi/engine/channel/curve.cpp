@@ -13,23 +13,61 @@ class CurveChan final : public ChanOf<CurveSpec> {
 
   CurveChan* reverse = nullptr;
 
+  // A coroutine only where the processor's time takes an event.
   Task push(Packet p) override {
     if (p.kind == Packet::Cts) {  // part of its message's sampled time
       hand_over(p, {});
-      co_return;
+      return {};
     }
     if (p.kind == Packet::Rts) {
       fly(p, lane_.arrival(world.loop.now), {});
-      co_return;
+      return {};
     }
-    if (!open_) {
-      open_ = true;
-      if (reverse) reverse->open_ = true;
-      co_await from.thread.run(spec.connect, Stage::Syscall);
+    if (!open_) return open_and_push(p);
+    return push_data(p);
+  }
+
+  Task pull(Token) override {
+    const Packet p = arrived_.front();
+    arrived_.pop_front();
+    copy_out_begins(p);
+    if (p.kind == Packet::Data || p.kind == Packet::SyncAck) {
+      const Thread::Await work = to.thread.run(lane_.point(p.bytes).recv, Stage::Library);
+      if (!work.ready) return pulled(p, work);
     }
+    copy_out_ends(p);
+    return to.handle(p);
+  }
+
+ private:
+  struct Flight {
+    Packet p;
+    Cause by;
+  };
+  Task open_and_push(Packet p) {
+    open_ = true;
+    if (reverse) reverse->open_ = true;
+    co_await from.thread.run(spec.connect, Stage::Syscall);
+    co_await push_data(p);
+  }
+  Task push_data(const Packet& p) {
     if (std::string why = lane_.table.refusal(p.bytes, p.from); !why.empty()) throw Abort{std::move(why)};
-    const CurvePoint at = lane_.point(p.bytes);
-    co_await from.thread.run(at.send, Stage::Library);
+    const CurvePoint& at = lane_.point(p.bytes);
+    const Thread::Await work = from.thread.run(at.send, Stage::Library);
+    if (!work.ready) return depart_after(p, work);
+    depart(p, at);
+    return {};
+  }
+  Task depart_after(Packet p, Thread::Await work) {
+    co_await work;
+    depart(p, lane_.point(p.bytes));
+  }
+  Task pulled(Packet p, Thread::Await work) {
+    co_await work;
+    copy_out_ends(p);
+    co_await to.handle(p);
+  }
+  void depart(const Packet& p, const CurvePoint& at) {
     const Ps now = world.loop.now;
     const auto [start, end] = lane_.depart(now, at);
     ++common.count.packets;
@@ -38,21 +76,6 @@ class CurveChan final : public ChanOf<CurveSpec> {
     if (world.anatomy.on) by = world.anatomy.of(world.anatomy.record("curve", Stage::Wire, now, start, end));
     fly(p, end, by);
   }
-
-  Task pull(Token) override {
-    const Packet p = arrived_.front();
-    arrived_.pop_front();
-    copy_out_begins(p);
-    if (p.kind == Packet::Data || p.kind == Packet::SyncAck) co_await to.thread.run(lane_.point(p.bytes).recv, Stage::Library);
-    copy_out_ends(p);
-    co_await to.handle(p);
-  }
-
- private:
-  struct Flight {
-    Packet p;
-    Cause by;
-  };
   void fly(const Packet& p, Ps end, Cause by) {
     if (end == world.loop.now && flying_.empty()) return hand_over(p, by);
     flying_.push_back({p, by});
@@ -70,8 +93,8 @@ class CurveChan final : public ChanOf<CurveSpec> {
   }
 
   CurveLane lane_;
-  std::deque<Flight> flying_;
-  std::deque<Packet> arrived_;
+  Fifo<Flight> flying_;
+  Fifo<Packet> arrived_;
   bool open_ = false;
 };
 
@@ -80,12 +103,13 @@ class CurveChan final : public ChanOf<CurveSpec> {
 std::unique_ptr<Chan> make_chan(World& w, SharedParts& shared, const CurveSpec& s, Proc& a, Proc& b) {
   const CurveSet& set = *s.curve;
   const auto &x = dynamic_cast<Rank&>(a), &y = dynamic_cast<Rank&>(b);
-  auto port = [&](int64_t key) {
-    auto& slot = shared.ports[{&s, key}];
-    if (!slot) slot = std::make_shared<CurvePort>();
-    return slot;
+  std::deque<CurvePort>& ports = shared.ports[&s];
+  auto port = [&ports](int64_t key) -> CurvePort& {  // -1: the wire
+    const auto i = static_cast<size_t>(key + 1);
+    while (ports.size() <= i) ports.emplace_back();
+    return ports[i];
   };
-  auto of = [&](const Rank& r) { return port(set.rank_ports ? r.id : static_cast<int64_t>(r.host_index)); };
+  auto of = [&](const Rank& r) -> CurvePort& { return port(set.rank_ports ? r.id : static_cast<int64_t>(r.host_index)); };
   const int32_t table = set.of.at(set.classes.at(static_cast<size_t>(x.id))).at(set.classes.at(static_cast<size_t>(y.id)));
   if (table < 0) throw ConfigError("no curve was sampled between rank " + std::to_string(x.id) + " and rank " + std::to_string(y.id));
   return std::make_unique<CurveChan>(w, s, a, b, CurveLane(set.tables.at(static_cast<size_t>(table)), of(x), of(y), port(-1)));

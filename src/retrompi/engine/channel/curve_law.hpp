@@ -1,8 +1,10 @@
 // The law of the curve rung: how long a message of a given size takes, what it occupies and what it waits for. The engine's channels (curve.cpp) and
 // those of the SMPI plug-in (measure/smpi/native/law.hpp) both follow it; scheduling around it is up to each of them.
 #pragma once
+#include <array>
 #include <cmath>
-#include <memory>
+#include <string>
+#include <vector>
 
 #include "event/core.hpp"
 
@@ -41,34 +43,39 @@ struct CurveTable {
             mix(a.both, b.both),
             mix(a.wire, b.wire)};
   }
+  /// `at`, remembered: the messages of a program have few sizes, and all pairs that follow this table share what is known.
+  const CurvePoint& point(int64_t size) const {
+    CurvePoint& slot = known_[(static_cast<uint64_t>(size) * 0x9e3779b97f4a7c15ULL) >> 60];
+    if (slot.size != size) slot = at(size), slot.size = size;
+    return slot;
+  }
   /// Why a message is not carried; empty if it is.
   [[nodiscard]] std::string refusal(int64_t bytes, int32_t from) const {
     if (bytes < limit) return {};
     return "a message of " + std::to_string(bytes) + " B from rank " + std::to_string(from) + ": the mechanism did not carry one of " +
            std::to_string(limit) + " B: " + reason;
   }
+
+ private:
+  mutable std::array<CurvePoint, 16> known_ = [] {
+    std::array<CurvePoint, 16> none;
+    for (CurvePoint& p : none) p.size = -1;
+    return none;
+  }();
 };
 
 struct CurvePort {
   Ps out = 0, in = 0, any = 0;  // busy until: outgoing stream, incoming stream, both together
 };
 
-/// From one rank to another.
+/// From one rank to another. The ports outlive it.
 class CurveLane {
  public:
-  CurveLane(const CurveTable& t, std::shared_ptr<CurvePort> from, std::shared_ptr<CurvePort> to, std::shared_ptr<CurvePort> wire)
-      : table(t), from_(std::move(from)), to_(std::move(to)), wire_(std::move(wire)) {}
+  CurveLane(const CurveTable& t, CurvePort& from, CurvePort& to, CurvePort& wire) : table(t), from_(&from), to_(&to), wire_(&wire) {}
 
   const CurveTable& table;
 
-  /// Caches the last size: messages of a pair tend to have one size.
-  const CurvePoint& point(int64_t size) {
-    if (size != known_.size) {
-      known_ = table.at(size);
-      known_.size = size;
-    }
-    return known_;
-  }
+  [[nodiscard]] const CurvePoint& point(int64_t size) const { return table.point(size); }
   struct Trip {
     Ps start, end;
   };
@@ -89,8 +96,7 @@ class CurveLane {
   Ps arrival(Ps t) { return last_ = std::max(t, last_); }
 
  private:
-  std::shared_ptr<CurvePort> from_, to_, wire_;
-  CurvePoint known_{.size = -1};
+  CurvePort *from_, *to_, *wire_;
   Ps free_ = 0, last_ = 0;
 };
 

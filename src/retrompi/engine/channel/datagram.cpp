@@ -19,6 +19,37 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     return r;
   }
 
+  void state(State& s) override {
+    put_queue(s);
+    if (!early_.empty()) s.refuse();
+    s.put(expected_ - base_);
+    s.put(out_.size());
+    for (const Out& o : out_) {
+      if (o.tries > 0 || !o.fetched) s.refuse();
+      s.put(o.p.bytes);
+      s.put(o.acked);
+      s.put_time(o.armed);
+    }
+  }
+  static State::Call describe(const Callback& c, State& s) {
+    using D = DatagramChan;
+    D& d = *static_cast<D*>(c.object);
+    if (calls<&D::on_timer, D>(c)) return State::Call::Void;  // of a first try, or past: whether it will expire is seen from `armed`
+    if (!calls<&D::on_out, D>(c) && !calls<&D::on_frame, D>(c) && !calls<&D::on_in, D>(c)) return State::Call::Unknown;
+    const Part& part = d.parts_[c.arg];
+    const Shipped& whole = d.shipped_[part.whole];
+    s.put(c.fn);
+    s.put(c.object);
+    s.put(part.bytes);
+    s.put(part.late);
+    s.put(whole.sender == &d.from);
+    s.put(whole.kind);
+    s.put(whole.seq - d.base_);
+    s.put(whole.frames);
+    s.put(whole.lost);
+    return State::Call::Put;
+  }
+
   Task push(Packet p) override {
     co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
     copy_in_begins(p);
@@ -33,7 +64,10 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     switch (t.kind) {
       case kAck:
         co_await socket_call(from, spec.calls_in);
-        if (Out* o = find(t.seq)) o->acked = true;
+        if (Out* o = find(t.seq)) {
+          o->acked = true;
+          if (world.loop.now - o->armed >= spec.timeout) ++world.loop.tick_uses;  // at another phase of the clock the timer had expired
+        }
         while (!out_.empty() && out_.front().acked && out_.front().fetched) {
           out_.pop_front();
           ++base_;
@@ -98,7 +132,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     // The retry timer is a timed wait of the daemon: it ends on a clock tick and doubles with each try.
     o->armed = world.loop.now;
     o->by = world.anatomy.current;
-    const Ps due = h.spec.next_tick(world.loop.now + spec.timeout * (1 << std::min(o->tries, 6)));
+    const Ps due = h.next_tick(world.loop.now + spec.timeout * (1 << std::min(o->tries, 6)));
     world.loop.schedule(due, callback<&DatagramChan::on_timer>(*this, (static_cast<uint64_t>(seq) << 32) | ++o->timer));
     ship(from, kData, seq, length(p));
     if (spec.duplicate > 0 && common.rng.uniform() < spec.duplicate) {
@@ -107,8 +141,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     }
   }
 
-  /// Hands a datagram to the sending kernel; IP fragments it into frames, and it has arrived when all of them have: on a shared wire, a
-  /// short last one may arrive before longer ones.
+  /// Hands a datagram to the sending kernel; IP fragments it into frames, and it has arrived when all of them have.
   void ship(Proc& sender, uint8_t kind, uint32_t seq, int64_t bytes) {
     Host& h = sender.host;
     const int64_t payload = world.net->mtu() - 20;
@@ -175,6 +208,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     const auto seq = static_cast<uint32_t>(arg >> 32);
     const Out* o = find(seq);
     if (!o || o->acked || o->timer != static_cast<uint32_t>(arg)) return;
+    ++world.loop.tick_uses;
     if (world.anatomy.on) {
       world.anatomy.current = o->by;
       attribute(NetworkPacket::Datagram, o->p.bytes, false, o->p.transit);
@@ -223,6 +257,8 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
 };
 
 }  // namespace
+
+State::Call describe_datagram(const Callback& c, State& s) { return DatagramChan::describe(c, s); }
 
 std::unique_ptr<Chan> make_chan(World& w, SharedParts&, const DatagramSpec& s, Proc& a, Proc& b) {
   return std::make_unique<DatagramChan>(w, s, a, b);

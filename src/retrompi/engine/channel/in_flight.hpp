@@ -10,8 +10,7 @@
 
 namespace retrompi {
 
-/// A queue from which elements may also leave out of order. On the simulated wire a small frame may overtake a large one, which the frames of
-/// an Ethernet do not: any arrival delivers the element that is due next, and only lost elements leave separately.
+/// Frames of one path arrive in the order in which they were sent, or are lost.
 template <class T>
 class InFlight {
  public:
@@ -21,12 +20,11 @@ class InFlight {
     entry(n_++) = {x, ++ids_};
     return ids_;
   }
-  /// The frame `id` has arrived: returns the first element; those up to `id` each move to the next frame.
+  /// The frame `id`, the first of them, has arrived.
   T arrived(uint32_t id) {
+    if (n_ == 0 || entry(0).id != id) throw std::logic_error("a frame has arrived before one that was sent earlier");
     const T first = entry(0).what;
-    const size_t at = find(id);
-    for (size_t i = 0; i < at; ++i) entry(i).what = entry(i + 1).what;
-    erase(at);
+    erase(0);
     return first;
   }
   T lost(uint32_t id) {
@@ -39,12 +37,9 @@ class InFlight {
   void each(F f) {
     for (size_t i = 0; i < n_; ++i) f(entry(i).what);
   }
-  [[nodiscard]] T& at(uint32_t id) { return entry(find(id)).what; }
-  [[nodiscard]] bool is_first(uint32_t id) {
-    assert(n_ > 0);
-    return entry(0).id == id;
-  }
   [[nodiscard]] size_t size() const { return n_; }
+  /// How many were sent before it and are still on their way.
+  [[nodiscard]] size_t before(uint32_t id) { return find(id); }
 
  private:
   struct Entry {
@@ -61,7 +56,7 @@ class InFlight {
   [[nodiscard]] size_t find(uint32_t id) {
     size_t i = 0;
     while (i < n_ && entry(i).id != id) ++i;
-    if (i == n_) throw std::logic_error("a frame that is not on its way has arrived");
+    if (i == n_) throw std::logic_error("a frame that is not on its way is lost");
     return i;
   }
   void erase(size_t at) {

@@ -25,19 +25,31 @@ int32_t Proc::begin_transit(const Chan& c, const Packet& p) {
       PacketTransit{c.number, c.from.thread.log(), c.to.thread.log(), p.from, p.to, p.kind, p.first, p.last, m.at, m.bytes, p.bytes, world.loop.now});
 }
 
+void Proc::pushed(Chan& c, const Packet& p) {
+  if (c.tells_sent()) return;
+  world.anatomy.path.copy_in_ends(p.transit, world.loop.now);
+  if (p.last && p.kind == Packet::Data) sent(*p.m);
+}
+
 Task Proc::write(Chan& c, Packet p) {
   c.busy = true;
   p.transit = begin_transit(c, p);
-  co_await c.push(p);
-  if (!c.tells_sent()) world.anatomy.path.copy_in_ends(p.transit, world.loop.now);
-  if (p.last && p.kind == Packet::Data && !c.tells_sent()) sent(*p.m);
+  Task push = c.push(p);
+  if (!push.await_ready()) return write_rest(c, p, std::move(push));
+  pushed(c, p);
+  c.busy = false;  // nothing has been deferred: nobody else has run
+  return {};
+}
+
+Task Proc::write_rest(Chan& c, Packet p, Task push) {
+  co_await push;
+  pushed(c, p);
   while (!c.deferred.empty()) {
     Packet q = c.deferred.front();
     c.deferred.pop_front();
     q.transit = begin_transit(c, q);
     co_await c.push(q);
-    if (!c.tells_sent()) world.anatomy.path.copy_in_ends(q.transit, world.loop.now);
-    if (q.last && q.kind == Packet::Data && !c.tells_sent()) sent(*q.m);
+    pushed(c, q);
   }
   c.busy = false;
 }
@@ -68,6 +80,11 @@ Task Forwarder::main() {
       co_await thread.wait(idle);
     }
   }
+}
+
+void Forwarder::state(State& s) const {
+  put_inbox(s);
+  if (!pending_.empty() || !thread.waits_for(idle.what)) s.refuse();
 }
 
 }  // namespace retrompi

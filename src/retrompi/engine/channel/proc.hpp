@@ -108,6 +108,13 @@ struct Counters {
   int64_t lost = 0;                      // frames lost on a failed component
   int64_t own_bytes = 0;                 // bytes of point-to-point messages, without collectives
   std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
+  /// What was counted from `a` to `b` happens `n` times more.
+  void repeat(const Counters& a, const Counters& b, int64_t n) {
+    for (const auto each : {&Counters::messages, &Counters::bytes, &Counters::packets, &Counters::frames, &Counters::delivered,
+                            &Counters::delivered_bytes, &Counters::retransmissions, &Counters::duplicates, &Counters::lost, &Counters::own_bytes})
+      this->*each += n * (b.*each - a.*each);
+    for (size_t op = 0; op < done.size(); ++op) done[op] += n * (b.done[op] - a.done[op]);
+  }
 };
 
 /// State shared by all parts of one simulation.
@@ -150,13 +157,17 @@ class Proc {
   int core = 0;                                       // where it runs, as far as caches are concerned
   WaitPolicy idle;                                    // how it waits for packets
   int64_t pinned_to_send = 0, pinned_to_receive = 0;  // memory that the card knows, where it is remembered
-  std::deque<Token> inbox;
+  Fifo<Token> inbox;
 
   /// Takes one token from the inbox and handles it.
   Task absorb();
+  /// Its future, in words, where it waits for something to do.
+  virtual void state(State& s) const { s.refuse(); }
   /// Sends a packet over a channel, after those already queued for it.
   Task post(Chan& c, Packet p);
   Task write(Chan& c, Packet p);
+  Task write_rest(Chan& c, Packet p, Task push);
+  void pushed(Chan& c, const Packet& p);
   [[nodiscard]] int32_t begin_transit(const Chan& c, const Packet& p);
   /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
@@ -173,6 +184,17 @@ class Proc {
   }
   /// Whether its copies use the message's own memory; else the buffer of a packet, which it uses again for the next.
   [[nodiscard]] virtual bool holds_messages() const { return true; }
+  /// What has reached it and is not taken in.
+  void put_inbox(State& s) const {
+    s.put(inbox.size());
+    for (const Token& t : inbox) {
+      s.put(static_cast<const void*>(t.chan));
+      s.put(t.kind);
+      if (t.seq != 0) s.refuse();
+    }
+    s.put(pinned_to_send);
+    s.put(pinned_to_receive);
+  }
   /// Uses the processor for a copy, and waits for the bus where others use it too.
   Task copy(CopyCost c, int other_core) {
     const Ps passed = host.claim_bus(core, other_core, c);
@@ -212,6 +234,8 @@ class Chan {
   /// Whether the sender is waiting for space on this channel.
   [[nodiscard]] bool full() const { return busy && from.thread.waits_for(WaitFor::Room) && no_room(); }
   [[nodiscard]] virtual bool no_room() const { return false; }
+  /// Its future, in words.
+  virtual void state(State& s) { s.refuse(); }
   /// What the channel holds of a message of so many bytes at one end.
   [[nodiscard]] virtual double holds(int64_t, bool) const { return 0; }
   /// Largest payload of a packet of a message.
@@ -233,9 +257,13 @@ class Chan {
   Proc& to;
   const int32_t number;  // among all channels
   bool busy = false;     // a packet is half written
-  std::deque<Packet> deferred;
+  Fifo<Packet> deferred;
 
  protected:
+  void put_queue(State& s) const {
+    s.put(busy);
+    if (busy || !deferred.empty()) s.refuse();
+  }
   // The transit of a packet. A channel reports when it begins to copy one in or out, if that is not immediately.
   void copy_in_begins(const Packet& p) { world.anatomy.path.copy_in_begins(p.transit, world.loop.now); }
   void copy_in_ends(const Packet& p) { world.anatomy.path.copy_in_ends(p.transit, world.loop.now); }
@@ -326,6 +354,7 @@ class Forwarder : public Proc {
     if (p.first && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
     return true;
   }
+  void state(State& s) const override;
   ChannelMap next;  // by destination rank
   Work cost;        // routing a packet
  private:
@@ -340,8 +369,9 @@ using RingKey = std::tuple<const MediumSpec*, const Proc*, const Proc*, std::str
 struct SharedParts {
   std::map<size_t, std::shared_ptr<SharedPool>> pools;
   std::map<RingKey, std::shared_ptr<SlotRing>> rings;
-  std::map<std::pair<const MediumSpec*, int64_t>, std::shared_ptr<CurvePort>> ports;
+  std::map<const MediumSpec*, std::deque<CurvePort>> ports;  // the wire's, then by host or rank
 };
+State::Call describe_datagram(const Callback& c, State& s);
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
 void join_curves(Chan& a, Chan& b);
 

@@ -83,7 +83,7 @@ class SharedChan final : public ChanOf<Spec> {
   [[nodiscard]] std::optional<Resource> resource() const override {
     Resource r;
     if constexpr (!kRing) {
-      r.name = "the shared memory pool of host " + from.host.spec.name;
+      r.name = "the shared memory pool of host " + from.host.name;
       r.total = memory_->total();
       memory_->fill(r.used);
     } else {
@@ -95,6 +95,12 @@ class SharedChan final : public ChanOf<Spec> {
     return r;
   }
   [[nodiscard]] bool no_room() const override { return std::find(memory_->waiting.begin(), memory_->waiting.end(), &from) != memory_->waiting.end(); }
+  void state(State& s) override {
+    this->put_queue(s);
+    if (!queue_.empty()) s.refuse();
+    s.put(filled_ - emptied_);
+    memory_->state(s);
+  }
   void queued(std::vector<Occupant>& out) const {
     for (const Entry& e : queue_) out.push_back({e.p.m, 1, e.at});
   }
@@ -128,7 +134,7 @@ class SharedChan final : public ChanOf<Spec> {
   bool acquire(const Packet& p, int64_t size, int32_t& buffer) {
     if constexpr (!kRing) {
       if (!memory_->possible(size))
-        throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
+        throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.name +
                         " can never hold a packet of " + std::to_string(size) + " B (process " + from.thread.name() + ")",
                     this};
       buffer = memory_->take(size, p.m, world.loop.now);
@@ -142,7 +148,7 @@ class SharedChan final : public ChanOf<Spec> {
   void refuse(const Packet& p, int64_t size) const {
     if constexpr (!kRing)
       if (spec.exhausted_aborts && !(p.kind == Packet::Data && p.m->rendezvous))
-        throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
+        throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.name +
                         " is exhausted: no buffer for a packet of " + std::to_string(size) + " B from rank " + std::to_string(p.from) + " to rank " +
                         std::to_string(p.to),
                     this};

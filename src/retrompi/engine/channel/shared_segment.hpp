@@ -56,6 +56,11 @@ class SharedPool {
     for (const Buffer& b : buffers_)
       if (b.m) out.push_back({b.m, b.size + prefix_, b.since});
   }
+  void state(State& s) const {
+    if (!waiting.empty() || std::any_of(buffers_.begin(), buffers_.end(), [](const Buffer& b) { return b.m != nullptr; })) s.refuse();
+    s.put(rest_);
+    for (const auto& free : free_) s.put(free.size());
+  }
   std::vector<Proc*> waiting;
 
  private:
@@ -103,6 +108,10 @@ class SlotRing {
     const auto w = std::move(waiting);
     waiting.clear();
     for (Proc* p : w) p->thread.signal();
+  }
+  void state(State& s) const {
+    if (!waiting.empty()) s.refuse();
+    s.put(free_);
   }
   std::vector<Proc*> waiting;
 

@@ -26,6 +26,14 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
   }
 
  protected:
+  void put_stream(State& s) {
+    put_queue(s);
+    if (!frames_.empty()) s.refuse();
+    s.put(open_);
+    s.put(offered_);
+    tcp_.state(s);
+    credits_.put(s);
+  }
   /// A packet in the byte stream.
   struct Frame {
     Packet p;
@@ -73,6 +81,8 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
   bool open_ = false;
 };
 
+/// Kernel work of the styles of I/O.
+State::Call describe_stream(const Callback& c, State& s);
 std::unique_ptr<Chan> make_blocking_stream(World&, const StreamSpec&, Proc&, Proc&);
 std::unique_ptr<Chan> make_nonblocking_stream(World&, const StreamSpec&, Proc&, Proc&);
 std::unique_ptr<Chan> make_asynchronous_stream(World&, const StreamSpec&, Proc&, Proc&);

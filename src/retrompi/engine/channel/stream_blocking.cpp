@@ -38,6 +38,11 @@ class BlockingStream final : public StreamChan {
     if (!to.take(done->p)) co_await to.handle(done->p);
   }
 
+  void state(State& s) override {
+    put_stream(s);
+    if (waiting_) s.refuse();
+  }
+
  private:
   Task send(Packet p) override {
     if (credits_.limited()) {

@@ -13,6 +13,12 @@ class QueuedStream : public StreamChan {
   [[nodiscard]] bool tells_sent() const override { return true; }
 
  protected:
+  void put_queued(State& s) {
+    put_stream(s);
+    if (!unsent_.empty()) s.refuse();
+    s.put(queued_ - tcp_.written());
+    s.put(packets_end_ - tcp_.written());
+  }
   struct Unsent {
     Packet p;
     int64_t end;
@@ -78,6 +84,12 @@ class NonblockingStream final : public QueuedStream {
     return read_some();
   }
 
+  void state(State& s) override {
+    put_queued(s);
+    s.put(writing_);
+    s.put(told_room_);
+  }
+
  private:
   Task submit(Packet) override { return write_some(); }
   Task write_some() {
@@ -122,6 +134,13 @@ class AsynchronousStream final : public QueuedStream {
     if (t.kind == kSent) return complete_write();
     return complete_read();
   }
+
+  void state(State& s) override {
+    put_queued(s);
+    for (const bool is : {told_sent_, completed_begins_, told_read_, filling_}) s.put(is);
+    s.put(completed_);
+  }
+  [[nodiscard]] static bool made(const Callback& c) { return calls<&AsynchronousStream::on_filled, AsynchronousStream>(c); }
 
  private:
   /// What fits is copied into the socket's buffer now; the rest is copied from the user's buffer as space becomes free.
@@ -194,6 +213,16 @@ class SignalledStream final : public QueuedStream {
     return take_in(std::move(whole));
   }
 
+  void state(State& s) override {
+    put_queued(s);
+    for (const bool is : {writing_, reading_, told_}) s.put(is);
+    if (!whole_.empty()) s.refuse();
+  }
+  [[nodiscard]] static bool made(const Callback& c) {
+    using S = SignalledStream;
+    return calls<&S::on_may_write, S>(c) || calls<&S::on_copied_in, S>(c) || calls<&S::on_may_read, S>(c) || calls<&S::on_copied_out, S>(c);
+  }
+
  private:
   Task submit(Packet) override {
     if (writing_) co_return;
@@ -261,6 +290,14 @@ class SignalledStream final : public QueuedStream {
 };
 
 }  // namespace
+
+State::Call describe_stream(const Callback& c, State& s) {
+  if (!AsynchronousStream::made(c) && !SignalledStream::made(c)) return State::Call::Unknown;
+  s.put(c.fn);
+  s.put(c.object);
+  s.put(c.arg);
+  return State::Call::Put;
+}
 
 std::unique_ptr<Chan> make_signalled_stream(World& w, const StreamSpec& s, Proc& a, Proc& b) { return std::make_unique<SignalledStream>(w, s, a, b); }
 

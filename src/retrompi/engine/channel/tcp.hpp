@@ -65,6 +65,10 @@ class TcpConnection {
     if (window_opened()) send_ack();
   }
 
+  /// Its future, in words.
+  void state(State& s);
+  [[nodiscard]] static State::Call describe(const Callback& c, State& s);
+
   // ---- for other users of the connection (credits)
   /// Whether both ends are on one host.
   [[nodiscard]] bool local() const { return local_; }
@@ -103,7 +107,6 @@ class TcpConnection {
   // ---- receiver (tcp_input.cpp)
   void on_segment_frame(uint64_t frame);
   void on_segment(uint64_t frame);
-  void swap_payload_of_overtaking(Segment& it);
   void out_of_order(const Segment& s);
   void reassemble();
   void delay_ack();

@@ -11,7 +11,6 @@ void TcpConnection::on_segment_frame(uint64_t frame) {
 }
 
 void TcpConnection::on_segment(uint64_t frame) {
-  if (!numbered_ && !segments_.is_first(id_of(frame))) swap_payload_of_overtaking(segments_.at(id_of(frame)));
   const Segment s = segments_.arrived(id_of(frame));
   const bool gap = !reassembly_.empty();
   if (numbered_ && (s.seq > rcv_nxt_ || s.seq + s.bytes <= rcv_nxt_)) {
@@ -32,17 +31,6 @@ void TcpConnection::on_segment(uint64_t frame) {
     send_ack();
   else
     delay_ack();
-}
-
-/// As long as nothing is lost bytes are only counted: a segment that overtakes others delivers its own number of them, and each of those
-/// that it overtook delivers the number of the one before it.
-void TcpConnection::swap_payload_of_overtaking(Segment& it) {
-  int64_t n = it.bytes;
-  bool passed = false;
-  segments_.each([&](Segment& s) {
-    if (!passed) std::swap(s.bytes, n);
-    passed |= &s == &it;
-  });
 }
 
 /// A segment out of order is acknowledged at once (RFC 1122 4.2.2.21), as is a duplicate.

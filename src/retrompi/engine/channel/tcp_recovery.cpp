@@ -94,4 +94,42 @@ void TcpConnection::fast_retransmit() {
   send_segment(snd_una_, std::min(mss_, snd_max_ - snd_una_));
 }
 
+/// Round trips are timed for the time-out alone, which does not matter where nothing can be lost (the wire says so).
+void TcpConnection::state(State& s) {
+  if (numbered_ || recovering_ || !reassembly_.empty() || probe_ != Probe::None || retransmits_ > 0 || congestion_.cwnd() < Congestion::kUnlimited)
+    return s.refuse();
+  for (const int64_t at : {snd_una_, snd_nxt_, snd_max_, snd_edge_, rcv_nxt_, read_, rcv_adv_}) s.put(at - written_);
+  s.put(rcv_wnd_);
+  s.put(unacked_);
+  s.put(ack_delayed_);
+  if (ack_delayed_) s.put_due(ack_delayed_at_ + to_.host.spec.delayed_ack, ack_sequence_ << 1, callback<&TcpConnection::on_delayed_ack>(*this));
+  s.put(segments_.size());
+  segments_.each([&](const Segment& each) {
+    s.put(each.bytes);
+    s.put(each.ack.ack >= 0);
+    if (each.ack.ack < 0) return;
+    s.put(each.ack.ack - reverse_->written_);
+    s.put(each.ack.edge - reverse_->written_);
+  });
+  s.put(acks_.size());
+  acks_.each([&](const Ack& each) {
+    s.put(each.ack - written_);
+    s.put(each.edge - written_);
+  });
+}
+
+State::Call TcpConnection::describe(const Callback& c, State& s) {
+  using T = TcpConnection;
+  T& tcp = *static_cast<T*>(c.object);
+  if (calls<&T::on_delayed_ack, T>(c)) return State::Call::Void;  // put as due by `state`
+  const bool segment = calls<&T::on_segment_out, T>(c) || calls<&T::on_segment_frame, T>(c) || calls<&T::on_segment, T>(c);
+  const bool ack = calls<&T::on_ack_out, T>(c) || calls<&T::on_ack_frame, T>(c) || calls<&T::on_ack, T>(c);
+  if (!segment && !ack) return State::Call::Unknown;
+  s.put(c.fn);
+  s.put(c.object);
+  s.put(segment ? tcp.segments_.before(id_of(c.arg)) : tcp.acks_.before(static_cast<uint32_t>(c.arg)));
+  if (segment) s.put(bytes_of(c.arg));
+  return State::Call::Put;
+}
+
 }  // namespace retrompi

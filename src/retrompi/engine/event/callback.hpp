@@ -48,6 +48,11 @@ template <auto Delivered, class T>
 [[nodiscard]] Delivery delivery(T& object, uint64_t arg = 0) {
   return {&detail::erased<Delivered, T>, nullptr, &object, arg};
 }
+/// Whether it was made by `callback<Method>` of a T.
+template <auto Method, class T>
+[[nodiscard]] bool calls(const Callback& c) {
+  return c.fn == &detail::erased<Method, T>;
+}
 template <auto Delivered, auto Lost, class T>
 [[nodiscard]] Delivery delivery(T& object, uint64_t arg = 0) {
   return {&detail::erased<Delivered, T>, &detail::erased<Lost, T>, &object, arg};

@@ -35,6 +35,7 @@ class Rng {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
   }
+  [[nodiscard]] uint64_t state() const { return s_; }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
  private:

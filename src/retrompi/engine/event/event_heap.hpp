@@ -15,7 +15,11 @@ class EventHeap {
   [[nodiscard]] bool empty() const { return v_.empty(); }
   [[nodiscard]] size_t size() const { return v_.size(); }
   [[nodiscard]] const E& front() const { return v_.front(); }
+  /// All of them, the first in front.
+  [[nodiscard]] const std::vector<E>& items() const { return v_; }
   void push(const E& e) {
+    // Millions of events are not copied into twice the room for one more.
+    if (v_.size() == v_.capacity() && v_.size() >= kMany) v_.reserve(v_.size() + v_.size() / 4);
     v_.emplace_back();
     sift_up(v_.size() - 1, e);
   }
@@ -53,6 +57,7 @@ class EventHeap {
   }
 
  private:
+  static constexpr size_t kMany = size_t{1} << 16;
   /// 1 or 0.
   static size_t before(const E& a, const E& b) {
     return static_cast<size_t>(a.t < b.t) | (static_cast<size_t>(a.t == b.t) & static_cast<size_t>(a.order < b.order));

@@ -5,6 +5,7 @@
 #include "event/callback.hpp"
 #include "event/event_heap.hpp"
 #include "event/limits.hpp"
+#include "event/state.hpp"
 #include "event/time.hpp"
 
 namespace retrompi {
@@ -18,12 +19,13 @@ namespace retrompi {
 /// knows when one of them has nothing pending while others continue.
 class Loop {
  public:
-  Ps now = 0;
+  Ps now = 0;                  // less what was skipped
   bool stopped = false;        // the job is done
   Ps limit = kNever;           // the last time at which anything may begin
   Ps external_event = kNever;  // the next event outside this queue: on the wire
   uint32_t owner = 0;          // of the running event; 0: none
   EffortWatch effort;
+  uint64_t tick_uses = 0;  // how often the phase of a host's clock has, or could have, decided something
 
   void schedule(Ps t, const Callback& c, bool passive = false) {
     active_ += passive ? 0 : 1;
@@ -59,6 +61,16 @@ class Loop {
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
   [[nodiscard]] Ps next_time() const { return present_begin_ < present_.size() ? now : heap_.empty() ? kNever : heap_.front().t; }
   [[nodiscard]] uint64_t executed() const { return executed_; }
+  /// Simulated time since the start, including what was skipped because it only repeated what had been simulated (sim/recurrence.hpp).
+  [[nodiscard]] Ps time() const { return now + skipped_; }
+  void skip(Ps time) {
+    skipped_ += time;
+    if (limit != kNever) limit -= time;
+  }
+  void state(State& s) const {
+    for (const Event& e : heap_.items()) s.put_event(e.t, e.order, e.call.what);
+    for (size_t i = present_begin_; i < present_.size(); ++i) s.put_event(now, (uint64_t{1} << 63) + i, present_[i].what);
+  }
   /// Whether no event happens up to and including `t`: the running event may then move the clock there itself.
   [[nodiscard]] bool no_event_until(Ps t) const { return t < external_event && t < next_time() && t <= limit && !stopped; }
   [[nodiscard]] bool finished() const { return stopped || now > limit; }
@@ -115,6 +127,7 @@ class Loop {
   uint64_t next_sequence_ = 0;
   uint64_t active_ = 0;
   uint64_t executed_ = 0;
+  Ps skipped_ = 0;
   std::vector<int64_t> pending_;  // owner -> events that are not passive, and what `add_pending` counted
 };
 

@@ -3,12 +3,17 @@
 
 namespace retrompi {
 
-Host::Host(Loop& l, Anatomy& an, HostSpec s)
-    : spec(std::move(s)),
+Host::Host(Loop& l, Anatomy& an, std::shared_ptr<const HostSpec> s, std::string its_name, Ps tick_phase)
+    : shared_(std::move(s)),
+      spec(*shared_),
+      name(std::move(its_name)),
       loop(l),
       anatomy(an),
       cores_(static_cast<size_t>(spec.cores)),
-      bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1) {}
+      bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1),
+      tick_phase_(tick_phase) {}
+
+Host::Host(Loop& l, Anatomy& an, const HostSpec& s) : Host(l, an, std::make_shared<const HostSpec>(s), s.name, s.tick_phase) {}
 
 Thread& Host::add_thread(const std::string& name, uint32_t owner) {
   threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name), owner));
@@ -169,7 +174,7 @@ void Host::dispatch(size_t core) {
   if (c.last != t) t->pre_ = spec.dispatch;
   c.last = t;
   // NT counts a quantum in ticks seen by the running thread, so it ends at one (variant); else it is a plain length of time.
-  const Ps from = spec.quantum_at_tick ? spec.next_tick(loop.now + 1) - spec.tick : loop.now;
+  const Ps from = spec.quantum_at_tick ? next_tick(loop.now + 1) - spec.tick : loop.now;
   t->q_end_ = from + t->q_left_;
   t->q_armed_ = false;
   go(*t);
@@ -181,6 +186,7 @@ void Host::arm(size_t core) {
   Thread* t = cores_[core].running;
   if (!t) return;
   if (!t->q_armed_) {
+    quantum_matters(*t);
     if (t->q_end_ <= loop.now) {  // quanta that ended while no other thread wanted the processor
       const int64_t ended = (loop.now - t->q_end_) / spec.quantum + 1;
       t->q_end_ += ended * spec.quantum;
@@ -196,11 +202,18 @@ void Host::arm(size_t core) {
   }
 }
 
+/// A quantum that ends at a tick could have ended by now if the clock had another phase.
+void Host::quantum_matters(const Thread& t) {
+  if (spec.quantum_at_tick && t.q_end_ - spec.tick <= loop.now) ++loop.tick_uses;
+}
+
 void Host::preempt(size_t core, bool to_front) {
   Core& c = cores_[core];
   assert(c.running && !c.running->acting_);
   Thread& t = *c.running;
   pause(t);
+  if (t.q_armed_) quantum_matters(t);
+  if (to_front && spec.quantum_at_tick) ++loop.tick_uses;
   t.q_left_ = to_front ? std::max<Ps>(t.q_end_ - loop.now, 1) : spec.quantum;
   t.q_armed_ = false;
   t.state_ = Thread::State::Ready;
@@ -240,7 +253,9 @@ void Host::wake(Thread& t) {
 
 void Host::release(Thread& t) {
   pause(t);
+  if (t.q_armed_) quantum_matters(t);
   if (spec.quantum_carry) {
+    if (spec.quantum_at_tick) ++loop.tick_uses;
     Ps left = t.q_end_ - loop.now;
     if (left <= 0) left += (-left / spec.quantum + 1) * spec.quantum;
     left -= spec.wait_charge;
@@ -303,7 +318,7 @@ void Host::on_kernel(uint32_t gen) {
   if (!job.background) --own_kjobs_;
   if (anatomy.on) {
     anatomy.current = job.by;
-    anatomy.current = anatomy.of(anatomy.record(spec.name.c_str(), job.stage, job.asked, c.kernel_since, loop.now));
+    anatomy.current = anatomy.of(anatomy.record(name.c_str(), job.stage, job.asked, c.kernel_since, loop.now));
   }
   loop.owner = job.owner;
   loop.remove_pending(job.owner);
@@ -315,6 +330,39 @@ void Host::on_kernel(uint32_t gen) {
   if (others_ready(c.running->prio_ + 1, 0)) return preempt(0, true);
   go(*c.running);
   if (others_ready(0, 0)) arm(0);
+}
+
+void Host::state(State& s) const {
+  auto index = [this](const Thread* t) {
+    return std::find_if(threads_.begin(), threads_.end(), [t](const auto& each) { return each.get() == t; }) - threads_.begin();
+  };
+  for (const Core& c : cores_) {
+    s.put(index(c.running));
+    s.put(index(c.last));
+    s.put(c.kernel_busy);
+  }
+  for (const auto& q : ready_) {
+    s.put(q.size());
+    for (const Thread* t : q) s.put(index(t));
+  }
+  for (const Ps free : bus_free_) s.put_busy_until(free);
+  s.put(kjobs_.size());
+  for (const KernelJob& job : kjobs_) {
+    s.put(job.cost);
+    s.put(job.background);
+    if (job.memory > 0) s.refuse();
+    s.put(job.done);
+  }
+  for (const auto& t : threads_) t->state(s);
+}
+
+State::Call Host::describe(const Callback& c, State& s) {
+  if (!calls<&Host::on_kernel, Host>(c)) return State::Call::Unknown;
+  const Host& h = *static_cast<const Host*>(c.object);
+  if (static_cast<uint32_t>(c.arg) != h.kernel_.gen) return State::Call::Void;
+  s.put(c.fn);
+  s.put(c.object);
+  return State::Call::Put;
 }
 
 }  // namespace retrompi

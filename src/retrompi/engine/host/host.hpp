@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "event/core.hpp"
+#include "event/fifo.hpp"
 #include "host/host_spec.hpp"
 #include "record/anatomy.hpp"
 
@@ -78,6 +79,13 @@ class Thread {
   void close_log();
   /// The thread may run on this core only.
   void pin(int core);
+  /// Its future, in words.
+  void state(retrompi::State& s) const;
+  [[nodiscard]] static retrompi::State::Call describe(const Callback& c, retrompi::State& s);
+  /// Processor time so far.
+  [[nodiscard]] Ps used() const { return used_ + (on_clock_ ? host_time() - began_ : Ps(0)); }
+  void add_used(Ps ps) { used_ += ps; }
+  [[nodiscard]] bool acting() const { return acting_; }
 
   [[nodiscard]] Host& host() const { return host_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -102,6 +110,7 @@ class Thread {
 
   void enter(Stage s);  // closes the current interval of the log
   [[nodiscard]] bool host_log() const;
+  [[nodiscard]] Ps host_time() const;
   void log_work(Ps begin, Ps end);  // of `want_`, or of its parts
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
@@ -183,7 +192,9 @@ struct Lock {
 
 class Host {
  public:
-  Host(Loop& loop, Anatomy& an, HostSpec spec);
+  /// `spec` is shared by hosts that are alike; its name and tick phase are those of none of them.
+  Host(Loop& loop, Anatomy& an, std::shared_ptr<const HostSpec> spec, std::string name, Ps tick_phase);
+  Host(Loop& loop, Anatomy& an, const HostSpec& spec);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
@@ -202,10 +213,22 @@ class Host {
   [[nodiscard]] Ps time(Work w) const { return spec.time(w); }
   [[nodiscard]] Ps time(Service s) const { return spec.time(s); }
 
-  HostSpec spec;
+  /// The first tick of its clock at or after `t`.
+  [[nodiscard]] Ps next_tick(Ps t) const { return spec.next_tick(t, tick_phase_); }
+  /// Its future, in words.
+  void state(State& s) const;
+  [[nodiscard]] static State::Call describe(const Callback& c, State& s);
+  /// So much time is skipped: the loop's clock stands still meanwhile, the host's does not.
+  void skip(Ps time) { tick_phase_ = ((tick_phase_ - time) % spec.tick + spec.tick) % spec.tick; }
+
+ private:
+  const std::shared_ptr<const HostSpec> shared_;
+
+ public:
+  const HostSpec& spec;
+  const std::string name;
   Loop& loop;
   Anatomy& anatomy;
-  [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }
   [[nodiscard]] bool could_act() const;
 
  private:
@@ -239,12 +262,13 @@ class Host {
   void start_kernel(Core& c);
   void start_kernel_clock();
   void on_kernel(uint32_t gen);
+  void quantum_matters(const Thread& t);
 
   void queue(Thread& t, bool front);
   static constexpr int kPrios = 4;
   std::vector<Core> cores_;
   std::vector<Ps> bus_free_;  // by package
-  std::array<std::deque<Thread*>, kPrios> ready_;
+  std::array<Fifo<Thread*>, kPrios> ready_;
   unsigned waiting_ = 0;                // a bit for each priority with a ready thread
   bool pinned_ = false;                 // some thread is pinned: not every thread may use every core
   int using_memory_ = 0;                // threads on the clock, and kernel work, that wait for memory
@@ -255,15 +279,16 @@ class Host {
     Kinship kin = Kinship::Same;
     CopyCost cost;
   };
-  mutable std::array<Copied, 64> copied_;  // cached costs of copies: the same sizes recur
-  std::deque<KernelJob> kjobs_;
+  mutable std::unique_ptr<std::array<Copied, 64>> copied_;  // cached costs of copies, from the first on: the same sizes recur
+  Fifo<KernelJob> kjobs_;
   struct {  // the first of them, under way
     Ps need = 0, began = 0;
     double memory = 0, slow = 1;
     uint32_t gen = 0;  // invalidates the end of an earlier speed
   } kernel_;
   size_t own_kjobs_ = 0;  // those that belong to a job
-  std::deque<std::unique_ptr<Thread>> threads_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  Ps tick_phase_;  // clocks of two machines are not synchronised
 };
 
 }  // namespace retrompi

@@ -8,7 +8,7 @@ namespace retrompi {
 
 /// The declared parameters of a host (spec/host.py), all times already in picoseconds on this host, and what follows from them alone.
 struct HostSpec : HostFields {
-  Ps tick_phase = 0;  // clocks of two machines are not synchronised
+  Ps tick_phase = 0;  // clocks of two machines are not synchronised; where several share a spec, each has its own
 
   /// Speed of a processor in library code, relative to the reference host's.
   [[nodiscard]] double speed() const { return clock * work / kReferenceClock; }
@@ -20,7 +20,8 @@ struct HostSpec : HostFields {
   /// Rate (B/s) of the network card between memory and itself: out of memory, or into it.
   [[nodiscard]] double card_rate(bool out) const { return out || nic_rate_in == 0 ? nic_rate : nic_rate_in; }
   /// The first tick at or after `t`.
-  [[nodiscard]] Ps next_tick(Ps t) const { return tick_phase + (t - tick_phase + tick - 1) / tick * tick; }
+  [[nodiscard]] Ps next_tick(Ps t) const { return next_tick(t, tick_phase); }
+  [[nodiscard]] Ps next_tick(Ps t, Ps phase) const { return phase + (t - phase + tick - 1) / tick * tick; }
   /// Share of the lines of a working set that miss the second-level cache.
   [[nodiscard]] double misses(double working_set) const {
     // NT did not colour pages, so a working set's pages fall on the cache's page colours at random: their number on one colour

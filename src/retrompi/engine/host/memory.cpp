@@ -51,9 +51,10 @@ CopyCost cost_of(const HostSpec& spec, int64_t bytes, const CopySide& from, cons
 
 CopyCost Host::copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const {
   if (bytes <= 0) return {};
+  if (!copied_) copied_ = std::make_unique<std::array<Copied, 64>>();
   Copied& c =
-      copied_[((static_cast<uint64_t>(bytes) * 3 + static_cast<uint64_t>(from.set) * 5 + static_cast<uint64_t>(to.set)) * 0x9e3779b97f4a7c15ULL) >>
-              58];
+      (*copied_)[((static_cast<uint64_t>(bytes) * 3 + static_cast<uint64_t>(from.set) * 5 + static_cast<uint64_t>(to.set)) * 0x9e3779b97f4a7c15ULL) >>
+                 58];
   if (c.bytes != bytes || c.from != from || c.to != to || c.kin != kin) c = {bytes, from, to, kin, cost_of(spec, bytes, from, to, kin)};
   return c.cost;
 }

@@ -90,7 +90,8 @@ Thread::Await Thread::sleep(Ps ps) {
   need_ = 0;
   memory_ = 0;
   ++gen_;
-  host_.loop.schedule(host_.spec.next_tick(host_.loop.now + ps), callback<&Thread::on_wake>(*this, gen_ + 1));
+  ++host_.loop.tick_uses;
+  host_.loop.schedule(host_.next_tick(host_.loop.now + ps), callback<&Thread::on_wake>(*this, gen_ + 1));
   host_.release(*this);
   return {*this, false};
 }
@@ -112,8 +113,9 @@ void Thread::signal(bool immediate, bool network) {
         // The process looks at shared memory when its timed wait ends; the time-out is rounded up to a tick, and one that
         // starts just after a tick therefore ends at the second tick that follows (E-NT-03, E-P4-11).
         poll_armed_ = true;
+        ++host_.loop.tick_uses;
         const Ps tick = host_.spec.tick, now = host_.loop.now;
-        Ps due = host_.spec.next_tick(wait_begin_ + policy_.period);
+        Ps due = host_.next_tick(wait_begin_ + policy_.period);
         const Ps step = (policy_.period / tick + 1) * tick;
         if (now > due) due += (now - due + step - 1) / step * step;
         enter(Stage::Tick);
@@ -147,7 +149,7 @@ void Thread::kill() {
   if (was == State::Running) h.pause(*this);
   if (was == State::Ready)
     for (size_t p = 0; p < h.ready_.size(); ++p) {
-      std::erase(h.ready_[p], this);
+      if (const auto at = std::find(h.ready_[p].begin(), h.ready_[p].end(), this); at != h.ready_[p].end()) h.ready_[p].erase(at);
       if (h.ready_[p].empty()) h.waiting_ &= ~(1U << p);
     }
   ++gen_;  // its pending timer events are stale
@@ -195,6 +197,7 @@ void Thread::on_quantum(uint64_t sequence) {
   if (state_ != State::Running || !q_armed_) return;
   if (sequence != q_sequence_) return schedule_quantum_end();
   q_armed_ = false;
+  if (host_.spec.quantum_at_tick) ++host_.loop.tick_uses;
   prio_ = std::max(0, prio_ - 1);
   q_end_ = host_.loop.now + host_.spec.quantum;
   const auto core = static_cast<size_t>(core_);
@@ -219,6 +222,48 @@ void Thread::on_wake(uint32_t gen) {
   need_ = 0;
   want_ = Stage::Event;
   host_.make_ready(*this);
+}
+
+Ps Thread::host_time() const { return host_.loop.now; }
+
+// A coroutine that waits is at the `co_await` of its `wait`, and its process says what for. One that is in the middle of work may be anywhere.
+void Thread::state(retrompi::State& s) const {
+  if (!acting_ && mode_ != Mode::Wait) return s.refuse();
+  s.put(state_);
+  s.put(mode_);
+  s.put(signalled_);
+  s.put(poll_armed_);
+  s.put(prio_);
+  s.put(core_);
+  s.put(q_left_);
+  s.put(on_clock_);
+  const Ps used = on_clock_ ? s.now() - began_ : Ps(0), pre = std::min(used, pre_);
+  s.put(pre_ - pre);
+  const bool spin = mode_ == Mode::Wait && !signalled_;
+  s.put(spin || acting_ ? Ps(0) : need_ - (used - pre));
+  if (mode_ == Mode::Wait) {
+    s.put(policy_.kind);
+    s.put(policy_.what);
+    s.put(policy_.polls);
+    s.put(policy_.look_every);
+    s.put(policy_.period);
+    s.put(poll_);
+    if (policy_.kind == WaitPolicy::Poll || policy_.look_every > 1) s.put_time(wait_begin_);
+  }
+  // The end of a quantum that nobody waits for is not fixed: it counts from then on, and `quantum_matters` where the clock's phase does.
+  if (state_ == State::Running && q_armed_) s.put_due(q_end_, q_sequence_ << 1 | 1, callback<&Thread::on_quantum>(const_cast<Thread&>(*this)));
+}
+
+retrompi::State::Call Thread::describe(const Callback& c, retrompi::State& s) {
+  using Call = retrompi::State::Call;
+  const Thread& t = *static_cast<const Thread*>(c.object);
+  if (calls<&Thread::on_quantum, Thread>(c)) return Call::Void;  // put as due by `state`
+  const bool wake = calls<&Thread::on_wake, Thread>(c);
+  if (!wake && !calls<&Thread::on_done, Thread>(c) && !calls<&Thread::on_yield, Thread>(c)) return Call::Unknown;
+  if (static_cast<uint32_t>(c.arg) != t.gen_ || (wake && t.state_ != State::Blocked)) return Call::Void;
+  s.put(c.fn);
+  s.put(c.object);
+  return Call::Put;
 }
 
 }  // namespace retrompi

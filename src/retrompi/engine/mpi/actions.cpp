@@ -15,7 +15,7 @@ namespace {
 /// ConfigError for a duration that cannot be counted.
 void within_horizon(const Rank& rank, double seconds) {
   constexpr double kHorizon = 4e6;  // seconds: range of picoseconds in 64 bits, less a margin for waiting and slowdown
-  if (to_s(rank.world.loop.now) + seconds < kHorizon) return;
+  if (to_s(rank.world.loop.time()) + seconds < kHorizon) return;
   rank.fail(*rank.now_at, "the simulated time would pass 4e6 s, the longest that can be counted");
 }
 

@@ -47,6 +47,9 @@ class Collectives {
   [[nodiscard]] coll::Args own_args(int32_t comm);
   [[nodiscard]] Member& member(int32_t comm);
 
+  /// The steps of a collective of the program, as a call of this rank would take them.
+  [[nodiscard]] coll::Steps planned(const Action& a) { return steps(a, args(a)); }
+
   /// Whether no non-blocking collective is in progress.
   [[nodiscard]] bool idle() const { return running_.empty(); }
   [[nodiscard]] bool can_advance() const;

@@ -3,40 +3,46 @@
 namespace retrompi {
 
 // coll.hpp cites the sources of the steps.
-Task make_communicator(Rank& rank, const Action& a) {
+std::vector<OverComm> communicator_steps(Rank& rank, const Action& a) {
   const auto& x = a.get<action::NewComm>();
   const bool belongs = x.made >= 0;
-  auto context = [&rank](int32_t comm) { return rank.collectives.follow(coll::agree_on_context(rank.collectives.own_args(comm)), comm); };
+  std::vector<OverComm> all;
+  auto over = [&](int32_t comm, coll::Steps (*steps)(coll::Args)) { all.push_back({comm, steps(rank.collectives.own_args(comm))}); };
   switch (x.how) {
     case CommHow::Cart:
     case CommHow::Graph: {
       // Where the grid leaves ranks out, they are split off (code: MPICH2, src/mpi/topo/cart_create.c).
       const bool all = belongs && static_cast<int32_t>(rank.job.comm(x.made).group.size()) == rank.collectives.member(a.comm).group->n;
-      if (!all) co_await rank.collectives.follow(coll::agree_on_colors(rank.collectives.own_args(a.comm)), a.comm);
-      co_await context(a.comm);
+      if (!all) over(a.comm, &coll::agree_on_colors);
+      over(a.comm, &coll::agree_on_context);
       break;
     }
     case CommHow::Split:
-      co_await rank.collectives.follow(coll::agree_on_colors(rank.collectives.own_args(a.comm)), a.comm);
-      co_await context(a.comm);
+      over(a.comm, &coll::agree_on_colors);
+      over(a.comm, &coll::agree_on_context);
       break;
     case CommHow::Dup:
     case CommHow::Create:
-      co_await context(a.comm);
+      over(a.comm, &coll::agree_on_context);
       break;
     case CommHow::CreateGroup:  // code: MPICH 3, src/mpi/comm/comm_create_group.c: among the group alone
-      if (belongs) co_await context(x.made);
+      if (belongs) over(x.made, &coll::agree_on_context);
       break;
     case CommHow::IntercommCreate:
-      co_await rank.collectives.follow(coll::swap_groups(rank.collectives.own_args(x.made)), x.made);
-      co_await context(x.made);
+      over(x.made, &coll::swap_groups);
+      over(x.made, &coll::agree_on_context);
       break;
     case CommHow::IntercommMerge:
       // Which group comes first, then a context (code: MPICH 1.1, src/context/comm_merge.c; MPICH2 likewise)
-      co_await rank.collectives.follow(coll::agree_on_context(rank.collectives.own_args(a.comm)), a.comm);
-      co_await context(x.made);
+      over(a.comm, &coll::agree_on_context);
+      over(x.made, &coll::agree_on_context);
       break;
   }
+  return all;
+}
+
+Task make_communicator(Rank& rank, const Action& a) {
+  for (OverComm& each : communicator_steps(rank, a)) co_await rank.collectives.follow(std::move(each.steps), each.comm);
 }
 
 }  // namespace retrompi

@@ -28,6 +28,27 @@ Request& Job::new_request(Request::Kind kind) {
   return r;
 }
 
+bool Job::may_begin(int32_t r, uint32_t line) const {
+  if (order.over || (order.now.begun && order.now.rank == r && order.now.line == line)) return true;
+  const auto next = std::find_if(order.calls.begin(), order.calls.end(), [r](const CallOrder::Call& c) { return c.rank == r && !c.begun; });
+  return next != order.calls.end() && next->line > line;
+}
+
+bool Job::next_call() {
+  if (order.over) return false;
+  for (CallOrder::Call& c : order.calls) {
+    if (c.begun || !rank(c.rank).at_gate(c.line)) continue;
+    c.begun = true;
+    order.now = c;
+    rank(c.rank).thread.signal();
+    return true;
+  }
+  order.over = true;
+  for (const Rank* r : ranks)
+    if (r->at_gate()) r->thread.signal();
+  return true;
+}
+
 const Group& Job::group(int32_t comm, bool low) {
   const size_t i = 2 * static_cast<size_t>(comm) + (low ? 0 : 1);
   if (i >= groups_.size()) groups_.resize(std::max(2 * trace.comms.size(), i + 1));

@@ -13,6 +13,7 @@
 namespace retrompi {
 
 class Rank;
+class Recurrence;
 
 struct MarkTime {
   int32_t rank, label;
@@ -36,20 +37,39 @@ struct Group {
   [[nodiscard]] int32_t of_world(int32_t rank) const { return rank < 0 || world.empty() ? rank : world[static_cast<size_t>(rank)]; }
 };
 
+/// An order in which calls of the ranks begin.
+struct CallOrder {
+  struct Call {
+    int32_t rank = 0;
+    uint32_t line = 0;
+    bool begun = false;
+  };
+  std::vector<Call> calls;
+  Call now;          // the last that may begin
+  bool over = true;  // every call may begin
+};
+
 class Job : public Common {
  public:
   Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) { pool_locks.resize(w.hosts.size()); }
   World& world;
-  std::string suffix;  // of the names of its processes: " of NAME" for a further job
-  Callback over;       // called when its last rank has finished
+  std::string suffix;                // of the names of its processes: " of NAME" for a further job
+  Callback over;                     // called when its last rank has finished
+  Recurrence* recurrence = nullptr;  // where repetitions may be left out
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;
   bool free_wildcards = false;  // receives from any source match the first arrival, not the recorded message
+  /// Calls begin in this order, each when all that went before has come to rest; all others wait until it is over.
+  CallOrder order;
   std::vector<Rank*> ranks;
   std::vector<MarkTime> marks;
   int32_t finished = 0;
 
+  /// Whether a rank may begin the call on this line of the trace: when its turn has come, or on its way to one that the order names.
+  [[nodiscard]] bool may_begin(int32_t r, uint32_t line) const;
+  /// Everything is at rest: lets the first call of the order begin that can; every one if none can. False when there is no order to follow.
+  bool next_call();
   [[nodiscard]] Rank& rank(int32_t r) const {
     RETROMPI_ASSERT(r >= 0 && static_cast<size_t>(r) < ranks.size());
     return *ranks[static_cast<size_t>(r)];

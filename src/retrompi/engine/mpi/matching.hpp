@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <vector>
 
 #include "trace/trace.hpp"
@@ -58,10 +59,11 @@ class MatchQueue {
     (last_ ? last_->queued.after : first_) = t;
     last_ = t;
     ++size_;
-    if (!chains_.empty()) {
+    if (index_) {
       hang(t);
     } else if (size_ > kFew) {
-      chains_.resize(kChains);
+      index_ = std::make_unique<Index>();
+      index_->chains.resize(kChains);
       for (T* each : *this) hang(each);
     }
   }
@@ -70,23 +72,23 @@ class MatchQueue {
     (q.before ? q.before->queued.after : first_) = q.after;
     (q.after ? q.after->queued.before : last_) = q.before;
     --size_;
-    if (chains_.empty()) return;
+    if (!index_) return;
     Chain& c = chain(*t);
     (q.chain_before ? q.chain_before->queued.chain_after : c.first) = q.chain_after;
     (q.chain_after ? q.chain_after->queued.chain_before : c.last) = q.chain_before;
-    if (size_ == 0) chains_.clear();
+    if (size_ == 0) index_.reset();
   }
   /// The first one for which `fits` holds; each such one has this envelope or a wildcard in its own (`exact`: the envelope has none).
   template <class F>
   T* find(int32_t ctx, int32_t source, int32_t tag, bool exact, F fits) {
-    if (chains_.empty() || !exact) {
+    if (!index_ || !exact) {
       for (T* t = first_; t; t = t->queued.after)
         if (fits(*t)) return t;
       return nullptr;
     }
-    T* found = chains_[index(ctx, source, tag)].first;
+    T* found = index_->chains[index(ctx, source, tag)].first;
     while (found && !fits(*found)) found = found->queued.chain_after;
-    for (T* t = wild_.first; t && !(found && found->queued.order < t->queued.order); t = t->queued.chain_after)
+    for (T* t = index_->wild.first; t && !(found && found->queued.order < t->queued.order); t = t->queued.chain_after)
       if (fits(*t)) return t;
     return found;
   }
@@ -101,13 +103,13 @@ class MatchQueue {
     uint64_t h = static_cast<uint32_t>(source) * 0x9e3779b97f4a7c15ULL;
     h ^= static_cast<uint32_t>(tag) * 0xc2b2ae3d27d4eb4fULL + static_cast<uint32_t>(ctx) * 0x165667b19e3779f9ULL;
     h = (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9ULL;
-    return (h >> 40) & (chains_.size() - 1);
+    return (h >> 40) & (index_->chains.size() - 1);
   }
-  Chain& chain(const T& t) { return wild(t) ? wild_ : chains_[index(t.ctx, t.envelope_source(), t.tag)]; }
+  Chain& chain(const T& t) { return wild(t) ? index_->wild : index_->chains[index(t.ctx, t.envelope_source(), t.tag)]; }
   void hang(T* t) {
-    if (size_ > 2 * chains_.size()) {
-      chains_.assign(4 * chains_.size(), Chain{});
-      wild_ = {};
+    if (auto& chains = index_->chains; size_ > 2 * chains.size()) {
+      chains.assign(4 * chains.size(), Chain{});
+      index_->wild = {};
       for (T* each : *this) {
         append(each);
         if (each == t) return;
@@ -122,9 +124,12 @@ class MatchQueue {
     (c.last ? c.last->queued.chain_after : c.first) = t;
     c.last = t;
   }
+  struct Index {
+    Chain wild;
+    std::vector<Chain> chains;  // size is a power of two
+  };
   T *first_ = nullptr, *last_ = nullptr;
-  Chain wild_;
-  std::vector<Chain> chains_;  // size is a power of two; empty while the queue is short
+  std::unique_ptr<Index> index_;  // null while the queue is short
   size_t size_ = 0;
   uint64_t order_ = 0;
 };

@@ -1,5 +1,7 @@
 #include "mpi/rank.hpp"
 
+#include "mpi/recurrence.hpp"
+
 namespace retrompi {
 
 Rank::Rank(Job& j, World& w, Host& h, size_t host_index, int32_t n, const RankSpec& s)
@@ -17,15 +19,18 @@ Rank::Rank(Job& j, World& w, Host& h, size_t host_index, int32_t n, const RankSp
 
 Task Rank::main() {
   const ActionList& mine = job.trace.ranks[static_cast<size_t>(id)];
-  for (place_ = mine.begin(); place_ != mine.end(); ++place_) {
+  for (place_ = mine.begin(); place_ != mine.end(); advance()) {
+    if (job.recurrence && job.recurrence->at(*this)) leave_out_now();
     const Action& a = *place_;
     now_at = &a;
     const Ps before = call_began = world.loop.now;
     if (common.timeline) common.timeline->begin_call(id, before);
     if (a.op == Op::Mark)
-      job.marks.push_back({id, a.get<action::Mark>().label, world.loop.now});
-    else
+      job.marks.push_back({id, a.get<action::Mark>().label, world.loop.time()});
+    else {
+      if (!job.order.over && !computation(a.op)) co_await turn(a.line);
       co_await execute(*this, a);
+    }
     ++common.count.done[static_cast<size_t>(a.op)];
     if (common.timeline) common.timeline->end_call(id, a, world.loop.now);
     if (common.profile) common.profile->ended(id, a, before, world.loop.now);
@@ -40,7 +45,7 @@ Task Rank::main() {
   co_await finish_pending();
   now_at = nullptr;
   finished = true;
-  end = world.loop.now;
+  end = world.loop.time();
   if (++job.finished == static_cast<int32_t>(job.ranks.size())) job.over();
   // The library continues to answer until the job is over (MPI_Finalize waits for all ranks).
   while (true) {
@@ -49,6 +54,43 @@ Task Rank::main() {
     else
       co_await thread.wait({.kind = WaitPolicy::Block});
   }
+}
+
+void Rank::advance() {
+  ++index_;
+  ++place_;
+  leave_out_now();
+}
+
+/// Actions are left out only when none is under way that refers to the list.
+void Rank::leave_out_now() {
+  if (left_out_ == 0) return;
+  index_ += std::exchange(left_out_, 0);
+  place_ = job.trace.ranks[static_cast<size_t>(id)].from(index_);
+}
+
+void Rank::state(State& s) const {
+  put_inbox(s);
+  s.put(finished);
+  if (!receiver.unexpected().empty() || !sender.all_complete() || !requests.filed().empty() || !collectives.idle()) s.refuse();
+  for (const Request* r : receiver.posted()) {
+    s.put(r->peer);
+    s.put(r->tag);
+    s.put(r->ctx);
+    s.put(r->bytes);
+    s.put(r == awaited);
+  }
+  s.put(receiver.posted().size());
+  if (thread.acting() || finished) return;
+  s.put_time(call_began);  // the call's time is counted when it returns
+  if (!awaited || awaited->kind != Request::Recv || awaited->done || awaited->m || !thread.waits_for(spec.recv_wait.what)) s.refuse();
+}
+
+/// Outside of the library: what arrives meanwhile stays in its channel.
+Task Rank::turn(uint32_t line) {
+  gated_ = line;
+  co_await Proc::until([this, line] { return job.may_begin(id, line); }, {.kind = WaitPolicy::Block}, false);
+  gated_ = 0;
 }
 
 Task Rank::finish_pending() {

@@ -18,6 +18,14 @@ class Rank final : public Proc {
   Task handle(Packet p) override;
   bool leave_in_pool(const Packet& p) override { return receiver.leave_in_pool(p); }
   void sent(Message& m) override { sender.sent(m); }
+  void state(State& s) const override;
+  /// The place of the present action in its trace.
+  [[nodiscard]] size_t place() const { return index_; }
+  /// So many actions that follow the present one are left out: they have been accounted for.
+  void leave_out(size_t actions) { left_out_ += actions; }
+
+  /// Whether it waits for its turn in the order of calls that the run follows; with a line: to begin the call there.
+  [[nodiscard]] bool at_gate(uint32_t line = 0) const { return gated_ != 0 && (line == 0 || gated_ == line); }
 
   // ---- the library
   /// Work of the library in one call, under its lock.
@@ -82,7 +90,14 @@ class Rank final : public Proc {
   Task handle_with_work(Packet p, bool called);
   Task handle_now(const Packet& p);
 
+  void advance();
+  void leave_out_now();
+  Task turn(uint32_t line);
+
+  uint32_t gated_ = 0;                // line of the call whose turn it waits for
   ActionList::const_iterator place_;  // in its trace
+  size_t index_ = 0;                  // of `place_`
+  size_t left_out_ = 0;               // actions to be left out before the next one
   int32_t tests_ = 0;                 // test calls so far
 };
 
@@ -96,6 +111,12 @@ Task execute(Rank& rank, const Action& a);
 Task compute(Rank& rank, double flops);
 /// How members agree on a new communicator (communicators.cpp).
 Task make_communicator(Rank& rank, const Action& a);
+/// Steps of the library over one communicator.
+struct OverComm {
+  int32_t comm = 0;
+  coll::Steps steps;
+};
+[[nodiscard]] std::vector<OverComm> communicator_steps(Rank& rank, const Action& a);
 
 /// What a blocked rank waits for (awaits.cpp).
 struct Awaited {

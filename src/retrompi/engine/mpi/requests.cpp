@@ -14,7 +14,10 @@ void RequestTable::file(Request& r, int32_t req) {
 
 Request* RequestTable::find(const Action& a, bool& marker) {
   marker = false;
-  if (a.request > 0) return filed_[index_of(a, a.request)].r;
+  if (a.request > 0) {
+    marker = a.op != Op::Start && a.op != Op::RequestFree && place_of(a.request) == kNone;
+    return marker ? nullptr : filed_[index_of(a, a.request)].r;
+  }
   const auto& x = a.get<action::OneRequest>();
   for (size_t i = 0; i < filed_.size(); ++i) {
     Filed& f = filed_[i];
@@ -40,12 +43,18 @@ size_t RequestTable::index_of(const Request& r) const {
 }
 
 /// Where the request of this identity is filed; most often right after the last one looked up.
-size_t RequestTable::index_of(const Action& a, int64_t req, size_t hint) const {
+size_t RequestTable::place_of(int64_t req, size_t hint) const {
   for (size_t k = 0; k < filed_.size(); ++k) {
     const size_t i = hint + k < filed_.size() ? hint + k : hint + k - filed_.size();
     if (filed_[i].req == req) return i;
   }
-  rank_.fail(a, "request " + std::to_string(req) + " is not outstanding on rank " + std::to_string(rank_.id));
+  return kNone;
+}
+
+size_t RequestTable::index_of(const Action& a, int64_t req, size_t hint) const {
+  const size_t i = place_of(req, hint);
+  if (i == kNone) rank_.fail(a, "request " + std::to_string(req) + " is not outstanding on rank " + std::to_string(rank_.id));
+  return i;
 }
 
 void RequestTable::retire(size_t i) {
@@ -100,7 +109,7 @@ Task RequestTable::test(const Action& a) {
   bool marker = false;
   Request* r = find(a, marker);
   const auto& x = a.get<action::OneRequest>();
-  if (marker) filed_.push_back({x.source, x.destination, x.tag, 0, nullptr});
+  if (marker && a.request == 0) filed_.push_back({x.source, x.destination, x.tag, 0, nullptr});
   co_await rank_.library_call(rank_.spec.test);
   co_await rank_.progress();
   if (!r) co_return;
@@ -137,20 +146,27 @@ Task RequestTable::complete_listed(const Action& a) {
     // The outcome is not recorded: take what is complete now.
     std::vector<Request*> rs;
     size_t at = 0;
-    for (const int64_t req : all) rs.push_back(filed_[at = index_of(a, req, at)].r);
+    std::vector<int64_t> named;
+    for (const int64_t req : all)
+      if (const size_t i = place_of(req, at); i != kNone) {
+        rs.push_back(filed_[at = i].r);
+        named.push_back(req);
+      }
     auto complete = [&active](const Request* r) { return active(*r) && r->done; };
     if (!looks && std::any_of(rs.begin(), rs.end(), [&active](const Request* r) { return active(*r); }))
       co_await rank_.until([&] { return std::any_of(rs.begin(), rs.end(), complete); }, rank_.spec.recv_wait, true);
     const bool one = a.op == Op::Waitany || a.op == Op::Testany;
     if (a.op != Op::Testall || std::all_of(rs.begin(), rs.end(), [](const Request* r) { return r->done; }))
       for (size_t i = 0; i < rs.size() && !(one && !found.empty()); ++i)
-        if (complete(rs[i])) found.push_back(all[i]);
+        if (complete(rs[i])) found.push_back(named[i]);
     done = found;
   }
   size_t at = 0;
   std::vector<size_t> complete_at;
   for (const int64_t req : done) {
-    at = index_of(a, req, at);
+    const size_t i = place_of(req, at);
+    if (i == kNone) continue;
+    at = i;
     Request& r = *filed_[at].r;
     if (!active(r)) continue;
     co_await rank_.wait(r);

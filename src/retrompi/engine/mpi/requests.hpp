@@ -32,6 +32,9 @@ class RequestTable {
   Task start_listed(const Action& a);
   void release(const Action& a);
   [[nodiscard]] Request* find(const Action& a, bool& marker);
+  static constexpr size_t kNone = SIZE_MAX;
+  /// kNone: a test or wait whose outcome was not recorded has completed it, and to later calls it is MPI_REQUEST_NULL.
+  [[nodiscard]] size_t place_of(int64_t req, size_t hint = 0) const;
   [[nodiscard]] size_t index_of(const Request& r) const;
   [[nodiscard]] size_t index_of(const Action& a, int64_t req, size_t hint = 0) const;
   void retire(size_t i);  // a filed request is complete: removes it, or deactivates it

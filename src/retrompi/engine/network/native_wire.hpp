@@ -1,14 +1,18 @@
-// Flows, the agenda and the main loop of the wire on the engine's own queue; derived classes define the links.
+// What the engine's own wires have in common: what is under way, the agenda, the main loop, routes and failures; derived classes say how
+// links are shared.
 #pragma once
+#include <optional>
+
+#include "network/outages.hpp"
 #include "network/wire.hpp"
 
 namespace retrompi {
 
-// Included by wire.cpp only: with internal linkage the compiler inlines all of it into the wire's main loop.
+// With internal linkage the compiler inlines all of it into the main loop of each wire.
 namespace {
 
-/// The queue of the wire's future actions. At equal times, changes of shares come before notifications of hosts, and notifications follow
-/// the order in which the flows started.
+/// The queue of the wire's future actions. At equal times, changes on links come before notifications of hosts, and notifications follow
+/// the order of sending.
 class Agenda {
  public:
   explicit Agenda(Loop& loop) : loop_(loop) {}
@@ -21,6 +25,7 @@ class Agenda {
   static constexpr uint64_t kTells = 1ULL << 63;
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] const Item& top() const { return heap_.front(); }
+  [[nodiscard]] const std::vector<Item>& items() const { return heap_.items(); }
   void push(const Item& i) {
     heap_.push(i);
     loop_.external_event = heap_.front().t;
@@ -37,12 +42,13 @@ class Agenda {
   EventHeap<Item> heap_;
 };
 
+/// A frame, or a burst of a card, that has been sent and not yet arrived.
 struct Flow {
   Delivery delivery;
   Ps asked = 0;
   Cause by;
   double bytes = 0;
-  uint64_t order = 0;  // number of flows started before it
+  uint64_t order = 0;  // number of flows sent before it
   uint32_t gen = 0;    // agenda items with an older generation are void
   uint32_t route = 0;
   int32_t from = 0, to = 0;
@@ -51,7 +57,7 @@ struct Flow {
   bool gone = true;     // delivered, lost or unused
 };
 
-/// Flows, the agenda and the main loop; the derived classes below define the links.
+/// Flows, the agenda and the main loop; derived classes define the links.
 class NativeWire : public Wire {
  public:
   NativeWire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy), agenda_(loop) {}
@@ -63,6 +69,8 @@ class NativeWire : public Wire {
     return true;
   }
   void send_background(int from, int to, int64_t bytes, const Delivery& d) override { set_out(loop_.now, from, to, bytes, d, true); }
+  [[nodiscard]] uint64_t contended() const override { return contended_; }
+  void add_contended(uint64_t n) override { contended_ += n; }
 
   bool run(const std::function<bool()>& could_act) override {
     while (!loop_.finished()) {
@@ -82,7 +90,34 @@ class NativeWire : public Wire {
     return false;
   }
 
+  void state(State& s) override {
+    if (failing_ || in_flight_ > 0 || !agenda_.empty()) s.refuse();
+  }
+
  protected:
+  /// The state of one that can tell what is under way, without that of its links.
+  void under_way(State& s) {
+    if (failing_) return s.refuse();
+    std::vector<Agenda::Item> items;
+    for (const Agenda::Item& i : agenda_.items())
+      if (i.gen == flows_[i.what].gen) items.push_back(i);
+    std::sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return a.t != b.t ? a.t < b.t : a.order < b.order; });
+    for (const Agenda::Item& i : items) {
+      s.put_time(i.t);
+      s.put(i.tells());
+      put_flow(s, i.what);
+    }
+    s.put(in_flight_);
+  }
+  void put_flow(State& s, uint32_t slot) {
+    const Flow& f = flows_[slot];
+    s.put(f.from);
+    s.put(f.to);
+    s.put(static_cast<int64_t>(f.bytes));
+    s.put_time(f.asked);
+    s.put(f.delivery.on_delivered());
+  }
+
   /// Plans the start of a flow at the requested time, which may be later than now.
   virtual void enter(uint32_t /*slot*/, int /*from*/, int /*to*/) { throw ConfigError("nothing joins these hosts"); }
   /// An agenda item other than a notification; it sets the clock unless it is void.
@@ -113,6 +148,7 @@ class NativeWire : public Wire {
   std::vector<Flow> flows_;
   Agenda agenda_;
   bool failing_ = false;
+  uint64_t contended_ = 0;
 
  private:
   [[gnu::always_inline]] void set_out(Ps t, int from, int to, int64_t bytes, const Delivery& d, bool background) {
@@ -175,6 +211,65 @@ class NativeWire : public Wire {
   std::vector<uint32_t> free_;
   size_t in_flight_ = 0;
   uint64_t sent_ = 0;
+};
+
+/// Routes that are looked up once, and what is down.
+class RoutedWire : public NativeWire {
+ public:
+  RoutedWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
+      : NativeWire(loop, anatomy), routes_(positions, link) {
+    known_.resize(routes_.senders());
+  }
+
+  void fail(const std::vector<Failure>& failures) override {
+    if (failures.empty()) return;
+    failing_ = true;
+    outages_.emplace(routes_, failures);
+    for (uint32_t i = 0; i < failures.size(); ++i) {
+      loop_.schedule(failures[i].from, callback<&RoutedWire::on_down>(*this, i), true);
+      if (failures[i].until < kNever) loop_.schedule(failures[i].until, callback<&RoutedWire::on_up>(*this, i), true);
+    }
+  }
+  [[nodiscard]] std::string failed() const override { return outages_ ? outages_->told(loop_.now) : ""; }
+
+ protected:
+  static Ps whole(double ps) { return static_cast<Ps>(ps < 0 ? ps - 0.5 : ps + 0.5); }
+  /// What a derived class keeps about the next route: that of a card, over these links.
+  virtual void add_route(size_t from, const std::vector<uint32_t>& links) = 0;
+  [[nodiscard]] virtual const std::vector<uint32_t>& links_of(uint32_t route) const = 0;
+  /// Takes flows off their links, in the order in which they were sent: something on their way is down.
+  virtual void cut_off(const std::vector<uint32_t>& slots) = 0;
+
+  /// The number of a route, from 0 on: it is created on first use, so that memory grows with the pairs that communicate.
+  uint32_t route(size_t from, size_t to) {
+    auto& row = known_[routes_.sender(from)];
+    const size_t column = routes_.receiver(to);
+    if (row.size() <= column) row.resize(column + 1, -1);
+    if (row[column] < 0) {
+      row[column] = static_cast<int32_t>(count_++);
+      add_route(from, routes_.way(from, to));
+    }
+    return static_cast<uint32_t>(row[column]);
+  }
+  bool blocked(uint32_t slot) override {
+    const auto from = static_cast<size_t>(flows_[slot].from), to = static_cast<size_t>(flows_[slot].to);
+    return outages_->blocks(from, to, links_of(route(from, to)));
+  }
+  Routes routes_;
+
+ private:
+  void on_up(uint32_t i) { outages_->end(i); }
+  void on_down(uint32_t i) {
+    outages_->begin(i);
+    std::vector<uint32_t> slots;
+    for (uint32_t slot = 0; slot < flows_.size(); ++slot)
+      if (!flows_[slot].gone && blocked(slot)) slots.push_back(slot);
+    std::sort(slots.begin(), slots.end(), [this](uint32_t a, uint32_t b) { return flows_[a].order < flows_[b].order; });
+    cut_off(slots);
+  }
+  std::optional<Outages> outages_;
+  std::vector<std::vector<int32_t>> known_;  // from, to -> route
+  uint32_t count_ = 0;
 };
 
 }  // namespace

@@ -49,10 +49,8 @@ Ps Net::background(bool out, size_t host, size_t rail, int64_t bytes) {
 void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d) {
   Flight& f = flight(job);
   f = {this, from, to, payload + overhead_, d, w_.anatomy.current, &job, rail_of(from, to)};
-  if (rails_.stripe) {
-    f.number = orders_[{from, to}].out++;
-    f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
-  }
+  if (rails_.stripe || w_.wire->overtakes()) f.number = orders_[{from, to}].out++;
+  if (rails_.stripe) f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
   const Ps out = cross(true, from, f.bytes, f);
   const Cause before = w_.anatomy.current;
   w_.anatomy.current = f.by;
@@ -176,6 +174,27 @@ void Net::in_order(Flight& f, bool lost) {
     ++o.in;
     if (next) hand_over(*next);
   }
+}
+
+void Net::state(State& s) const {
+  for (const auto* buses : {&tx_, &rx_, &bus_})
+    for (const Bus& b : *buses) s.put_busy_until(b.free_at);
+  for (const auto& [between, o] : orders_)
+    if (!o.early.empty()) s.refuse();
+}
+
+State::Call Net::describe(const Callback& c, State& s) {
+  if (!calls<&Flight::on_carried, Flight>(c) && !calls<&Flight::on_in, Flight>(c) && !calls<&Flight::on_sent, Flight>(c)) return State::Call::Unknown;
+  const Flight& f = *static_cast<const Flight*>(c.object);
+  if (f.whole || f.parts > 0 || f.gone) s.refuse();
+  s.put(c.fn);
+  s.put(f.from);
+  s.put(f.to);
+  s.put(f.bytes);
+  s.put(f.rail);
+  s.put(f.number < 0 ? -1 : f.number - f.net->orders_[{f.from, f.to}].in);
+  s.put(f.delivery.on_delivered());
+  return State::Call::Put;
 }
 
 }  // namespace retrompi

@@ -29,6 +29,9 @@ class Net {
   /// sender's memory.
   Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d, int64_t behind = 0);
   [[nodiscard]] int64_t mtu() const { return mtu_; }
+  /// Its future, in words.
+  void state(State& s) const;
+  [[nodiscard]] static State::Call describe(const Callback& c, State& s);
   /// A frame of cross traffic crosses a card of a host, outwards or inwards; returns when it has crossed.
   Ps background(bool out, size_t host, size_t rail, int64_t bytes);
 
@@ -46,7 +49,7 @@ class Net {
     int64_t piece = 0;        // of a burst
     int64_t behind = 0;       // of a burst's bytes: a packet of its own
     Ps left = 0;              // when a burst has left the sender's memory
-    int64_t number = -1;      // of a frame between its two hosts, where frames take all rails
+    int64_t number = -1;      // of a frame between its two hosts, where frames may overtake each other
     Flight* whole = nullptr;  // of a part
     void on_sent();
     void on_carried();
@@ -55,7 +58,8 @@ class Net {
     void on_burst_carried();
     void on_lost();
   };
-  /// Frames between two hosts that use all rails are delivered in the order in which they were sent (RFC 1990).
+  /// Frames between two hosts are delivered in the order in which they were sent, also those that use all rails (RFC 1990) or a wire that shares
+  /// its links fluidly, where a short frame would overtake a long one.
   struct Order {
     int64_t out = 0, in = 0;
     std::map<int64_t, Flight*> early;  // null: lost

@@ -3,7 +3,7 @@
 namespace retrompi {
 
 namespace {
-constexpr const char* kKinds = "cable, fat-tree, hub, switch, torus, wan";
+constexpr const char* kKinds = "cable, fat-tree, hub, platform-file, switch, torus, wan";
 
 size_t product(const std::vector<unsigned long>& v, size_t from, size_t to) {
   size_t n = 1;
@@ -29,6 +29,9 @@ void check_link(const std::vector<size_t>& positions, const LinkSpec& link) {
     if (!(link.wan_bandwidth > 0)) throw ConfigError("link: wan_bandwidth must be more than nothing");
   } else if (link.kind == "cable") {
     if (positions.size() != 2 * link.rails) throw ConfigError("a cable joins two hosts, not " + std::to_string(positions.size() / link.rails));
+  } else if (link.kind == "platform-file") {
+    if (link.file.size() <= last + 1) throw ConfigError("the platform file has no host " + std::to_string(last));
+    if (link.rails != 1) throw ConfigError("a platform file has no rails");
   } else if (link.kind != "hub" && link.kind != "switch") {
     throw ConfigError("unknown kind of link '" + link.kind + "'; valid: " + kKinds);
   }
@@ -46,6 +49,9 @@ Routes::Routes(const std::vector<size_t>& positions, const LinkSpec& link)
   const size_t cards = positions.size();
   if (hub_) {
     links_ = planes();
+  } else if (link.kind == "platform-file") {
+    file_ = std::make_shared<FileRoutes>(platform_file_routes(link, positions));
+    links_ = file_->bandwidth.size();
   } else if (torus_) {
     plane_ = 2 * link.shape.size() * product(link.shape, 0, link.shape.size());
     links_ = planes() * plane_;
@@ -75,7 +81,9 @@ Routes::Routes(const std::vector<size_t>& positions, const LinkSpec& link)
 std::vector<uint32_t> Routes::way(size_t from, size_t to) const {
   std::vector<uint32_t> out;
   const size_t a = positions_[from], b = positions_[to];
-  if (hub_) {
+  if (file_) {
+    out = file_->ways.at({a, b});
+  } else if (hub_) {
     out = {static_cast<uint32_t>(rail(from))};
   } else if (cable_) {
     out = {static_cast<uint32_t>(from)};

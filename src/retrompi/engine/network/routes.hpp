@@ -2,10 +2,12 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "generated/specs.hpp"
+#include "network/platform_file.hpp"
 
 namespace retrompi {
 
@@ -33,8 +35,13 @@ class Routes {
 
   [[nodiscard]] size_t links() const { return links_; }
   [[nodiscard]] size_t cards() const { return positions_.size(); }
-  [[nodiscard]] double bandwidth(uint32_t l) const { return l < first_line_ ? spec_.bandwidth : spec_.wan_bandwidth; }
+  [[nodiscard]] double bandwidth(uint32_t l) const { return file_ ? file_->bandwidth[l] : l < first_line_ ? spec_.bandwidth : spec_.wan_bandwidth; }
   [[nodiscard]] double latency_ps(const std::vector<uint32_t>& way) const {
+    if (file_) {
+      double sum = 0;
+      for (const uint32_t l : way) sum += file_->latency[l];
+      return sum * kPsPerSecond;
+    }
     const auto lines = static_cast<double>(std::count_if(way.begin(), way.end(), [this](uint32_t l) { return l >= first_line_; }));
     return spec_.latency * kPsPerSecond * (static_cast<double>(way.size()) - lines) + spec_.wan_latency * kPsPerSecond * lines;
   }
@@ -48,7 +55,9 @@ class Routes {
   /// The links from one card to another of the same rail, in the order in which they are crossed.
   [[nodiscard]] std::vector<uint32_t> way(size_t from, size_t to) const;
   /// All routes have the same latency, so it can be added after the bytes, which saves an event.
-  [[nodiscard]] bool even() const { return !torus_ && !tree_ && !wan_; }
+  [[nodiscard]] bool even() const { return !torus_ && !tree_ && !wan_ && !file_; }
+  /// SimGrid's CM02 shares a link in inverse proportion to the latencies of the flows' routes, as TCP does.
+  [[nodiscard]] bool by_latency() const { return torus_ || file_; }
 
   struct Cut {
     std::vector<uint32_t> links;
@@ -68,6 +77,7 @@ class Routes {
   std::vector<size_t> positions_;
   LinkSpec spec_;
   bool hub_, cable_, torus_, tree_, wan_;
+  std::shared_ptr<const FileRoutes> file_;          // of a platform file
   size_t levels_ = 0;                               // fat-tree
   std::vector<size_t> children_, parents_, ports_;  // by level
   std::vector<size_t> below_;                       // links under the switches of each level and before, both directions counted

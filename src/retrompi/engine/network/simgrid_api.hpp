@@ -1,11 +1,14 @@
 // Names that differ between SimGrid's versions: 3.32 (Debian 12) creates zones by functions, 4.1 by methods of a root zone that always
 // exists, and it deprecates the older names. Versions between the two have the older names.
 #pragma once
+#include <array>
 #include <functional>
 #include <simgrid/s4u.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "event/core.hpp"
 
 // clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
 #include <simgrid/version.h>
@@ -19,6 +22,14 @@ namespace sg = simgrid::s4u;
 inline constexpr const char* kTimePrecision = "precision/timing";
 #else
 inline constexpr const char* kTimePrecision = "surf/precision";
+#endif
+
+/// SimGrid's own network models of this version, as its programs list them (`--help-models`); Constant is left out, which refuses links, and ns-3,
+/// which most builds lack.
+#if SIMGRID_VERSION >= 40000
+inline constexpr std::array kNetworkModels{"CM02", "LV08", "SMPI", "raw"};
+#else
+inline constexpr std::array kNetworkModels{"CM02", "IB", "LV08", "SMPI"};
 #endif
 
 /// Creates the host of one place of a torus or a tree.
@@ -43,9 +54,9 @@ inline sg::NetZone* add_torus(sg::NetZone* room, const std::string& name, const 
   return with_hosts(room->add_netzone_torus(name, shape, bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX), make);
 }
 inline sg::NetZone* add_fat_tree(sg::NetZone* room, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
-                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth) {
+                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth, double latency) {
   const auto levels = static_cast<unsigned>(down.size());
-  return with_hosts(room->add_netzone_fatTree(name, levels, down, up, count, bandwidth, 0, sg::Link::SharingPolicy::SPLITDUPLEX), make);
+  return with_hosts(room->add_netzone_fatTree(name, levels, down, up, count, bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX), make);
 }
 #else
 inline sg::NetZone* room(sg::Engine&) { return sg::create_full_zone("room"); }
@@ -68,10 +79,41 @@ inline sg::NetZone* add_torus(sg::NetZone* room, const std::string& name, const 
   return sg::create_torus_zone(name, room, shape, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
 }
 inline sg::NetZone* add_fat_tree(sg::NetZone* room, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
-                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth) {
+                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth, double latency) {
   const sg::FatTreeParams tree(static_cast<unsigned>(down.size()), down, up, count);
-  return sg::create_fatTree_zone(name, room, tree, with_hosts(make), bandwidth, 0, sg::Link::SharingPolicy::SPLITDUPLEX);
+  return sg::create_fatTree_zone(name, room, tree, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
 }
 #endif
+
+/// The engine, which is made once in the life of a process.
+inline sg::Engine& engine() {
+  static char name[] = "retrompi";
+  static char quiet[] = "--log=root.thres:critical";
+  static char* argv[] = {name, quiet, nullptr};
+  static int argc = 2;
+  static sg::Engine made(&argc, argv);
+  return made;
+}
+
+/// The engine with a platform file, the only one of the process.
+inline sg::Engine& loaded(const std::string& path) {
+  static std::string known;
+  sg::Engine& e = engine();
+  if (known == path) return e;
+  if (!known.empty()) throw ConfigError("SimGrid reads one platform file in the life of a process");
+  try {
+    e.load_platform(path);
+  } catch (const std::exception& error) {
+    throw ConfigError("SimGrid refuses " + path.substr(path.rfind('/') + 1) + ": " + error.what());
+  }
+  known = path;
+  return e;
+}
+
+inline sg::Host* host(const std::string& name) {
+  sg::Host* h = sg::Host::by_name_or_null(name);
+  if (h == nullptr) throw ConfigError("the platform file has no host '" + name + "'");
+  return h;
+}
 
 }  // namespace retrompi::simgrid_api

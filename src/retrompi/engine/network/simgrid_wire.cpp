@@ -2,6 +2,7 @@
 //
 // Events on one host run ahead of SimGrid's clock as long as nothing is on the wire; while a flow is in the air the two clocks advance
 // together.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <simgrid/kernel/Timer.hpp>
@@ -31,7 +32,7 @@ struct Carrier {
   bool background = false;
 };
 struct Impl {
-  std::unique_ptr<sg::Engine> engine;
+  sg::Engine* engine = nullptr;
   std::vector<sg::Host*> hosts;
   std::vector<std::unique_ptr<Carrier>> carriers;
   std::vector<Carrier*> idle;
@@ -48,9 +49,11 @@ struct Impl {
 
 class SimgridWire final : public Wire {
  public:
-  SimgridWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) : loop_(loop), anatomy_(anatomy) {
+  SimgridWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link, const std::string& model)
+      : loop_(loop), anatomy_(anatomy) {
     loop_.external_event = 0;  // only SimGrid moves its clock
-    build(positions, link);
+    begin(model);
+    build(positions, link, model.empty());
   }
   void send(int from, int to, int64_t bytes, const Delivery& d) override { set_out(from, to, bytes, d, false); }
   void send_background(int from, int to, int64_t bytes, const Delivery& d) override { set_out(from, to, bytes, d, true); }
@@ -58,7 +61,8 @@ class SimgridWire final : public Wire {
 
  private:
   void set_out(int from, int to, int64_t bytes, const Delivery& d, bool background);
-  void build(const std::vector<size_t>& positions, const LinkSpec& link);
+  void begin(const std::string& model);
+  void build(const std::vector<size_t>& positions, const LinkSpec& link, bool plain);
   void build_grid(const std::vector<size_t>& positions, const LinkSpec& link);
   void build_lines(const std::vector<size_t>& positions, const LinkSpec& link);
   [[nodiscard]] bool dead_end() const { return loop_.empty() || (loop_.only_passive() && !(*impl_->could_act)()); }
@@ -70,23 +74,33 @@ class SimgridWire final : public Wire {
   std::function<double(int, int)> before_;
 };
 
-void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& link) {
+void SimgridWire::begin(const std::string& model) {
   impl_ = std::make_unique<Impl>();
-  static char name[] = "retrompi";
-  static char quiet[] = "--log=root.thres:critical";
-  static char* argv[] = {name, quiet, nullptr};
-  int argc = 2;
-  impl_->engine = std::make_unique<sg::Engine>(&argc, argv);
-  // Plain flows: the published wire rates are already net, and the engine simulates TCP, so SimGrid's own TCP corrections
-  // (fitted on another cluster) are switched off. Its max-min solver adds up the reciprocals of latencies, 1e7 and more, and must
-  // treat the rounding remainder of such a sum as zero, or it looks for flows where there are none and crashes. A carrier's stack of
-  // 8 MiB, SimGrid's default, would end the process where a runtime without a window has a thousand small packets on its way.
-  for (const char* c : {"network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:0", "network/bandwidth-factor:1",
-                        "network/latency-factor:1", "network/weight-S:0", "maxmin/precision:1e-7", "contexts/stack-size:128"})
-    sg::Engine::set_config(std::string(c));
+  impl_->engine = &api::engine();
+  // Its max-min solver adds up the reciprocals of latencies, 1e7 and more, and must treat the rounding remainder of such a sum as zero,
+  // or it looks for flows where there are none and crashes. A carrier's stack of 8 MiB, SimGrid's default, would end the process where a
+  // runtime without a window has a thousand small packets on its way.
+  for (const char* c : {"maxmin/precision:1e-7", "contexts/stack-size:128"}) sg::Engine::set_config(std::string(c));
   sg::Engine::set_config(std::string(api::kTimePrecision) + ":1e-12");  // latencies here start at 240 ns
-  // SimGrid defines links and routes itself; for a tree and for sites, only the latency is waited for beforehand.
-  if (link.kind == "fat-tree" || link.kind == "wan") {
+  if (!model.empty()) {
+    sg::Engine::set_config("network/model:" + model);
+    return;
+  }
+  // Plain flows: the published wire rates are already net, and the engine simulates TCP, so SimGrid's own TCP corrections
+  // (fitted on another cluster) are switched off.
+  for (const char* c : {"network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:0", "network/bandwidth-factor:1",
+                        "network/latency-factor:1", "network/weight-S:0"})
+    sg::Engine::set_config(std::string(c));
+}
+
+void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& link, bool plain) {
+  if (link.kind == "platform-file") {
+    api::loaded(link.file.front());
+    for (const size_t place : positions) impl_->hosts.push_back(api::host(link.file[place + 1]));
+    return;
+  }
+  // SimGrid defines links and routes itself; under plain flows over a tree and between sites, the latency is waited for beforehand.
+  if (plain && (link.kind == "fat-tree" || link.kind == "wan")) {
     const auto routes = std::make_shared<Routes>(positions, link);
     before_ = [routes](int a, int b) { return routes->latency_ps(routes->way(static_cast<size_t>(a), static_cast<size_t>(b))) / kPsPerSecond; };
   }
@@ -101,17 +115,18 @@ void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSp
   const size_t n = positions.size();
   auto* zone = api::room(*impl_->engine);
   for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(api::add_host(zone, "h" + std::to_string(i)));
-  auto make = [&](const std::string& id, double bandwidth) {
-    auto* l = api::add_link(zone, id, bandwidth)->set_latency(before_ ? 0 : link.latency);
+  auto make = [&](const std::string& id, double bandwidth, double latency) {
+    auto* l = api::add_link(zone, id, bandwidth)->set_latency(before_ ? 0 : latency);
     l->seal();
     return l;
   };
   std::vector<sg::Link*> up, down, hubs;
   std::map<std::pair<size_t, size_t>, sg::Link*> lines;
-  for (size_t rail = 0; link.kind == "hub" && rail < link.rails; ++rail) hubs.push_back(make("hub" + std::to_string(rail), link.bandwidth));
+  for (size_t rail = 0; link.kind == "hub" && rail < link.rails; ++rail)
+    hubs.push_back(make("hub" + std::to_string(rail), link.bandwidth, link.latency));
   for (size_t a = 0; link.kind != "hub" && a < n; ++a) {
-    up.push_back(make("up" + std::to_string(a), link.bandwidth));
-    down.push_back(make("down" + std::to_string(a), link.bandwidth));
+    up.push_back(make("up" + std::to_string(a), link.bandwidth, link.latency));
+    down.push_back(make("down" + std::to_string(a), link.bandwidth, link.latency));
   }
   for (size_t a = 0; a < n; ++a)
     for (size_t b = 0; b < n; ++b) {
@@ -124,7 +139,7 @@ void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSp
         if (link.kind == "wan" && link.shape[positions[a]] != link.shape[positions[b]]) {
           const auto [x, y] = std::pair(link.shape[positions[a]], link.shape[positions[b]]);
           auto& line = lines[{x, y}];
-          if (!line) line = make("wan" + std::to_string(x) + "-" + std::to_string(y), link.wan_bandwidth);
+          if (!line) line = make("wan" + std::to_string(x) + "-" + std::to_string(y), link.wan_bandwidth, link.wan_latency);
           over.emplace_back(line);
         }
         if (link.kind != "cable") over.emplace_back(down[b]);
@@ -155,7 +170,7 @@ void SimgridWire::build_grid(const std::vector<size_t>& positions, const LinkSpe
         const auto at = link.shape.begin() + static_cast<std::ptrdiff_t>(i * dimensions);
         return std::vector<unsigned int>(at, at + static_cast<std::ptrdiff_t>(dimensions));
       };
-      zone = api::add_fat_tree(room, name, part(0), part(1), part(2), make, link.bandwidth);
+      zone = api::add_fat_tree(room, name, part(0), part(1), part(2), make, link.bandwidth, before_ ? 0 : link.latency);
     }
     zone->seal();
   }
@@ -270,10 +285,19 @@ bool SimgridWire::run(const std::function<bool()>& could_act) {
 
 }  // namespace
 
-std::unique_ptr<Wire> simgrid_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) {
+std::unique_ptr<Wire> simgrid_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link,
+                                   const std::string& model) {
   check_link(positions, link);
-  return std::make_unique<SimgridWire>(loop, anatomy, positions, link);
+  const auto own = simgrid_network_models();
+  if (!model.empty() && std::find(own.begin(), own.end(), model) == own.end()) {
+    std::string names;
+    for (const std::string& name : own) names += (names.empty() ? "" : ", ") + name;
+    throw ConfigError("SimGrid " + simgrid_version() + " has no network model '" + model + "'; valid: " + names);
+  }
+  return std::make_unique<SimgridWire>(loop, anatomy, positions, link, model);
 }
+
+std::vector<std::string> simgrid_network_models() { return {api::kNetworkModels.begin(), api::kNetworkModels.end()}; }
 
 std::string simgrid_version() {
   int a = 0, b = 0, c = 0;

@@ -26,17 +26,32 @@ class Wire {
   /// Runs until the loop is over or until nothing can happen any more. Returns true if nothing could happen (a deadlock).
   /// `could_act` is called when only passive events are left: whether a process has anything to do.
   virtual bool run(const std::function<bool()>& could_act) = 0;
+  /// Its future, in words.
+  virtual void state(State& s) { s.refuse(); }
 
   /// Called once, before anything is sent. A flow that starts over a failed component, or is crossing it when it fails, is lost.
   virtual void fail(const std::vector<Failure>&) { throw ConfigError("failures need the wire native"); }
+  /// Whether frames of one path may overtake each other here; their receiver then puts them in order.
+  [[nodiscard]] virtual bool overtakes() const { return true; }
+  /// How many of what was sent met others on its way.
+  [[nodiscard]] virtual uint64_t contended() const { return 0; }
+  /// So many more, which were not simulated.
+  virtual void add_contended(uint64_t) {}
+  /// Frames lost to full buffers of switches and to repeated collisions.
+  [[nodiscard]] virtual int64_t dropped() const { return 0; }
   /// The failures so far and the frames each has taken: "link server down from 1 s on (3 frames lost)"; empty when none has begun.
   [[nodiscard]] virtual std::string failed() const { return {}; }
 };
 
-/// A wire between cards whose hosts are at `positions`; none: nothing is ever sent. Throws ConfigError for a link that cannot join them.
-std::unique_ptr<Wire> native_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
-/// The same by SimGrid; one in the life of a process.
-std::unique_ptr<Wire> simgrid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
+/// A wire between cards whose hosts are at `positions`, on which frames queue; no positions: nothing is ever sent. `seed`: of the delays after
+/// collisions. Throws ConfigError for a link that cannot join the hosts.
+std::unique_ptr<Wire> native_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&, uint64_t seed);
+/// One whose links divide their bandwidth among all that cross them.
+std::unique_ptr<Wire> fluid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
+/// The same by SimGrid; one in the life of a process. `model`: one of its network models, with its own parameters; empty: plain flows.
+std::unique_ptr<Wire> simgrid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&, const std::string& model = {});
 std::string simgrid_version();
+/// SimGrid's own network models that this version has.
+std::vector<std::string> simgrid_network_models();
 
 }  // namespace retrompi

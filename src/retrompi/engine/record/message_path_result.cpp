@@ -37,13 +37,13 @@ std::shared_ptr<const MessagePathResult> message_path_of(const World& world, con
     }
     out->directions.push_back(std::move(direction));
   }
-  for (const auto& h : world.hosts) out->hosts.push_back(h->spec.name);
+  for (const auto& h : world.hosts) out->hosts.push_back(h->name);
   const Ps from = out->directions.front().begin, until = out->directions.back().end;
   out->processes.resize(anatomy.threads());
   for (const Proc* p : procs) {
     MessagePathResult::Process& row = out->processes[static_cast<size_t>(p->thread.log())];
     row.name = p->thread.name();
-    row.host = p->host.spec.name;
+    row.host = p->host.name;
     for (const Anatomy::Seg& s : anatomy.stretches(p->thread.log()))
       if (s.end > from && s.begin < until) row.stretches.push_back({std::max(s.begin, from), std::min(s.end, until), s.s, s.why});
   }

@@ -39,9 +39,14 @@ class Builder final : public ChannelMaker {
   }
 
   [[nodiscard]] const std::vector<Proc*>& processes() const { return procs_; }
+  void put_channels(State& s) const {
+    s.put(chans_.size());
+    for (const auto& [key, chan] : chans_) chan->state(s);
+  }
   [[nodiscard]] std::vector<const Chan*> channels() const {
     std::vector<const Chan*> all;
     for (const auto& [key, chan] : chans_) all.push_back(chan.get());
+    for (const auto& chan : direct_) all.push_back(chan.get());
     return all;
   }
 
@@ -51,7 +56,7 @@ class Builder final : public ChannelMaker {
   Forwarder& forwarder(const std::string& role, size_t host) {
     auto& f = forwarders_[{role, host}];
     if (!f) {
-      auto p = std::make_unique<Forwarder>(w_, job_, *w_.hosts[host], role + " on " + w_.hosts[host]->spec.name + job_.suffix, host);
+      auto p = std::make_unique<Forwarder>(w_, job_, *w_.hosts[host], role + " on " + w_.hosts[host]->name + job_.suffix, host);
       p->idle = c_.idle.at(role);
       p->cost = c_.forward_cost.at(role);
       f = p.get();
@@ -74,7 +79,7 @@ class Builder final : public ChannelMaker {
     connect(a, b);
     connect(b, a);
     for (Chan* c : fresh_) {
-      if (c->medium == Medium::Curve) join_curves(*c, *chans_.at({&c->spec, &c->to, &c->from}));
+      if (c->medium == Medium::Curve) join_curves(*c, *static_cast<Rank&>(c->to).out.find(static_cast<size_t>(static_cast<Rank&>(c->from).id)));
       if (c->medium != Medium::Stream) continue;
       const auto back = streams_.find({&c->to, &c->from});
       if (back != streams_.end()) join_streams(*c, *back->second);
@@ -92,6 +97,12 @@ class Builder final : public ChannelMaker {
   void connect(Rank& a, Rank& b, const std::vector<HopSpec>& route, ChannelMap& first) {
     const auto to = static_cast<size_t>(b.id);
     if (route.empty()) first.put(to, nullptr);
+    // The only channel of a pair: nobody else looks for it. A curve's ranks have millions of them.
+    if (route.size() == 1 && std::holds_alternative<CurveSpec>(route.front())) {
+      direct_.push_back(make_chan(w_, shared_, std::get<CurveSpec>(route.front()), a, b));
+      fresh_.push_back(direct_.back().get());
+      return first.put(to, fresh_.back());
+    }
     for (size_t i = 0; i < route.size(); ++i) {
       const HopSpec& h = route[i];
       Proc& x = node(common(h).between.from, a, b, false);
@@ -126,6 +137,7 @@ class Builder final : public ChannelMaker {
   std::set<std::string> roles_;
   std::map<std::pair<std::string, size_t>, Forwarder*> forwarders_;
   std::map<Key, std::unique_ptr<Chan>> chans_;
+  std::vector<std::unique_ptr<Chan>> direct_;
   std::vector<Chan*> fresh_;  // channels newly created for the current pair
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
   SharedParts shared_;

@@ -1,5 +1,6 @@
 #include "sim/sim.hpp"
 
+#include "mpi/recurrence.hpp"
 #include "record/leftovers.hpp"
 #include "sim/builder.hpp"
 #include "sim/killer.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int64_t kMostRuns = 10000;  // of a background job: the processes of all its runs are kept
 
-void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& t) {
+void check(const JobConfig& c, const std::vector<NamedHost>& hosts, const Trace& t) {
   if (t.ranks.size() != c.placement.size())
     throw ConfigError("the trace has " + std::to_string(t.ranks.size()) + " ranks, " + std::to_string(c.placement.size()) + " are placed");
   for (const size_t h : c.placement)
@@ -19,9 +20,9 @@ void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& 
   if (!c.cores.empty() && c.cores.size() != c.placement.size())
     throw ConfigError(std::to_string(c.cores.size()) + " cores are named for " + std::to_string(c.placement.size()) + " ranks");
   for (size_t r = 0; r < c.cores.size(); ++r)
-    if (c.cores[r] < 0 || c.cores[r] >= hosts[c.placement[r]].cores)
+    if (c.cores[r] < 0 || c.cores[r] >= hosts[c.placement[r]].spec->cores)
       throw ConfigError("rank " + std::to_string(r) + " is pinned to core " + std::to_string(c.cores[r]) + " of " +
-                        std::to_string(hosts[c.placement[r]].cores) + " on " + hosts[c.placement[r]].name);
+                        std::to_string(hosts[c.placement[r]].spec->cores) + " on " + hosts[c.placement[r]].name);
   // One-sided calls that the runtime lacks are refused before the run, not in the middle of it.
   if (!c.rma_same.there || !c.rma_remote.there)
     for (size_t r = 0; r < t.ranks.size(); ++r)
@@ -51,7 +52,8 @@ class Simulation {
     if (further.size() != c.further.size()) throw ConfigError("every further job needs a trace");
     for (size_t i = 0; i < further.size(); ++i) add(c.further[i], *further[i]);
     if (c.positions.size() < c.hosts.size()) throw ConfigError("every host needs a position");
-    if (parts_.size() > 1 && c.simgrid) throw ConfigError("several jobs need the native wire; the reference carries one");
+    if (parts_.size() > 1 && c.network == SimConfig::Network::Simgrid)
+      throw ConfigError("several jobs need the network native or fluid; SimGrid's carries one");
     for (const Part& p : parts_) check(p.c, c.hosts, p.t);
   }
 
@@ -93,8 +95,9 @@ class Simulation {
     if (c_.limit_s > 0) w_.loop.limit = to_ps_or_never(c_.limit_s);
     bool stuck = false;
     for (bool again = true; again;) try {
-        again = false;
         stuck = w_.wire->run([this] { return std::any_of(w_.hosts.begin(), w_.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+        w_.loop.owner = first().number;
+        again = stuck && first().job && !first().over && first().job->next_call();
       } catch (const Abort& a) {
         Part& p = part_of(w_.loop.owner, a);
         close(p, "aborted", &a);
@@ -111,6 +114,7 @@ class Simulation {
     uint32_t number;  // from 1 on
     std::unique_ptr<Job> job;
     std::unique_ptr<Builder> builder;
+    std::optional<Recurrence> recurrence;
     JobResult result;
     std::vector<int> placed;  // ranks on each host before this job was placed
     Ps began = 0;             // the present run
@@ -126,7 +130,12 @@ class Simulation {
     return parts_[owner - 1];
   }
   void add(const JobConfig& c, const Trace& t) {
-    parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, 0, false, false, t.ranks.empty()});
+    parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, {}, 0, false, false, t.ranks.empty()});
+  }
+
+  /// Whether a job's messages between hosts are moved by cards, from memory to memory.
+  static bool moves_bursts(const JobConfig& c) {
+    return c.rma_remote.there || std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return std::holds_alternative<DmaSpec>(h); });
   }
 
   void furnish() {
@@ -134,10 +143,10 @@ class Simulation {
     w_.anatomy.on = w_.anatomy.log = c_.anatomy;
     w_.anatomy.path.on = !c_.directions.empty();
     Rng phases(c_.seed ^ 0x7469636bULL);
-    for (HostSpec h : c_.hosts) {
+    for (const NamedHost& h : c_.hosts) {
       // The first host's clock starts with the run; the others are not synchronised with it.
-      h.tick_phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.tick));
-      w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
+      const Ps phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.spec->tick));
+      w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h.spec, h.name, phase));
     }
     placed_.resize(w_.hosts.size());
     // Curves need no wire; one-sided operations do at every fidelity.
@@ -146,20 +155,37 @@ class Simulation {
              std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return !std::holds_alternative<CurveSpec>(h); });
     };
     const bool joined = w_.hosts.size() > 1 && std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return wired(p.c); });
+    // What a card moves as a whole message are packets that interleave with those of others: shares are their limit (docs/networks.md).
+    const bool bursts = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return moves_bursts(p.c); });
     const bool far = joined || !c_.traffic.empty();
     const size_t rails = c_.link.rails;
     std::vector<size_t> cards;
     for (size_t i = 0; far && i < c_.positions.size(); ++i) cards.insert(cards.end(), rails, c_.positions[i]);
-    if (far && c_.simgrid)
-      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link);
+    if (far && c_.network == SimConfig::Network::Simgrid)
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link, c_.simgrid_model);
+    else if (far && (c_.network == SimConfig::Network::Fluid || bursts))
+      w_.wire = fluid_wire(w_.loop, w_.anatomy, cards, c_.link);
     else
-      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
+      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link, c_.seed);
     if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
     if (far)
       w_.net = std::make_unique<Net>(w_, c_.link.frame_overhead, c_.link.mtu,
                                      Net::Rails{rails, c_.link.rail_policy == RailPolicy::Stripe && rails > 1, c_.positions});
     if (!c_.traffic.empty()) traffic_.emplace(w_, c_.traffic, c_.positions, rails, c_.link.frame_overhead, c_.seed);
     w_.loop.stopped = std::all_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.over || p.c.background; });
+  }
+
+  /// Whether repetitions of a job may be left out: nothing is recorded, nobody else is there, nothing happens at a given time, and its channels can
+  /// tell their state.
+  [[nodiscard]] bool may_recur(const Part& p) const {
+    constexpr size_t kMost = 1024;
+    const auto told = [](const std::vector<HopSpec>& hops) {
+      return std::none_of(hops.begin(), hops.end(),
+                          [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
+    };
+    return parts_.size() == 1 && !c_.anatomy && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() && c_.failures.empty() &&
+           c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) && told(p.c.remote) &&
+           told(p.c.same_bulk);
   }
 
   void launch(Part& p) {
@@ -174,21 +200,26 @@ class Simulation {
     job->rma_remote = p.c.rma_remote;
     job->collectives = p.c.collectives;
     job->free_wildcards = p.c.free_wildcards;
+    job->order = {.calls = p.c.order, .now = {}, .over = p.c.order.empty()};
     job->over = callback<&Simulation::left>(*this, p.number - 1);
     if (p.job) {  // messages in flight from its last run still refer to it
       past_jobs_.push_back(std::move(p.job));
       past_builders_.push_back(std::move(p.builder));
     } else {
       p.placed = placed_;
-      p.result.start = w_.loop.now;
+      p.result.start = w_.loop.time();
     }
-    p.began = w_.loop.now;
+    p.began = w_.loop.time();
     p.ready = p.leaving = false;
     p.job = std::move(job);
     p.builder = std::make_unique<Builder>(p.c, w_, *p.job);
     std::vector<int> placed = p.placed;
     p.builder->build(placed);
     if (placed_ == p.placed) placed_ = std::move(placed);
+    if (may_recur(p)) {
+      p.recurrence.emplace(w_, *p.job, p.builder->processes(), [&p](State& s) { p.builder->put_channels(s); });
+      p.job->recurrence = &*p.recurrence;
+    }
     p.builder->start();
     p.ready = true;
   }
@@ -205,7 +236,7 @@ class Simulation {
       Timeline::Process& row = timeline_->processes[static_cast<size_t>(p->thread.log())];
       row.name = p->thread.name();
       row.kind = row.name.substr(0, row.name.find(' '));
-      row.host = p->host.spec.name;
+      row.host = p->host.name;
     }
     first().job->timeline = w_.anatomy.timeline = timeline_.get();
     w_.anatomy.log = true;
@@ -228,7 +259,7 @@ class Simulation {
       finish(p);
       return;
     }
-    const Ps took = w_.loop.now - p.began;
+    const Ps took = w_.loop.time() - p.began;
     if (p.result.runs + 1 >= kMostRuns)
       throw ConfigError("the background job '" + p.c.name + "' ends " + std::to_string(kMostRuns) +
                         " times while the first job runs; let each run of it take longer");
@@ -310,14 +341,15 @@ class Simulation {
     sum(p);
     r.collectives = p.job->collectives.used();
     Ps time = 0;
+    r.ranks.reserve(job.ranks.size());
     for (const Rank* k : job.ranks) {
-      const Ps rank_end = (k->finished ? k->end : w_.loop.now) - p.began;
+      const Ps rank_end = (k->finished ? k->end : w_.loop.time()) - p.began;
       time = std::max(time, rank_end);
       // A call that has not returned counts as far as it has come.
       const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.now - k->call_began : 0;
       const bool computes = open > 0 && computation(k->now_at->op);
-      r.ranks.push_back({k->id, k->host.spec.name, rank_end, k->mpi + (computes ? 0 : open), k->compute + (computes ? open : 0), k->thread.cpu_time(),
-                         k->sends, k->receives, k->bytes_sent, k->bytes_received});
+      r.ranks.push_back({k->host_index, rank_end, k->mpi + (computes ? 0 : open), k->compute + (computes ? open : 0), k->thread.cpu_time(), k->sends,
+                         k->receives, k->bytes_sent, k->bytes_received});
       const bool waits = stopped_.empty() || k->thread.waiting();  // a bound ends a run in the middle of some rank's work
       if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead() && waits)
         r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), waits_for(*k)});
@@ -333,7 +365,7 @@ class Simulation {
   }
   [[nodiscard]] std::string where() const {
     char text[96];
-    std::snprintf(text, sizeof text, "; %.9g s were simulated in %llu events", to_s(w_.loop.now),
+    std::snprintf(text, sizeof text, "; %.9g s were simulated in %llu events", to_s(w_.loop.time()),
                   static_cast<unsigned long long>(w_.loop.executed()));
     return text;
   }
@@ -353,7 +385,7 @@ class Simulation {
   }
   /// Records kept for the first job only.
   void close_first() {
-    end_ = w_.loop.now;
+    end_ = w_.loop.time();
     if (!timeline_) return;
     const Job& job = *first().job;
     for (const Proc* q : first().builder->processes()) q->thread.close_log();
@@ -374,6 +406,7 @@ class Simulation {
     r.profile = profile_;
     r.timeline = timeline_;
     if (w_.wire) r.failed = w_.wire->failed();
+    if (w_.wire) r.contended = w_.wire->contended();
     if (traffic_)
       for (const Traffic::Source& s : traffic_->sources()) r.traffic.push_back({s.frames, s.arrived, s.bytes, s.dropped, s.lost});
     if (!first().job || !first().ready) return r;

@@ -19,6 +19,7 @@ struct JobConfig {
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;
   bool free_wildcards = false;
+  std::vector<CallOrder::Call> order;      // in which calls begin; empty: as it happens
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Work> forward_cost;
   std::vector<KernelRow> kernels;
@@ -27,11 +28,18 @@ struct JobConfig {
   double memory_share = 0;  // of the program's computation, 0..1: waiting for the memory bus
 };
 
+/// A host: those that are alike share the values.
+struct NamedHost {
+  std::shared_ptr<const HostSpec> spec;
+  std::string name;
+};
+
 /// The platform, the options of the simulation, and the first job.
 struct SimConfig : JobConfig {
-  std::vector<HostSpec> hosts;
+  std::vector<NamedHost> hosts;
   LinkSpec link;
-  bool simgrid = false;  // use the reference wire (SimGrid)
+  enum class Network : uint8_t { Native, Fluid, Simgrid } network = Network::Native;
+  std::string simgrid_model;  // one of SimGrid's network models with its own parameters; empty: plain flows
   // Host -> its place on the platform (a torus has places that no rank uses); then those of machines that only have traffic.
   std::vector<size_t> positions;
   std::vector<TrafficSpec> traffic;
@@ -57,8 +65,7 @@ struct JobResult {
   int64_t runs = 0;  // of a background job: how many completed
   Counters count;
   struct RankRow {
-    int32_t rank;
-    std::string host;
+    size_t host;  // index
     Ps time, mpi, compute, cpu;
     int64_t sends, receives, bytes_sent, bytes_received;
   };
@@ -77,7 +84,7 @@ struct JobResult {
 /// The result of the first job and of everything else requested.
 struct SimResult : JobResult {
   Ps end = 0;  // of the first job: its last event
-  uint64_t events = 0;
+  uint64_t events = 0, contended = 0;
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
@@ -94,5 +101,22 @@ struct SimResult : JobResult {
 
 /// `further`: the traces of the further jobs.
 SimResult simulate(const SimConfig& config, const Trace& trace, const std::vector<const Trace*>& further = {});
+
+/// One step of a collective; `kind` is a coll::Step::Kind, `peer` a rank of the world.
+struct LibraryStep {
+  int32_t kind = 0, peer = 0, slot = 0;
+  int64_t bytes = 0;
+};
+/// A call's messages over one communicator.
+struct LibraryCall {
+  int32_t context = 0, tag = 0;
+  std::vector<LibraryStep> steps;
+};
+struct LibraryLine {
+  uint32_t line = 0;
+  std::vector<LibraryCall> calls;
+};
+/// What the library does for the collectives and new communicators of each rank; nothing is simulated (plan.cpp).
+std::vector<std::vector<LibraryLine>> library_steps(const SimConfig& config, const Trace& trace);
 
 }  // namespace retrompi

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,13 +21,15 @@ struct Action;
 //
 // They are packed in blocks (packing.hpp). An iterative program repeats a few actions, so that most of them take one or two bytes.
 //
-// Blocks never change, so copies of a list share them. Those beyond the memory limit (TraceMemory) go to an unlinked temporary
-// file and are read back one at a time.
+// Blocks never change, so copies of a list share them; peers are packed relative to the list's rank, so that the lists of ranks that do the
+// same towards their neighbours share theirs as well: a halo of a million ranks has nine. Those beyond the memory limit (TraceMemory) go to an
+// unlinked temporary file and are read back one at a time.
 class ActionList {
  public:
   static constexpr size_t kBlock = 512;  // actions; every rank holds its last ones unpacked, and a dictionary while it is read
 
   ActionList();
+  explicit ActionList(int32_t rank) : ActionList() { rank_ = rank; }
   ActionList(const ActionList&);
   ActionList(ActionList&&) noexcept;
   ActionList& operator=(const ActionList&);
@@ -38,8 +42,11 @@ class ActionList {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] Action operator[](size_t i) const;  // unpacks a block unless the thread's cache has it
   [[nodiscard]] Action back() const;
-  void set(size_t i, const Action& a);      // repacks a block
-  [[nodiscard]] size_t memory_use() const;  // bytes held here, not in the file
+  void set(size_t i, const Action& a);                                // repacks a block
+  [[nodiscard]] size_t memory_use() const;                            // bytes held here, not in the file
+  size_t memory_use(std::unordered_set<const void*>& counted) const;  // without blocks counted before
+  // The same actions of another rank, with the peers at the same distances. Sealed lists only.
+  [[nodiscard]] ActionList of_rank(int32_t rank) const;
 
   class Cursor;
   class const_iterator {
@@ -67,21 +74,20 @@ class ActionList {
   [[nodiscard]] const_iterator from(size_t i) const { return const_iterator(*this, i); }
 
   class File;
-  // As bytes: into `out`, or (with a file) only their offsets in the file; lists that are unpacked with
-  // it keep it open.
-  void pack(std::string& out, File* file) const;
-  // The inverse; consumes its bytes from the front. TraceError when they are not a list.
-  static ActionList unpack(std::string_view& bytes, const std::shared_ptr<File>& file);
 
  private:
+  class Packed;
   struct Block;
   friend class Cursor;
+  friend class ListWriter;
+  friend class ListReader;
   void put_block(std::string bytes, size_t count);
   [[nodiscard]] size_t block_of(size_t i) const;
 
   std::vector<Block> blocks_;
   std::vector<Action> tail_;
   size_t size_ = 0;
+  int32_t rank_ = 0;  // that peers are packed relative to
 };
 
 // An open file that blocks are appended to and read from; unlinked, so that it disappears with the process.
@@ -104,6 +110,32 @@ class ActionList::File {
   int fd_;
   uint64_t end_ = 0;
   long owner_ = 0;  // the process that may append: a forked one shares the file with it
+};
+
+// Lists as bytes: every block once, or (with a file) its offset in the file, then the blocks of each list.
+class ListWriter {
+ public:
+  explicit ListWriter(ActionList::File* file) : file_(file) {}
+  void add(const ActionList& list);
+  void finish(std::string& out) const;
+
+ private:
+  void block(std::string_view bytes, size_t count);
+  ActionList::File* file_;
+  std::string blocks_, lists_;
+  std::unordered_map<const void*, uint64_t> known_;
+  uint64_t count_ = 0;
+};
+// The inverse; TraceError when they are not lists. Lists read with a file keep it open.
+class ListReader {
+ public:
+  ListReader(std::string_view& bytes, const std::shared_ptr<ActionList::File>& file);
+  ActionList next();
+  [[nodiscard]] std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+  std::vector<std::shared_ptr<const ActionList::Packed>> blocks_;
 };
 
 // The memory limit of the blocks of all lists of this process, bytes. Blocks beyond it go to the file.

@@ -9,7 +9,7 @@
 namespace retrompi {
 namespace {
 
-constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '4'};
+constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '5'};
 
 // Writing and reading the binary image. It never leaves the machine that created it, so bytes are copied unchanged.
 void raw(std::string &out, const void *data, size_t size) { out.append(static_cast<const char *>(data), size); }
@@ -79,7 +79,11 @@ class Image {
     }
     return list;
   }
-  ActionList actions(const std::shared_ptr<ActionList::File> &file) { return ActionList::unpack(rest_, file); }
+  void actions(std::vector<ActionList> &ranks, const std::shared_ptr<ActionList::File> &file) {
+    ListReader in(rest_, file);
+    for (ActionList &r : ranks) r = in.next();
+    rest_ = in.rest();
+  }
   bool empty() const { return rest_.empty(); }
   [[noreturn]] static void broken() { throw TraceError("trace image", 0, "not the image of a parsed trace"); }
 
@@ -91,10 +95,6 @@ class Image {
 
 std::string Trace::dump(ActionList::File *actions) const {
   std::string out;
-  size_t size = 4096;
-  if (actions == nullptr)
-    for (const auto &r : ranks) size += r.memory_use();
-  out.reserve(size);
   raw(out, MAGIC, sizeof MAGIC);
   number(out, ranks.size());
   for (const std::string &f : files) text(out, f);
@@ -115,7 +115,9 @@ std::string Trace::dump(ActionList::File *actions) const {
       for (const auto &list : *lists) array(out, list);
     }
   }
-  for (const auto &r : ranks) r.pack(out, actions);
+  ListWriter lists(actions);
+  for (const auto &r : ranks) lists.add(r);
+  lists.finish(out);
   remarks(out, refused, refused_total);
   remarks(out, warned, warned_total);
   remarks(out, cut, cut_total);
@@ -275,12 +277,12 @@ Trace Trace::load(std::string_view image, const std::shared_ptr<ActionList::File
     if (!valid(c, n, &c == t.comms.data())) Image::broken();
   }
   if (t.comms.empty()) Image::broken();
-  Valid check(t);
-  for (auto &r : t.ranks) {
-    r = in.actions(actions);
-    if (actions) continue;  // its source has been checked
-    for (const Action &a : r)
-      if (!check.action(a, &r - t.ranks.data())) Image::broken();
+  in.actions(t.ranks, actions);
+  if (!actions) {  // else its source has been checked
+    Valid check(t);
+    for (const auto &r : t.ranks)
+      for (const Action &a : r)
+        if (!check.action(a, &r - t.ranks.data())) Image::broken();
   }
   t.refused = in.remarks(t.refused_total, t.ranks.size());
   t.warned = in.remarks(t.warned_total, t.ranks.size());

@@ -18,17 +18,32 @@ struct Row {
   uint8_t op, flags, has, zero = 0;
   int32_t peer, tag, peer2, vec, comm;
   int64_t bytes, bytes2;
-  explicit Row(const FlatAction &a)
+  Row(const FlatAction &a, int32_t rank)
       : op(static_cast<uint8_t>(a.op)),
         flags(a.flags),
-        has(static_cast<uint8_t>((std::bit_cast<uint64_t>(a.amount) != 0 ? HAS_AMOUNT : 0) | (a.request != 0 ? HAS_REQUEST : 0))),
-        peer(a.peer),
+        has(static_cast<uint8_t>((std::bit_cast<uint64_t>(a.amount) != 0 ? HAS_AMOUNT : 0) | (a.request != 0 ? HAS_REQUEST : 0) | peers(a))),
+        peer(a.peer - ((has & PEER) != 0 ? rank : 0)),
         tag(a.tag),
-        peer2(a.peer2),
+        peer2(a.peer2 - ((has & PEER2) != 0 ? rank : 0)),
         vec(a.vec),
         comm(a.comm),
         bytes(a.bytes),
         bytes2(a.bytes2) {}
+  /// The columns that name a rank of the world (negative: any source, none).
+  static uint8_t peers(const FlatAction &a) {
+    const bool first = a.peer >= 0, second = a.peer2 >= 0;
+    switch (kind_of_op(a.op)) {
+      case ActionKind::PointToPoint:
+      case ActionKind::Rma:
+      case ActionKind::WindowSync:
+        return first ? PEER : 0;
+      case ActionKind::SendReceive:
+      case ActionKind::OneRequest:
+        return static_cast<uint8_t>((first ? PEER : 0) | (second ? PEER2 : 0));
+      default:
+        return 0;
+    }
+  }
   bool operator==(const Row &) const = default;
   [[nodiscard]] size_t hash() const {
     uint64_t h = static_cast<uint64_t>(op) << 16 ^ static_cast<uint64_t>(flags) << 8 ^ has;
@@ -93,7 +108,7 @@ double take_amount(Input &in, LastAmount &last) {
 // ---------------------------------------------------------------- a block
 
 // rows, width of an entry's number, bytes of lines, bytes of amounts; the rows by column; entries; lines; amounts; requests
-std::string encode(std::span<const Action> actions) {
+std::string encode(std::span<const Action> actions, int32_t rank) {
   std::vector<Row> rows;
   std::array<uint16_t, 4 * ActionList::kBlock> table;  // open addressing; 0: free
   table.fill(0);
@@ -108,7 +123,7 @@ std::string encode(std::span<const Action> actions) {
   for (const Action &a : actions) {
     const FlatAction flat = flatten(a);
     own.push_back({flat.amount, flat.request});
-    const Row row(flat);
+    const Row row(flat, rank);
     size_t slot = row.hash() % table.size();
     while (table[slot] != 0 && !(rows[table[slot] - 1U] == row)) slot = (slot + 1) % table.size();
     if (table[slot] == 0) {
@@ -169,13 +184,18 @@ std::string encode(std::span<const Action> actions) {
   return out;
 }
 
-void Decoder::open(std::string_view bytes, size_t count) {
+std::shared_ptr<const Dictionary> decode(std::string_view held, std::string own, size_t count) {
+  auto made = std::make_shared<Dictionary>();
+  Dictionary &d = *made;
+  d.own = std::move(own);
+  d.count = count;
+  const std::string_view bytes = d.own.empty() ? held : std::string_view(d.own);
   Input in{bytes.data(), bytes.data() + bytes.size()};
   const uint64_t n = in.number(), lines = in.number(), amounts = in.number();
   if (n == 0 || n > ActionList::kBlock || count == 0 || count > ActionList::kBlock) broken();
   std::vector<FlatAction> rows(static_cast<size_t>(n));
   const char *has = in.take(n);
-  has_.assign(has, has + n);
+  d.has.assign(has, has + n);
   each_field([&](auto field) {
     uint64_t v = 0;
     for (FlatAction &a : rows) {
@@ -184,21 +204,20 @@ void Decoder::open(std::string_view bytes, size_t count) {
       field(a) = static_cast<T>(v);
     }
   });
-  rows_.clear();
+  d.rows.reserve(rows.size());
   for (const FlatAction &row : rows) {
     if (static_cast<int>(row.op) >= OP_COUNT) broken();
-    rows_.push_back(unflatten(row));
+    d.rows.push_back(unflatten(row));
   }
-  amount_.assign(rows_.size(), {});
-  narrow_ = n <= 256;
-  entries_ = reinterpret_cast<const uint8_t *>(in.take(narrow_ ? count : 2 * count));
-  lines_ = {in.take(lines), nullptr};
-  lines_.end = lines_.p + lines;
-  amounts_ = {in.take(amounts), nullptr};
-  amounts_.end = amounts_.p + amounts;
-  requests_ = in;
-  line_ = run_ = request_ = 0;
-  left_ = count;
+  for (const uint8_t each : d.has) d.amounts_differ |= (each & HAS_AMOUNT) != 0;
+  d.narrow = n <= 256;
+  d.entries = reinterpret_cast<const uint8_t *>(in.take(d.narrow ? count : 2 * count));
+  d.lines = {in.take(lines), nullptr};
+  d.lines.end = d.lines.p + lines;
+  d.amounts = {in.take(amounts), nullptr};
+  d.amounts.end = d.amounts.p + amounts;
+  d.requests = in;
+  return made;
 }
 
 }  // namespace retrompi::packing

@@ -56,7 +56,8 @@ Trace parse(std::span<const Source> sources, const ReadOptions &options) {
   Trace trace;
   const bool shared = sources.size() == 1 && sources[0].rank < 0;
   const int32_t n = options.ranks > 0 ? options.ranks : shared ? parsing::ranks_of_shared(sources[0]) : static_cast<int32_t>(sources.size());
-  trace.ranks.resize(static_cast<size_t>(n));
+  trace.ranks.reserve(static_cast<size_t>(n));
+  for (int32_t r = 0; r < n; ++r) trace.ranks.emplace_back(r);
   trace.files.resize(static_cast<size_t>(n));
   if (shared) {
     std::fill(trace.files.begin(), trace.files.end(), sources[0].name);
@@ -77,6 +78,60 @@ Trace parse(std::span<const Source> sources, const ReadOptions &options) {
   for (const Source &s : sources) bytes += s.text.size();
   parsing::Parser parser(trace, options, bytes);
   for (const Source &s : sources) parser.read(s);
+  parser.finish();
+  return trace;
+}
+
+namespace {
+
+/// The nearest and the farthest peer of a rank, as distances.
+std::pair<int64_t, int64_t> reach(const ActionList &list, int64_t rank) {
+  int64_t low = 0, high = 0;
+  const auto peer = [&](int32_t p) {
+    if (p < 0) return;
+    low = std::min(low, p - rank);
+    high = std::max(high, p - rank);
+  };
+  for (const Action &a : list) {
+    if (const auto *x = a.get_if<action::PointToPoint>()) peer(x->peer);
+    if (const auto *x = a.get_if<action::SendReceive>()) peer(x->destination), peer(x->source);
+    if (const auto *x = a.get_if<action::OneRequest>()) peer(x->source), peer(x->destination);
+    if (const auto *x = a.get_if<action::Rma>()) peer(x->target);
+    if (const auto *x = a.get_if<action::WindowSync>()) peer(x->target);
+  }
+  return {low, high};
+}
+
+}  // namespace
+
+Trace parse_patterns(std::span<const Source> sources, std::span<const int64_t> of, const std::string &name) {
+  const auto n = static_cast<int64_t>(of.size());
+  if (n < 1 || n > parsing::MAX_RANKS) throw TraceError(name, 0, "the number of ranks must be 1.." + std::to_string(parsing::MAX_RANKS));
+  Trace trace;
+  trace.ranks.reserve(of.size());
+  trace.files.reserve(of.size());
+  for (int64_t r = 0; r < n; ++r) {
+    trace.ranks.emplace_back(static_cast<int32_t>(r));
+    trace.files.push_back(name + "/rank-" + std::to_string(r) + ".txt");
+  }
+  parsing::Parser parser(trace, {}, parsing::PIECES);
+  std::vector<std::pair<int64_t, int64_t>> reaches;
+  for (const Source &s : sources) {
+    if (s.rank < 0 || s.rank >= n) throw TraceError(name, 0, "rank " + std::to_string(s.rank) + " is out of range 0.." + std::to_string(n - 1));
+    parser.read(s);
+    reaches.push_back(reach(trace.ranks[static_cast<size_t>(s.rank)], s.rank));
+  }
+  for (int64_t r = 0; r < n; ++r) {
+    const int64_t which = of[static_cast<size_t>(r)];
+    if (which < 0 || which >= static_cast<int64_t>(sources.size()))
+      throw TraceError(name, 0, "pattern " + std::to_string(which) + " is out of range 0.." + std::to_string(sources.size() - 1));
+    const auto [low, high] = reaches[static_cast<size_t>(which)];
+    if (r + low < 0 || r + high >= n)
+      throw TraceError(
+          trace.files[static_cast<size_t>(r)], 0,
+          "with pattern " + std::to_string(which) + " a peer of rank " + std::to_string(r) + " is out of range 0.." + std::to_string(n - 1));
+    if (sources[static_cast<size_t>(which)].rank != r) parser.repeat(static_cast<int32_t>(r), sources[static_cast<size_t>(which)].rank);
+  }
   parser.finish();
   return trace;
 }

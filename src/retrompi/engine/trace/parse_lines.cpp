@@ -28,9 +28,28 @@ void Parser::read(const Source &source) {
   if (!any) throw TraceError(source.name, 0, "no action in it: the file is empty");
   if (source.rank >= 0 && state_[static_cast<size_t>(source.rank)].last_line == 0)
     throw TraceError(source.name, 0, "no action of rank " + std::to_string(source.rank) + " in it, only of other ranks");
-  for (size_t r = 0; r < state_.size(); ++r)
-    if (state_[r].more && (source.rank < 0 || static_cast<size_t>(source.rank) == r)) release(trace_.ranks[r], *state_[r].more);
-  if (source.rank >= 0) trace_.ranks[static_cast<size_t>(source.rank)].seal();
+  const auto end_of = [this](size_t r) {
+    if (state_[r].more) release(trace_.ranks[r], *state_[r].more);
+  };
+  if (source.rank >= 0) {
+    end_of(static_cast<size_t>(source.rank));
+    trace_.ranks[static_cast<size_t>(source.rank)].seal();
+    return;
+  }
+  for (size_t r = 0; r < state_.size(); ++r) end_of(r);
+}
+
+void Parser::repeat(int32_t rank, int32_t like) {
+  const RankState &from = state_[static_cast<size_t>(like)];
+  if (from.more) throw TraceError(from.source->name, 0, "a pattern of several ranks has no communicators, windows or requests by identity");
+  RankState &to = state_[static_cast<size_t>(rank)];
+  to.default_type = from.default_type;
+  to.init = from.init;
+  to.finalize = from.finalize;
+  to.last_line = from.last_line;
+  to.source = from.source;
+  to.world.calls = from.world.calls;
+  trace_.ranks[static_cast<size_t>(rank)] = trace_.ranks[static_cast<size_t>(like)].of_rank(rank);
 }
 
 bool Parser::lines(const Source &source, const char *p, const char *end) {

@@ -59,6 +59,7 @@ class Parser {
   Parser(Trace &trace, const ReadOptions &options, size_t bytes);
 
   void read(const Source &source);
+  void repeat(int32_t rank, int32_t like);  // the rank does what another has done, with its peers at the same distances
   void finish();
 
  private:

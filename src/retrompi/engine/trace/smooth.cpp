@@ -90,7 +90,7 @@ std::vector<Action> smooth(const std::vector<Action> &actions) {
 Trace Trace::scaled(double factor) const {
   Trace out = *this;
   for (auto &r : out.ranks) {
-    ActionList scaled;
+    ActionList scaled(static_cast<int32_t>(&r - out.ranks.data()));
     for (Action a : r) {
       switch (a.kind()) {
         case ActionKind::Compute:
@@ -117,7 +117,7 @@ Trace Trace::smoothed() const {
   Trace out = *this;
   for (auto &rank : out.ranks) {
     const std::vector<Action> smoothed = smooth({rank.begin(), rank.end()});
-    rank = ActionList();
+    rank = ActionList(static_cast<int32_t>(&rank - out.ranks.data()));
     for (const Action &a : smoothed) rank.push_back(a);
     rank.seal();
   }

@@ -45,7 +45,7 @@ Trace Trace::with_marks(std::vector<MarkAt> marks) const {
     if (rank >= ranks.size())
       throw TraceError(files.empty() ? "trace" : files[0], 0,
                        "a mark for rank " + std::to_string(rank) + ": ranks are 0.." + std::to_string(ranks.size() - 1));
-    ActionList merged;
+    ActionList merged(static_cast<int32_t>(rank));
     auto next = ranks[rank].begin();
     for (; m < marks.size() && marks[m].rank == rank; ++m) {
       const std::string &label = marks[m].label;
@@ -62,6 +62,72 @@ Trace Trace::with_marks(std::vector<MarkAt> marks) const {
     merged.seal();
     out.ranks[rank] = std::move(merged);
   }
+  return out;
+}
+
+Trace Trace::with_outcomes(const std::vector<Match> &matches, const std::vector<Completion> &completions) const {
+  Trace out = *this;
+  std::map<std::pair<size_t, uint32_t>, const Match *> match_at;
+  std::map<std::pair<size_t, uint32_t>, const Completion *> completion_at;
+  for (const Match &m : matches) match_at[{m.rank, m.line}] = &m;
+  for (const Completion &c : completions) completion_at[{c.rank, c.line}] = &c;
+  auto take = [](auto &x, int32_t &source, int32_t &tag, const Match *m, uint8_t &flags) {
+    const bool wild = source == ANY_SOURCE || tag == ANY_TAG;
+    if (wild) flags = static_cast<uint8_t>(m ? flags | FLAG_MATCHED : flags & ~FLAG_MATCHED);
+    x.matched = wild && m ? action::Envelope{m->source, m->tag} : action::Envelope{};
+    if (wild || !m) return;
+    source = m->source;  // a receive that follows what a probe found
+    tag = m->tag;
+  };
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    ActionList made;
+    for (const Action &was : ranks[rank]) {
+      Action a = was;
+      const auto m = match_at.find({rank, a.line});
+      const Match *match = m == match_at.end() || a.op == Op::Mark ? nullptr : m->second;
+      const bool receives = a.op == Op::Recv || a.op == Op::Irecv || a.op == Op::Probe || a.op == Op::Iprobe;
+      if (receives) {
+        auto &x = a.get<action::PointToPoint>();
+        take(x, x.peer, x.tag, match, a.flags);
+      } else if (a.op == Op::Sendrecv) {
+        auto &x = a.get<action::SendReceive>();
+        take(x, x.source, x.receive_tag, match, a.flags);
+      } else if (a.op == Op::Start && match) {
+        a.flags |= FLAG_MATCHED;
+        a.get<action::OneRequest>().matched = {match->source, match->tag};
+      } else if (match) {
+        throw TraceError(files[rank], a.line, std::string(op_name(a.op)) + " receives nothing whose source can be chosen");
+      }
+      if (match) match_at.erase(m);
+      const auto c = completion_at.find({rank, a.line});
+      if (c != completion_at.end() && a.op != Op::Mark) {
+        const Completion &given = *c->second;
+        const bool several = a.op == Op::Waitany || a.op == Op::Waitsome || a.op == Op::Testany || a.op == Op::Testsome;
+        if (several && a.get<action::SeveralRequests>().list >= 0) {
+          auto &x = a.get<action::SeveralRequests>();
+          const auto &had = vec[static_cast<size_t>(x.list)];
+          std::vector<int64_t> now(had.begin(), had.begin() + x.count);
+          now.insert(now.end(), given.which.begin(), given.which.end());
+          x.list = static_cast<int32_t>(out.vec.size());
+          x.completed = static_cast<int64_t>(given.which.size());
+          out.vec.push_back(std::move(now));
+        } else if (several || (a.op != Op::Test && a.op != Op::Testall && a.op != Op::Iprobe)) {
+          throw TraceError(files[rank], a.line, std::string(op_name(a.op)) + " has no outcome that can be chosen");
+        }
+        a.flags = static_cast<uint8_t>((a.flags & ~FLAG_DONE) | FLAG_TOLD | (given.done ? FLAG_DONE : 0));
+        completion_at.erase(c);
+      }
+      made.push_back(a);
+    }
+    made.seal();
+    out.ranks[rank] = std::move(made);
+  }
+  auto missing = [this](size_t rank, uint32_t line) {
+    if (rank >= ranks.size()) throw TraceError(files.empty() ? "trace" : files[0], 0, "there is no rank " + std::to_string(rank));
+    throw TraceError(files[rank], line, "rank " + std::to_string(rank) + " makes no call on this line");
+  };
+  if (!match_at.empty()) missing(match_at.begin()->first.first, match_at.begin()->first.second);
+  if (!completion_at.empty()) missing(completion_at.begin()->first.first, completion_at.begin()->first.second);
   return out;
 }
 

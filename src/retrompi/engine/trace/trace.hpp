@@ -87,6 +87,20 @@ struct Trace {
     std::string label;
   };
   Trace with_marks(std::vector<MarkAt> marks) const;
+  // A copy with given outcomes in place of the recorded ones: what a receive or probe takes, and which requests a test or wait completes.
+  // Every other receive with a wildcard takes what comes first. TraceError where a line has no such call.
+  struct Match {
+    size_t rank;
+    uint32_t line;
+    int32_t source, tag;
+  };
+  struct Completion {
+    size_t rank;
+    uint32_t line;
+    bool done;                   // whether a test or iprobe succeeds
+    std::vector<int64_t> which;  // the requests that a waitany, waitsome, testany or testsome completes
+  };
+  Trace with_outcomes(const std::vector<Match>& matches, const std::vector<Completion>& completions) const;
   // A copy in which the computation before a call of a repeating sequence of calls is its mean over the repetitions. A rank
   // whose calls do not repeat exactly in their middle half, eight times or more, stays as it is.
   Trace smoothed() const;
@@ -138,5 +152,8 @@ struct ReadOptions {
 
 // Throws TraceError for malformed input. Lines that are well formed but cannot be simulated go to Trace::refused.
 Trace parse(std::span<const Source> sources, const ReadOptions& options = {});
+// A trace whose ranks follow a few patterns: `of` names the source of every rank, which is that of one rank of them; the peers of the others
+// are at the same distances. Files are called NAME/rank-R.txt. TraceError for a pattern with communicators, windows or requests by identity.
+Trace parse_patterns(std::span<const Source> sources, std::span<const int64_t> of, const std::string& name);
 
 }  // namespace retrompi

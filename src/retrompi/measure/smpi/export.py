@@ -12,6 +12,7 @@ from retrompi.sim.crowding import crowding
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.samples import Samples
 from retrompi.spec.calls import ANYTHING
+from retrompi.spec.hosts import one_by_one
 from retrompi.spec.media import NO_LIMIT
 from retrompi.spec.question import Question, Replay, Starts
 from retrompi.store.lookup import samples_in
@@ -144,7 +145,8 @@ class Export:
             yield "# " + " ".join(note.split())
         yield "# host NAME FLOPS CLOCK WORK SYSCALL CORES TICK PHASE QUANTUM WAIT_CHARGE BOOST QUANTUM_CARRY QUANTUM_AT_TICK"
         yield "#      L1 L2 WAYS COPY_L1 COPY_L2 COPY_MEM"
-        for host, phase in zip(rows["hosts"], _phases(rows["hosts"], self.seed), strict=True):
+        hosts = one_by_one(rows["hosts"])
+        for host, phase in zip(hosts, _phases(hosts, self.seed), strict=True):
             numbers = [host["flops"], host["clock"], host["work"]]
             copies = [host[k] for k in ("l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem")]
             system = [_ps(host["syscall"]), int(host["cores"]), _ps(host["tick"]), phase, _ps(host["quantum"]), _ps(host["wait_charge"])]

@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 
 from retrompi.base.errors import UsageError
 from retrompi.measure.smpi.export import Export
+from retrompi.spec.hosts import one_by_one
 
 __all__ = ["LOST", "Plain", "plain"]
 
@@ -101,8 +102,9 @@ def _costs(points: Sequence[Row], value: Callable[[Row], float]) -> str:
 
 
 def _platform(facts: Export) -> str:
+    values = one_by_one(facts.rows["hosts"])
     hosts = "".join(
-        f'    <host id="rank{r}" speed="{facts.rows["hosts"][place]["flops"]:.12g}f"/>\n' for r, place in enumerate(facts.rows["placement"])
+        f'    <host id="rank{r}" speed="{values[place]["flops"]:.12g}f"/>\n' for r, place in enumerate(facts.rows["placement"])
     )
     pairs = combinations(range(facts.ranks), 2)
     routes = "".join(f'    <route src="rank{a}" dst="rank{b}"><link_ctn id="wire"/></route>\n' for a, b in pairs)

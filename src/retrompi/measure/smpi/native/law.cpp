@@ -14,11 +14,7 @@ Channel& Law::channel(int from, int to) {
     if (slot) return slot;
     const bool same = e_.together(a, b);
     const PairKind& kind = e_.pair(a, b);
-    auto port = [&](int key) {
-      auto& p = ports_[{same, key}];
-      if (!p) p = std::make_shared<CurvePort>();
-      return p;
-    };
+    auto port = [&](int key) -> CurvePort& { return ports_[{same, key}]; };
     auto place = [this](int r) -> const Environment::Place& { return e_.ranks[static_cast<size_t>(r)]; };
     const auto which = kind.of.find({place(a).kind, place(b).kind});
     if (which == kind.of.end()) refuse("no curve was sampled between rank " + std::to_string(a) + " and rank " + std::to_string(b));

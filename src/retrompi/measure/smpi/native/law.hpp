@@ -28,7 +28,7 @@ class Law {
  private:
   const Environment& e_;
   std::unordered_map<uint64_t, std::unique_ptr<Channel>> channels_;
-  std::map<std::pair<bool, int>, std::shared_ptr<CurvePort>> ports_;
+  std::map<std::pair<bool, int>, CurvePort> ports_;
 };
 
 Law& law();

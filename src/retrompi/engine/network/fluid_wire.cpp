@@ -1,13 +1,10 @@
-// The wire on the engine's own queue: every flow waits for the latency of its route and then gets a max-min fair share of its links.
+// Fluid sharing: every flow waits for the latency of its route and then gets a max-min fair share of its links.
 //
 // Where every route has the same latency, a flow gets its share as soon as it is sent and its end is reported that latency later: the
 // same times with one event less. A flow that is alone on its links, as nearly all are because cards send one frame at a time, is one
 // event; nothing is done when its bytes have passed, since later flows check whether it is gone.
-#include <optional>
-
-#include "network/bundle.hpp"
+#include "network/fluid_bundle.hpp"
 #include "network/native_wire.hpp"
-#include "network/outages.hpp"
 
 namespace retrompi {
 
@@ -17,32 +14,19 @@ namespace {
 /// bytes that each had to send on arrival plus the bytes that each flow of the bundle had received until then: this number fixes their
 /// order, and only the first is on the agenda. When bundles meet on a link, the shares of the whole connected set are solved again, once
 /// for all changes at one time.
-class LinkedWire final : public NativeWire {
+class FluidWire final : public RoutedWire {
  public:
-  LinkedWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
-      : NativeWire(loop, anatomy), routes_(positions, link), by_latency_(link.kind == "torus") {
+  FluidWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
+      : RoutedWire(loop, anatomy, positions, link), by_latency_(routes_.by_latency()) {
     links_.resize(routes_.links());
     for (uint32_t l = 0; l < links_.size(); ++l) links_[l].rate = routes_.bandwidth(l) / kPsPerSecond;
-    known_.resize(routes_.senders());
   }
-
-  void fail(const std::vector<Failure>& failures) override {
-    if (failures.empty()) return;
-    failing_ = true;
-    outages_.emplace(routes_, failures);
-    for (uint32_t i = 0; i < failures.size(); ++i) {
-      loop_.schedule(failures[i].from, callback<&LinkedWire::on_down>(*this, i), true);
-      if (failures[i].until < kNever) loop_.schedule(failures[i].until, callback<&LinkedWire::on_up>(*this, i), true);
-    }
-  }
-  [[nodiscard]] std::string failed() const override { return outages_ ? outages_->told(loop_.now) : ""; }
 
  private:
   enum : uint64_t { kFinish = 0, kEnter = 1, kShare = Agenda::kTells - 1 };
-  static Ps whole(double ps) { return static_cast<Ps>(ps < 0 ? ps - 0.5 : ps + 0.5); }
 
   void enter(uint32_t slot, int from, int to) override {
-    const uint32_t id = bundle(static_cast<size_t>(from), static_cast<size_t>(to));
+    const uint32_t id = route(static_cast<size_t>(from), static_cast<size_t>(to));
     flows_[slot].route = id;
     Bundle& b = bundles_[id];
     const Ps start = flows_[slot].asked + whole(b.entry_latency);
@@ -115,23 +99,16 @@ class LinkedWire final : public NativeWire {
       touch(b);
   }
 
-  /// The bundle of a route: created on first use, so that memory grows with the pairs that communicate.
-  uint32_t bundle(size_t from, size_t to) {
-    auto& row = known_[routes_.sender(from)];
-    const size_t column = routes_.receiver(to);
-    if (row.size() <= column) row.resize(column + 1, -1);
-    if (row[column] < 0) {
-      row[column] = static_cast<int32_t>(bundles_.size());
-      Bundle& b = bundles_.emplace_back();
-      b.links = routes_.way(from, to);
-      b.top = links_[b.links.front()].rate;
-      for (const uint32_t l : b.links) b.top = std::min(b.top, links_[l].rate);
-      (routes_.even() ? b.delivery_latency : b.entry_latency) = routes_.latency_ps(b.links);
-      // SimGrid's CM02 shares in inverse proportion to the latency, as TCP does.
-      if (by_latency_ && b.entry_latency > 0) b.weight = 1 / b.entry_latency;
-    }
-    return static_cast<uint32_t>(row[column]);
+  void add_route(size_t /*from*/, const std::vector<uint32_t>& links) override {
+    Bundle& b = bundles_.emplace_back();
+    b.links = links;
+    b.top = links_[b.links.front()].rate;
+    for (const uint32_t l : b.links) b.top = std::min(b.top, links_[l].rate);
+    (routes_.even() ? b.delivery_latency : b.entry_latency) = routes_.latency_ps(b.links);
+    // SimGrid's CM02 shares in inverse proportion to the latency, as TCP does.
+    if (by_latency_ && b.entry_latency > 0) b.weight = 1 / b.entry_latency;
   }
+  [[nodiscard]] const std::vector<uint32_t>& links_of(uint32_t route) const override { return bundles_[route].links; }
 
   [[nodiscard]] bool alone(const Bundle& b) const {
     for (const uint32_t l : b.links)
@@ -159,6 +136,7 @@ class LinkedWire final : public NativeWire {
       for (size_t i = links_[l].bundles.size(); i-- > 0;) untell(links_[l].bundles[i]);
     list(id);
     const bool by_itself = alone(b);
+    if (!by_itself || !b.parts.empty()) ++contended_;
     if (b.parts.empty()) {
       b.last = loop_.now;
       b.frac = b.got = b.rate = 0;
@@ -332,27 +310,12 @@ class LinkedWire final : public NativeWire {
     }
   }
 
-  // ---- failures
-  void on_up(uint32_t i) { outages_->end(i); }
-  void on_down(uint32_t i) {
-    outages_->begin(i);
-    cut_off();
-  }
-  bool blocked(uint32_t slot) override {
-    const auto from = static_cast<size_t>(flows_[slot].from), to = static_cast<size_t>(flows_[slot].to);
-    return outages_->blocks(from, to, bundles_[bundle(from, to)].links);
-  }
-  /// Removes the flows in flight over a failed component from their links.
-  void cut_off() {
-    std::vector<std::pair<uint64_t, uint32_t>> lost_now;
-    for (uint32_t slot = 0; slot < flows_.size(); ++slot)
-      if (!flows_[slot].gone && blocked(slot)) lost_now.emplace_back(flows_[slot].order, slot);
-    std::sort(lost_now.begin(), lost_now.end());
-    for (const auto& [order, slot] : lost_now) {
+  void cut_off(const std::vector<uint32_t>& slots) override {
+    for (const uint32_t slot : slots) {
       const uint32_t id = flows_[slot].route;
       Bundle& b = bundles_[id];
       untell(id);
-      if (const auto had = std::find_if(b.parts.begin(), b.parts.end(), [s = slot](const Part& q) { return q.slot == s; }); had != b.parts.end()) {
+      if (const auto had = std::find_if(b.parts.begin(), b.parts.end(), [slot](const Part& q) { return q.slot == slot; }); had != b.parts.end()) {
         b.parts.erase(had);
         std::make_heap(b.parts.begin(), b.parts.end());
         forget(b);
@@ -363,12 +326,9 @@ class LinkedWire final : public NativeWire {
     }
   }
 
-  Routes routes_;
   bool by_latency_;
-  std::optional<Outages> outages_;
   std::vector<Link> links_;
   std::vector<Bundle> bundles_;
-  std::vector<std::vector<int32_t>> known_;  // from, to -> bundle
   std::vector<uint32_t> changed_, group_, lines_;
   std::vector<Scarce> scarce_;
   uint64_t stamp_ = 0;
@@ -376,9 +336,8 @@ class LinkedWire final : public NativeWire {
 
 }  // namespace
 
-std::unique_ptr<Wire> native_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) {
-  if (positions.empty()) return std::make_unique<NativeWire>(loop, anatomy);
-  return std::make_unique<LinkedWire>(loop, anatomy, positions, link);
+std::unique_ptr<Wire> fluid_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) {
+  return std::make_unique<FluidWire>(loop, anatomy, positions, link);
 }
 
 }  // namespace retrompi

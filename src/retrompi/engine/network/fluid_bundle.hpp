@@ -1,4 +1,4 @@
-// The native wire's state of its links and of the flows that share a route.
+// The fluid wire's state of its links and of the flows that share a route.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,7 +7,6 @@
 
 namespace retrompi {
 
-/// Included by wire.cpp only, like native_wire.hpp.
 namespace {
 
 struct Part {

@@ -1,0 +1,143 @@
+"""A platform as a SimGrid platform file (XML), for smpirun and any other program of SimGrid.
+
+Hosts have their rate of computing and their cores, links their rate and latency, and every route the links that the engine's own
+networks have. What SimGrid's format has no words for is in a comment at the top: operating system, card, the overhead of frames.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from retrompi.base.errors import UsageError
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
+from retrompi.spec.platform import Platform
+
+__all__ = ["host_names", "xml"]
+
+_HEAD = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+"""
+_GRIDS = {"torus": "TORUS", "fat-tree": "FAT_TREE"}
+
+
+def xml(room: Platform) -> str:
+    """The text of the file. Raises UsageError for what SimGrid has no words for: rails, a torus or fat tree of unequal hosts."""
+    link = room.link
+    if link.file:
+        return Path(link.file[0]).read_text(encoding="utf-8")
+    if link.rails > 1:
+        raise UsageError(f"platform '{room.name}' has {int(link.rails)} rails, a SimGrid platform one network", code="bad-topology")
+    top = Element("platform", version="4.1")
+    if link.kind in _GRIDS:
+        SubElement(top, "zone", id="world", routing="Full").append(_grid(room))  # SimGrid 4.1 takes no torus as the whole platform
+    elif link.kind == "switch":
+        top.append(_switched("platform", room.hosts, link))
+    elif link.kind == "wan":
+        top.append(_sites(room))
+    else:
+        top.append(_direct(room))
+    indent(top, "  ")
+    return f"{_HEAD}<!-- {_about(room)} -->\n{tostring(top, encoding='unicode')}\n"
+
+
+def host_names(room: Platform) -> list[str]:
+    """The names of the hosts in the file, in order: their own, except in a torus or fat tree whose hosts are not numbered."""
+    if room.link.kind not in _GRIDS:
+        return [h.name for h in room.hosts]
+    prefix, first = _numbered(room.hosts)
+    return [f"{prefix}{first + i}" for i in range(len(room.hosts))]
+
+
+def _about(room: Platform) -> str:
+    """What the format has no words for; no two dashes, which end a comment."""
+    link = room.link
+    lost = f"operating systems, cards, {link.frame_overhead:g} B around the payload of each frame, frames of {link.mtu:g} B"
+    text = f"{room.name} ({room.title}), written by retrompi. Not in this file: {lost}."
+    return re.sub("-(?=-)", "- ", text)
+
+
+def _host(into: Element, h: Host, name: str = "") -> None:
+    SubElement(into, "host", id=name or h.name, speed=f"{h.flops!r}f", core=str(int(h.cores)))
+
+
+def _link(into: Element, name: str, bandwidth: float, latency: float, policy: str = "SPLITDUPLEX") -> None:
+    SubElement(into, "link", id=name, bandwidth=f"{bandwidth!r}Bps", latency=f"{latency!r}s", sharing_policy=policy)
+
+
+def _numbered(hosts: Sequence[Host]) -> tuple[str, int]:
+    """(prefix, first number) of hosts called n1, n2, ...; of others, those that the file gives them: node-0, node-1, ..."""
+    found = re.fullmatch(r"(.*?)(0|[1-9]\d*)", hosts[0].name)
+    if found and all(h.name == f"{found[1]}{int(found[2]) + i}" for i, h in enumerate(hosts)):
+        return found[1], int(found[2])
+    return "node-", 0
+
+
+def _grid(room: Platform) -> Element:
+    """A torus or a fat tree: SimGrid's own clusters, whose routing the engine has too."""
+    hosts, link = room.hosts, room.link
+    if len({(h.flops, h.cores) for h in hosts}) > 1:
+        raise UsageError(f"platform '{room.name}': the hosts of a {link.kind} in SimGrid are all alike, these differ in flops or cores",
+                         code="bad-topology")  # fmt: skip
+    prefix, first = _numbered(hosts)
+    levels = len(link.shape) // 3
+    parts = [link.shape] if link.kind == "torus" else [link.shape[i * levels : (i + 1) * levels] for i in range(3)]
+    shape = ";".join(",".join(map(str, part)) for part in parts)
+    places = 1
+    for n in parts[0]:
+        places *= n
+    kind = {"topology": _GRIDS[link.kind], "topo_parameters": shape if link.kind == "torus" else f"{levels};{shape}"}
+    return Element(
+        "cluster", kind, id="platform", prefix=prefix, suffix="", radical=f"{first}-{first + places - 1}", speed=f"{hosts[0].flops!r}f",
+        core=str(int(hosts[0].cores)), bw=f"{link.bandwidth!r}Bps", lat=f"{link.latency!r}s", sharing_policy="SPLITDUPLEX",
+    )  # fmt: skip
+
+
+def _switched(name: str, hosts: Sequence[Host], link: Link) -> Element:
+    """Hosts on one switch: a link up and down for each."""
+    zone = Element("zone", id=name, routing="Cluster")
+    for h in hosts:
+        _host(zone, h)
+    for h in hosts:
+        _link(zone, f"link-{h.name}", link.bandwidth, link.latency)
+    for h in hosts:
+        SubElement(zone, "host_link", id=h.name, up=f"link-{h.name}_UP", down=f"link-{h.name}_DOWN")
+    SubElement(zone, "router", id=f"{name}-router")
+    return zone
+
+
+def _sites(room: Platform) -> Element:
+    """A switch for every site, and a line between every two."""
+    link, sites = room.link, max(room.link.shape) + 1
+    world = Element("zone", id="platform", routing="Full")
+    for site in range(sites):
+        world.append(_switched(f"site-{site}", [h for h, at in zip(room.hosts, link.shape, strict=True) if at == site], link))
+    pairs = [(a, b) for a in range(sites) for b in range(a + 1, sites)]
+    for a, b in pairs:
+        _link(world, f"line-{a}-{b}", link.wan_bandwidth, link.wan_latency)
+    for a, b in pairs:
+        for src, dst, way in ((a, b, "UP"), (b, a, "DOWN")):
+            over = SubElement(world, "zoneRoute", src=f"site-{src}", dst=f"site-{dst}", gw_src=f"site-{src}-router",
+                              gw_dst=f"site-{dst}-router", symmetrical="NO")  # fmt: skip
+            SubElement(over, "link_ctn", id=f"line-{a}-{b}", direction=way)
+    return world
+
+
+def _direct(room: Platform) -> Element:
+    """A cable between two hosts, or one medium that all share."""
+    zone, link = Element("zone", id="platform", routing="Full"), room.link
+    for h in room.hosts:
+        _host(zone, h)
+    if len(room.hosts) == 1:
+        return zone
+    hub = link.kind == "hub"
+    _link(zone, link.kind, link.bandwidth, link.latency, "SHARED" if hub else "SPLITDUPLEX")
+    for i, a in enumerate(room.hosts):
+        for b in room.hosts[i + 1 :]:
+            for src, dst, way in ((a, b, "UP"), (b, a, "DOWN")) if not hub else ((a, b, ""),):
+                route = SubElement(zone, "route", src=src.name, dst=dst.name, symmetrical="YES" if hub else "NO")
+                SubElement(route, "link_ctn", {"id": link.kind, **({"direction": way} if way else {})})
+    return zone

@@ -1,0 +1,136 @@
+#include "mpi/recurrence.hpp"
+
+#include "channel/stream.hpp"
+#include "mpi/rank.hpp"
+
+namespace retrompi {
+
+namespace {
+
+State::Call describe(const Callback& c, State& s) {
+  for (const State::Describe each :
+       {&Thread::describe, &Host::describe, &Net::describe, &TcpConnection::describe, &Credits::describe, &describe_stream, &describe_datagram})
+    if (const State::Call told = each(c, s); told != State::Call::Unknown) return told;
+  return State::Call::Unknown;
+}
+
+/// Actions whose effect on a rank is all in its state.
+bool plain(const Action& a) {
+  return a.op == Op::Send || a.op == Op::Ssend || a.op == Op::Rsend || a.op == Op::Recv || a.op == Op::Sendrecv || a.op == Op::Compute;
+}
+bool same(const Action& a, const Action& b) {
+  if (a.op != b.op || a.comm != b.comm || a.flags != b.flags || a.request != b.request) return false;
+  if (a.op == Op::Compute) return a.get<action::Compute>() == b.get<action::Compute>();
+  if (a.op == Op::Sendrecv) return a.get<action::SendReceive>() == b.get<action::SendReceive>();
+  return a.get<action::PointToPoint>() == b.get<action::PointToPoint>();
+}
+
+/// x += n * (b - a)
+template <class T>
+void grow(T& x, T a, T b, int64_t n) {
+  x += (b - a) * n;
+}
+
+}  // namespace
+
+// A program that never comes to rest, or back to the same state, is looked at more and more rarely.
+bool Recurrence::look(Rank& rank) {
+  ++looks_;
+  until_next_look_ = looks_ < kSoon ? 1 : std::min(kRarest, looks_ - kSoon + 1);
+  if (!quiet(rank)) return false;
+  State s(w_.loop.now, describe);
+  s.put(&rank);
+  s.put(job_.rng.state());
+  for (const auto& h : w_.hosts) h->state(s);
+  for (const Proc* p : processes_) p->state(s);
+  for (const Lock& lock : job_.pool_locks)
+    if (lock.held) s.refuse();
+  if (!s.refused()) channels_(s);
+  if (w_.net) w_.net->state(s);
+  w_.wire->state(s);
+  if (s.refused()) return false;
+  w_.loop.state(s);
+  std::vector<int64_t> words = s.words();
+  if (s.refused()) return false;
+  const Instant now = instant(rank, std::move(words));
+  for (const Instant& before : instants_) {
+    if (before.rank != &rank || before.words != now.words) continue;
+    if (before.tick_uses != now.tick_uses && !at_ticks(now.now - before.now)) continue;
+    const int64_t n = repetitions(before, now);
+    if (n <= 0) return false;
+    leave_out(n, before, now);
+    instants_.clear();
+    next_ = 0;
+    looks_ = 0;
+    until_next_look_ = 1;
+    return true;
+  }
+  if (instants_.size() < kInstants)
+    instants_.push_back(now);
+  else
+    instants_[next_++ % kInstants] = now;
+  return false;
+}
+
+/// All others wait; looked at first, as it is seldom so where many compute.
+bool Recurrence::quiet(const Rank& rank) const {
+  return std::all_of(processes_.begin(), processes_.end(), [&](const Proc* p) { return p == &rank || p->thread.waiting(); });
+}
+
+Recurrence::Instant Recurrence::instant(const Rank& rank, std::vector<int64_t> words) const {
+  Instant i{&rank, w_.loop.now, w_.loop.tick_uses, std::move(words), {}};
+  i.sums.count = job_.count;
+  i.sums.contended = w_.wire->contended();
+  for (const Rank* r : job_.ranks) i.sums.ranks.push_back({r->place(), r->mpi, r->compute, r->sends, r->receives, r->bytes_sent, r->bytes_received});
+  for (const Proc* p : processes_) i.sums.used.push_back(p->thread.used());
+  return i;
+}
+
+bool Recurrence::at_ticks(Ps period) const {
+  return std::all_of(w_.hosts.begin(), w_.hosts.end(), [period](const auto& h) { return period % h->spec.tick == 0; });
+}
+
+/// How many more periods follow of which it is known that they are like the last; one of these is left to be simulated, so that what is under way at
+/// the end belongs to its own actions.
+int64_t Recurrence::repetitions(const Instant& a, const Instant& b) const {
+  const Ps period = b.now - a.now;
+  if (period <= 0) return 0;
+  constexpr Ps kHorizon = kNever / 4;
+  int64_t n = std::max<int64_t>(0, (std::min(w_.loop.limit, kHorizon - w_.loop.time()) - w_.loop.now) / period - 1);
+  for (size_t r = 0; r < job_.ranks.size() && n > 0; ++r) {
+    const size_t from = a.sums.ranks[r].place, actions = b.sums.ranks[r].place - from;
+    if (actions > 0) n = std::min(n, repeated(*job_.ranks[r], from, actions));
+  }
+  return n;
+}
+
+int64_t Recurrence::repeated(const Rank& rank, size_t from, size_t period) const {
+  const ActionList& all = job_.trace.ranks[static_cast<size_t>(rank.id)];
+  if (from + period >= all.size()) return 0;
+  auto a = all.from(from), b = all.from(from + period);
+  size_t alike = 0;
+  for (; b != all.end() && plain(*a) && same(*a, *b); ++a, ++b) ++alike;
+  return alike == 0 ? 0 : static_cast<int64_t>((alike - 1) / period) - 1;
+}
+
+void Recurrence::leave_out(int64_t n, const Instant& a, const Instant& b) {
+  const Ps time = (b.now - a.now) * n;
+  w_.loop.skip(time);
+  for (const auto& h : w_.hosts) h->skip(time);
+  w_.wire->add_contended((b.sums.contended - a.sums.contended) * static_cast<uint64_t>(n));
+  job_.count.repeat(a.sums.count, b.sums.count, n);
+  for (size_t i = 0; i < job_.ranks.size(); ++i) {
+    Rank& r = *job_.ranks[i];
+    const Sums::OfRank &x = a.sums.ranks[i], &y = b.sums.ranks[i];
+    grow(r.mpi, x.mpi, y.mpi, n);
+    grow(r.compute, x.compute, y.compute, n);
+    grow(r.sends, x.sends, y.sends, n);
+    grow(r.receives, x.receives, y.receives, n);
+    grow(r.bytes_sent, x.bytes_sent, y.bytes_sent, n);
+    grow(r.bytes_received, x.bytes_received, y.bytes_received, n);
+    r.leave_out((y.place - x.place) * static_cast<size_t>(n));
+  }
+  for (size_t i = 0; i < processes_.size(); ++i) processes_[i]->thread.add_used((b.sums.used[i] - a.sums.used[i]) * n);
+}
+
+}  // namespace retrompi

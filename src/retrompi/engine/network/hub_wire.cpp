@@ -1,0 +1,233 @@
+// The medium of a hub carries one frame at a time. Each station offers the first of its frames; the others wait behind it.
+//
+// First come, first served: the next frame is chosen when the one before arrives, which is a latency after the medium has become free. By then all
+// that could have come before it is known, so a frame is one event, waiting or not. A frame that is planned for a later time goes back
+// when an earlier one comes.
+//
+// CSMA/CD (IEEE 802.3, 1-persistent): stations that begin before they can hear each other collide; what happens is decided a latency after the
+// first has begun, when the others have heard it.
+#include "network/hub_wire.hpp"
+
+#include <deque>
+
+#include "network/native_wire.hpp"
+
+namespace retrompi {
+
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+constexpr int kAttempts = 16;             // collisions of one frame; then it is given up
+constexpr int kBackoff = 10;              // doublings of the range of delays
+constexpr double kSlotBytes = 512.0 / 8;  // a slot is 512 bit times
+
+/// A station's frame that wants the medium from `head` on.
+struct Offer {
+  Ps head;
+  uint64_t order;
+  uint32_t slot;
+  bool operator<(const Offer& o) const { return head != o.head ? head > o.head : order > o.order; }  // a heap: the first in front
+};
+struct Station {
+  std::deque<uint32_t> line;  // its frames by the time from which they can be sent
+  bool offered = false;       // the first is
+  Ps free = 0;                // when its last one had passed
+};
+struct MediumState {
+  std::vector<Offer> offers;  // a heap
+  Offer current{0, 0, kNone};
+  Ps start = 0, end = 0;  // of the current one
+  Ps free = 0;            // when the last one had passed
+  uint32_t gen = 0;       // of the decision that is due
+  Ps decision = kNever;
+};
+
+class HubWire final : public RoutedWire {
+ public:
+  HubWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link, uint64_t seed)
+      : RoutedWire(loop, anatomy, positions, link),
+        collides_(link.access == Access::CsmaCd),
+        rate_(link.bandwidth / kPsPerSecond),
+        latency_(routes_.latency_ps({0})),
+        slot_time_(whole(kSlotBytes / rate_)),
+        rng_(seed ^ 0x636f6c6c696465ULL),
+        stations_(positions.size()),
+        media_(routes_.links()) {}
+  [[nodiscard]] bool overtakes() const override { return false; }
+  [[nodiscard]] int64_t dropped() const override { return dropped_; }
+  void state(State& s) override {
+    if (collides_) return s.refuse();
+    under_way(s);
+    for (const MediumState& m : media_) {
+      s.put_busy_until(m.free);
+      s.put(m.current.slot != kNone);
+      if (m.current.slot != kNone) {
+        for (const Ps t : {m.current.head, m.start, m.end}) s.put_time(t);
+        put_flow(s, m.current.slot);
+      }
+      std::vector<Offer> offers = m.offers;
+      std::sort(offers.begin(), offers.end());
+      s.put(offers.size());
+      for (const Offer& o : offers) {
+        s.put_time(o.head);
+        put_flow(s, o.slot);
+      }
+    }
+    for (const Station& each : stations_) {
+      s.put_busy_until(each.free);
+      s.put(each.offered);
+      s.put(each.line.size());
+      for (const uint32_t slot : each.line) put_flow(s, slot);
+    }
+  }
+
+ private:
+  void add_route(size_t /*from*/, const std::vector<uint32_t>& links) override { ways_.push_back(links); }
+  [[nodiscard]] const std::vector<uint32_t>& links_of(uint32_t route) const override { return ways_[route]; }
+  [[nodiscard]] uint32_t medium_of(uint32_t slot) const { return static_cast<uint32_t>(routes_.rail(static_cast<size_t>(flows_[slot].from))); }
+
+  void enter(uint32_t slot, int from, int /*to*/) override {
+    if (collisions_.size() <= slot) collisions_.resize(flows_.size());
+    collisions_[slot] = 0;
+    Station& s = stations_[static_cast<size_t>(from)];
+    auto at = s.line.end();
+    while (at != s.line.begin() && flows_[*(at - 1)].asked > flows_[slot].asked) --at;
+    if (s.offered && at == s.line.begin()) retract(s.line.front());
+    s.line.insert(at, slot);
+    offer(s);
+    arbitrate(medium_of(slot));
+  }
+  /// A station's first frame wants the medium.
+  void offer(Station& s) {
+    if (s.offered || s.line.empty()) return;
+    s.offered = true;
+    const uint32_t slot = s.line.front();
+    want(slot, std::max(flows_[slot].asked, s.free));
+  }
+  void want(uint32_t slot, Ps head) {
+    MediumState& m = media_[medium_of(slot)];
+    m.offers.push_back({head, flows_[slot].order, slot});
+    std::push_heap(m.offers.begin(), m.offers.end());
+  }
+  /// Takes back what a station has offered.
+  void retract(uint32_t slot) {
+    MediumState& m = media_[medium_of(slot)];
+    stations_[static_cast<size_t>(flows_[slot].from)].offered = false;
+    if (m.current.slot == slot) {
+      ++flows_[slot].gen;
+      m.current.slot = kNone;
+      if (m.start < loop_.now) m.free = loop_.now;
+      return;
+    }
+    std::erase_if(m.offers, [slot](const Offer& o) { return o.slot == slot; });
+    std::make_heap(m.offers.begin(), m.offers.end());
+  }
+  Offer first_offer(MediumState& m) {
+    const Offer o = m.offers.front();
+    std::pop_heap(m.offers.begin(), m.offers.end());
+    m.offers.pop_back();
+    return o;
+  }
+  void arbitrate(uint32_t medium) {
+    MediumState& m = media_[medium];
+    if (m.offers.empty()) return;
+    if (collides_) return decide_later(m, medium);
+    if (m.current.slot != kNone) {
+      if (!(m.current < m.offers.front())) return;  // `<`: after
+      ++flows_[m.current.slot].gen;
+      m.offers.push_back(m.current);
+      std::push_heap(m.offers.begin(), m.offers.end());
+    }
+    const Offer next = first_offer(m);
+    transmit(m, next, std::max(next.head, m.free));
+  }
+  void transmit(MediumState& m, const Offer& o, Ps start) {
+    const Flow& f = flows_[o.slot];
+    const double ps = f.bytes / rate_;
+    m.current = o;
+    m.start = start;
+    m.end = start + std::max<Ps>(1, whole(ps));
+    tell(o.slot, start + whole(ps + latency_));
+  }
+  void leave(uint32_t slot) override {
+    const uint32_t medium = medium_of(slot);
+    MediumState& m = media_[medium];
+    contended_ += m.start > flows_[slot].asked;
+    m.current.slot = kNone;
+    m.free = m.end;
+    passed(slot, m.end);
+    arbitrate(medium);
+  }
+  /// A station's first frame is gone; its next one is offered.
+  void passed(uint32_t slot, Ps end) {
+    Station& s = stations_[static_cast<size_t>(flows_[slot].from)];
+    s.free = end;
+    s.offered = false;
+    s.line.pop_front();
+    offer(s);
+  }
+
+  // ---- collisions
+  void decide_later(MediumState& m, uint32_t medium) {
+    if (m.current.slot != kNone) return;
+    const Ps at = std::max(m.offers.front().head, m.free) + whole(latency_);
+    if (m.decision == at) return;
+    m.decision = at;
+    agenda_.push({at, medium, medium, ++m.gen});
+  }
+  void change(const Agenda::Item& i) override {
+    MediumState& m = media_[i.what];
+    if (i.gen != m.gen || m.decision == kNever) return;
+    m.decision = kNever;
+    loop_.now = i.t;
+    if (m.offers.empty() || m.current.slot != kNone) return;
+    const Ps start = std::max(m.offers.front().head, m.free);
+    const Ps heard = start + whole(latency_);
+    if (heard != i.t) return decide_later(m, i.what);
+    std::vector<Offer> begun;
+    while (!m.offers.empty() && std::max(m.offers.front().head, m.free) <= heard) begun.push_back(first_offer(m));
+    if (begun.size() == 1) return transmit(m, begun.front(), start);
+    m.free = start + slot_time_;
+    for (const Offer& o : begun) collided(o.slot, m.free);
+    arbitrate(i.what);
+  }
+  void collided(uint32_t slot, Ps end) {
+    contended_ += collisions_[slot] == 0;
+    if (++collisions_[slot] >= kAttempts) {
+      ++dropped_;
+      passed(slot, end);
+      return lose(slot);
+    }
+    const uint64_t range = 1ULL << std::min<int>(collisions_[slot], kBackoff);
+    want(slot, end + slot_time_ * static_cast<int64_t>(rng_.next() % range));
+  }
+
+  void cut_off(const std::vector<uint32_t>& slots) override {
+    for (const uint32_t slot : slots) {
+      Station& s = stations_[static_cast<size_t>(flows_[slot].from)];
+      if (s.offered && s.line.front() == slot) retract(slot);
+      std::erase(s.line, slot);
+      lose(slot);
+    }
+    for (Station& s : stations_) offer(s);
+    for (uint32_t medium = 0; medium < media_.size(); ++medium) arbitrate(medium);
+  }
+
+  const bool collides_;
+  const double rate_, latency_;  // bytes per picosecond; picoseconds
+  const Ps slot_time_;
+  Rng rng_;
+  std::vector<Station> stations_;  // by card
+  std::vector<MediumState> media_;
+  std::vector<std::vector<uint32_t>> ways_;
+  std::vector<int> collisions_;  // of each frame, by slot
+  int64_t dropped_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Wire> hub_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link, uint64_t seed) {
+  return std::make_unique<HubWire>(loop, anatomy, positions, link, seed);
+}
+
+}  // namespace retrompi

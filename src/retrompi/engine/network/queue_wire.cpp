@@ -1,0 +1,256 @@
+// Frames queue: a link is a FIFO with a rate and a latency, a hub one medium with an access rule (hub_wire.cpp).
+//
+// When a frame is sent, its whole way is planned: on each link it takes the place behind those whose first byte comes before its own, and one
+// item of the agenda tells of its arrival. Most frames come to every link after all that are planned there, and nothing more is done. A frame that
+// comes to a link before some that are planned takes its place before them, and these are revoked from there on, with all that were planned
+// behind them on the links that follow; each of them goes on when its first byte comes to the link at which it was revoked. By then nothing
+// can come before it, so a frame is revoked at most once on each link, and its work is of the order of the links of its way.
+#include <cmath>
+#include <limits>
+
+#include "network/hub_wire.hpp"
+#include "network/native_wire.hpp"
+
+namespace retrompi {
+
+namespace {
+
+/// A frame's place on a link: its first and its last byte come at `head` and `tail`; it has the link from `start` to `end`.
+struct Place {
+  Ps head, tail, start, end;
+  uint64_t order;
+  uint32_t slot, hop;
+  [[nodiscard]] bool comes_after(Ps t, uint64_t o) const { return head != t ? head > t : order > o; }
+};
+/// A link's queue. `line` from `first` on: those that have not begun (where something may fail: that have not passed).
+struct Port {
+  double ps_per_byte = 0;
+  Ps latency = 0;
+  Ps free = 0;  // when the last that has left the line has passed
+  std::vector<Place> line;
+  size_t first = 0;
+  [[nodiscard]] Ps taken(double bytes) const { return std::max<Ps>(1, static_cast<Ps>(bytes * ps_per_byte + 0.5)); }
+};
+struct Way {
+  std::vector<uint32_t> links;
+  std::vector<uint32_t> ports;  // the same, behind that of the card where others cross the first link too
+  double top = 0;               // rate of the slowest, bytes per picosecond
+  double slowest = 0;           // its picoseconds per byte
+  double latency = 0;           // the sum, in picoseconds
+  Ps latencies = 0;             // the sum of the whole picoseconds of each
+};
+struct Passage {
+  Ps head = 0, tail = 0;  // at the link `planned`, or at the receiver
+  Ps alone = 0;           // when its last byte would come if every link were free, in sums of whole picoseconds
+  Ps rounding = 0;        // from that sum to the rounded sum, which is what arrives
+  uint32_t planned = 0;   // links of its way on which it has a place
+};
+
+class QueueWire final : public RoutedWire {
+ public:
+  QueueWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
+      : RoutedWire(loop, anatomy, positions, link), buffer_(link.buffer > 0 ? link.buffer : std::numeric_limits<double>::infinity()) {
+    // On the first link of a torus there are also frames of others, so a card's own frames come to it one after another.
+    const bool crossed = link.kind == "torus";
+    ports_.resize(routes_.links() + (crossed ? routes_.cards() : 0));
+    first_card_ = crossed ? routes_.links() : SIZE_MAX;
+    for (uint32_t l = 0; l < routes_.links(); ++l) {
+      ports_[l].ps_per_byte = kPsPerSecond / routes_.bandwidth(l);
+      ports_[l].latency = whole(routes_.latency_ps({l}));
+    }
+  }
+  [[nodiscard]] bool overtakes() const override { return false; }
+  [[nodiscard]] int64_t dropped() const override { return dropped_; }
+  void state(State& s) override {
+    if (std::isfinite(buffer_)) return s.refuse();
+    under_way(s);
+    for (Port& port : ports_) {
+      prune(port);
+      s.put_busy_until(port.free);
+      s.put(port.line.size() - port.first);
+      for (size_t i = port.first; i < port.line.size(); ++i) {
+        const Place& e = port.line[i];
+        for (const Ps t : {e.head, e.tail, e.start, e.end}) s.put_time(t);
+        s.put(e.hop);
+        put_flow(s, e.slot);
+      }
+    }
+    for (uint32_t slot = 0; slot < flows_.size(); ++slot) {
+      if (flows_[slot].gone) continue;
+      const Passage& p = passages_[slot];
+      for (const Ps t : {p.head, p.tail, p.alone}) s.put_time(t);
+      s.put(p.rounding);
+      s.put(p.planned);
+      s.put(flows_[slot].route);
+    }
+  }
+
+ private:
+  void add_route(size_t from, const std::vector<uint32_t>& links) override {
+    Way& w = ways_.emplace_back();
+    w.links = w.ports = links;
+    if (first_card_ != SIZE_MAX) {
+      w.ports.insert(w.ports.begin(), static_cast<uint32_t>(first_card_ + from));
+      ports_[first_card_ + from].ps_per_byte = ports_[links.front()].ps_per_byte;
+    }
+    w.top = routes_.bandwidth(links.front()) / kPsPerSecond;
+    for (const uint32_t l : links) {
+      w.top = std::min(w.top, routes_.bandwidth(l) / kPsPerSecond);
+      w.slowest = std::max(w.slowest, ports_[l].ps_per_byte);
+      w.latencies += ports_[l].latency;
+    }
+    w.latency = routes_.latency_ps(links);
+  }
+  [[nodiscard]] const std::vector<uint32_t>& links_of(uint32_t route) const override { return ways_[route].links; }
+
+  void enter(uint32_t slot, int from, int to) override {
+    if (passages_.size() <= slot) passages_.resize(flows_.size());
+    Flow& f = flows_[slot];
+    f.route = route(static_cast<size_t>(from), static_cast<size_t>(to));
+    const Way& w = ways_[f.route];
+    Passage& p = passages_[slot];
+    const double ps = f.bytes / w.top;
+    p.planned = 0;
+    p.head = p.tail = f.asked;
+    p.alone = f.asked + w.latencies + std::max<Ps>(1, static_cast<Ps>(f.bytes * w.slowest + 0.5));
+    p.rounding = f.asked + (routes_.even() ? whole(ps + w.latency) : whole(w.latency) + whole(ps)) - p.alone;
+    go_on(slot);
+  }
+  /// Plans the rest of a frame's way.
+  void go_on(uint32_t slot) {
+    const Flow& f = flows_[slot];
+    const Way& w = ways_[f.route];
+    Passage& p = passages_[slot];
+    for (uint32_t hop = p.planned; hop < w.ports.size(); ++hop) {
+      const uint32_t l = w.ports[hop];
+      Port& port = ports_[l];
+      prune(port);
+      size_t at = port.line.size();
+      while (at > port.first && port.line[at - 1].comes_after(p.head, f.order)) --at;
+      const Ps start = std::max(p.head, at > port.first ? port.line[at - 1].end : port.free);
+      if (start > p.head && hop > 0 && f.bytes + waiting(port, at, p.head) > buffer_) {
+        if (p.head > loop_.now) return await(slot);  // by then there may be room
+        ++dropped_;
+        return lose(slot);
+      }
+      if (at < port.line.size()) revoke(l, at);
+      const Ps end = std::max(start + port.taken(f.bytes), p.tail);
+      port.line.push_back({p.head, p.tail, start, end, f.order, slot, hop});
+      p.head = start + port.latency;
+      p.tail = end + port.latency;
+      p.planned = hop + 1;
+    }
+    tell(slot, p.tail + p.rounding);
+  }
+  void await(uint32_t slot) { agenda_.push({passages_[slot].head, flows_[slot].order, slot, flows_[slot].gen}); }
+  void change(const Agenda::Item& i) override {
+    if (i.gen != flows_[i.what].gen) return;
+    loop_.now = i.t;
+    go_on(i.what);
+  }
+  void leave(uint32_t slot) override { contended_ += passages_[slot].tail > passages_[slot].alone; }
+
+  void prune(Port& port) const {
+    auto& line = port.line;
+    while (port.first < line.size() && (failing_ ? line[port.first].end <= loop_.now : line[port.first].start < loop_.now))
+      port.free = line[port.first++].end;
+    if (port.first == line.size()) {
+      line.clear();
+      port.first = 0;
+    } else if (port.first >= 64 && 2 * port.first >= line.size()) {
+      line.erase(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(port.first));
+      port.first = 0;
+    }
+  }
+  /// Bytes of those before the place `at` that are waiting at `t`.
+  [[nodiscard]] double waiting(const Port& port, size_t at, Ps t) const {
+    double bytes = 0;
+    for (; at > port.first && port.line[at - 1].start > t; --at) bytes += flows_[port.line[at - 1].slot].bytes;
+    return bytes;
+  }
+
+  /// Those from a place of a link on lose it, and what was planned for them and behind them on the links that follow.
+  void revoke(uint32_t link, size_t place) {
+    withdraw(link, place);
+    for (const uint32_t slot : revoked_) await(slot);
+    revoked_.clear();
+  }
+  void withdraw(uint32_t link, size_t place) {
+    cuts_.assign(1, {link, place});
+    for (size_t i = 0; i < cuts_.size(); ++i) {
+      auto& line = ports_[cuts_[i].first].line;
+      while (line.size() > cuts_[i].second) {
+        const Place e = line.back();
+        line.pop_back();
+        const uint32_t planned = passages_[e.slot].planned;
+        if (planned <= e.hop) continue;  // revoked on a link before
+        take_back(e);
+        const auto& ports = ways_[flows_[e.slot].route].ports;
+        for (uint32_t hop = e.hop + 1; hop < planned; ++hop) {
+          const auto& beyond = ports_[ports[hop]].line;
+          size_t at = beyond.size();
+          while (at > 0 && beyond[at - 1].order != e.order) --at;
+          if (at > 0) cuts_.emplace_back(ports[hop], at - 1);
+        }
+      }
+    }
+  }
+  void take_back(const Place& e) {
+    Passage& p = passages_[e.slot];
+    if (std::find(revoked_.begin(), revoked_.end(), e.slot) == revoked_.end()) revoked_.push_back(e.slot);
+    p.planned = e.hop;
+    p.head = e.head;
+    p.tail = e.tail;
+    ++flows_[e.slot].gen;
+  }
+
+  /// What has not begun is planned anew without those that are lost, in the order in which it waited; a link that carries one is free.
+  void cut_off(const std::vector<uint32_t>& slots) override {
+    for (uint32_t l = 0; l < ports_.size(); ++l) {
+      prune(ports_[l]);
+      const auto& line = ports_[l].line;
+      size_t at = ports_[l].first;
+      while (at < line.size() && line[at].start <= loop_.now) ++at;
+      withdraw(l, at);
+    }
+    for (const uint32_t slot : slots) lose(slot);
+    for (Port& port : ports_)
+      while (port.line.size() > port.first && flows_[port.line.back().slot].gone) {
+        port.line.pop_back();
+        port.free = loop_.now;
+      }
+    std::sort(revoked_.begin(), revoked_.end(), [this](uint32_t a, uint32_t b) {
+      return passages_[a].head != passages_[b].head ? passages_[a].head < passages_[b].head : flows_[a].order < flows_[b].order;
+    });
+    const std::vector<uint32_t> again = std::move(revoked_);
+    revoked_.clear();
+    for (const uint32_t slot : again) {
+      if (flows_[slot].gone) continue;
+      if (passages_[slot].head > loop_.now) {
+        await(slot);
+        continue;
+      }
+      passages_[slot].head = loop_.now;
+      go_on(slot);
+    }
+  }
+
+  const double buffer_;
+  std::vector<Port> ports_;  // of the links; from `first_card_` on, of the cards
+  size_t first_card_ = SIZE_MAX;
+  std::vector<Way> ways_;
+  std::vector<Passage> passages_;  // by slot
+  std::vector<std::pair<uint32_t, size_t>> cuts_;
+  std::vector<uint32_t> revoked_;
+  int64_t dropped_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Wire> native_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link, uint64_t seed) {
+  if (positions.empty()) return std::make_unique<NativeWire>(loop, anatomy);
+  if (link.kind == "hub") return hub_wire(loop, anatomy, positions, link, seed);
+  return std::make_unique<QueueWire>(loop, anatomy, positions, link);
+}
+
+}  // namespace retrompi

@@ -1,0 +1,70 @@
+"""Traces for more ranks than were recorded, from recordings of one program on several numbers of ranks.
+
+The calls of the largest recording are expressed in its process grid: a peer as a neighbour, a transposed place or a fixed rank, a run of
+exchanges as a butterfly or as a round over all other ranks. What this gives on the smaller grids must be what was recorded there. Message
+sizes, tags and computation follow laws over the recorded sizes. What is not recognised is refused with the first place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from retrompi._engine import Trace
+from retrompi.base.errors import UsageError
+
+from .calls import Recorded, read_calls
+from .make import make
+from .recognise import Refused, recognise
+from .report import Comparison, Report, compare, told
+
+__all__ = ["Comparison", "Extrapolated", "Report", "compare", "extrapolate"]
+
+
+@dataclass(frozen=True)
+class Extrapolated:
+    """The trace, and what was recognised."""
+
+    trace: Trace
+    report: Report
+
+
+def extrapolate(recorded: Sequence[Trace], ranks: int, *, progress: Callable[[int, int, str], None] | None = None) -> Extrapolated:
+    """The trace of a program on ``ranks`` ranks, from recordings on two or more numbers of ranks.
+
+    With three recordings or more the largest is also extrapolated from the others and compared (``report.held_out``). Raises TraceError
+    for a pattern that is not recognised, with the file and line of its first place, and UsageError for a wrong number of recordings.
+    """
+    by_size = sorted(recorded, key=lambda t: t.ranks)
+    sizes = [t.ranks for t in by_size]
+    if len(set(sizes)) < 2 or len(set(sizes)) < len(sizes):
+        told_sizes = ", ".join(map(str, sizes))
+        raise UsageError(f"give recordings of different numbers of ranks, two or more, not {told_sizes}", code="wrong-ranks")
+    if ranks <= sizes[-1]:
+        raise UsageError(f"{ranks} ranks are not more than the {sizes[-1]} that were recorded", code="out-of-range")
+    jobs = len(sizes) + 3
+    tell = progress or (lambda done, total, what: None)
+    read: list[Recorded] = []
+    for i, trace in enumerate(by_size):
+        read.append(read_calls(trace))
+        tell(i + 1, jobs, f"{trace.ranks} ranks read")
+    try:
+        pattern = recognise(read)
+        tell(jobs - 2, jobs, "recognised")
+        made = make(pattern, ranks)
+    except Refused as e:
+        raise e.error() from None
+    tell(jobs - 1, jobs, "made")
+    report = told(pattern, ranks, str(made.grid))
+    if made.untested:
+        report.notes.append(f"{made.untested / made.numbers:.0%} of the numbers follow laws that no further recorded size has tested")
+    if len(read) < 3:
+        report.why_not = "needs a third recording"
+    else:
+        try:
+            held = make(recognise(read[:-1]), sizes[-1])
+            report.held_out = compare(held.trace, by_size[-1])
+        except Refused as e:
+            report.why_not = f"the smaller recordings are not enough: {e}"
+    tell(jobs, jobs, "checked")
+    return Extrapolated(made.trace, report)

@@ -1,0 +1,187 @@
+"""The calls of a rank, with their peers and numbers separated from what does not depend on the number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from retrompi._engine import Trace
+from retrompi.traces.errors import TraceError
+from retrompi.traces.lines import COLLECTIVES, PERSISTENT, RECVS, SENDS, join, rank_lines, split
+
+__all__ = ["Call", "Recorded", "Shape", "read_calls", "write_call"]
+
+_KEYED = frozenset(["wait", "test", "start", "requestFree"])
+_LISTS = frozenset(["waitall", "waitAny", "waitany", "waitsome", "testall", "testany", "testsome", "startall"])
+_PLAIN = frozenset(["init", "finalize", "comm_size", "location", "sleep", "kernel", "barrier", "ibarrier"])
+# The counts of a collective, by the position of its arguments; the last entry is the position of the root.
+_COUNTS: dict[str, tuple[tuple[int, ...], int | None]] = {
+    "bcast": ((0,), 1), "reduce": ((0, 1), 2), "allreduce": ((0, 1), None), "scan": ((0, 1), None), "exscan": ((0, 1), None),
+    "alltoall": ((0, 1), None), "allgather": ((0, 1), None), "gather": ((0, 1), 2), "scatter": ((0, 1), 2),
+    "reducescatterblock": ((0, 1), None),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is left of a call without its peers and numbers: ``action``, and ``form``, its text with ``{}`` for each peer and number.
+
+    ``peers`` and ``names`` give the number of peers and the meaning of the numbers (``tag``, ``bytes``), in the order of ``form``.
+    """
+
+    action: str
+    form: str
+    peers: int
+    names: tuple[str, ...]
+
+
+class Call(NamedTuple):
+    """A call of a rank: its shape, peers, numbers, the computation before it (operations) and its line in the rank's file."""
+
+    shape: Shape
+    peers: tuple[int, ...]
+    numbers: tuple[int, ...]
+    compute: float
+    line: int
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The calls of a trace: of each rank, and the name of its file for messages; ``rest[r]`` is computation after the last call."""
+
+    ranks: int
+    calls: list[list[Call]]
+    rest: list[float]
+    files: list[str]
+
+    def place(self, rank: int, index: int) -> tuple[str, int]:
+        """File and line of a call; of the last one if there are fewer."""
+        of = self.calls[rank]
+        return self.files[rank], of[min(index, len(of) - 1)].line if of else 0
+
+
+def read_calls(trace: Trace) -> Recorded:
+    """The calls of all ranks. Raises TraceError at the first line that no extrapolation is known for."""
+    shapes: dict[tuple[str, str, int, tuple[str, ...]], Shape] = {}
+    files = list(trace.files)
+    if len(files) != trace.ranks:  # a shared file
+        files = [files[0]] * trace.ranks
+    calls: list[list[Call]] = []
+    rest: list[float] = []
+    for rank in range(trace.ranks):
+        texts, numbers = rank_lines(trace, rank)
+        mine: list[Call] = []
+        compute = 0.0
+        for text, line in zip(texts, numbers, strict=True):
+            action, a, attributes = split(text)
+            if action == "compute":
+                compute += float(a[0])
+                continue
+            try:
+                shape, peers, values = _parts(text, rank, trace.ranks, action, a, attributes, shapes)
+            except _Unknown as e:
+                raise TraceError(f"{action}: {e}", files[rank], line, code="not-recognised") from None
+            mine.append(Call(shape, peers, values, compute, line))
+            compute = 0.0
+        calls.append(mine)
+        rest.append(compute)
+    return Recorded(trace.ranks, calls, rest, files)
+
+
+def write_call(rank: int, shape: Shape, peers: Sequence[int], numbers: Sequence[int]) -> str:
+    """The line of a call of ``rank``."""
+    text = shape.form.format(*peers, *numbers, me=rank)
+    return text if shape.action == "#" else f"{rank} {text}"
+
+
+class _Unknown(Exception):
+    """The reason why a line cannot be extrapolated."""
+
+
+def _parts(
+    text: str, rank: int, ranks: int, action: str, a: list[str], attributes: dict[str, str],
+    shapes: dict[tuple[str, str, int, tuple[str, ...]], Shape],
+) -> tuple[Shape, tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    peers: list[int] = []
+    numbers: list[int] = []
+    names: list[str] = []
+
+    def peer(value: str) -> str:
+        n = int(value)
+        if n < 0:  # a wildcard or MPI_PROC_NULL
+            return value
+        peers.append(n)
+        return f"<p{len(peers) - 1}>"
+
+    def number(value: str, name: str) -> str:
+        n = float(value)
+        if n != int(n):
+            raise _Unknown(f"{value} is not a whole number")
+        numbers.append(int(n))
+        names.append(name)
+        return f"<n{len(numbers) - 1}>"
+
+    if action == "#":  # a mark: the sizes and numbers of repetitions in it may follow from the number of ranks
+        about = " about " in text
+        words = [number(w, "label") if w.isdecimal() and not about else w for w in text.split(" ")]
+        return _shape(shapes, "#", _form(" ".join(words), 0, len(numbers)), 0, names), (), tuple(numbers)
+    if attributes.get("comm", "0") != "0":
+        raise _Unknown(f"on communicator {attributes['comm']}; only calls on MPI_COMM_WORLD are extrapolated")
+    if action in SENDS or action in RECVS or action in PERSISTENT:
+        words = [peer(a[0]), a[1] if int(a[1]) < 0 else number(a[1], "tag"), a[2] if int(a[2]) < 0 else number(a[2], "bytes"), *a[3:]]
+    elif action in _KEYED:
+        words = _keyed(a, rank, peer, number)
+    elif action in ("probe", "iprobe"):
+        words = [peer(a[0]), a[1] if int(a[1]) < 0 else number(a[1], "tag"), *a[2:]]
+    elif action == "sendRecv":
+        words = [number(a[0], "bytes"), peer(a[1]), number(a[2], "bytes"), peer(a[3]), *a[4:]]
+    elif action in _LISTS:
+        words = [number(w, "requests") for w in a]
+    elif action in _PLAIN:
+        words = a
+    elif action.removeprefix("i") in _COUNTS and action in COLLECTIVES | set(_COUNTS):
+        counts, root = _COUNTS[action if action in _COUNTS else action.removeprefix("i")]
+        words = [
+            number(w, "bytes") if i in counts else peer(w) if i == root else w for i, w in enumerate(a)
+        ]  # fmt: skip
+    else:
+        raise _Unknown("no law is known for its arguments; extrapolated are point-to-point calls and collectives without vectors of counts")
+    if "from" in attributes:
+        if not attributes["from"].lstrip("-").isdigit():
+            raise _Unknown(f"from={attributes['from']}: what several wildcard receives matched")
+        attributes = {**attributes, "from": peer(attributes["from"])}
+    form = _form(join(0, action, words, attributes).split(" ", 1)[1], len(peers), len(numbers))
+    return _shape(shapes, action, form, len(peers), tuple(names)), tuple(peers), tuple(numbers)
+
+
+def _form(text: str, peers: int, numbers: int) -> str:
+    """``text`` as a format string: ``<p0>`` and ``<n0>`` become places for the peers and numbers, ``<me>`` one for the rank."""
+    form = text.replace("{", "{{").replace("}", "}}").replace("<me>", "{me}")
+    for i in range(peers):
+        form = form.replace(f"<p{i}>", "{" + str(i) + "}")
+    for i in range(numbers):
+        form = form.replace(f"<n{i}>", "{" + str(peers + i) + "}")
+    return form
+
+
+def _keyed(a: list[str], rank: int, peer: Callable[[str], str], number: Callable[[str, str], str]) -> list[str]:
+    """The arguments of a call that names its request by source, destination and tag, one of which is the rank itself."""
+    if not a:
+        return a
+    tag = a[2] if int(a[2]) < 0 else number(a[2], "tag")
+    if int(a[1]) == rank:
+        return [peer(a[0]), "<me>", tag, *a[3:]]
+    if int(a[0]) == rank:
+        return ["<me>", peer(a[1]), tag, *a[3:]]
+    return a
+
+
+def _shape(
+    shapes: dict[tuple[str, str, int, tuple[str, ...]], Shape], action: str, form: str, peers: int, names: Iterable[str]
+) -> Shape:  # fmt: skip
+    key = action, form, peers, tuple(names)
+    found = shapes.get(key)
+    if found is None:
+        found = shapes[key] = Shape(*key)
+    return found
