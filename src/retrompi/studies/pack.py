@@ -28,7 +28,7 @@ from retrompi.studies.axes import split
 from retrompi.studies.case import proper
 from retrompi.studies.stored_study import Stored
 
-__all__ = ["FORMAT", "MANIFEST", "ROWS", "named", "pack", "reference_rows", "rewritten", "sha256_of"]
+__all__ = ["FORMAT", "MANIFEST", "ROWS", "content", "named", "pack", "reference_rows", "rewritten", "sha256_of", "write"]
 
 FORMAT = 1
 MANIFEST = "retrompi-study.json"
@@ -230,16 +230,16 @@ def reference_rows(found: Stored) -> list[dict[str, Any]]:
     return out
 
 
-def pack(found: Stored, target: Path) -> list[str]:
-    """Write the study to ``target``; returns remarks on what was left out. InputError when it cannot be written."""
+def content(found: Stored) -> tuple[dict[str, bytes], list[str]]:
+    """The files of a packed study by their paths in the zip, the manifest and the rows first; and remarks on what was left out."""
     from retrompi.store import code_version
 
     collected = _Collected(str(found.definition.get("folder", "")))
     change = {"model": collected.model, "platform": collected.platform, "trace": collected.trace}
     definition = {k: v for k, v in rewritten(found.definition, change).items() if k != "folder"}
     rows = json.dumps(reference_rows(found), indent=0, ensure_ascii=False).encode()
-    listed = {name: {"sha256": sha256_of(file), "bytes": file.stat().st_size} for name, file in sorted(collected.files.items())}
-    listed[ROWS] = {"sha256": hashlib.sha256(rows).hexdigest(), "bytes": len(rows)}
+    files = {name: file.read_bytes() for name, file in sorted(collected.files.items())}
+    listed = {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in [*files.items(), (ROWS, rows)]}
     manifest = {
         "format": FORMAT,
         "name": found.study["name"],
@@ -252,16 +252,25 @@ def pack(found: Stored, target: Path) -> list[str]:
         "files": listed,
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False).encode()
+    return {MANIFEST: text, ROWS: rows, **files}, collected.notes
+
+
+def pack(found: Stored, target: Path) -> list[str]:
+    """Write the study to ``target``; returns remarks on what was left out. InputError when it cannot be written."""
+    files, notes = content(found)
+    write(files, target)
+    return notes
+
+
+def write(files: Mapping[str, bytes], target: Path) -> None:
+    """Write the files of a packed study to the zip ``target``. InputError when it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
-            for name, data in ((MANIFEST, text), (ROWS, rows)):
+            for name, data in files.items():
                 out.writestr(_entry(name), data)
-            for name, file in sorted(collected.files.items()):
-                out.writestr(_entry(name), file.read_bytes())
     except OSError as error:
         raise InputError(f"cannot write the zip: {error.strerror or error}", target, code="unwritable-file") from error
-    return collected.notes
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
