@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LICENSE = "https://spdx.org/licenses/LGPL-2.1-or-later"
 _ADDRESS = re.compile(r"https?://[^\s\"<>]{3,200}")
+_HOUSE = re.compile(r"([^<>]*?)(?: ?<(https?://[^\s\"<>]{3,200})>)?")
 _ORCID = re.compile(r"(?:https://orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])")
 
 WRITTEN = (Column("crate", "crate"), Column("files", "files", right=True), Column("runs", "runs", right=True),
@@ -58,7 +59,7 @@ class WriteOptions(Workers):
 
     agent: str = option("Person who made the runs (default: the name of this account).", default="", metavar="NAME")
     orcid: str = option("ORCID of that person.", default="", metavar="ID")
-    organization: str = option("Organization of that person, which publishes the crate.", default="", metavar="NAME")
+    organization: str = option("Organization of that person, which publishes the crate.", default="", metavar="'NAME <URL>'")
     license: str = option("Address of the licence of the crate.", default=LICENSE, metavar="URL")
 
 
@@ -121,7 +122,11 @@ def _asked(given: WriteOptions) -> Any:
         agent = given.agent.strip() or getpass.getuser()
     except (OSError, KeyError):  # an account without a name
         agent = "unknown"
-    return Circumstances(" ".join(agent.split()), given.license, f"https://orcid.org/{orcid[1]}" if orcid else "", given.organization.strip())
+    address = f"https://orcid.org/{orcid[1]}" if orcid else ""
+    house = _HOUSE.fullmatch(" ".join(given.organization.split()))
+    if house is None:
+        raise UsageError("--organization is a name, or a name and an address: 'A House <https://ror.org/...>'", code="bad-syntax")
+    return Circumstances(" ".join(agent.split()), given.license, address, house[1], house[2] or "")
 
 
 def _made(what: str, store: Store, given: WriteOptions, output: RunOutput) -> tuple[Made, list[int]]:
@@ -155,7 +160,7 @@ class VerifyOptions(Workers):
 
     digest: str = option("Digest that 'crate write' printed: the crate must be that one.", default="", metavar="SHA256")
     files_only: bool = option("Compare the files alone: nothing is simulated.")
-    trust: bool = option("For a crate with models of its own: run the Python code in it.")
+    trust: bool = option("Run the Python code in it: models of its own that are in the crate.")
 
 
 @command.command("verify")

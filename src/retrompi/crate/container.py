@@ -175,14 +175,15 @@ def _of_zip(crate: Path) -> Contents:
     with zipfile.ZipFile(io.BytesIO(whole)) as opened:
         infos = opened.infolist()
         _check_names((i.filename for i in infos), crate)
-        if (total := sum(i.file_size for i in infos)) > len(whole):
-            raise InputError(f"promises {total} B in {len(whole)} B", crate, code="bad-crate")
         for info in infos:
             if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG) or info.flag_bits & 1:
                 raise InputError(f"holds '{info.filename[:80]}', which is a link or encrypted", crate, code="bad-crate")
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 raise InputError(f"holds '{info.filename[:80]}' compressed, which a crate's zip has not: unpack it, verify the folder",
                                  crate, code="bad-crate")  # fmt: skip
+        if (total := sum(i.file_size for i in infos)) > len(whole):
+            raise InputError(f"promises {total} B in {len(whole)} B", crate, code="bad-crate")
+        for info in infos:
             try:
                 out.files[info.filename] = opened.read(info)
             except zipfile.BadZipFile:

@@ -89,9 +89,11 @@ class _Graph:
     # -- who and with what -----------------------------------------------------------------------------------------------------
 
     def people_and_software(self) -> None:
-        software, page = self.record["software"], self.software
-        home = [self.add("#organization", "Organization", name=self.about["organization"])] if self.about["organization"] else []
+        software = self.record["software"]
+        house, page = self.about["organization"], self.about["organization_url"]
+        home = [self.add(page or "#organization", "Organization", name=house, url=page)] if house else []
         self.agent = self.add(self.about["orcid"] or "#agent", "Person", name=self.about["agent"], affiliation=_refs(home))
+        page = self.software
         self.engine = self.add(
             page or SOFTWARE, "SoftwareApplication", name="retrompi", softwareVersion=software["code_version"],
             url=page or _ref("codemeta.json"), description=software["codemeta"].get("description"),
@@ -306,7 +308,7 @@ class _Graph:
             "datePublished": about["created"],
             "license": _ref(about["license"]),
             "author": _ref(self.agent),
-            **({"publisher": _ref("#organization")} if about["organization"] else {}),
+            **({"publisher": _ref(about["organization_url"] or "#organization")} if about["organization"] else {}),
             "conformsTo": _refs([p[0] for p in _PROFILES]),
             "mainEntity": _ref(self.asked),
             "hasPart": _refs([n for n in sorted(self.files) if n not in (METADATA, "ro-crate-preview.html")]),

@@ -47,8 +47,8 @@ __all__ = ["FORMAT", "Circumstances", "Made", "as_json", "circumstances", "of_pa
 
 FORMAT = 1
 JUDGING = ("retrompi.papers.verdicts", "retrompi.papers.curve_verdicts", "retrompi.papers.reproduction", "retrompi.crate.record")
-_UNTOLD = ("timeline", "waits", "marks", "wall_s")
-"""Facts of a run that are left out: a picture made on request, and what repeats the points or names files of a machine."""
+_UNTOLD = ("timeline", "waits", "marks", "wall_s", "replay_s")
+"""Facts of a run that are left out: a picture made on request, wall times, and what repeats the points or names files of a machine."""
 _SKIPPED = ("__pycache__", ".git", ".mypy_cache", ".ruff_cache")
 _DIGITS = 12
 """Significant digits of a quantile, whose last ones may differ between versions of NumPy."""
@@ -67,12 +67,13 @@ class Made:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Who made a crate, under which licence: what the writer is asked for. ``license`` and ``orcid`` are addresses."""
+    """Who made a crate, under which licence: what a writer is asked. ``license``, ``orcid`` and ``organization_url`` are addresses."""
 
     agent: str
     license: str
     orcid: str = ""
     organization: str = ""
+    organization_url: str = ""
 
 
 def as_json(value: Any) -> bytes:
@@ -97,6 +98,7 @@ def circumstances(given: Circumstances, runs: Sequence[Mapping[str, Any]], now: 
         "agent": given.agent,
         "orcid": given.orcid,
         "organization": given.organization,
+        "organization_url": given.organization_url,
         "license": given.license,
         "environment": {"Python": _machine.python_version(), "system": _machine.system(), "release": _machine.release(),
                         "processor": _machine.machine()},
@@ -129,7 +131,7 @@ def of_paper(study: Reproduction, store: Store) -> Made:
         "parameters": parts.parameters,
         "runs": runs,
         "statements": _statements(study, numbers),
-        "facts": plain({k: v for k, v in study.facts.items() if k != "parameters"}),
+        "facts": _lasting({k: v for k, v in study.facts.items() if k != "parameters"}),
     }
     parts.inputs(own=plan.folder, scenarios=[str(details[i].run["scenario"]) for i in study.runs],
                  traces=[str(details[i].run["trace"]) for i in study.runs])  # fmt: skip
@@ -247,7 +249,7 @@ def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made
     """The record of a stored study read with its draws as points; ``intervals``: of one with draws, the rows of its view."""
     packed, notes = content(found)
     if notes:
-        raise UsageError(f"{notes[0].split(';')[0]}: a crate holds every trace that it is rebuilt from", code="trace-too-large")
+        raise UsageError(f"{notes[0].split(';')[0]}: a crate holds every trace that it is rebuilt from", code="too-large")
     named_there = named(found.definition)
     rooms = {registry.platform(text).name: text for text in named_there["platform"]}
     parts = _Parts({registry.model(text).name: text for text in named_there["model"]}, rooms)
@@ -310,6 +312,13 @@ def _code(entries: Iterable[str]) -> list[Row]:
     return [*out, {"module": "retrompi._engine", "file": f"retrompi/{file.name}", "sha256": sha256(file.read_bytes())}]
 
 
+def _lasting(facts: Any) -> Any:
+    """Facts as JSON, without those that are others whenever they are made."""
+    if isinstance(facts, Mapping):
+        return {str(k): _lasting(v) for k, v in facts.items() if k not in _UNTOLD}
+    return plain(facts)
+
+
 def plain(value: Any) -> Any:
     """``value`` as JSON has it: NumPy's numbers as Python's, tuples as lists, what is no finite number as a text."""
     if isinstance(value, Mapping):
@@ -363,7 +372,7 @@ class _Parts:
         stages: Sequence[Mapping[str, Any]] = ()
         if not isinstance(of, Mapping):
             points, ranks, stages, of = of.points, of.ranks, of.anatomy, of.run
-        facts = {k: v for k, v in (of["facts"] or {}).items() if k not in (*_UNTOLD, "used")}
+        facts = {k: v for k, v in (of["facts"] or {}).items() if k != "used"}
         told = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "overrides", "seed", "fidelity", "network")
         results = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "packets")
         trace = str(of["trace"])
@@ -378,7 +387,7 @@ class _Parts:
             "parameters": self._set(of),
             **{k: of[k] for k in results},
             "detail": str(of["detail"]).replace(trace, Path(trace).name) if "/" in trace else of["detail"],
-            "facts": plain(facts),
+            "facts": _lasting(facts),
             "points": [{k: v for k, v in p.items() if k != "run_id"} for p in points],
             "rank_times": [{k: v for k, v in r.items() if k != "run_id"} for r in ranks],
             "stages": [{k: v for k, v in s.items() if k != "run_id"} for s in stages],
