@@ -14,7 +14,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, debug_option, option, options
-from retrompi.cli.options import RunOutput, Workers, progress
+from retrompi.cli.options import StoreOutput, Workers, progress
 from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -63,6 +63,13 @@ class WriteOptions(Workers):
     license: str = option("Address of the licence of the crate.", default=LICENSE, metavar="URL")
 
 
+@dataclass(frozen=True)
+class WriteOutput(StoreOutput):
+    """The output's format, the store, and whether stored runs are used; a crate is rebuilt with the engine's own network alone."""
+
+    fresh: bool = option("Simulate even when an identical run is stored.")
+
+
 @command.command("write")
 @click.argument("what", metavar="PAPER|STUDY")
 @click.option(
@@ -76,8 +83,8 @@ class WriteOptions(Workers):
     type=click.Path(path_type=Path),
     help="Where to write: a new .zip file or a new folder.",
 )
-@options(given=WriteOptions, output=RunOutput)
-def write(what: str, file: Path, given: WriteOptions, output: RunOutput) -> None:
+@options(given=WriteOptions, output=WriteOutput)
+def write(what: str, file: Path, given: WriteOptions, output: WriteOutput) -> None:
     """Write the crate of a paper or of a stored study.
 
     PAPER is the key of one of retrompi's papers or the folder of your own; its runs are found in the store or simulated. STUDY is the
@@ -129,7 +136,7 @@ def _asked(given: WriteOptions) -> Any:
     return Circumstances(" ".join(agent.split()), given.license, address, house[1], house[2] or "")
 
 
-def _made(what: str, store: Store, given: WriteOptions, output: RunOutput) -> tuple[Made, list[int]]:
+def _made(what: str, store: Store, given: WriteOptions, output: WriteOutput) -> tuple[Made, list[int]]:
     """The record of a paper, replayed, or of a stored study; and the ids of its runs."""
     from retrompi.base.errors import nearest
     from retrompi.base.files import is_dir
@@ -238,7 +245,7 @@ def show(crate: Path, statement: str | None, output: Output) -> None:
             return
         rows, columns = _listed(told.record)
         head = _head(told.record, told.circumstances)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
         raise InputError(f"its record is none: {type(error).__name__}: {error}", crate, code="bad-crate") from None
     if output.as_json:
         print_json({"about": head, "rows": rows})

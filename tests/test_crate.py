@@ -392,3 +392,17 @@ def test_write_show_and_verify_from_the_command_line(retrompi: Any, tmp_path: Pa
     agrees(retrompi("crate", "show", str(crate), "BF-1"), "unknown-claim | BF-1")
 
 
+
+
+def test_a_model_of_ones_own_is_run_when_it_is_trusted(toy: Path, retrompi: Any, tmp_path: Path) -> None:
+    """It is in the crate, and what it is called does not depend on where it was."""
+    (tmp_path / "own.toml").write_text(STUDY.replace('"wmpi.packet" = ["64KiB", "256KiB"]', f'"model" = ["{toy}"]'), encoding="utf-8")
+    assert retrompi("study", "run", str(tmp_path / "own.toml"), "-j", "1").code == 0
+    crate = tmp_path / "own.zip"
+    assert retrompi("crate", "write", "packets", "-o", str(crate)).code == 0
+    agrees(retrompi("crate", "verify", str(crate), "-j", "1"), f"untrusted-code | models/{toy.name}/__init__.py")
+    assert retrompi("crate", "verify", str(crate), "--files-only").code == 0
+    done = retrompi("crate", "verify", str(crate), "--trust", "-j", "1")
+    assert (done.code, done.out.partition(":")[0]) == (0, "nothing found"), done.out
+    with zipfile.ZipFile(crate) as opened:
+        assert not [n for n in opened.namelist() if str(toy).encode() in opened.read(n)]

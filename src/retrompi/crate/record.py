@@ -30,11 +30,12 @@ from retrompi.papers.metrics import Curve, curves
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import composition, machines, platform_file, registry
 from retrompi.spec.model import RuntimeModel
+from retrompi.spec.network_model import NATIVE
 from retrompi.spec.question import Question, Starts
 from retrompi.store.closure import ENTRIES, modules
 from retrompi.store.identity import code_version
 from retrompi.studies import posteriors
-from retrompi.studies.pack import content, named
+from retrompi.studies.pack import content, named, named_alike
 from retrompi.studies.priors import priors_of
 from retrompi.studies.uncertainty import LEVEL
 
@@ -238,7 +239,9 @@ def _function(function: Callable[..., Any]) -> Row:
     roots = {"retrompi": Path(__file__).resolve().parents[1], "retrompi/models": paths.models_dir().resolve()}
     inside = next((f"{name}/{file.relative_to(root).as_posix()}" for name, root in roots.items() if file.is_relative_to(root)),
                   f"models/{file.parent.name}/{file.name}")  # fmt: skip
-    return {"name": f"{real.__module__}.{real.__qualname__}", "file": inside, "line": first,
+    # The module of somebody's own model is named after the place where it is.
+    module = real.__module__ if inside.startswith("retrompi/") else f"models.{file.parent.name}"
+    return {"name": f"{module}.{real.__qualname__}", "file": inside, "line": first,
             "sha256": sha256("".join(lines).encode())}  # fmt: skip
 
 
@@ -247,6 +250,11 @@ def _function(function: Callable[..., Any]) -> Row:
 
 def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made:
     """The record of a stored study read with its draws as points; ``intervals``: of one with draws, the rows of its view."""
+    others = sorted({str(r["code_version"]) for r in found.runs.values()} - {code_version()})
+    if others:
+        name = found.study["name"]
+        said = f"study {name} was run by retrompi {others[0]}, and this is {code_version()}: run it again, 'retrompi study run {name}'"
+        raise UsageError(said, code="not-run-yet")
     packed, notes = content(found)
     if notes:
         raise UsageError(f"{notes[0].split(';')[0]}: a crate holds every trace that it is rebuilt from", code="too-large")
@@ -257,7 +265,7 @@ def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made
     numbers = {run_id: i for i, run_id in enumerate(ids, 1)}
     runs = [parts.run(numbers[i], found.runs[i], found.curves.get(i, ()), found.ranks.get(i, ())) for i in ids]
     beside = ("position", "outcome", "reason", "run_id", "time_s", "wall_s", "identity")
-    rows = [{"position": r["position"], "axes": {k: v for k, v in r.items() if k not in beside}, "outcome": r["outcome"],
+    rows = [{"position": r["position"], "axes": {k: named_alike(k, v) for k, v in r.items() if k not in beside}, "outcome": r["outcome"],
              "run": numbers.get(r["run_id"])} for r in found.rows]  # fmt: skip
     told = [{"position": r["position"], "value": r["value"], **{k: r[k] for k in ("low", "median", "high", "draws") if k in r}}
             for r in intervals]  # fmt: skip
@@ -372,18 +380,20 @@ class _Parts:
         stages: Sequence[Mapping[str, Any]] = ()
         if not isinstance(of, Mapping):
             points, ranks, stages, of = of.points, of.ranks, of.anatomy, of.run
+        if of["network"] != NATIVE:
+            raise UsageError(f"a run was carried by the network '{of['network']}'; a crate is rebuilt with the engine's own alone")
         facts = {k: v for k, v in (of["facts"] or {}).items() if k != "used"}
         told = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "overrides", "seed", "fidelity", "network")
         results = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "packets")
         trace = str(of["trace"])
+        determining = {**{k: of[k] for k in told}, "workload_hash": of["trace_hash"], "code_version": of["code_version"]}
         return {
             "run": number,
-            "identity": of["identity"],
-            **{k: of[k] for k in told},
+            # Not the store's identity, which covers the text of a scenario, and so the place of somebody's own files.
+            "identity": sha256(as_json(plain({k: v for k, v in determining.items() if k != "platform"}))),
+            **determining,
             "workload": Path(trace).name,
-            "workload_hash": of["trace_hash"],
             "scenario": Path(str(of["scenario"])).name,
-            "code_version": of["code_version"],
             "parameters": self._set(of),
             **{k: of[k] for k in results},
             "detail": str(of["detail"]).replace(trace, Path(trace).name) if "/" in trace else of["detail"],

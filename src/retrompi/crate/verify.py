@@ -21,7 +21,7 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.release import version
 from retrompi.base.scratch import folder as scratch_folder
 from retrompi.crate import derive, record
-from retrompi.crate.container import MANIFEST, Contents, Finding, check_manifest, place, read, sha256
+from retrompi.crate.container import MANIFEST, Contents, Finding, check_manifest, place, read, sha256, wrong_name
 from retrompi.papers.paper import all_papers, working_with
 from retrompi.papers.reproduction import WORKERS, run_papers
 from retrompi.store import open_store
@@ -39,7 +39,7 @@ MOST_FINDINGS = 20
 _EXPLAINS = ("identity", "code_version", "model_hash", "platform_hash", "workload_hash", "software", "code", "hash", "functions", "source",
              "help", "note", "reading", "line", "sha256", "file")  # fmt: skip
 """Keys of a record that say which code made it. Another version of retrompi has others; its numbers are compared all the same."""
-_NONSENSE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+_NONSENSE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, StopIteration)
 
 Progress = Callable[[int, int, str], None]
 
@@ -203,6 +203,8 @@ def _check_installed(told: Opened, out: Verification, same: bool) -> None:
 
 def _paper(told: Opened, scratch: Path, out: Verification, how: Rebuild) -> dict[str, Any]:
     key = str(told.record["name"])
+    if wrong_name(key) or "/" in key:
+        raise UsageError(f"'{key[:80]}' is no name of a paper", code="bad-name")
     if told.record.get("shipped"):
         if key not in all_papers():
             raise UsageError(f"this retrompi has no paper '{key[:80]}'", code="unknown-paper")

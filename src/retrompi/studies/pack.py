@@ -16,7 +16,7 @@ import json
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from retrompi.base import paths
@@ -28,7 +28,7 @@ from retrompi.studies.axes import split
 from retrompi.studies.case import proper
 from retrompi.studies.stored_study import Stored
 
-__all__ = ["FORMAT", "MANIFEST", "ROWS", "content", "named", "pack", "reference_rows", "rewritten", "sha256_of", "write"]
+__all__ = ["FORMAT", "MANIFEST", "ROWS", "content", "named", "named_alike", "pack", "reference_rows", "rewritten", "sha256_of", "write"]
 
 FORMAT = 1
 MANIFEST = "retrompi-study.json"
@@ -209,6 +209,11 @@ def named(definition: Mapping[str, Any]) -> dict[str, list[str]]:
     return {k: list(v) for k, v in found.items()}
 
 
+def named_alike(axis: str, value: Any) -> Any:
+    """The value of an axis; a model, a platform or a trace given by its path is called as the file is, wherever it was."""
+    return PurePath(value).name if axis in NAMED and isinstance(value, str) and "/" in value else value
+
+
 def reference_rows(found: Stored) -> list[dict[str, Any]]:
     """The stored result of every point, without the fields that differ between machines (ids, wall times, paths)."""
     keys = ("model", "platform", "mode", "seed", "fidelity", "ranks", "time_s", "actions", "messages", "bytes", "packets", "model_hash",
@@ -220,7 +225,7 @@ def reference_rows(found: Stored) -> list[dict[str, Any]]:
         section = ((run.get("facts") or {}).get("section") or {}).get("seconds")
         out.append({
             "position": r["position"],
-            "axes": {k: v for k, v in r.items() if k not in beside},
+            "axes": {k: named_alike(k, v) for k, v in r.items() if k not in beside},
             "outcome": r["outcome"],
             **{k: run.get(k) for k in keys},
             "section_s": section,
