@@ -15,7 +15,8 @@ from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
 
 from .calls import Recorded, read_calls
-from .levels import levels
+from .grid import Grid, GridLaw, rival
+from .levels import recognise_levels
 from .levels_make import Amounts, make_levels, told_levels
 from .make import Made, make
 from .recognise import Refused, recognise
@@ -76,11 +77,22 @@ def _made(read: Sequence[Recorded], ranks: int) -> tuple[Made, Report]:
         pattern = recognise(read)
     except Refused as e:
         try:
-            found = levels(read)
+            found = recognise_levels(read)
         except Refused as other:
             raise (other if other.stage else e) from None
+        _one_grid(found.law, read, ranks)
         amounts = Amounts(found, read)
         made = make_levels(found, amounts, ranks)
         return made, told_levels(found, amounts, ranks, str(made.grid))
+    _one_grid(pattern.law, read, ranks)
     made = make(pattern, ranks)
     return made, told(pattern, ranks, str(made.grid))
+
+
+def _one_grid(law: GridLaw, read: Sequence[Recorded], ranks: int) -> None:
+    """Raises Refused where the recorded grids do not show the order of the axes and the wanted one depends on it."""
+    other = rival(law, [r.ranks for r in read], ranks)
+    mine = law.of(ranks)
+    if other is not None and mine is not None:
+        raise Refused(f"{ranks} ranks could be a grid of {Grid(mine)} or of {Grid(other)}: the recorded grids are as long along both axes; "
+                      "record a size at which they are not")  # fmt: skip

@@ -2,16 +2,17 @@
 
 Where a level has fewer points than ranks along an axis, only every D/N-th rank has one: neighbours are D/N ranks apart, the other ranks sit
 the level out, and between two levels those that go on hand over to those that join. So distances, sizes and who takes part all follow from
-N/D, and the distances recorded show N. `recognise` finds the levels, `Levels.plan` gives the exchanges of a rank on any grid.
+N/D, and the distances recorded show N. `recognise_levels` finds the levels, `Levels.plan` gives the exchanges of a rank on any grid.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache
 
 from .calls import Recorded, Shape
@@ -19,7 +20,7 @@ from .grid import Grid, GridLaw, grid_laws
 from .laws import Law, exact_laws
 from .recognise import Refused, is_root
 
-__all__ = ["Form", "Item", "Levels", "Planned", "Role", "Spec", "face", "form_of", "levels", "steps_of"]
+__all__ = ["Form", "Item", "Levels", "Planned", "Role", "Spec", "face", "form_of", "recognise_levels", "steps_of"]
 
 Form = tuple[Shape, ...]
 """The calls of an exchange without peers and numbers."""
@@ -138,14 +139,15 @@ class Levels:
         blocks = {k: self.block(offset, k, grid) for k in set(self.level) if k >= 0}
         strides = {k: self.strides(k, grid) for k in blocks}
         top = max(blocks)
+        before = -1
         for i, item in enumerate(self.items):
             if not item.axes:
                 yield Planned(i, None, 0, top, blocks[top])
                 continue
             here = self.level[i]
-            step = self.step(i)
+            step = self.step(before, i)
             if step is not None and step in self.steps:
-                coarse, fine = sorted((self.level[i - 1], here))
+                coarse, fine = sorted((before, here))
                 for axis in range(len(grid.dims)):
                     wide, near = strides[coarse][axis], strides[fine][axis]
                     if wide == near or offset[axis] % near:
@@ -160,15 +162,17 @@ class Levels:
             for axis in item.axes:
                 if all(blocks[here]) if self.everyone else blocks[here][axis]:
                     yield Planned(i, ("all", ("", item.form), axis), strides[here][axis], here, blocks[here])
+            before = here
 
-    def step(self, item: int) -> tuple[str, Form] | None:
-        """The step between levels before an item: its direction and the form of the exchanges around it."""
-        if item == 0 or self.level[item - 1] < 0 or self.level[item] in (-1, self.level[item - 1]):
+    def step(self, before: int, item: int) -> tuple[str, Form] | None:
+        """The step to the level of an item from the level ``before`` it (-1: none): its direction and the form of the item."""
+        here = self.level[item]
+        if before < 0 or here in (-1, before):
             return None
-        return "finer" if self.level[item] > self.level[item - 1] else "coarser", self.items[item].form
+        return "finer" if here > before else "coarser", self.items[item].form
 
 
-def levels(recorded: Sequence[Recorded]) -> Levels:
+def recognise_levels(recorded: Sequence[Recorded]) -> Levels:
     """The levels in recordings of increasing size. Raises Refused with the first place that is not recognised."""
     best: Refused | None = None
     for law in grid_laws([r.ranks for r in recorded]):
@@ -186,10 +190,14 @@ def levels(recorded: Sequence[Recorded]) -> Levels:
 
 def _with(recorded: Sequence[Recorded], law: GridLaw, grids: dict[int, Grid], *, last: bool) -> Levels:
     corners = {of.ranks: _tokens(of, _corner(of.ranks, last), grids[of.ranks]) for of in recorded}
+    forms = Counter(token.form for mine in corners.values() for token in mine if token.axis >= 0)
+    if not forms:
+        raise Refused("no exchanges with ranks 1, 2, 4, … away along one axis")
+    usual = forms.most_common(1)[0][0]
+    corners = {p: list(_split(mine, usual)) for p, mine in corners.items()}
     found = Levels(law, grids, recorded[-1], last, _items(recorded, corners, len(grids[recorded[-1].ranks].dims), last=last))
-    forms = {item.form for item in found.items if item.axes}
     tokens = {
-        of.ranks: [list(_split(_tokens(of, rank, grids[of.ranks]), forms)) for rank in range(of.ranks)] for of in recorded
+        of.ranks: [list(_split(_tokens(of, rank, grids[of.ranks]), usual)) for rank in range(of.ranks)] for of in recorded
     }  # fmt: skip
     stage = 1
     try:
@@ -262,13 +270,21 @@ def _tokens(of: Recorded, rank: int, grid: Grid) -> list[Token]:
     return found
 
 
-def _split(tokens: Sequence[Token], forms: set[Form]) -> Iterator[Token]:
-    """The tokens, with an exchange of one of ``forms`` apart from what a rank that sits a level out does next along the same axis."""
+def _split(tokens: Sequence[Token], usual: Form) -> Iterator[Token]:
+    """The tokens, with the usual exchange apart from what a rank does just before or after it along the same axis."""
     for token in tokens:
-        while token.axis >= 0 and (head := next((f for f in forms if len(f) < len(token.form) and token.form[: len(f)] == f), None)):
-            yield Token(head, token.axis, token.stride, token.first)
-            token = Token(token.form[len(head) :], token.axis, token.stride, token.first + len(head))
-        yield token
+        start = 0
+        at = 0
+        while token.axis >= 0 and at + len(usual) <= len(token.form):
+            if token.form[at : at + len(usual)] != usual:
+                at += 1
+                continue
+            if at > start:
+                yield Token(token.form[start:at], token.axis, token.stride, token.first + start)
+            yield Token(usual, token.axis, token.stride, token.first + at)
+            start = at = at + len(usual)
+        if start < len(token.form):
+            yield Token(token.form[start:], token.axis, token.stride, token.first + start)
 
 
 def _corner(ranks: int, last: bool) -> int:
@@ -404,16 +420,17 @@ def _find_steps(found: Levels, recorded: Sequence[Recorded], tokens: dict[int, l
     handed: dict[tuple[str, Form], set[int]] = defaultdict(set)
     for of in recorded:
         grid, rank = found.grids[of.ranks], _corner(of.ranks, found.last)
-        at = -1  # the item that the last token was of
+        at = before = -1  # the item that the last token was of, and the level of the last exchanges
         left = 0
         for token in tokens[of.ranks][rank]:
             if token.axis < 0 or token.form in exchanges:
                 if not left:
                     at += 1
                     left = len(found.items[at].axes) or 1
+                    before = found.level[at] if found.items[at].axes else before
                 left -= 1
                 continue
-            step = found.step(at + 1) if at + 1 < len(found.items) else None
+            step = found.step(before, at + 1) if at + 1 < len(found.items) else None
             if step is None:
                 raise Refused(f"{token.form[0].action}: an exchange that other ranks do not have, where the level does not change",
                               of, rank, token.first)  # fmt: skip
@@ -562,7 +579,9 @@ def _find_numbers(found: Levels, recorded: Sequence[Recorded]) -> None:
         for other, values in buffers.items():
             if found.specs[other[0]].form[other[1]] == shape and other[2] == n and all(by.get(g, v) == v for g, v in values.items()):
                 by = {**values, **by}
-        found.specs[role].laws[j, n] = _laws(by, first[role, j, n])
+        buffers_of = _buffers(found, by) if shape.names[n] == "bytes" else []
+        same = len(set(by.values())) == 1
+        found.specs[role].laws[j, n] = [*(_laws(by, first[role, j, n]) if same or not buffers_of else []), *buffers_of]
     for (kind, step, j, n), axes in families.items():
         by_axis = {a: {(block, v) for blocks in seen[(kind, step, a), j, n].values() for block, v in blocks.items()} for a in axes}
         _fit_faces(found, (kind, step), (j, n), by_axis, first[(kind, step, axes[0]), j, n])
@@ -573,6 +592,26 @@ def _laws(points: dict[Grid, int], where: tuple[Recorded, int, int]) -> list[Law
     if not laws:
         raise Refused("no law gives its number: " + ", ".join(f"{v} on {g}" for g, v in points.items()), *where)
     return laws
+
+
+def _buffers(found: Levels, points: dict[Grid, int]) -> list[Law]:
+    """The laws of a buffer that holds faces of a block of the finest level, which need fewer free numbers than any other law: the points
+    are known."""
+    whole = found.points(max(found.level))
+    out: list[Law] = []
+    for unit in _divisors(math.gcd(*points.values())):
+        for a, b in itertools.combinations_with_replacement(range(len(whole)), 2):
+            for margins in itertools.product(MARGINS, repeat=2):
+                if a == b and margins[0] > margins[1]:
+                    continue
+
+                def holds(g: Grid, sides: tuple[int, int] = (a, b), margins: tuple[int, ...] = margins) -> Fraction:
+                    return math.prod((Fraction(whole[i], g.dims[i]) + m for i, m in zip(sides, margins, strict=True)), start=Fraction(1))
+
+                if all(unit * holds(g) == v for g, v in points.items()):
+                    name = " ".join(f"({whole[i]}/D{i + 1}" + (f" + {m})" if m else ")") for i, m in zip((a, b), margins, strict=True))
+                    out.append(Law(((Fraction(unit), (name, holds)),), len(points) - 1))
+    return out
 
 
 def _fit_faces(

@@ -14,13 +14,15 @@ from retrompi.traces.files import parse
 
 from .calls import Recorded, write_call
 from .grid import Grid
-from .laws import Law
+from .laws import TOLERANCE, Law
 from .levels import GUARDS, Levels, Planned, Role, Spec, face, steps_of
 from .make import Made
 from .recognise import Refused
 from .report import Report
 
 __all__ = ["Amounts", "make_levels", "told_levels"]
+
+Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 Kind = tuple[object, ...]
 """What computation depends on apart from the size of a block: the call, the one before it, and how far apart their levels are."""
@@ -174,7 +176,7 @@ class Amounts:
         self.found = found
         self._classes = self._structure()
         self._seen: dict[Kind, dict[tuple[float, ...], list[float]]] = defaultdict(lambda: defaultdict(lambda: [0.0, 0]))
-        self._laws: dict[Kind, np.ndarray[Any, Any] | None] = {}
+        self._laws: dict[Kind, Vector | None] = {}
         self._share: Counter[int] = Counter()
         self._of_level: dict[Kind, int] = {}
         for of in recorded:
@@ -267,18 +269,43 @@ class Amounts:
         law = self._laws[kind]
         return 0.0 if law is None else float(law @ np.array(features))
 
-    def _law(self, seen: dict[tuple[float, ...], list[float]]) -> np.ndarray[Any, Any] | None:
-        from scipy.optimize import nnls
-
+    def _law(self, seen: dict[tuple[float, ...], list[float]]) -> Vector | None:
+        """The coefficients of the features: of all, where enough blocks were recorded to tell them apart; else of few, those that give the
+        smallest block best from the others, as the wanted blocks are smaller still. Of laws that are as good, the first."""
         values = np.array([total / count for total, count in seen.values()])
         if not values.any():
             return None
-        # Relative errors, so that fine levels do not drown coarse ones.
-        weight = 1 / np.maximum(values, values.max() * 1e-6)
-        matrix = np.array(list(seen)) * weight[:, None]
-        scale = np.maximum(np.abs(matrix).max(axis=0), 1e-300)
-        found, _ = nnls(matrix / scale, values * weight)
-        return found / scale
+        known = np.array(list(seen))
+        count = known.shape[1]
+        if len(known) >= 2 * count:
+            return _sum(known, values, range(count))
+        volume = count - 1
+        smallest = int(np.argmin(known[:, volume] + known[:, 1] / known[:, 1].max(initial=1)))
+        others = np.arange(len(known)) != smallest
+        best: tuple[float, Sequence[int]] | None = None
+        single, pairs = ([volume], [0], [1], [2]), ([0, volume], [1, volume], [2, volume], [0, 1], [0, 2])
+        for few in [*single, *pairs, *([i, volume] for i in range(3, volume))]:
+            if len(few) > max(1, others.sum()):
+                continue
+            trial = _sum(known[others], values[others], few) if others.any() else _sum(known, values, few)
+            error = abs(float(known[smallest] @ trial) / max(values[smallest], values.max() * 1e-6) - 1)
+            if best is None or error < best[0] - TOLERANCE:
+                best = error, few
+        assert best is not None
+        return _sum(known, values, best[1])
+
+
+def _sum(known: Vector, values: Vector, features: Sequence[int]) -> Vector:
+    """The coefficients, none negative, 0 but for those of ``features``, of least relative error: fine levels do not drown coarse ones."""
+    from scipy.optimize import nnls
+
+    weight = 1 / np.maximum(values, values.max() * 1e-6) if values.any() else np.ones_like(values)
+    matrix = known[:, list(features)] * weight[:, None]
+    scale = np.maximum(np.abs(matrix).max(axis=0), 1e-300)
+    found, _ = nnls(matrix / scale, values * weight)
+    out = np.zeros(known.shape[1])
+    out[list(features)] = found / scale
+    return out
 
 
 # --- the report ------------------------------------------------------------------------------------------------------------
