@@ -181,8 +181,8 @@ def amount(points: Mapping[Grid, float], borders: Mapping[int, Fraction]) -> Amo
     """The law of a measured amount: a constant, or a share that falls with an axis, with P, or like a block without its borders
     (``borders``: the points along an axis, `extents`), alone or with a part that is not divided; no coefficient is negative.
 
-    Among the laws that the smaller sizes determine, the one that gives the largest size best; of laws that are as good, that of fewer
-    terms. With two sizes, a constant or a share, or both if neither alone is within 10 %.
+    Among the laws that the smaller sizes determine, the one whose largest error is least: at any recorded size, and at the largest one
+    from the smaller ones; of laws that are as good, that of fewer terms. With two sizes, a constant or a share, or both if neither alone is within 10 %.
     """
     grids = sorted(points, key=lambda g: g.size)
     values = np.array([points[g] for g in grids])
@@ -197,7 +197,8 @@ def amount(points: Mapping[Grid, float], borders: Mapping[int, Fraction]) -> Amo
         before = None if law is None else _least_squares(features, grids[:-1], values[:-1])
         if law is None or before is None:
             continue
-        error = abs(before.at(grids[-1]) - values[-1]) / max(values[-1], values.max() * 1e-6)
+        # A law that misses the sizes it is made from may give the largest one by luck.
+        error = max(law.error, abs(before.at(grids[-1]) - values[-1]) / max(values[-1], values.max() * 1e-6))
         if best is None or error < best[0] - TOLERANCE:
             best = error, law
     if len(grids) == 2 and (best is None or best[0] > 0.1):
