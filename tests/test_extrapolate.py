@@ -189,7 +189,7 @@ def test_the_report_says_what_was_recognised_and_how_well(retrompi: Run, tmp_pat
 
 
 def test_two_sizes_leave_nothing_to_check_with() -> None:
-    report = from_sizes("cg", (8, 16), 64).report
+    report = from_sizes("lu", (4, 16), 64).report
     assert report.held_out is None
     assert report.why_not == "needs a third recording"
 
@@ -243,6 +243,11 @@ def test_sizes_that_do_not_determine_a_law_are_refused() -> None:
 
     told = not_recognised([halo(4, 2), halo(8, 4)], 64)
     assert "do not tell apart" in told
+
+
+def test_what_depends_on_an_axis_of_one_length_is_not_guessed() -> None:
+    """On 4x2 and 4x4 CG's messages are of one size; on 8x4 they are half of it."""
+    assert "32 ranks are 8 long along axis 1 and all recorded grids 4" in not_recognised([recorded("cg", p) for p in (8, 16)], 32)
 
 
 def test_the_order_of_the_axes_is_not_guessed() -> None:

@@ -19,7 +19,7 @@ from .grid import Grid, GridLaw, rival
 from .levels import recognise_levels
 from .levels_make import Amounts, make_levels, told_levels
 from .make import Made, make
-from .recognise import Refused, recognise
+from .recognise import Pattern, Refused, recognise
 from .report import Comparison, Report, compare, told
 
 __all__ = ["Comparison", "Extrapolated", "Report", "compare", "extrapolate"]
@@ -85,6 +85,7 @@ def _made(read: Sequence[Recorded], ranks: int) -> tuple[Made, Report]:
         made = make_levels(found, amounts, ranks)
         return made, told_levels(found, amounts, ranks, str(made.grid))
     _one_grid(pattern.law, read, ranks)
+    _no_blind_axis(pattern, ranks)
     made = make(pattern, ranks)
     return made, told(pattern, ranks, str(made.grid))
 
@@ -96,3 +97,14 @@ def _one_grid(law: GridLaw, read: Sequence[Recorded], ranks: int) -> None:
     if other is not None and mine is not None:
         raise Refused(f"{ranks} ranks could be a grid of {Grid(mine)} or of {Grid(other)}: the recorded grids are as long along both axes; "
                       "record a size at which they are not")  # fmt: skip
+
+
+def _no_blind_axis(pattern: Pattern, ranks: int) -> None:
+    """Raises Refused where the wanted grid is longer along an axis whose length is the same in all recordings: no number shows whether it
+    depends on that length."""
+    wanted = pattern.law.of(ranks) or ()
+    for axis, length in enumerate(wanted):
+        recorded = {grid.dims[axis] for grid in pattern.grids.values()}
+        if len(recorded) == 1 and length not in recorded:
+            raise Refused(f"{ranks} ranks are {length} long along axis {axis + 1} and all recorded grids {recorded.pop()}: what depends on "
+                          "that length is not known; record a size with another")  # fmt: skip

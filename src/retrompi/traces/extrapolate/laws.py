@@ -182,7 +182,8 @@ def amount(points: Mapping[Grid, float], borders: Mapping[int, Fraction]) -> Amo
     (``borders``: the points along an axis, `extents`), alone or with a part that is not divided; no coefficient is negative.
 
     Among the laws that the smaller sizes determine, the one whose largest error is least: at any recorded size, and at the largest one
-    from the smaller ones; of laws that are as good, that of fewer terms. With two sizes, a constant or a share, or both if neither alone is within 10 %.
+    from the smaller ones; of laws that are as good, that of fewer terms. With two sizes, a constant or a share, or both if neither alone
+    is within 10 %.
     """
     grids = sorted(points, key=lambda g: g.size)
     values = np.array([points[g] for g in grids])
