@@ -271,8 +271,8 @@ def test_the_order_in_one_instant_is_the_replays(model: str, tmp_path: Path) -> 
     """Whoever asked first is served first, at a port as in a queue: in the plug-in as in the engine, however many ranks act at once.
 
     The computation is given, not measured, and is often the same at all ranks: what happens in one instant is then decided by the order
-    alone. The parts and the seeds 12 and 44 failed on ``craympt:pvm``: while an actor's communicator was made, others' events of that instant
-    came first; a copy that another one did not slow down began again behind it. (``craympt``'s puts depend on the torus: `TOLERANCE`.)
+    alone. The parts and the seeds 12 and 44 failed on ``craympt:pvm``: while a communicator was made, others' events of that instant came
+    first; a copy that another one did not slow down began again behind it. (``craympt``'s puts depend on the torus: `TOLERANCE`.)
     """
     platform, mode = room_of(model)
     programs = [[[f"{r} init", f"{r} comm_split {comm} {group}", f"{r} barrier", f"{r} finalize"] for r, (comm, group) in enumerate(PARTS)]]
