@@ -63,6 +63,11 @@ class Sensitivity:
         """The elasticity: d ln(time) / d ln(key)."""
         return self.slope * (self.key.value or 0.0) / (self.time_ps * PS) if self.time_ps else 0.0
 
+    @property
+    def linear_in(self) -> str:
+        """What the time is linear in: ``key`` or ``1 / key``."""
+        return "1 / key" if self.rate else "key"
+
     def change_ps(self, value: float) -> float:
         """The predicted change of the time, ps, if the key is ``value``."""
         at = self.key.value or 0.0

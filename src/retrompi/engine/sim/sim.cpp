@@ -443,7 +443,7 @@ class Simulation {
 
   SimResult::Slope slope(const CriticalPath::Term& t) const {
     if (t.owner == w_.wire.get()) return {"link", 0, t.field, t.times};
-    if (t.owner == first().job.get()) return {"job", 0, t.field, t.times};
+    if (t.owner == parts_.front().job.get()) return {"job", 0, t.field, t.times};
     for (size_t i = 0; i < c_.hosts.size(); ++i)
       if (t.owner == c_.hosts[i].spec.get()) return {"host", static_cast<int64_t>(i), t.field, t.times};
     for (const auto& [name, hops] : {std::pair{"same", &c_.same}, std::pair{"same_bulk", &c_.same_bulk}, std::pair{"remote", &c_.remote}})
