@@ -5,13 +5,14 @@ a byte per second of ``bandwidth``, ...). What a key of the scenario does to the
 simulates nothing; the chain rule does the rest. Where the path stays the same, a time is linear in a cost, and linear in the
 reciprocal of a rate.
 
-How far the path stays the same, no single run tells: `verified` simulates the ends of a range.
+How far the path stays the same, no single run tells: `verified` simulates growing changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from retrompi.base.errors import UsageError
@@ -36,10 +37,10 @@ _HOP = ("send_cpu", "recv_cpu")
 _STREAM = ("message_cpu", "call", "calls_out", "calls_in")
 _JOB = ("send_cpu", "recv_cpu", "test_cpu", "call_lock")
 RATES = ("bandwidth", "nic_rate", "nic_rate_in")
-REACHES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-"""Relative changes that `verified` tries, the largest first."""
+REACHES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Relative changes that `verified` tries, until one fails."""
 AGREE = 1e-6
-"""How closely a change of the time must agree with the predicted one, relative to it."""
+"""How closely a change of the time must agree with the predicted one, relative to it; each delay may be rounded besides."""
 _STEP = 1e-4
 
 
@@ -47,14 +48,15 @@ _STEP = 1e-4
 class Sensitivity:
     """``slope``: seconds of the run for a unit of the key; ``share``: per cent of the time for a per cent of the key.
 
-    ``rate``: the time is linear in the reciprocal of the key. ``low`` to ``high``: where this was found to hold by simulating both ends
-    (None: not asked).
+    ``rate``: the time is linear in the reciprocal of the key. ``pieces``: delays of the path, each rounded to a picosecond. ``low`` to
+    ``high``: where this was found to hold by simulating it (None: not asked).
     """
 
     key: Key
     time_ps: int
     slope: float
     rate: bool
+    pieces: int
     low: float | None = None
     high: float | None = None
 
@@ -154,7 +156,7 @@ def sensitivity(scenario: Scenario, path: CriticalPath, key: str) -> Sensitivity
         slope += path.slope(found) * (b - a) / (2 * step)
     if len(rates) > 1:
         raise UsageError(f"'{key}' has no derivative along the path: it is a rate and a time at once", code="not-a-number")
-    return Sensitivity(told, path.took, slope, rates == {True})
+    return Sensitivity(told, path.took, slope, rates == {True}, len(path))
 
 
 def _with(scenario: Scenario, key: Key, value: float) -> Scenario:
@@ -168,16 +170,15 @@ def measured(scenario: Scenario, key: Key, value: float) -> int | None:
 
 
 def verified(scenario: Scenario, found: Sensitivity) -> Sensitivity:
-    """With the widest range of `REACHES` about the value at both of whose ends the predicted time is the simulated one."""
+    """With the range about the value in which the predicted time is the simulated one: at every change of `REACHES` up to its ends."""
 
     def holds(value: float) -> bool:
         time = measured(scenario, found.key, value)
         if time is None:
             return False
         wanted = found.change_ps(value)
-        return abs(time - found.time_ps - wanted) <= AGREE * abs(wanted) + (0.5 if wanted == 0 else 0.0)
+        return abs(time - found.time_ps - wanted) <= AGREE * abs(wanted) + found.pieces / 2
 
     at = found.key.value or 0.0
-    low = next((at * (1 - r) for r in REACHES if holds(at * (1 - r))), at)
-    high = next((at * (1 + r) for r in REACHES if holds(at * (1 + r))), at)
+    low, high = ([at, *takewhile(holds, (at * (1 + sign * r) for r in REACHES))][-1] for sign in (-1, 1))
     return replace(found, low=low, high=high)
