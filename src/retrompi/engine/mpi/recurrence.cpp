@@ -5,6 +5,38 @@
 
 namespace retrompi {
 
+// Lines of the trace and times of calls are for reports: of what is under way at the end they are those of its own period, which is simulated.
+void put_message(State& s, const Message* m) {
+  if (!s.put_met(m)) return;
+  for (const int32_t n : {m->src, m->dst, m->tag, m->ctx}) s.put(n);
+  for (const bool is : {m->rendezvous, m->sync, m->packed, m->unpacked, m->direct, m->envelope_known, m->ack_sent, m->acked, m->send_complete,
+                        m->sent_all, m->delivered, m->lost})
+    s.put(is);
+  for (const int64_t n : {m->bytes, m->asked, m->arrived, m->unexpected_bytes}) s.put(n);
+  if (!m->in_pool.empty()) s.refuse();
+  put_request(s, m->sreq);
+  put_request(s, m->rreq);
+}
+
+void put_request(State& s, const Request* r) {
+  if (!s.put_met(r)) return;
+  s.put(r->kind);
+  s.put(r->mode);
+  for (const int32_t n : {r->peer, r->tag, r->ctx, r->src, r->dst}) s.put(n);
+  s.put(r->bytes);
+  for (const bool is : {r->done, r->persistent, r->active, r->detached}) s.put(is);
+  put_message(s, r->m);
+}
+
+void put_packet(State& s, const Packet& p) {
+  put_message(s, p.m);
+  s.put(p.bytes);
+  s.put(p.from);
+  s.put(p.to);
+  s.put(p.kind);
+  for (const bool is : {p.first, p.last, p.held}) s.put(is);
+}
+
 namespace {
 
 State::Call describe(const Callback& c, State& s) {
@@ -16,13 +48,38 @@ State::Call describe(const Callback& c, State& s) {
 
 /// Actions whose effect on a rank is all in its state.
 bool plain(const Action& a) {
-  return a.op == Op::Send || a.op == Op::Ssend || a.op == Op::Rsend || a.op == Op::Recv || a.op == Op::Sendrecv || a.op == Op::Compute;
+  switch (a.op) {
+    case Op::Send:
+    case Op::Ssend:
+    case Op::Rsend:
+    case Op::Recv:
+    case Op::Sendrecv:
+    case Op::Compute:
+    case Op::Isend:
+    case Op::Issend:
+    case Op::Irsend:
+    case Op::Irecv:
+    case Op::Wait:
+    case Op::Waitall:
+      return true;
+    default:
+      return false;
+  }
 }
 bool same(const Action& a, const Action& b) {
   if (a.op != b.op || a.comm != b.comm || a.flags != b.flags || a.request != b.request) return false;
-  if (a.op == Op::Compute) return a.get<action::Compute>() == b.get<action::Compute>();
-  if (a.op == Op::Sendrecv) return a.get<action::SendReceive>() == b.get<action::SendReceive>();
-  return a.get<action::PointToPoint>() == b.get<action::PointToPoint>();
+  switch (a.kind()) {
+    case ActionKind::Compute:
+      return a.get<action::Compute>() == b.get<action::Compute>();
+    case ActionKind::SendReceive:
+      return a.get<action::SendReceive>() == b.get<action::SendReceive>();
+    case ActionKind::OneRequest:
+      return a.get<action::OneRequest>() == b.get<action::OneRequest>();
+    case ActionKind::SeveralRequests:
+      return a.get<action::SeveralRequests>() == b.get<action::SeveralRequests>();
+    default:
+      return a.get<action::PointToPoint>() == b.get<action::PointToPoint>();
+  }
 }
 
 /// x += n * (b - a)
@@ -33,12 +90,8 @@ void grow(T& x, T a, T b, int64_t n) {
 
 }  // namespace
 
-// A program that never comes to rest, or back to the same state, is looked at more and more rarely.
-bool Recurrence::look(Rank& rank) {
-  ++looks_;
-  until_next_look_ = looks_ < kSoon ? 1 : std::min(kRarest, looks_ - kSoon + 1);
-  if (!quiet(rank)) return false;
-  State s(w_.loop.now, describe);
+/// Puts the state; false where it cannot be told.
+bool Recurrence::told(Rank& rank, State& s) {
   s.put(&rank);
   s.put(job_.rng.state());
   for (const auto& h : w_.hosts) h->state(s);
@@ -46,12 +99,40 @@ bool Recurrence::look(Rank& rank) {
   for (const Lock& lock : job_.pool_locks)
     if (lock.held) s.refuse();
   if (!s.refused()) channels_(s);
+  if (s.refused()) return false;
   if (w_.net) w_.net->state(s);
   w_.wire->state(s);
-  if (s.refused()) return false;
   w_.loop.state(s);
+  return !s.refused();
+}
+
+/// Others were at work, or the state could not be told.
+void Recurrence::fail() {
+  if (!anchor_ || ++failures_ < kFailures) return;
+  anchor_ = nullptr;
+  failures_ = 0;
+}
+
+// A look costs less than a tenth of the events since the last one, and ever less in a program that never comes back to the same state. All are at
+// the calls of one rank, so that two of them are soon a period apart.
+bool Recurrence::look(Rank& rank) {
+  if (w_.loop.now == last_look_) return false;
+  if (!quiet(rank)) {
+    fail();
+    return false;
+  }
+  State s(w_.loop.now, describe);
+  const bool told = this->told(rank, s);
   std::vector<int64_t> words = s.words();
-  if (s.refused()) return false;
+  ++looks_;
+  next_look_ = w_.loop.executed() + (looks_ < kSoon ? words.size() / 8 : words.size() * (1 + (looks_ - kSoon) / 16));
+  last_look_ = w_.loop.now;
+  if (!told || s.refused()) {
+    fail();
+    return false;
+  }
+  anchor_ = &rank;
+  failures_ = 0;
   const Instant now = instant(rank, std::move(words));
   for (const Instant& before : instants_) {
     if (before.rank != &rank || before.words != now.words) continue;
@@ -62,7 +143,8 @@ bool Recurrence::look(Rank& rank) {
     instants_.clear();
     next_ = 0;
     looks_ = 0;
-    until_next_look_ = 1;
+    next_look_ = 0;
+    last_look_ = -1;
     return true;
   }
   if (instants_.size() < kInstants)

@@ -21,7 +21,7 @@ class Recurrence {
   Recurrence(World& w, Job& job, std::span<Proc* const> processes, std::function<void(State&)> channels)
       : w_(w), job_(job), processes_(processes), channels_(std::move(channels)) {}
   /// A rank begins an action. Returns whether actions of it are left out.
-  bool at(Rank& rank) { return --until_next_look_ <= 0 && look(rank); }
+  bool at(Rank& rank) { return w_.loop.executed() >= next_look_ && (!anchor_ || anchor_ == &rank) && look(rank); }
 
  private:
   /// What adds up while the job runs.
@@ -44,6 +44,8 @@ class Recurrence {
     Sums sums;
   };
   bool look(Rank& rank);
+  [[nodiscard]] bool told(Rank& rank, State& s);
+  void fail();
   [[nodiscard]] bool quiet(const Rank& rank) const;
   [[nodiscard]] Instant instant(const Rank& rank, std::vector<int64_t> words) const;
   [[nodiscard]] bool at_ticks(Ps period) const;
@@ -51,16 +53,20 @@ class Recurrence {
   [[nodiscard]] int64_t repeated(const Rank& rank, size_t from, size_t period) const;
   void leave_out(int64_t n, const Instant& a, const Instant& b);
 
-  static constexpr size_t kInstants = 8;
-  static constexpr int64_t kSoon = 24, kRarest = 512;
+  static constexpr size_t kInstants = 12;
+  static constexpr uint64_t kSoon = 24;  // looks in short succession
+  static constexpr int kFailures = 32;   // looks at a rank's calls at which others were at work
   World& w_;
   Job& job_;
   std::span<Proc* const> processes_;
   std::function<void(State&)> channels_;  // puts their state
   std::vector<Instant> instants_;         // the last ones, in a ring
   size_t next_ = 0;
-  int64_t looks_ = 0;  // in vain since the last repetition
-  int64_t until_next_look_ = 1;
+  const Rank* anchor_ = nullptr;  // at whose calls it looks; null: at everybody's
+  int failures_ = 0;              // one after another
+  Ps last_look_ = -1;
+  uint64_t looks_ = 0;      // in vain since the last repetition
+  uint64_t next_look_ = 0;  // not before so many events
 };
 
 }  // namespace retrompi
