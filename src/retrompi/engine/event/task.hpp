@@ -95,6 +95,17 @@ class [[nodiscard]] Task {
     void await_resume() const noexcept {}
   };
 
+  /// `co_await Task::Self{}` in a coroutine is its address, and does not wait.
+  struct Self {
+    const void* address = nullptr;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Handle h) noexcept {
+      address = h.address();
+      return false;
+    }
+    [[nodiscard]] const void* await_resume() const noexcept { return address; }
+  };
+
   Task() = default;
   explicit Task(Handle h) : h_(h) {}
   Task(Task&& o) noexcept : h_(std::exchange(o.h_, {})) {}

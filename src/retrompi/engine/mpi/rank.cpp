@@ -203,11 +203,14 @@ Task Rank::wait_open(Request& r) {
   awaited = &r;
   const WaitPolicy& policy = r.kind == Request::Send ? spec.send_wait : spec.recv_wait;
   if (!collectives.idle()) co_await until([&r] { return r.done; }, policy, true);
+  const void* self = job.recurrence ? co_await Task::Self{} : nullptr;
   while (!r.done) {
-    if (inbox.empty())
+    if (inbox.empty()) {
+      if (self) job.recurrence->at(*this, self);
       co_await thread.wait(policy);
-    else
+    } else {
       co_await absorb();
+    }
   }
   awaited = nullptr;
 }

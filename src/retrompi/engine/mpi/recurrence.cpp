@@ -91,8 +91,13 @@ void grow(T& x, T a, T b, int64_t n) {
 }  // namespace
 
 /// Puts the state; false where it cannot be told.
-bool Recurrence::told(Rank& rank, State& s) {
+bool Recurrence::told(Rank& rank, const void* coroutine, State& s) {
   s.put(&rank);
+  s.put(coroutine != nullptr);
+  if (coroutine) {
+    s.put_time(rank.call_began);
+    rank.thread.sites(s, coroutine);
+  }
   s.put(job_.rng.state());
   for (const auto& h : w_.hosts) h->state(s);
   for (const Proc* p : processes_) p->state(s);
@@ -106,52 +111,52 @@ bool Recurrence::told(Rank& rank, State& s) {
   return !s.refused();
 }
 
-/// Others were at work, or the state could not be told.
-void Recurrence::fail() {
-  if (!anchor_ || ++failures_ < kFailures) return;
-  anchor_ = nullptr;
-  failures_ = 0;
+/// Whether it is at a call like that of the last look, or that has not come again for long.
+bool Recurrence::anchored(const Rank& rank, const void* coroutine) const {
+  return w_.loop.executed() >= anchor_.until || ((coroutine != nullptr) == anchor_.waits && same(rank.action(), anchor_.action));
 }
 
-// A look costs less than a tenth of the events since the last one, and ever less in a program that never comes back to the same state. All are at
-// the calls of one rank, so that two of them are soon a period apart.
-bool Recurrence::look(Rank& rank) {
-  if (w_.loop.now == last_look_) return false;
-  if (!quiet(rank)) {
-    fail();
-    return false;
-  }
+bool Recurrence::look_at_call(Rank& rank) {
+  const int64_t n = ++at_calls_.looks;
+  until_next_call_ = n < kSoon ? 1 : std::min(kRarest, n - kSoon + 1);
+  return quiet(rank) && look(rank, nullptr, at_calls_) == Found::Repetition;
+}
+
+// A look costs a tenth of the events since the last one, and ever less in a program that never comes back to the same state.
+bool Recurrence::look_at_anchor(Rank& rank, const void* coroutine) {
+  if (!plain(rank.action()) || !anchored(rank, coroutine) || !quiet(rank)) return false;
+  const int64_t n = at_anchor_.looks++;
+  const Found found = look(rank, coroutine, at_anchor_);
+  if (found == Found::Repetition) return true;
+  const uint64_t now = w_.loop.executed(), events = size_ * static_cast<uint64_t>(8 + n) / 16;
+  next_look_ = now + events;
+  if (found == Found::State) anchor_ = {&rank, rank.action(), coroutine != nullptr, now + events + std::max<uint64_t>(events, size_)};
+  return false;
+}
+
+Recurrence::Found Recurrence::look(Rank& rank, const void* coroutine, Series& series) {
   State s(w_.loop.now, describe);
-  const bool told = this->told(rank, s);
+  const bool told = this->told(rank, coroutine, s);
   std::vector<int64_t> words = s.words();
-  ++looks_;
-  next_look_ = w_.loop.executed() + (looks_ < kSoon ? words.size() / 8 : words.size() * (1 + (looks_ - kSoon) / 16));
-  last_look_ = w_.loop.now;
-  if (!told || s.refused()) {
-    fail();
-    return false;
-  }
-  anchor_ = &rank;
-  failures_ = 0;
+  size_ = words.size();
+  if (!told || s.refused()) return Found::Nothing;
   const Instant now = instant(rank, std::move(words));
-  for (const Instant& before : instants_) {
+  for (const Instant& before : series.instants) {
     if (before.rank != &rank || before.words != now.words) continue;
     if (before.tick_uses != now.tick_uses && !at_ticks(now.now - before.now)) continue;
     const int64_t n = repetitions(before, now);
-    if (n <= 0) return false;
+    if (n <= 0) return Found::State;
     leave_out(n, before, now);
-    instants_.clear();
-    next_ = 0;
-    looks_ = 0;
-    next_look_ = 0;
-    last_look_ = -1;
-    return true;
+    at_calls_ = at_anchor_ = {};
+    until_next_call_ = 1;
+    next_look_ = anchor_.until = 0;
+    return Found::Repetition;
   }
-  if (instants_.size() < kInstants)
-    instants_.push_back(now);
+  if (series.instants.size() < kInstants)
+    series.instants.push_back(now);
   else
-    instants_[next_++ % kInstants] = now;
-  return false;
+    series.instants[series.next++ % kInstants] = now;
+  return Found::State;
 }
 
 /// All others wait; looked at first, as it is seldom so where many compute.
