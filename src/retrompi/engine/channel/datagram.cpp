@@ -25,8 +25,9 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     s.put(expected_ - base_);
     s.put(out_.size());
     for (const Out& o : out_) {
-      if (o.tries > 0 || !o.fetched) s.refuse();
-      s.put(o.p.bytes);
+      if (o.tries > 0) s.refuse();
+      put_packet(s, o.p);
+      s.put(o.fetched);
       s.put(o.acked);
       s.put_time(o.armed);
     }
@@ -51,6 +52,8 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
   }
 
   Task push(Packet p) override {
+    const SiteOf here([&](State& s) { put_packet(s, p); });
+    co_await Task::At{here};
     co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
     copy_in_begins(p);
     out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});

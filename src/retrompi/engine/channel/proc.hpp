@@ -96,6 +96,10 @@ struct Resource {
   std::vector<Occupant> used;
 };
 
+void put_message(State& s, const Message* m);
+void put_request(State& s, const Request* r);
+void put_packet(State& s, const Packet& p);
+
 struct Token {
   Chan* chan = nullptr;
   uint8_t kind = 0;
@@ -205,6 +209,11 @@ class Proc {
   /// Waits until `cond` holds; takes in packets meanwhile if `progress`.
   template <class F>
   Task until(F cond, WaitPolicy policy, bool progress) {
+    const SiteOf here([&](State& s) {
+      s.put(policy.what);
+      s.put(progress);
+    });
+    co_await Task::At{here};
     while (!cond()) {
       if (progress && !inbox.empty())
         co_await absorb();
@@ -268,7 +277,8 @@ class Chan {
  protected:
   void put_queue(State& s) const {
     s.put(busy);
-    if (busy || !deferred.empty()) s.refuse();
+    s.put(deferred.size());
+    for (const Packet& p : deferred) put_packet(s, p);
   }
   // The transit of a packet. A channel reports when it begins to copy one in or out, if that is not immediately.
   void copy_in_begins(const Packet& p) { world.anatomy.path.copy_in_begins(p.transit, world.loop.now); }

@@ -28,7 +28,12 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
  protected:
   void put_stream(State& s) {
     put_queue(s);
-    if (!frames_.empty()) s.refuse();
+    s.put(frames_.size());
+    for (const Frame& f : frames_) {
+      put_packet(s, f.p);
+      s.put(f.end - tcp_.written());
+      s.put(f.credits);
+    }
     s.put(open_);
     s.put(offered_);
     tcp_.state(s);

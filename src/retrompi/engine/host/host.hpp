@@ -81,6 +81,10 @@ class Thread {
   void pin(int core);
   /// Its future, in words.
   void state(retrompi::State& s) const;
+  /// Where it waits: the coroutines that have called each other, the innermost first.
+  void sites(retrompi::State& s) const { sites(s, resume_.address()); }
+  /// The same for one that acts, in the coroutine at this address.
+  void sites(retrompi::State& s, const void* innermost) const;
   [[nodiscard]] static retrompi::State::Call describe(const Callback& c, retrompi::State& s);
   /// Processor time so far.
   [[nodiscard]] Ps used() const { return used_ + (on_clock_ ? host_time() - began_ : Ps(0)); }

@@ -280,6 +280,18 @@ void Thread::state(retrompi::State& s) const {
   if (state_ == State::Running && q_armed_) s.put_due(q_end_, q_sequence_ << 1 | 1, callback<&Thread::on_quantum>(const_cast<Thread&>(*this)));
 }
 
+void Thread::sites(retrompi::State& s, const void* innermost) const {
+  const void* outermost = main_.handle().address();
+  for (const void* at = innermost;;) {
+    const auto& coroutine = Task::Handle::from_address(const_cast<void*>(at)).promise();
+    if (!coroutine.site) return s.refuse();
+    s.put(reinterpret_cast<const void*>(coroutine.site->function()));
+    coroutine.site->put(s);
+    if (at == outermost) return;
+    at = coroutine.next.address();
+  }
+}
+
 retrompi::State::Call Thread::describe(const Callback& c, retrompi::State& s) {
   using Call = retrompi::State::Call;
   const Thread& t = *static_cast<const Thread*>(c.object);

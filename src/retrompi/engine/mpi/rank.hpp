@@ -21,6 +21,7 @@ class Rank final : public Proc {
   void state(State& s) const override;
   /// The place of the present action in its trace.
   [[nodiscard]] size_t place() const { return index_; }
+  [[nodiscard]] const Action& action() const { return *place_; }
   /// So many actions that follow the present one are left out: they have been accounted for.
   void leave_out(size_t actions) { left_out_ += actions; }
 

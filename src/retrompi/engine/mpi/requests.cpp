@@ -101,6 +101,8 @@ Task RequestTable::wait_for(const Action& a) {
     co_return;
   }
   if (r->persistent && !r->active) co_return;  // MPI 1.1, 3.9: returns at once
+  const SiteOf here([&](State& s) { put_request(s, r); });
+  co_await Task::At{here};
   co_await rank_.wait(*r);
   retire(index_of(*r));
 }
@@ -161,9 +163,17 @@ Task RequestTable::complete_listed(const Action& a) {
         if (complete(rs[i])) found.push_back(named[i]);
     done = found;
   }
-  size_t at = 0;
+  size_t at = 0, known = 0;
   std::vector<size_t> complete_at;
+  const SiteOf here([&](State& s) {
+    s.put(done.size());
+    s.put(known);
+    s.put(at);
+    for (const size_t each : complete_at) s.put(each);
+  });
+  co_await Task::At{here};
   for (const int64_t req : done) {
+    ++known;
     const size_t i = place_of(req, at);
     if (i == kNone) continue;
     at = i;
@@ -195,11 +205,14 @@ void RequestTable::take_out(std::vector<size_t> indices) {
 
 /// The line names no request: it refers to all outstanding ones.
 Task RequestTable::complete_all(const Action& a) {
+  size_t i = 0;
+  const SiteOf here([&](State& s) { s.put(i); });
+  co_await Task::At{here};
   switch (a.op) {
     case Op::Waitall:
-      for (size_t i = 0; i < filed_.size(); ++i)
+      for (; i < filed_.size(); ++i)
         if (filed_[i].r && (!filed_[i].r->persistent || filed_[i].r->active)) co_await rank_.wait(*filed_[i].r);
-      for (size_t i = filed_.size(); i-- > 0;) retire(i);
+      for (i = filed_.size(); i-- > 0;) retire(i);
       break;
     case Op::Waitany:
     case Op::Waitsome: {
