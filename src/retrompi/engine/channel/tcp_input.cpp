@@ -7,6 +7,7 @@ namespace retrompi {
 void TcpConnection::on_segment_frame(uint64_t frame) {
   const HostSpec& h = to_.host.spec;
   const auto n = static_cast<double>(bytes_of(frame));
+  world_.anatomy.critical.owe({{&h, "interrupt", 1}, {&h, "tcp_segment", 1}, {&h, "tcp_byte", n}});
   to_.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * n), Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
 }
 
@@ -63,6 +64,7 @@ void TcpConnection::delay_ack() {
   ack_delayed_ = true;
   ack_delayed_at_ = world_.loop.now;
   ack_cause_ = world_.anatomy.current;
+  ack_point_ = world_.loop.cause;
   ack_sequence_ = world_.loop.reserve_sequence();
   if (!ack_timer_) schedule_delayed_ack();
 }
@@ -78,6 +80,8 @@ void TcpConnection::on_delayed_ack(uint64_t sequence) {
   if (sequence != ack_sequence_) return schedule_delayed_ack();
   ack_timer_ = false;
   if (!ack_delayed_) return;
+  if (CriticalPath& path = world_.anatomy.critical; path.on)
+    world_.loop.cause = path.extend(ack_point_, world_.loop.now, Stage::Ack, to_.host.place());
   if (Anatomy& a = world_.anatomy; a.on) {
     // The segment whose acknowledgement is delayed started the timer: the chain of causes continues with it.
     a.current = ack_cause_;
@@ -111,8 +115,10 @@ void TcpConnection::send_ack() {
   Host& h = to_.host;
   if (local_)
     world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_ack>(*this, id));
-  else
+  else {
+    world_.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}});
     h.kernel(h.spec.tcp_segment, Stage::Stack, callback<&TcpConnection::on_ack_out>(*this, id));
+  }
 }
 
 void TcpConnection::on_ack_out(uint32_t id) { send_frame(to_, 0, delivery<&TcpConnection::on_ack_frame, &TcpConnection::on_ack_lost>(*this, id)); }

@@ -81,6 +81,10 @@ class Thread {
   void pin(int core);
   /// Its future, in words.
   void state(retrompi::State& s) const;
+  /// Where it waits: the coroutines that have called each other, the innermost first.
+  void sites(retrompi::State& s) const { sites(s, resume_.address()); }
+  /// The same for one that acts, in the coroutine at this address.
+  void sites(retrompi::State& s, const void* innermost) const;
   [[nodiscard]] static retrompi::State::Call describe(const Callback& c, retrompi::State& s);
   /// Processor time so far.
   [[nodiscard]] Ps used() const { return used_ + (on_clock_ ? host_time() - began_ : Ps(0)); }
@@ -112,6 +116,7 @@ class Thread {
   [[nodiscard]] bool host_log() const;
   [[nodiscard]] Ps host_time() const;
   void log_work(Ps begin, Ps end);  // of `want_`, or of its parts
+  void extend(Ps until, Stage s);   // the critical path to it, by what it has spent or waited
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   void schedule_quantum_end();
@@ -147,7 +152,9 @@ class Thread {
   uint64_t q_sequence_ = 0;  // of the valid end; `q_due_`: time of the queued event, possibly of an earlier end; kNever: none
   Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
-  Stage want_ = Stage::Library;  // what `need_` is spent on
+  CriticalPath::Bill bill_ = 0;                        // of `need_`
+  CriticalPath::Point point_ = 0, quantum_point_ = 0;  // on the critical path to it: how far it has come; since when its quantum has an end
+  Stage want_ = Stage::Library;                        // what `need_` is spent on
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
@@ -164,6 +171,7 @@ struct KernelJob {
   uint32_t owner;
   bool background;  // of cross traffic
   double memory;    // share of `cost` spent waiting for main memory
+  CriticalPath::Bill bill;
 };
 
 /// How much longer than alone a processor takes that waits for main memory for a share `m` of its time, while `others` do so for shares of
@@ -230,6 +238,7 @@ class Host {
   Loop& loop;
   Anatomy& anatomy;
   [[nodiscard]] bool could_act() const;
+  [[nodiscard]] CriticalPath::Who place() const { return place_; }
 
  private:
   friend class Thread;
@@ -261,6 +270,7 @@ class Host {
   void reblame();  // anatomy only: the running thread has changed or begun to spin
   void start_kernel(Core& c);
   void start_kernel_clock();
+  void extend_over(const KernelJob& job);
   void on_kernel(uint32_t gen);
   void quantum_matters(const Thread& t);
 
@@ -284,11 +294,13 @@ class Host {
   struct {  // the first of them, under way
     Ps need = 0, began = 0;
     double memory = 0, slow = 1;
-    uint32_t gen = 0;  // invalidates the end of an earlier speed
+    uint32_t gen = 0;               // invalidates the end of an earlier speed
+    CriticalPath::Point point = 0;  // at its beginning
   } kernel_;
   size_t own_kjobs_ = 0;  // those that belong to a job
   std::vector<std::unique_ptr<Thread>> threads_;
   Ps tick_phase_;  // clocks of two machines are not synchronised
+  CriticalPath::Who place_;
 };
 
 }  // namespace retrompi

@@ -47,6 +47,7 @@ struct Flow {
   Delivery delivery;
   Ps asked = 0;
   Cause by;
+  CriticalPath::Point point = 0;  // when it was sent
   double bytes = 0;
   uint64_t order = 0;  // number of flows sent before it
   uint32_t gen = 0;    // agenda items with an older generation are void
@@ -122,6 +123,10 @@ class NativeWire : public Wire {
   virtual void enter(uint32_t /*slot*/, int /*from*/, int /*to*/) { throw ConfigError("nothing joins these hosts"); }
   /// An agenda item other than a notification; it sets the clock unless it is void.
   virtual void change(const Agenda::Item&) {}
+  /// The critical path to the arrival of a flow. Before `leave`.
+  [[nodiscard]] virtual CriticalPath::Point arrived(uint32_t slot, Ps t) {
+    return anatomy_.critical.extend(flows_[slot].point, t, Stage::Wire, anatomy_.critical.place("wire"));
+  }
   /// Releases a flow that is over.
   virtual void leave(uint32_t /*slot*/) {}
   /// Whether something between two cards is down; records which failure took the flow.
@@ -164,6 +169,7 @@ class NativeWire : public Wire {
     f.delivery = d;
     f.asked = t;
     f.by = anatomy_.current;
+    f.point = loop_.cause;
     f.bytes = static_cast<double>(bytes);
     f.order = sent_++;
     ++f.gen;
@@ -192,6 +198,7 @@ class NativeWire : public Wire {
       }
       if (i.gen != flows_[i.what].gen) continue;
       loop_.now = t;
+      loop_.cause = anatomy_.critical.on ? arrived(i.what, t) : 0;
       leave(i.what);
       const Flow& f = flows_[i.what];
       const Callback delivered = f.delivery.on_delivered();

@@ -54,6 +54,7 @@ struct SimConfig : JobConfig {
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when it is killed
   TimelineSpec timeline;                          // of the first job
   bool profile = false;                           // sum up the first job's calls
+  bool critical_path = false;                     // of the first job
   std::vector<JobConfig> further;                 // jobs that share the hosts and the wire
 };
 
@@ -91,6 +92,15 @@ struct SimResult : JobResult {
   std::shared_ptr<const MessagePathResult> message_path;
   std::shared_ptr<const Timeline> timeline;
   std::shared_ptr<const CallProfile> profile;
+  std::vector<CriticalPath::Piece> critical_path;  // of a run that completed
+  std::vector<std::string> critical_names;         // of those on it
+  struct Slope {                                   // d(time)/d(field) along the path; seconds for a base unit
+    std::string owner;                             // host, link, same, same_bulk, remote, forward, job
+    int64_t index;                                 // of the host, of the hop
+    std::string field;
+    double times;
+  };
+  std::vector<Slope> slopes;
   std::vector<JobResult> further;
   struct TrafficRow {
     int64_t frames, arrived, bytes, dropped, lost;
