@@ -15,12 +15,15 @@ with those of the last release (docs/api.md). Modules below are the inside.
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-import lazy_loader
-
-_public, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__all__ += ["__version__"]
+# Not by lazy_loader: the build imports the package before anything else is installed.
+_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+_FROM = {name: module for module, name in re.findall(r"^from (\.[\w.]+) import (\w+) as \2$", _STUB, re.M)}
+__all__ = [*_FROM, "__version__"]
 
 
 def __dir__() -> list[str]:
@@ -32,6 +35,7 @@ def __getattr__(name: str) -> Any:
         from retrompi.base.release import version
 
         return version()
-    if name in __all__:
-        return _public(name)
-    raise AttributeError(f"module 'retrompi' has no attribute '{name}'")
+    if name not in _FROM:
+        raise AttributeError(f"module 'retrompi' has no attribute '{name}'")
+    found = globals()[name] = getattr(import_module(_FROM[name], __name__), name)
+    return found

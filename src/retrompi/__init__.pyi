@@ -1,4 +1,4 @@
-"""The public names of the package, for type checkers and, read by lazy_loader, for the program itself (SPEC 1)."""
+"""The public names of the package: one a line, for type checkers and, read by ``__init__.py``, for the program itself."""
 
 from .api.asking import Options as Options
 from .api.background import in_background as in_background
