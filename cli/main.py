@@ -28,6 +28,7 @@ SECTIONS = {
     },
     "Explain a result": {
         "explain": "Show where the time of one message goes, stage by stage.",
+        "why": "Show what the time of a run consists of, or why B takes longer than A: the critical path.",
         "timeline": "Draw the timeline stored with a run, or show how long each process spent in each state.",
         "fidelity": "Show a PingPong or a trace at every level of detail, and the spread between levels.",
         "diff": "Compare two stored runs: parameters and results that differ.",

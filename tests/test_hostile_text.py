@@ -178,7 +178,7 @@ def test_no_formula_reaches_a_cell(text: str) -> None:
             assert cell == "-1.5" or not re.match(r"\s*[=+\-@＝＋－＠|%]", cell), cell
 
 
-@pytest.mark.parametrize("text", ["-", "-5us", "+3", "-1.5e-3 s", "1e9", "wmpi", "a=b", "-333"])
+@pytest.mark.parametrize("text", ["-", "%", "-5us", "+3", "-1.5e-3 s", "1e9", "wmpi", "a=b", "-333"])
 def test_numbers_and_names_are_written_as_they_are(text: str) -> None:
     assert csv_safe.safe_cell(text) == text
 

@@ -255,8 +255,8 @@ STATEMENTS = (
               lambda of: _net(of, "bandwidth@4MiB", "hpvm", "100Mbps") / _net(of, "bandwidth@4MiB", "wmpi", "100Mbps"),
               lambda of: _net(of, "bandwidth@4MiB", "hpvm", "100Mbps") > _net(of, "bandwidth@4MiB", "wmpi", "100Mbps")),
     *(Statement(E, f"A switch hardly differs from a hub for two machines, {what_ifs.NAMES[m]}",
-                lambda of, m=m: np.fmax(_hub(of, m, "10Mbps"), _hub(of, m, "100Mbps")),
-                lambda of, m=m: np.fmax(_hub(of, m, "10Mbps"), _hub(of, m, "100Mbps")) < 0.1, percent) for m in what_ifs.PAIR),
+                lambda of, m=m: np.maximum(_hub(of, m, "10Mbps"), _hub(of, m, "100Mbps")),
+                lambda of, m=m: np.maximum(_hub(of, m, "10Mbps"), _hub(of, m, "100Mbps")) < 0.1, percent) for m in what_ifs.PAIR),
     *(Statement(E, f"The pair's slower processors lower {what_ifs.NAMES[m]}'s limit", lambda of, m=m: of(E, "bandwidth@4MiB", pair=m),
                 lambda of, m=m: of(E, "bandwidth@4MiB", pair=m) < _net(of, "bandwidth@4MiB", m, "100Mbps", "cable") / 1.1, what_ifs.rate)
       for m in what_ifs.PAIR),

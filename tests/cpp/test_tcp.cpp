@@ -32,7 +32,7 @@ class Tcp : public testing::Test {
  public:
   void make(const TcpConnection::Options& options = {}, const std::vector<Failure>& failures = {}) {
     for (const char* name : {"a", "b"}) w.hosts.push_back(std::make_unique<Host>(w.loop, w.anatomy, plain_host(name)));
-    w.wire = native_wire(w.loop, w.anatomy, {0, 1}, {.kind = "cable", .shape = {}, .bandwidth = 1e18, .latency = 100e-6}, 1);
+    w.wire = native_wire(w.loop, w.anatomy, {0, 1}, {.kind = "cable", .shape = {}, .bandwidth = 1e18, .latency = 100e-6, .file = {}}, 1);
     if (!failures.empty()) w.wire->fail(failures);
     w.net = std::make_unique<Net>(w, 0, 1500, Net::Rails{1, false, {0, 1}});
     a = std::make_unique<Bystander>(w, job, *w.hosts[0], "a", 0);

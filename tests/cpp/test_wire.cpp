@@ -20,7 +20,7 @@ class WireTest : public testing::TestWithParam<const char *> {
     for (size_t i = 0; i < hosts; ++i) positions.push_back(i);
     return positions;
   }
-  static LinkSpec link(const std::string &kind) { return {.kind = kind, .shape = {}, .bandwidth = 1e6, .latency = 100e-6}; }
+  static LinkSpec link(const std::string &kind) { return {.kind = kind, .shape = {}, .bandwidth = 1e6, .latency = 100e-6, .file = {}}; }
   void make_fluid(const std::string &kind, size_t hosts) { wire = fluid_wire(loop, anatomy, places(hosts), link(kind)); }
   void make(const LinkSpec &l, size_t hosts) { wire = native_wire(loop, anatomy, places(hosts), l, 1); }
   void make(const std::string &kind, size_t hosts) { make(link(kind), hosts); }

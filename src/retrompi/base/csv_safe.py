@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 __all__ = ["safe_cell", "write_rows"]
 
-_HARMLESS = re.compile(r"-|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? ?[A-Za-zµ/]{0,8}")
-"""A dash for no value, and numbers with a unit."""
+_HARMLESS = re.compile(r"[-%]|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? ?[A-Za-zµ/]{0,8}")
+"""A dash for no value, percent as a unit, and numbers with a unit."""
 
 
 class _Writable(Protocol):

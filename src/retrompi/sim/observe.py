@@ -14,13 +14,15 @@ __all__ = ["NOTHING", "Observe"]
 @dataclass(frozen=True)
 class Observe:
     """``anatomy``: the breakdown of rank 0's time between its two marks ``between``; ``timeline``: states, calls and messages; ``profile``:
-    totals of the calls; ``directions`` (from rank, its mark, to rank, its mark; with ``anatomy``): the path of messages between them."""
+    totals of the calls; ``directions`` (from rank, its mark, to rank, its mark; with ``anatomy``): the path of messages between them;
+    ``critical_path``: the chain of delays that the run's time consists of."""
 
     anatomy: bool = False
     between: tuple[str, str] = ("anatomy", "end")
     timeline: Request | None = None
     profile: bool = False
     directions: tuple[tuple[int, str, int, str], ...] = ()
+    critical_path: bool = False
 
 
 NOTHING = Observe()

@@ -47,6 +47,8 @@ class Result:
     """The `retrompi.sim.timeline.Timeline`, if requested."""
     message_path: Any = None
     """The `retrompi.sim.message_path.MessagePath` of the requested directions."""
+    critical_path: Any = None
+    """The `retrompi.sim.critical_path.CriticalPath`, if requested, of a run that completed."""
     profile: dict[str, Any] = field(default_factory=dict)
     """If requested: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
     (-1: never)."""

@@ -165,6 +165,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         diagnosis=got.get("diagnosis", {}),
         timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": asked.mode}),
         message_path=_message_path(got),
+        critical_path=_critical_path(got),
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[
@@ -253,6 +254,8 @@ def _observed(observe: Observe) -> dict[str, Any]:
         rows["profile"] = 1
     if observe.directions:
         rows["directions"] = list(observe.directions)
+    if observe.critical_path:
+        rows["critical_path"] = 1
     return rows
 
 
@@ -331,6 +334,14 @@ def _message_path(got: Mapping[str, Any]) -> Any:
     from retrompi.sim.message_path import MessagePath
 
     return MessagePath.from_engine(got["message_path"])
+
+
+def _critical_path(got: Mapping[str, Any]) -> Any:
+    if "critical_path" not in got or got["outcome"] != "completed":
+        return None
+    from retrompi.sim.critical_path import CriticalPath
+
+    return CriticalPath(got["critical_path"])
 
 
 def _processes(rows: Mapping[str, Any]) -> list[str]:

@@ -45,6 +45,18 @@ py::dict rank_columns(const std::vector<JobResult::RankRow>& ranks) {
   return o;
 }
 
+py::dict critical_path_dict(const SimResult& s) {
+  py::dict o;
+  o["end_ps"] = column<int64_t>(s.critical_path, [](const auto& p) { return p.end; });
+  o["stage"] = column<uint8_t>(s.critical_path, [](const auto& p) { return p.s; });
+  o["who"] = column<uint32_t>(s.critical_path, [](const auto& p) { return p.who; });
+  o["names"] = s.critical_names;
+  py::list stages;
+  for (size_t i = 0; i <= static_cast<size_t>(Stage::Latency); ++i) stages.append(stage_name(static_cast<Stage>(i)));
+  o["stages"] = stages;
+  return o;
+}
+
 py::dict diagnosis_dict(const Diagnosis& d) {
   py::dict o;
   o["summary"] = d.summary;

@@ -11,6 +11,8 @@ namespace retrompi {
 /// Columns as bytes: see `retrompi.sim.rank_table`.
 pybind11::dict rank_columns(const std::vector<JobResult::RankRow>& ranks);
 pybind11::dict diagnosis_dict(const Diagnosis& d);
+/// Columns as bytes: see `retrompi.sim.critical_path`.
+pybind11::dict critical_path_dict(const SimResult& s);
 /// ``calls`` rows (action, bytes, section, count, ps), ``finalized_ps`` of each rank (-1: never).
 pybind11::dict profile_dict(const CallProfile& p);
 /// Columns as bytes: see `retrompi.sim.message_path`.

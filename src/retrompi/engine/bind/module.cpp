@@ -362,6 +362,7 @@ SimConfig config(const py::dict& d) {
   if (d.contains("directions"))
     for (const auto& [from_rank, from, to_rank, to] : r.get("directions").cast<std::vector<std::tuple<int32_t, std::string, int32_t, std::string>>>())
       c.directions.push_back({from_rank, from, to_rank, to});
+  c.critical_path = d.contains("critical_path") && r.integer("critical_path") != 0;
   c.profile = d.contains("profile") && r.integer("profile") != 0;
   if (d.contains("timeline_limit")) {
     c.timeline.limit = r.integer("timeline_limit");
@@ -439,6 +440,7 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   o["end_ps"] = s.end;
   if (s.message_path) o["message_path"] = message_path_dict(*s.message_path);
   if (s.timeline) o["timeline"] = timeline_dict(*s.timeline, trace);
+  if (c.critical_path) o["critical_path"] = critical_path_dict(s);
   if (s.profile) o["profile"] = profile_dict(*s.profile);
   py::list jobs;
   for (const JobResult& j : s.further) {

@@ -34,6 +34,8 @@ void Credits::on_update_lost(uint32_t n) {
 
 void Credits::send_update_again(uint32_t n) {
   if (chan_.to.thread.dead()) return;
+  if (CriticalPath& path = chan_.world.anatomy.critical; path.on)
+    chan_.world.loop.cause = path.extend(chan_.world.loop.cause, chan_.world.loop.now, Stage::Ack, chan_.to.host.place());
   ++chan_.common.count.retransmissions;
   put_on_wire(n);
 }

@@ -20,7 +20,11 @@ class CurveChan final : public ChanOf<CurveSpec> {
       return {};
     }
     if (p.kind == Packet::Rts) {
-      fly(p, lane_.arrival(world.loop.now), {});
+      const CriticalPath::Point here = world.loop.cause;
+      const Ps end = lane_.arrival(world.loop.now);
+      if (CriticalPath& path = world.anatomy.critical; path.on) world.loop.cause = path.extend(here, end, Stage::Queueing, path.place("wire"));
+      fly(p, end, {});
+      world.loop.cause = here;
       return {};
     }
     if (!open_) return open_and_push(p);
@@ -72,9 +76,15 @@ class CurveChan final : public ChanOf<CurveSpec> {
     const auto [start, end] = lane_.depart(now, at);
     ++common.count.packets;
     attribute(NetworkPacket::Curve, p.bytes, false, p.transit);
+    const CriticalPath::Point here = world.loop.cause;
+    if (CriticalPath& path = world.anatomy.critical; path.on) {
+      const CriticalPath::Who who = path.place("wire");
+      world.loop.cause = path.extend(path.extend(here, start, Stage::Queueing, who), end, Stage::Wire, who);
+    }
     Cause by = world.anatomy.current;
     if (world.anatomy.on) by = world.anatomy.of(world.anatomy.record("curve", Stage::Wire, now, start, end));
     fly(p, end, by);
+    world.loop.cause = here;
   }
   void fly(const Packet& p, Ps end, Cause by) {
     if (end == world.loop.now && flying_.empty()) return hand_over(p, by);

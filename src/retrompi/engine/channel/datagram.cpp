@@ -184,6 +184,8 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     Part& part = parts_[slot];
     if (part.late) {
       part.late = false;
+      if (CriticalPath& path = world.anatomy.critical; path.on)
+        world.loop.cause = path.extend(world.loop.cause, world.loop.now + spec.reorder_delay, Stage::Latency, path.place("wire"));
       world.loop.schedule(world.loop.now + spec.reorder_delay, callback<&DatagramChan::on_frame>(*this, slot));
       return;
     }
@@ -209,6 +211,8 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     const Out* o = find(seq);
     if (!o || o->acked || o->timer != static_cast<uint32_t>(arg)) return;
     ++world.loop.tick_uses;
+    if (CriticalPath& path = world.anatomy.critical; path.on)
+      world.loop.cause = path.extend(world.loop.cause, world.loop.now, Stage::Ack, from.host.place());
     if (world.anatomy.on) {
       world.anatomy.current = o->by;
       attribute(NetworkPacket::Datagram, o->p.bytes, false, o->p.transit);

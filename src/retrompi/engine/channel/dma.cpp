@@ -71,7 +71,10 @@ class DmaChan final : public ChanOf<DmaSpec> {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
     } else if (direct && p.last) {  // its memory is the user's until the card has read it
       busy_ = true;
+      const CriticalPath::Point here = world.loop.cause;
+      if (CriticalPath& path = world.anatomy.critical; path.on) world.loop.cause = path.extend(here, left, Stage::Nic, from.host.place());
       world.loop.schedule(left, callback<&DmaChan::on_left>(*this));
+      world.loop.cause = here;
       co_await from.until([this] { return !busy_; }, spec.space_wait, spec.progress);
     }
   }

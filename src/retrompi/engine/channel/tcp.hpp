@@ -159,6 +159,7 @@ class TcpConnection {
   Ps ack_delayed_at_ = 0;
   uint64_t ack_sequence_ = 0;
   Cause ack_cause_;
+  CriticalPath::Point ack_point_ = 0;
   InFlight<Segment> segments_;
   InFlight<Ack> acks_;
   // recovery: the sender's

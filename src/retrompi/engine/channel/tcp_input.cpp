@@ -63,6 +63,7 @@ void TcpConnection::delay_ack() {
   ack_delayed_ = true;
   ack_delayed_at_ = world_.loop.now;
   ack_cause_ = world_.anatomy.current;
+  ack_point_ = world_.loop.cause;
   ack_sequence_ = world_.loop.reserve_sequence();
   if (!ack_timer_) schedule_delayed_ack();
 }
@@ -78,6 +79,8 @@ void TcpConnection::on_delayed_ack(uint64_t sequence) {
   if (sequence != ack_sequence_) return schedule_delayed_ack();
   ack_timer_ = false;
   if (!ack_delayed_) return;
+  if (CriticalPath& path = world_.anatomy.critical; path.on)
+    world_.loop.cause = path.extend(ack_point_, world_.loop.now, Stage::Ack, to_.host.place());
   if (Anatomy& a = world_.anatomy; a.on) {
     // The segment whose acknowledgement is delayed started the timer: the chain of causes continues with it.
     a.current = ack_cause_;

@@ -67,6 +67,8 @@ void TcpConnection::on_retransmission_timer() {
   }
   if (world_.loop.now < retransmission_due()) return schedule_retransmission();
   if (retransmits_ >= from_.host.spec.tcp_retries) give_up(from_, to_, retransmits_);
+  if (CriticalPath& path = world_.anatomy.critical; path.on)
+    world_.loop.cause = path.extend(world_.loop.cause, world_.loop.now, Stage::Ack, from_.host.place());
   if (Anatomy& a = world_.anatomy; a.on) {
     a.current = lost_by_;
     chan_.attribute(NetworkPacket::Segment, 0);

@@ -24,6 +24,7 @@ class Loop {
   Ps limit = kNever;           // the last time at which anything may begin
   Ps external_event = kNever;  // the next event outside this queue: on the wire
   uint32_t owner = 0;          // of the running event; 0: none
+  uint32_t cause = 0;          // what the running event is a consequence of (record/critical_path.hpp); 0: the start
   EffortWatch effort;
   uint64_t tick_uses = 0;  // how often the phase of a host's clock has, or could have, decided something
 
@@ -102,6 +103,7 @@ class Loop {
     active_ -= c.passive ? 0 : 1;
     if (!c.passive) remove_pending(c.owner);
     owner = c.owner;
+    cause = c.cause;
     ++executed_;
     c.what();
   }
@@ -110,11 +112,12 @@ class Loop {
   struct Call {
     Callback what;
     bool passive;
-    uint32_t owner;
+    uint16_t owner;
+    uint32_t cause;
   };
   Call call(const Callback& c, bool passive) {
     if (!passive) add_pending(owner);
-    return {c, passive, owner};
+    return {c, passive, static_cast<uint16_t>(owner), cause};
   }
   struct Event {
     Ps t;

@@ -11,7 +11,8 @@ Host::Host(Loop& l, Anatomy& an, std::shared_ptr<const HostSpec> s, std::string 
       anatomy(an),
       cores_(static_cast<size_t>(spec.cores)),
       bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1),
-      tick_phase_(tick_phase) {}
+      tick_phase_(tick_phase),
+      place_(anatomy.critical.place(name)) {}
 
 Host::Host(Loop& l, Anatomy& an, const HostSpec& s) : Host(l, an, std::make_shared<const HostSpec>(s), s.name, s.tick_phase) {}
 
@@ -99,6 +100,7 @@ void Host::stop_clock(Thread& t) {
   if (anatomy.log) {
     anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_, t.policy_.what);
     anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch, t.policy_.what);
+    t.extend(t.began_ + pre, Stage::Switch);
     if (spin)
       anatomy.segment(t.log_, t.began_ + pre, now, Stage::Wait, t.policy_.what);
     else
@@ -111,7 +113,10 @@ void Host::stop_clock(Thread& t) {
 void Host::resume(Thread& t) {
   t.mode_ = Thread::Mode::Work;
   t.seg_ = Stage::Library;
-  if (anatomy.on) anatomy.current = {Cause::Thread, t.log_};
+  if (anatomy.log) {
+    anatomy.current = {Cause::Thread, t.log_};
+    loop.cause = t.point_;
+  }
   t.acting_ = true;
   loop.owner = t.owner_;
   t.resume_.resume();
@@ -173,6 +178,7 @@ void Host::dispatch(size_t core) {
   c.running = t;
   if (c.last != t) t->pre_ = spec.dispatch;
   c.last = t;
+  t->point_ = loop.cause;
   // NT counts a quantum in ticks seen by the running thread, so it ends at one (variant); else it is a plain length of time.
   const Ps from = spec.quantum_at_tick ? next_tick(loop.now + 1) - spec.tick : loop.now;
   t->q_end_ = from + t->q_left_;
@@ -193,6 +199,7 @@ void Host::arm(size_t core) {
       t->prio_ = static_cast<int>(std::max<int64_t>(0, t->prio_ - ended));
     }
     t->q_armed_ = true;
+    t->quantum_point_ = loop.cause;
     t->q_sequence_ = loop.reserve_sequence();
     if (t->q_due_ > t->q_end_) t->schedule_quantum_end();
   }
@@ -292,6 +299,7 @@ void Host::start_kernel(Core& c) {
   c.kernel_since = loop.now;
   kernel_.need = kjobs_.front().cost;
   kernel_.memory = kjobs_.front().memory;
+  kernel_.point = loop.cause;
   if (kernel_.memory > 0) ++using_memory_;
   start_kernel_clock();
   if (kernel_.memory > 0) reshare(nullptr);
@@ -320,14 +328,19 @@ void Host::on_kernel(uint32_t gen) {
     anatomy.current = job.by;
     anatomy.current = anatomy.of(anatomy.record(name.c_str(), job.stage, job.asked, c.kernel_since, loop.now));
   }
+  if (anatomy.critical.on) loop.cause = anatomy.critical.extend(kernel_.point, loop.now, job.stage, place_);
+  const CriticalPath::Point here = loop.cause;
   loop.owner = job.owner;
   loop.remove_pending(job.owner);
   job.done();
+  loop.cause = here;
   if (!kjobs_.empty()) return start_kernel(c);
   c.kernel_busy = false;
   if (!c.running) return dispatch(0);
   // A thread that became ready meanwhile may outrank the interrupted one.
   if (others_ready(c.running->prio_ + 1, 0)) return preempt(0, true);
+  // Its work is longer by the interruption, whenever that came.
+  if (!spinning(*c.running)) c.running->extend(loop.now, Stage::Interrupt);
   go(*c.running);
   if (others_ready(0, 0)) arm(0);
 }

@@ -112,6 +112,7 @@ class Thread {
   [[nodiscard]] bool host_log() const;
   [[nodiscard]] Ps host_time() const;
   void log_work(Ps begin, Ps end);  // of `want_`, or of its parts
+  void extend(Ps until, Stage s);   // the critical path to it, by what it has spent or waited
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   void schedule_quantum_end();
@@ -147,7 +148,8 @@ class Thread {
   uint64_t q_sequence_ = 0;  // of the valid end; `q_due_`: time of the queued event, possibly of an earlier end; kNever: none
   Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
-  Stage want_ = Stage::Library;  // what `need_` is spent on
+  CriticalPath::Point point_ = 0, quantum_point_ = 0;  // on the critical path to it: how far it has come; since when its quantum has an end
+  Stage want_ = Stage::Library;                        // what `need_` is spent on
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
@@ -230,6 +232,7 @@ class Host {
   Loop& loop;
   Anatomy& anatomy;
   [[nodiscard]] bool could_act() const;
+  [[nodiscard]] CriticalPath::Who place() const { return place_; }
 
  private:
   friend class Thread;
@@ -284,11 +287,13 @@ class Host {
   struct {  // the first of them, under way
     Ps need = 0, began = 0;
     double memory = 0, slow = 1;
-    uint32_t gen = 0;  // invalidates the end of an earlier speed
+    uint32_t gen = 0;               // invalidates the end of an earlier speed
+    CriticalPath::Point point = 0;  // at its beginning
   } kernel_;
   size_t own_kjobs_ = 0;  // those that belong to a job
   std::vector<std::unique_ptr<Thread>> threads_;
   Ps tick_phase_;  // clocks of two machines are not synchronised
+  CriticalPath::Who place_;
 };
 
 }  // namespace retrompi

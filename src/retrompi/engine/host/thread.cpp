@@ -32,7 +32,9 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
     if (host_.anatomy.log) {
       want_ = s;
       host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
+      point_ = host_.loop.cause;
       log_work(now, now + ps);
+      host_.loop.cause = point_;
     }
     if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
     now += ps;
@@ -45,6 +47,7 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   memory_ = memory;
   want_ = s;
   mode_ = Mode::Work;
+  point_ = host_.loop.cause;
   host_.go(*this);
   return {*this, false};
 }
@@ -52,13 +55,22 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
 bool Thread::host_log() const { return host_.anatomy.log; }
 
 void Thread::log_work(Ps begin, Ps end) {
-  if (want_ != Stage::Wait) return host_.anatomy.segment(log_, begin, end, want_, policy_.what);
+  if (want_ != Stage::Wait) {
+    extend(end, want_);
+    return host_.anatomy.segment(log_, begin, end, want_, policy_.what);
+  }
   for (Part& p : parts_) {
     const Ps n = std::min(p.ps, end - begin);
     host_.anatomy.segment(log_, begin, begin + n, p.s, policy_.what);
+    extend(begin + n, p.s);
     p.ps -= n;
     begin += n;
   }
+}
+
+void Thread::extend(Ps until, Stage s) {
+  CriticalPath& path = host_.anatomy.critical;
+  if (path.on) point_ = path.extend(point_, until, s, static_cast<CriticalPath::Who>(log_));
 }
 
 void Thread::close_log() {
@@ -131,6 +143,7 @@ void Thread::signal(bool immediate, bool network) {
         signalled_ = true;
         need_ = notice(network);
         want_ = Stage::Poll;
+        point_ = host_.loop.cause;
         host_.go(*this);
         host_.reblame();
       } else {
@@ -197,6 +210,9 @@ void Thread::on_quantum(uint64_t sequence) {
   if (state_ != State::Running || !q_armed_) return;
   if (sequence != q_sequence_) return schedule_quantum_end();
   q_armed_ = false;
+  if (host_.anatomy.critical.on)
+    host_.loop.cause = host_.anatomy.critical.extend(quantum_point_, host_.loop.now, host_.spinning(*this) ? Stage::Quantum : Stage::Queueing,
+                                                     static_cast<CriticalPath::Who>(log_));
   if (host_.spec.quantum_at_tick) ++host_.loop.tick_uses;
   prio_ = std::max(0, prio_ - 1);
   q_end_ = host_.loop.now + host_.spec.quantum;
@@ -209,6 +225,9 @@ void Thread::on_quantum(uint64_t sequence) {
 
 void Thread::on_yield(uint32_t gen) {
   if (gen != gen_ || state_ != State::Running) return;
+  point_ = host_.loop.cause;
+  extend(host_.loop.now, Stage::Poll);
+  host_.loop.cause = point_;
   const auto core = static_cast<size_t>(core_);
   if (host_.others_ready(prio_, core)) host_.preempt(core, false);
 }
@@ -217,6 +236,9 @@ void Thread::on_wake(uint32_t gen) {
   if (gen != gen_ || state_ != State::Blocked) return;
   host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_, policy_.what);
   seg_begin_ = host_.loop.now;
+  point_ = host_.loop.cause;
+  extend(host_.loop.now, Stage::Tick);
+  host_.loop.cause = point_;
   // A timed wait that runs out is not a signalled object: no boost (NT boosts by the object that was waited for).
   ++gen_;
   need_ = 0;

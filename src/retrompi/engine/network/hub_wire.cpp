@@ -149,6 +149,9 @@ class HubWire final : public RoutedWire {
     m.end = start + std::max<Ps>(1, whole(ps));
     tell(o.slot, start + whole(ps + latency_));
   }
+  [[nodiscard]] Parts parts(uint32_t slot, Ps /*arrival*/) const override {
+    return {media_[medium_of(slot)].start - flows_[slot].asked, whole(latency_)};
+  }
   void leave(uint32_t slot) override {
     const uint32_t medium = medium_of(slot);
     MediumState& m = media_[medium];

@@ -47,6 +47,7 @@ struct Flow {
   Delivery delivery;
   Ps asked = 0;
   Cause by;
+  CriticalPath::Point point = 0;  // when it was sent
   double bytes = 0;
   uint64_t order = 0;  // number of flows sent before it
   uint32_t gen = 0;    // agenda items with an older generation are void
@@ -122,6 +123,11 @@ class NativeWire : public Wire {
   virtual void enter(uint32_t /*slot*/, int /*from*/, int /*to*/) { throw ConfigError("nothing joins these hosts"); }
   /// An agenda item other than a notification; it sets the clock unless it is void.
   virtual void change(const Agenda::Item&) {}
+  /// How much of the time of a flow it waited for others, and for how much it was on its way with nothing of it transmitted. Before `leave`.
+  struct Parts {
+    Ps waited = 0, latency = 0;
+  };
+  [[nodiscard]] virtual Parts parts(uint32_t /*slot*/, Ps /*arrival*/) const { return {}; }
   /// Releases a flow that is over.
   virtual void leave(uint32_t /*slot*/) {}
   /// Whether something between two cards is down; records which failure took the flow.
@@ -164,6 +170,7 @@ class NativeWire : public Wire {
     f.delivery = d;
     f.asked = t;
     f.by = anatomy_.current;
+    f.point = loop_.cause;
     f.bytes = static_cast<double>(bytes);
     f.order = sent_++;
     ++f.gen;
@@ -192,6 +199,7 @@ class NativeWire : public Wire {
       }
       if (i.gen != flows_[i.what].gen) continue;
       loop_.now = t;
+      loop_.cause = anatomy_.critical.on ? arrived(i.what, t) : 0;
       leave(i.what);
       const Flow& f = flows_[i.what];
       const Callback delivered = f.delivery.on_delivered();
@@ -207,6 +215,14 @@ class NativeWire : public Wire {
         delivered();
       }
     }
+  }
+  [[nodiscard]] CriticalPath::Point arrived(uint32_t slot, Ps t) {
+    const Flow& f = flows_[slot];
+    const Parts of = parts(slot, t);
+    CriticalPath& path = anatomy_.critical;
+    const CriticalPath::Who who = path.place("wire");
+    const CriticalPath::Point turn = path.extend(f.point, f.asked + of.waited, Stage::Queueing, who);
+    return path.extend(path.extend(turn, std::max(path.time(turn), t - of.latency), Stage::Wire, who), t, Stage::Latency, who);
   }
   std::vector<uint32_t> free_;
   size_t in_flight_ = 0;

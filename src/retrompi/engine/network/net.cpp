@@ -15,7 +15,17 @@ Ps Net::cross(bool out, size_t host, int64_t bytes, Flight& f) {
     w_.anatomy.current = f.by;
     f.by = w_.anatomy.of(w_.anatomy.record(h.name.c_str(), Stage::Nic, now, start, end));
   }
+  f.point = w_.anatomy.critical.on ? crossing(host, start, bus, end) : 0;
   return end;
+}
+
+CriticalPath::Point Net::crossing(size_t host, Ps start, Bus& bus, Ps end) {
+  CriticalPath& path = w_.anatomy.critical;
+  const CriticalPath::Who who = w_.hosts[host]->place();
+  CriticalPath::Point from = w_.loop.cause;
+  if (start > w_.loop.now) from = bus.point != 0 && path.time(bus.point) == start ? bus.point : path.extend(from, start, Stage::Queueing, who);
+  bus.point = path.extend(from, bus.free_at, Stage::Nic, who);
+  return path.extend(bus.point, end, Stage::Nic, who);
 }
 
 Net::Net(World& w, int64_t overhead, int64_t mtu, Rails rails)
@@ -43,6 +53,7 @@ Ps Net::background(bool out, size_t host, size_t rail, int64_t bytes) {
   const HostSpec& h = w_.hosts[host]->spec;
   Bus& bus = (out ? tx_ : rx_)[card(host, rail)];
   bus.free_at = std::max(w_.loop.now, bus.free_at) + to_ps(static_cast<double>(bytes) / h.card_rate(out));
+  bus.point = 0;
   return bus.free_at + h.nic_latency;
 }
 
@@ -53,10 +64,13 @@ void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Deli
   if (rails_.stripe) f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
   const Ps out = cross(true, from, f.bytes, f);
   const Cause before = w_.anatomy.current;
+  const CriticalPath::Point here = w_.loop.cause;
   w_.anatomy.current = f.by;
+  w_.loop.cause = f.point;
   const int a = static_cast<int>(card(from, f.rail)), b = static_cast<int>(card(to, f.rail));
   if (!w_.wire->send_at(out, a, b, f.bytes, delivery<&Flight::on_carried, &Flight::on_lost>(f))) w_.loop.schedule(out, callback<&Flight::on_sent>(f));
   w_.anatomy.current = before;
+  w_.loop.cause = here;
 }
 
 Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d, int64_t behind) {
@@ -93,7 +107,14 @@ Ps Net::leave(Flight& f, double rate, int64_t piece) {
   tx.free_at = f.left;
   const Ps begin = start + to_ps(static_cast<double>(f.piece) / rate) + h.nic_latency;
   if (w_.anatomy.on) f.by = w_.anatomy.of(w_.anatomy.record(h.name.c_str(), Stage::Nic, now, start, begin));
+  const CriticalPath::Point here = w_.loop.cause;
+  if (w_.anatomy.critical.on) {
+    CriticalPath& path = w_.anatomy.critical;
+    const CriticalPath::Who who = w_.hosts[f.from]->place();
+    w_.loop.cause = path.extend(path.extend(here, start, Stage::Queueing, who), begin, Stage::Nic, who);
+  }
   w_.loop.schedule(begin, callback<&Flight::on_burst>(f));
+  w_.loop.cause = here;
   return f.left;
 }
 
@@ -121,6 +142,7 @@ void Net::Flight::on_burst_carried() {
   bus.free_at = std::max(bus.free_at, now - share) + share;
   const Ps end = std::max({rx.free_at, bus.free_at, left}) + to_ps(static_cast<double>(piece) / rate) + h.nic_latency;
   if (w.anatomy.on) by = w.anatomy.of(w.anatomy.record(h.name.c_str(), Stage::Nic, now, now, end));
+  if (w.anatomy.critical.on) w.loop.cause = w.anatomy.critical.extend(w.loop.cause, end, Stage::Nic, w.hosts[to]->place());
   w.loop.schedule(end, callback<&Flight::on_in>(*this));
 }
 
@@ -130,7 +152,9 @@ void Net::Flight::on_carried() {
   World& w = net->w_;
   by = w.anatomy.current;
   w.loop.owner = job->number;
-  w.loop.schedule(net->cross(false, to, bytes, *this), callback<&Flight::on_in>(*this));
+  const Ps end = net->cross(false, to, bytes, *this);
+  w.loop.cause = point;
+  w.loop.schedule(end, callback<&Flight::on_in>(*this));
 }
 
 void Net::Flight::on_in() {

@@ -44,13 +44,14 @@ class Net {
     Cause by;
     Common* job;
     uint32_t rail;
-    uint32_t parts = 0;       // of a burst over all rails: parts still in flight
-    bool gone = false;        // it is lost, or one of its parts is
-    int64_t piece = 0;        // of a burst
-    int64_t behind = 0;       // of a burst's bytes: a packet of its own
-    Ps left = 0;              // when a burst has left the sender's memory
-    int64_t number = -1;      // of a frame between its two hosts, where frames may overtake each other
-    Flight* whole = nullptr;  // of a part
+    uint32_t parts = 0;             // of a burst over all rails: parts still in flight
+    bool gone = false;              // it is lost, or one of its parts is
+    int64_t piece = 0;              // of a burst
+    int64_t behind = 0;             // of a burst's bytes: a packet of its own
+    Ps left = 0;                    // when a burst has left the sender's memory
+    int64_t number = -1;            // of a frame between its two hosts, where frames may overtake each other
+    CriticalPath::Point point = 0;  // when it has crossed the sender's card
+    Flight* whole = nullptr;        // of a part
     void on_sent();
     void on_carried();
     void on_in();
@@ -66,6 +67,7 @@ class Net {
   };
   struct Bus {
     Ps free_at = 0;
+    CriticalPath::Point point = 0;  // then; 0: it is not known what keeps it busy
   };
   Ps cross(bool out, size_t host, int64_t bytes, Flight& f);
   [[nodiscard]] size_t card(size_t host, size_t rail) const { return rails_.n == 1 ? host : host * rails_.n + rail; }
@@ -73,6 +75,8 @@ class Net {
     return rails_.n == 1 ? 0 : static_cast<uint32_t>((rails_.places[from] ^ rails_.places[to]) % rails_.n);
   }
   Ps leave(Flight& f, double rate, int64_t piece);
+  /// The critical path to the end of a crossing of a card by one that came now and whose turn begins at `start`.
+  CriticalPath::Point crossing(size_t host, Ps start, Bus& bus, Ps end);
   void put_on_wire(Flight& f, int64_t bytes, const Delivery& d);
   void hand_over(Flight& f);
   void in_order(Flight& f, bool lost);

@@ -148,6 +148,10 @@ class QueueWire final : public RoutedWire {
     loop_.now = i.t;
     go_on(i.what);
   }
+  [[nodiscard]] Parts parts(uint32_t slot, Ps /*arrival*/) const override {
+    const Passage& p = passages_[slot];
+    return {p.tail - p.alone, ways_[flows_[slot].route].latencies};
+  }
   void leave(uint32_t slot) override { contended_ += passages_[slot].tail > passages_[slot].alone; }
 
   void prune(Port& port) const {

@@ -28,6 +28,7 @@ struct Carrier {
   int64_t bytes = 0;
   Callback delivered;
   Ps asked = 0;
+  CriticalPath::Point point = 0;
   Cause by;
   bool background = false;
 };
@@ -194,6 +195,7 @@ void SimgridWire::set_out(int from, int to, int64_t bytes, const Delivery& d, bo
   c->delivered = d.on_delivered();
   c->asked = loop_.now;
   c->by = anatomy_.current;
+  c->point = loop_.cause;
   c->background = background;
   ++m.in_flight;
   m.background += background ? 1 : 0;
@@ -222,6 +224,7 @@ void SimgridWire::pump() {
               if (before_) sg::this_actor::sleep_for(before_(c->from, c->to));
               sg::Comm::sendto(impl_->hosts[static_cast<size_t>(c->from)], impl_->hosts[static_cast<size_t>(c->to)], static_cast<uint64_t>(c->bytes));
               const Ps now = std::max(loop_.now, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
+              if (anatomy_.critical.on) loop_.cause = anatomy_.critical.extend(c->point, now, Stage::Wire, anatomy_.critical.place("wire"));
               if (anatomy_.on && !c->background) {
                 const Cause before = anatomy_.current;
                 anatomy_.current = c->by;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "event/core.hpp"
+#include "record/critical_path.hpp"
 #include "record/message_path.hpp"
 
 namespace retrompi {
@@ -30,10 +31,11 @@ enum class Stage : uint8_t {
   Lock,       // taking and releasing the library's lock
   Line,       // transfer of a cache line from another core
   Wait,
+  Latency,  // of a cable or a switch; only on the critical path, the anatomy counts it as Wire
 };
 inline const char* stage_name(Stage s) {
-  static constexpr const char* names[] = {"library", "copy",      "syscall", "event", "switch", "tick",    "quantum", "queueing", "poll",
-                                          "stack",   "interrupt", "nic",     "wire",  "ack",    "compute", "lock",    "line",     "wait"};
+  static constexpr const char* names[] = {"library",   "copy", "syscall", "event", "switch",  "tick", "quantum", "queueing", "poll",   "stack",
+                                          "interrupt", "nic",  "wire",    "ack",   "compute", "lock", "line",    "wait",     "latency"};
   return names[static_cast<int>(s)];
 }
 
@@ -56,10 +58,11 @@ class Timeline;
 class Anatomy {
  public:
   bool on = false;
-  bool log = false;  // whether intervals of threads are recorded, for the anatomy or for a timeline
+  bool log = false;  // whether intervals of threads are recorded, for the anatomy, a timeline or the critical path
   Timeline* timeline = nullptr;
   Cause current;  // what is executing now
   MessagePath path;
+  CriticalPath critical;
 
   int add_thread(const std::string& name) {
     threads_.push_back({name, {}, {}});

@@ -11,6 +11,7 @@ namespace retrompi {
 namespace {
 
 constexpr int64_t kMostRuns = 10000;  // of a background job: the processes of all its runs are kept
+constexpr size_t kMostJobs = 65535;   // numbered by 16 bits
 
 void check(const JobConfig& c, const std::vector<NamedHost>& hosts, const Trace& t) {
   if (t.ranks.size() != c.placement.size())
@@ -54,6 +55,7 @@ class Simulation {
     if (c.positions.size() < c.hosts.size()) throw ConfigError("every host needs a position");
     if (parts_.size() > 1 && c.network == SimConfig::Network::Simgrid)
       throw ConfigError("several jobs need the network native or fluid; SimGrid's carries one");
+    if (parts_.size() > kMostJobs) throw ConfigError(std::to_string(kMostJobs) + " jobs at most, not " + std::to_string(parts_.size()));
     for (const Part& p : parts_) check(p.c, c.hosts, p.t);
   }
 
@@ -140,7 +142,9 @@ class Simulation {
 
   void furnish() {
     if (parts_.size() > 1) w_.loop.count_owners(static_cast<uint32_t>(parts_.size() + 1));
-    w_.anatomy.on = w_.anatomy.log = c_.anatomy;
+    w_.anatomy.on = c_.anatomy;
+    w_.anatomy.critical.on = c_.critical_path;
+    w_.anatomy.log = c_.anatomy || c_.critical_path;
     w_.anatomy.path.on = !c_.directions.empty();
     Rng phases(c_.seed ^ 0x7469636bULL);
     for (const NamedHost& h : c_.hosts) {
@@ -183,9 +187,9 @@ class Simulation {
       return std::none_of(hops.begin(), hops.end(),
                           [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
     };
-    return parts_.size() == 1 && !c_.anatomy && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() && c_.failures.empty() &&
-           c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) && told(p.c.remote) &&
-           told(p.c.same_bulk);
+    return parts_.size() == 1 && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() &&
+           c_.failures.empty() && c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) &&
+           told(p.c.remote) && told(p.c.same_bulk);
   }
 
   void launch(Part& p) {
@@ -224,7 +228,10 @@ class Simulation {
     p.ready = true;
   }
   void on_start(size_t part) {
-    if (!parts_[part].over) launch(parts_[part]);
+    if (parts_[part].over) return;
+    if (w_.anatomy.critical.on)
+      w_.loop.cause = w_.anatomy.critical.extend(0, w_.loop.now, Stage::Wait, w_.anatomy.critical.place(parts_[part].c.name));
+    launch(parts_[part]);
   }
 
   /// Begins to record before anything runs, so that the times of the first calls are known.
@@ -246,6 +253,7 @@ class Simulation {
   void left(size_t part) {
     Part& p = parts_[part];
     p.leaving = true;
+    if (&p == &first()) last_point_ = w_.loop.cause;
     if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.leaving || q.c.background; }) && !p.c.background)
       w_.loop.stopped = true;
     else
@@ -393,7 +401,7 @@ class Simulation {
       if (!k->finished && k->now_at) timeline_->end_call(k->id, *k->now_at, w_.loop.now, true);
     timeline_->finish();
     w_.anatomy.timeline = nullptr;
-    w_.anatomy.log = w_.anatomy.on;
+    w_.anatomy.log = w_.anatomy.on || w_.anatomy.critical.on;
   }
 
   SimResult result() {
@@ -412,6 +420,10 @@ class Simulation {
     if (!first().job || !first().ready) return r;
     const Job& job = *first().job;
     r.marks = job.marks;
+    if (c_.critical_path && r.outcome == "completed") {
+      r.critical_path = w_.anatomy.critical.to(last_point_);
+      r.critical_names = critical_names(r.critical_path);
+    }
     if (!c_.anatomy || r.outcome != "completed") return r;
     Ps from = -1, to = -1;
     for (const MarkTime& m : job.marks) {
@@ -428,8 +440,23 @@ class Simulation {
     return r;
   }
 
+  /// Numbers those on the path from 0 on; their names.
+  std::vector<std::string> critical_names(std::vector<CriticalPath::Piece>& path) const {
+    std::map<CriticalPath::Who, CriticalPath::Who> known;
+    std::vector<std::string> names;
+    for (CriticalPath::Piece& piece : path) {
+      const auto [it, fresh] = known.emplace(piece.who, static_cast<CriticalPath::Who>(names.size()));
+      if (fresh)
+        names.push_back(piece.who < CriticalPath::kPlaces ? w_.anatomy.name({Cause::Thread, static_cast<int32_t>(piece.who)})
+                                                          : w_.anatomy.critical.places()[piece.who - CriticalPath::kPlaces]);
+      piece.who = it->second;
+    }
+    return names;
+  }
+
   const SimConfig& c_;
   World w_;
+  CriticalPath::Point last_point_ = 0;  // the end of the first job's last rank
   std::optional<Traffic> traffic_;
   std::deque<Part> parts_;
   std::vector<int> placed_;  // host -> ranks

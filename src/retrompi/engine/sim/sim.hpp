@@ -54,6 +54,7 @@ struct SimConfig : JobConfig {
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when it is killed
   TimelineSpec timeline;                          // of the first job
   bool profile = false;                           // sum up the first job's calls
+  bool critical_path = false;                     // of the first job
   std::vector<JobConfig> further;                 // jobs that share the hosts and the wire
 };
 
@@ -91,6 +92,8 @@ struct SimResult : JobResult {
   std::shared_ptr<const MessagePathResult> message_path;
   std::shared_ptr<const Timeline> timeline;
   std::shared_ptr<const CallProfile> profile;
+  std::vector<CriticalPath::Piece> critical_path;  // of a run that completed
+  std::vector<std::string> critical_names;         // by CriticalPath::Who: of threads, then of places
   std::vector<JobResult> further;
   struct TrafficRow {
     int64_t frames, arrived, bytes, dropped, lost;

@@ -1,0 +1,192 @@
+"""``retrompi why``: the critical path of a run, and why one run takes longer than another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.base.errors import UsageError
+from retrompi.base.units import PS, format_time
+from retrompi.cli.answers import outside_lines
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import complete_model, complete_platform, output_option, ranks_option
+from retrompi.cli.output import Column, Output, print_csv, print_json, print_table, say, write_drawn
+
+if TYPE_CHECKING:
+    from retrompi.sim.critical_path import CriticalPath, Difference
+    from retrompi.studies.scenario import Scenario
+
+KEYS = ("stage", "who", "ps", "seconds", "share", "pieces")
+KEYS_OF_TWO = ("stage", "a_ps", "b_ps", "ps", "seconds", "a_pieces", "b_pieces")
+MOST = 20
+"""Rows of the table of who; --json and --csv have all."""
+
+
+@dataclass(frozen=True)
+class WhyOptions(Output):
+    """Options of ``retrompi why``."""
+
+    model: str | None = option(
+        "Runtime model: of a generator or a trace (default: wmpi), or another than the scenario's.",
+        "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+    platform: str | None = option(
+        "Platform: of a generator or a trace (default: the model's own), or another than the scenario's.",
+        "-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform)
+    mode: str | None = option("Placement of the ranks: as for 'retrompi replay'.", metavar="MODE")
+    ranks: int | None = ranks_option(" (default: as in the trace)")
+    sets: tuple[str, ...] = option(
+        "Override a parameter: of the model or platform, or a key of the scenario (model, mode, trace.reps, ...).",
+        "--set", metavar="KEY=VALUE")
+    a: tuple[str, ...] = option("Change to the scenario for A, e.g. model=wmpi (repeatable).", metavar="KEY=VALUE")
+    b: tuple[str, ...] = option("Change to the scenario for B (repeatable).", metavar="KEY=VALUE")
+    out: Path | None = output_option("the path, as a page, figures or numbers", "html", "svg", "png", "csv", "json")
+
+
+@click.command()
+@click.argument("program")
+@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
+@options(given=WhyOptions)
+@click.pass_context
+def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given: WhyOptions) -> None:
+    """Show what the time of a run consists of, or why B takes longer than A: the critical path.
+
+    PROGRAM is a scenario, a trace, or a generator with its arguments. The path is the chain of delays from the start to the end of the
+    last rank: each begins when the last thing that it waited for ended. Its length is the run's time, to the picosecond. With --a or --b
+    the difference of two runs is split over the stages of their paths; the parts sum to it exactly. Exit code 1 means that a run did not
+    complete.
+
+    \b
+    Examples:
+      retrompi why halo ranks=4 reps=3 size=10000 -m wmpi
+      retrompi why halo ranks=4 reps=3 size=10000 --a model=wmpi --b model=winmpich
+      retrompi why examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --b platform.link.bandwidth=100Mbps
+    """
+    from retrompi.spec.model import parse_sets
+    from retrompi.studies import case, compare_runtimes
+    from retrompi.studies.applies import refuse_idle
+
+    base = compare_runtimes.program(program, arguments, given.model or "wmpi", given.platform, given.mode, given.ranks)
+    base = case.apply(base, {**({"model": given.model} if given.model else {}), **parse_sets(list(given.sets))})
+    two = bool(given.a or given.b)
+    sides = [case.apply(base, parse_sets(list(of))) for of in (given.a, given.b)] if two else [base]
+    known = [case.identity(side) for side in sides]
+    refuse_idle(*sides)
+    if two and known[0] == known[1]:
+        raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
+    warnings = outside_lines(sides)
+    told = [_run(side) for side in sides]
+    if any(path is None for path, _ in told):
+        for (path, why), name in zip(told, ("A", "B"), strict=False):
+            if path is None:
+                say(f"{name + ': ' if two else ''}{why}")
+        ctx.exit(1)
+    paths = [path for path, _ in told if path is not None]
+    if two:
+        _two(base, sides, paths, given, warnings)
+    else:
+        _one(base, paths[0], given, warnings)
+
+
+def _run(side: Scenario) -> tuple[CriticalPath | None, str]:
+    """The path of a run, or how the run ended."""
+    from retrompi.sim import simulate
+    from retrompi.sim.observe import Observe
+
+    result = simulate.run(side.question(), Observe(critical_path=True))
+    return result.critical_path, f"{result.outcome}: {result.detail}"
+
+
+def rows_of(path: CriticalPath) -> list[dict[str, Any]]:
+    """The path summed by stage and who, the largest first."""
+    whole = path.took or 1
+    return [
+        {"stage": s.stage, "who": s.who, "ps": s.ps, "seconds": s.ps * PS, "share": s.ps / whole, "pieces": s.pieces} for s in path.shares()
+    ]
+
+
+def rows_of_two(parts: Sequence[Difference]) -> list[dict[str, Any]]:
+    """The parts of a difference, the largest first."""
+    return [
+        {"stage": d.stage, "a_ps": d.a, "b_ps": d.b, "ps": d.ps, "seconds": d.ps * PS, "a_pieces": d.pieces_a, "b_pieces": d.pieces_b}
+        for d in parts
+    ]  # fmt: skip
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _one(base: Scenario, path: CriticalPath, given: WhyOptions, warnings: Sequence[str]) -> None:
+    rows = rows_of(path)
+    whole = {"program": base.name, "model": base.model, "platform": base.platform, "time_ps": path.took, "time_s": path.took * PS,
+             "pieces": len(path), "parts": rows, "warnings": list(warnings)}  # fmt: skip
+    if given.as_json:
+        print_json(whole)
+    elif given.as_csv:
+        print_csv(rows, KEYS)
+    else:
+        say(f"{base.name} with {base.model} on {base.platform}: {format_time(path.took * PS)}, {len(path)} delays one after another\n")
+        for what, title in (("stage", "what"), ("who", "who")):
+            sums = path.by("stage" if what == "stage" else "who")
+            shown = [{"name": n, "time": format_time(ps * PS), "share": _share(ps / (path.took or 1))} for n, ps in sums.items()]
+            print_table(shown[:MOST], [Column("name", title), Column("time", "time", right=True), Column("share", "share", right=True)])
+            say(f"… and {len(shown) - MOST} more (--json has all)\n" if len(shown) > MOST else "")
+        say(f"the sum is the run's time, {_ps(path.took)}")
+    _write(given, [path], ["the run"], rows, whole)
+
+
+def _two(base: Scenario, sides: Sequence[Scenario], paths: Sequence[CriticalPath], given: WhyOptions, warnings: Sequence[str]) -> None:
+    from retrompi.sim.critical_path import difference
+
+    a, b = paths
+    parts = difference(a, b)
+    rows = rows_of_two(parts)
+    whole: dict[str, Any] = {
+        "program": base.name, "a": {"changes": list(given.a), "time_ps": a.took, "time_s": a.took * PS, "parts": rows_of(a)},
+        "b": {"changes": list(given.b), "time_ps": b.took, "time_s": b.took * PS, "parts": rows_of(b)},
+        "difference_ps": b.took - a.took, "difference_s": (b.took - a.took) * PS, "parts": rows, "warnings": list(warnings),
+    }  # fmt: skip
+    if given.as_json:
+        print_json(whole)
+    elif given.as_csv:
+        print_csv(rows, KEYS_OF_TWO)
+    else:
+        names = [" ".join(of) or "unchanged" for of in (given.a, given.b)]
+        say(f"{base.name}: A ({names[0]}) {format_time(a.took * PS)}, B ({names[1]}) {format_time(b.took * PS)}\n")
+        total = {"stage": "total", "a_ps": a.took, "b_ps": b.took, "ps": b.took - a.took, "share": 1.0}
+        shown = [{**r, "share": r["ps"] / total["ps"] if total["ps"] else None} for r in rows]
+        print_table([*shown, total], [
+            Column("stage", "stage"), Column("a_ps", "A", _time, right=True), Column("b_ps", "B", _time, right=True),
+            Column("ps", "B - A", _signed, right=True), Column("share", "share", lambda v: "" if v is None else _share(v), right=True),
+        ])  # fmt: skip
+        say(f"\nthe parts sum to the difference, {_ps(b.took - a.took)}")
+    _write(given, paths, ["A", "B"], rows, whole)
+
+
+def _ps(ps: int) -> str:
+    return f"{ps:,} ps".replace(",", " ")
+
+
+def _time(ps: int) -> str:
+    return format_time(ps * PS)
+
+
+def _signed(ps: int) -> str:
+    return f"{'-' if ps < 0 else '+'}{format_time(abs(ps) * PS)}"
+
+
+def _write(given: WhyOptions, paths: Sequence[CriticalPath], names: Sequence[str], rows: Sequence[dict[str, Any]], whole: Any) -> None:
+    if given.out is None:
+        return
+    from retrompi.render import path_page
+
+    made = [given.out]
+    if given.out.suffix.lower() == ".html":
+        path_page.write(given.out, whole["program"], list(zip(names, paths, strict=True)))
+    else:
+        made = write_drawn(given.out, lambda: path_page.figures(list(zip(names, paths, strict=True))), rows, whole)
+    click.echo(f"written: {', '.join(map(str, made))}", err=True)
