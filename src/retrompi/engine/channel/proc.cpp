@@ -42,28 +42,46 @@ Task Proc::write(Chan& c, Packet p) {
 }
 
 Task Proc::write_rest(Chan& c, Packet p, Task push) {
+  const SiteOf here([&](State& s) {
+    s.put(static_cast<const void*>(&c));
+    put_packet(s, p);
+  });
+  co_await Task::At{here};
   co_await push;
   pushed(c, p);
   while (!c.deferred.empty()) {
-    Packet q = c.deferred.front();
+    p = c.deferred.front();
     c.deferred.pop_front();
-    q.transit = begin_transit(c, q);
-    co_await c.push(q);
-    pushed(c, q);
+    p.transit = begin_transit(c, p);
+    co_await c.push(p);
+    pushed(c, p);
   }
   c.busy = false;
 }
 
 Task Forwarder::main() {
+  Packet p;
+  int64_t left = 0;
+  bool first = false, routes = false;
+  const SiteOf here([&](State& s) {
+    s.put(routes);
+    if (!routes) return;
+    put_packet(s, p);
+    s.put(left);
+    s.put(first);
+  });
+  co_await Task::At{here};
   while (true) {
     if (!pending_.empty()) {
-      Packet p = pending_.front();
+      routes = true;
+      p = pending_.front();
       pending_.pop_front();
+      world.anatomy.critical.owe({{&idle, "forward_cost", 1 / host.spec.speed()}});
       co_await thread.run(host.time(cost), Stage::Library);
       Chan& c = *next[static_cast<size_t>(p.to)];
       // A packet too long for the next hop is split again; at least one piece, even if it has only headers.
-      int64_t left = p.bytes;
-      bool first = p.first;
+      left = p.bytes;
+      first = p.first;
       do {
         Packet q = p;
         q.bytes = p.kind == Packet::Data ? std::min(left, c.spec.packet) : p.bytes;
@@ -73,6 +91,7 @@ Task Forwarder::main() {
         first = false;
         co_await post(c, q);
       } while (left > 0);
+      routes = false;
       if (p.last && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_out(p.m->number, thread.log(), world.loop.now);
     } else if (!inbox.empty()) {
       co_await absorb();
@@ -84,7 +103,9 @@ Task Forwarder::main() {
 
 void Forwarder::state(State& s) const {
   put_inbox(s);
-  if (!pending_.empty() || !thread.waits_for(idle.what)) s.refuse();
+  s.put(pending_.size());
+  for (const Packet& p : pending_) put_packet(s, p);
+  thread.sites(s);
 }
 
 }  // namespace retrompi

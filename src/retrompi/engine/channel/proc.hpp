@@ -96,6 +96,10 @@ struct Resource {
   std::vector<Occupant> used;
 };
 
+void put_message(State& s, const Message* m);
+void put_request(State& s, const Request* r);
+void put_packet(State& s, const Packet& p);
+
 struct Token {
   Chan* chan = nullptr;
   uint8_t kind = 0;
@@ -205,6 +209,11 @@ class Proc {
   /// Waits until `cond` holds; takes in packets meanwhile if `progress`.
   template <class F>
   Task until(F cond, WaitPolicy policy, bool progress) {
+    const SiteOf here([&](State& s) {
+      s.put(policy.what);
+      s.put(progress);
+    });
+    co_await Task::At{here};
     while (!cond()) {
       if (progress && !inbox.empty())
         co_await absorb();
@@ -243,6 +252,12 @@ class Chan {
   /// Payload of a message's first packet, where its packets carry up to `packet`.
   [[nodiscard]] virtual int64_t first_of(const Message&, int64_t packet) const { return packet; }
 
+  /// Work of the library at one end: a field of the specification.
+  Thread::Await charged(Proc& at, Work cost, const char* field) const {
+    const Ps ps = at.host.time(cost);
+    world.anatomy.critical.owe({{&spec, field, 1 / at.host.spec.speed()}});
+    return at.thread.run(ps, Stage::Library);
+  }
   /// Attributes the following work to this item, which travels between the hosts of both ends; `back`: against the channel's direction.
   void attribute(NetworkPacket::Kind kind, int64_t bytes, bool back = false, int32_t transit = -1) {
     const auto a = static_cast<int32_t>(from.host_index), b = static_cast<int32_t>(to.host_index);
@@ -262,7 +277,8 @@ class Chan {
  protected:
   void put_queue(State& s) const {
     s.put(busy);
-    if (busy || !deferred.empty()) s.refuse();
+    s.put(deferred.size());
+    for (const Packet& p : deferred) put_packet(s, p);
   }
   // The transit of a packet. A channel reports when it begins to copy one in or out, if that is not immediately.
   void copy_in_begins(const Packet& p) { world.anatomy.path.copy_in_begins(p.transit, world.loop.now); }

@@ -14,6 +14,8 @@ std::optional<Resource> StreamChan::resource() const {
 
 /// The connection is opened on its first use.
 Task StreamChan::open_and_send(Packet p) {
+  const SiteOf here([&](State& s) { put_packet(s, p); });
+  co_await Task::At{here};
   open_ = true;
   if (reverse_) reverse_->open_ = true;
   co_await from.thread.run(from.host.time(spec.connect), Stage::Syscall);

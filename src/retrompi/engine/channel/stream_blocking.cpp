@@ -40,22 +40,29 @@ class BlockingStream final : public StreamChan {
 
   void state(State& s) override {
     put_stream(s);
-    if (waiting_) s.refuse();
+    s.put(waiting_);
   }
 
  private:
   Task send(Packet p) override {
+    int64_t left = 0, piece = 0;  // of the packet, and of that what the current write still holds
+    const SiteOf here([&](State& s) {
+      put_packet(s, p);
+      s.put(left);
+      s.put(piece);
+    });
+    co_await Task::At{here};
     if (credits_.limited()) {
       if (credits_.exhausted()) co_await from.until([this] { return !credits_.exhausted(); }, spec.space_wait, spec.progress);
       credits_.take();
     }
     copy_in_begins(p);
     co_await library_work(from, spec.send_cpu, p);
-    int64_t left = length(p);
+    left = length(p);
     frames_.push_back({p, tcp_.written() + left, pay_reverse()});
     ++common.count.packets;
     const bool split = spec.header_write && p.bytes > spec.header_write_above && p.first;
-    int64_t piece = split ? header_of(p) : left;  // what the current write still holds
+    piece = split ? header_of(p) : left;
     while (left > 0) {
       if (!(tcp_.room() > 0)) co_await wait_for_room();
       if (piece == 0) piece = left;
@@ -78,6 +85,8 @@ class BlockingStream final : public StreamChan {
   }
   void on_readable() override { offer(); }
   Task wait_for_room() {
+    const SiteOf here([this](State& s) { s.put(static_cast<const void*>(this)); });
+    co_await Task::At{here};
     waiting_ = true;
     co_await from.until([this] { return tcp_.writable(); }, spec.space_wait, spec.progress);
     waiting_ = false;

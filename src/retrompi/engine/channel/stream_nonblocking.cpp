@@ -15,7 +15,11 @@ class QueuedStream : public StreamChan {
  protected:
   void put_queued(State& s) {
     put_stream(s);
-    if (!unsent_.empty()) s.refuse();
+    s.put(unsent_.size());
+    for (const Unsent& each : unsent_) {
+      put_packet(s, each.p);
+      s.put(each.end - tcp_.written());
+    }
     s.put(queued_ - tcp_.written());
     s.put(packets_end_ - tcp_.written());
   }

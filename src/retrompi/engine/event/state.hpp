@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #include "event/callback.hpp"
@@ -27,6 +28,17 @@ class State {
   void put(const void* object) { words_.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(object))); }
   void put(Callback::Fn fn) { words_.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(fn))); }
   void put_time(Ps t) { put(t - now_); }
+  /// An object that comes and goes (a message, a request), by a number in the order in which they are met. True: it is met for the first time, and
+  /// what it holds is to be put.
+  [[nodiscard]] bool put_met(const void* object) {
+    if (!object) {
+      put(-1);
+      return false;
+    }
+    const auto [at, fresh] = met_.try_emplace(object, static_cast<int64_t>(met_.size()));
+    put(at->second);
+    return fresh;
+  }
   /// When something is free again; how long it has been is no matter.
   void put_busy_until(Ps t) { put(t > now_ ? t - now_ : Ps(0)); }
   /// A call that somebody else keeps: the end of kernel work, an arrival.
@@ -40,6 +52,8 @@ class State {
   void refuse() { refused_ = true; }
   [[nodiscard]] bool refused() const { return refused_; }
   [[nodiscard]] Ps now() const { return now_; }
+  /// Words so far.
+  [[nodiscard]] size_t size() const { return words_.size(); }
 
   /// All events have been put.
   [[nodiscard]] std::vector<int64_t> words() {
@@ -71,6 +85,7 @@ class State {
   std::vector<int64_t> words_;
   std::vector<Event> events_;
   bool refused_ = false;
+  std::unordered_map<const void*, int64_t> met_;
 };
 
 }  // namespace retrompi

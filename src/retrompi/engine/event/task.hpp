@@ -38,12 +38,37 @@ class FramePool {
   static inline std::array<Free*, kSlots> free_{};
 };
 
+class State;
+
+/// Where a coroutine is, and with what, while it waits in something it has called: in words, for those that compare states. It lives in the
+/// coroutine.
+class Site {
+ public:
+  using Put = void (*)(const Site&, State&);
+  explicit Site(Put put) : put_(put) {}
+  void put(State& s) const { put_(*this, s); }
+  [[nodiscard]] Put function() const { return put_; }
+
+ private:
+  Put put_;
+};
+/// `F`: void (State&), puts the coroutine's variables.
+template <class F>
+class SiteOf : public Site {
+ public:
+  explicit SiteOf(F f) : Site([](const Site& site, State& s) { static_cast<const SiteOf&>(site).f_(s); }), f_(f) {}
+
+ private:
+  F f_;
+};
+
 /// A coroutine that starts when awaited (or resumed) and hands control back to its awaiter when it ends.
 class [[nodiscard]] Task {
  public:
   struct promise_type {
     std::coroutine_handle<> next = std::noop_coroutine();
     std::exception_ptr error;
+    const Site* site = nullptr;
     static void* operator new(size_t n) { return FramePool::get(n); }
     static void operator delete(void* p, size_t n) { FramePool::put(p, n); }
     Task get_return_object() { return Task{std::coroutine_handle<promise_type>::from_promise(*this)}; }
@@ -58,6 +83,28 @@ class [[nodiscard]] Task {
     void unhandled_exception() { error = std::current_exception(); }
   };
   using Handle = std::coroutine_handle<promise_type>;
+
+  /// `co_await Task::At{site}` in a coroutine states its site, and does not wait.
+  struct At {
+    const Site& site;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Handle h) const noexcept {
+      h.promise().site = &site;
+      return false;
+    }
+    void await_resume() const noexcept {}
+  };
+
+  /// `co_await Task::Self{}` in a coroutine is its address, and does not wait.
+  struct Self {
+    const void* address = nullptr;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Handle h) noexcept {
+      address = h.address();
+      return false;
+    }
+    [[nodiscard]] const void* await_resume() const noexcept { return address; }
+  };
 
   Task() = default;
   explicit Task(Handle h) : h_(h) {}

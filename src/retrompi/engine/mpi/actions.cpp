@@ -34,6 +34,8 @@ Task nap(Rank& rank, Ps ps) { co_await rank.thread.sleep(ps); }
 
 Task blocking_send(Rank& rank, const Action& a) {
   Request& r = rank.job.new_request(Request::Send);
+  const SiteOf here([&](State& s) { put_request(s, &r); });
+  co_await Task::At{here};
   const auto& x = a.get<action::PointToPoint>();
   co_await rank.sender.isend(x.peer, x.tag, program_context(a.comm), x.bytes, a.op, r);
   co_await rank.wait(r);
@@ -42,6 +44,8 @@ Task blocking_send(Rank& rank, const Action& a) {
 
 Task blocking_receive(Rank& rank, const Action& a) {
   Request& r = rank.job.new_request(Request::Recv);
+  const SiteOf here([&](State& s) { put_request(s, &r); });
+  co_await Task::At{here};
   const action::Envelope from = wanted(rank.job, a);
   co_await rank.receiver.irecv(from.source, from.tag, program_context(a.comm), a.get<action::PointToPoint>().bytes, r);
   co_await rank.wait(r);
@@ -52,6 +56,11 @@ Task send_and_receive(Rank& rank, const Action& a) {
   const int32_t ctx = program_context(a.comm);
   Request& in = rank.job.new_request(Request::Recv);
   Request& out_r = rank.job.new_request(Request::Send);
+  const SiteOf here([&](State& s) {
+    put_request(s, &in);
+    put_request(s, &out_r);
+  });
+  co_await Task::At{here};
   const action::Envelope from = wanted(rank.job, a);
   const auto& x = a.get<action::SendReceive>();
   co_await rank.receiver.irecv(from.source, from.tag, ctx, x.receive_bytes, in);
@@ -123,7 +132,7 @@ Task probe(Rank& rank, const Action& a) {
   auto there = [&queue = rank.receiver.unexpected(), &want] {
     return std::any_of(queue.begin(), queue.end(), [&](const Message* m) { return matches(want, *m); });
   };
-  co_await rank.library_call(rank.spec.test);
+  co_await rank.library_call(rank.spec.test, "test_cpu");
   if (from.source == PROC_NULL) co_return;  // MPI 4.0, 3.10: returns at once
   // A probe recorded as successful waits for its message; one that failed, or whose outcome is unknown, is a single test.
   if (a.op == Op::Probe || (a.told() && a.done())) {

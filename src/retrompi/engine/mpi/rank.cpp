@@ -19,6 +19,8 @@ Rank::Rank(Job& j, World& w, Host& h, size_t host_index, int32_t n, const RankSp
 
 Task Rank::main() {
   const ActionList& mine = job.trace.ranks[static_cast<size_t>(id)];
+  const SiteOf here([this](State& s) { s.put(now_at != nullptr); });  // its place: where repetitions are counted
+  co_await Task::At{here};
   for (place_ = mine.begin(); place_ != mine.end(); advance()) {
     if (job.recurrence && job.recurrence->at(*this)) leave_out_now();
     const Action& a = *place_;
@@ -72,18 +74,21 @@ void Rank::leave_out_now() {
 void Rank::state(State& s) const {
   put_inbox(s);
   s.put(finished);
-  if (!receiver.unexpected().empty() || !sender.all_complete() || !requests.filed().empty() || !collectives.idle()) s.refuse();
-  for (const Request* r : receiver.posted()) {
-    s.put(r->peer);
-    s.put(r->tag);
-    s.put(r->ctx);
-    s.put(r->bytes);
-    s.put(r == awaited);
-  }
+  if (!collectives.idle()) s.refuse();
+  sender.state(s);
+  s.put(receiver.unexpected().size());
+  for (const Message* m : receiver.unexpected()) put_message(s, m);
   s.put(receiver.posted().size());
-  if (thread.acting() || finished) return;
-  s.put_time(call_began);  // the call's time is counted when it returns
-  if (!awaited || awaited->kind != Request::Recv || awaited->done || awaited->m || !thread.waits_for(spec.recv_wait.what)) s.refuse();
+  for (const Request* r : receiver.posted()) put_request(s, r);
+  s.put(requests.filed().size());
+  for (const RequestTable::Filed& f : requests.filed()) {
+    for (const int32_t n : {f.src, f.dst, f.tag, f.req}) s.put(n);
+    put_request(s, f.r);
+  }
+  put_request(s, awaited);
+  if (thread.acting()) return;
+  if (!finished) s.put_time(call_began);  // the call's time is counted when it returns
+  thread.sites(s);
 }
 
 /// Outside of the library: what arrives meanwhile stays in its channel.
@@ -125,7 +130,7 @@ Task Rank::handle(Packet p) {
 }
 
 Task Rank::handle_with_work(Packet p, bool called) {
-  if (called) co_await library_call({spec.recv_cpu, {}});
+  if (called) co_await library_call({spec.recv_cpu, {}}, "recv_cpu");
   if (p.kind == Packet::Data && !p.held) {
     if (!p.m->envelope_known) receiver.arrive(*p.m);
     co_await thread.run(conversion(p.m->src, p.bytes), Stage::Library);
@@ -156,14 +161,16 @@ Task Rank::handle_now(const Packet& p) {
   return {};
 }
 
-Task Rank::library_call(CallCost cost) {
+Task Rank::library_call(CallCost cost, const char* field) {
   if (!spec.lock.some() && !cost.some()) return {};
-  return locked_call(cost);
+  return locked_call(cost, field);
 }
 
-Task Rank::locked_call(CallCost cost) {
+Task Rank::locked_call(CallCost cost, const char* field) {
+  world.anatomy.critical.owe({{&job, "call_lock", 1 / host.spec.speed()}});
   co_await thread.run(host.time(spec.lock.work), Stage::Lock);
   co_await thread.run(host.time(spec.lock.system), Stage::Syscall);
+  world.anatomy.critical.owe({{&job, field, 1 / host.spec.speed()}});
   co_await thread.run(host.time(cost.work), Stage::Library);
   co_await thread.run(host.time(cost.system), Stage::Syscall);
 }
@@ -193,14 +200,19 @@ Task Rank::wait(Request& r) {
 }
 
 Task Rank::wait_open(Request& r) {
+  const SiteOf here([&](State& s) { put_request(s, &r); });
+  co_await Task::At{here};
   awaited = &r;
   const WaitPolicy& policy = r.kind == Request::Send ? spec.send_wait : spec.recv_wait;
   if (!collectives.idle()) co_await until([&r] { return r.done; }, policy, true);
+  const void* self = job.recurrence ? co_await Task::Self{} : nullptr;
   while (!r.done) {
-    if (inbox.empty())
+    if (inbox.empty()) {
+      if (self) job.recurrence->at(*this, self);
       co_await thread.wait(policy);
-    else
+    } else {
       co_await absorb();
+    }
   }
   awaited = nullptr;
 }

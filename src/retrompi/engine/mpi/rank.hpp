@@ -21,6 +21,7 @@ class Rank final : public Proc {
   void state(State& s) const override;
   /// The place of the present action in its trace.
   [[nodiscard]] size_t place() const { return index_; }
+  [[nodiscard]] const Action& action() const { return *place_; }
   /// So many actions that follow the present one are left out: they have been accounted for.
   void leave_out(size_t actions) { left_out_ += actions; }
 
@@ -29,7 +30,7 @@ class Rank final : public Proc {
 
   // ---- the library
   /// Work of the library in one call, under its lock.
-  Task library_call(CallCost cost);
+  Task library_call(CallCost cost, const char* field);
   /// Takes in everything that has arrived, without waiting.
   Task progress();
   Task wait(Request& r);
@@ -86,7 +87,7 @@ class Rank final : public Proc {
     }
   }
   Task wait_open(Request& r);
-  Task locked_call(CallCost cost);
+  Task locked_call(CallCost cost, const char* field);
   Task handle_with_work(Packet p, bool called);
   Task handle_now(const Packet& p);
 

@@ -5,6 +5,38 @@
 
 namespace retrompi {
 
+// Lines of the trace and times of calls are for reports: of what is under way at the end they are those of its own period, which is simulated.
+void put_message(State& s, const Message* m) {
+  if (!s.put_met(m)) return;
+  for (const int32_t n : {m->src, m->dst, m->tag, m->ctx}) s.put(n);
+  for (const bool is : {m->rendezvous, m->sync, m->packed, m->unpacked, m->direct, m->envelope_known, m->ack_sent, m->acked, m->send_complete,
+                        m->sent_all, m->delivered, m->lost})
+    s.put(is);
+  for (const int64_t n : {m->bytes, m->asked, m->arrived, m->unexpected_bytes}) s.put(n);
+  if (!m->in_pool.empty()) s.refuse();
+  put_request(s, m->sreq);
+  put_request(s, m->rreq);
+}
+
+void put_request(State& s, const Request* r) {
+  if (!s.put_met(r)) return;
+  s.put(r->kind);
+  s.put(r->mode);
+  for (const int32_t n : {r->peer, r->tag, r->ctx, r->src, r->dst}) s.put(n);
+  s.put(r->bytes);
+  for (const bool is : {r->done, r->persistent, r->active, r->detached}) s.put(is);
+  put_message(s, r->m);
+}
+
+void put_packet(State& s, const Packet& p) {
+  put_message(s, p.m);
+  s.put(p.bytes);
+  s.put(p.from);
+  s.put(p.to);
+  s.put(p.kind);
+  for (const bool is : {p.first, p.last, p.held}) s.put(is);
+}
+
 namespace {
 
 State::Call describe(const Callback& c, State& s) {
@@ -16,13 +48,38 @@ State::Call describe(const Callback& c, State& s) {
 
 /// Actions whose effect on a rank is all in its state.
 bool plain(const Action& a) {
-  return a.op == Op::Send || a.op == Op::Ssend || a.op == Op::Rsend || a.op == Op::Recv || a.op == Op::Sendrecv || a.op == Op::Compute;
+  switch (a.op) {
+    case Op::Send:
+    case Op::Ssend:
+    case Op::Rsend:
+    case Op::Recv:
+    case Op::Sendrecv:
+    case Op::Compute:
+    case Op::Isend:
+    case Op::Issend:
+    case Op::Irsend:
+    case Op::Irecv:
+    case Op::Wait:
+    case Op::Waitall:
+      return true;
+    default:
+      return false;
+  }
 }
 bool same(const Action& a, const Action& b) {
   if (a.op != b.op || a.comm != b.comm || a.flags != b.flags || a.request != b.request) return false;
-  if (a.op == Op::Compute) return a.get<action::Compute>() == b.get<action::Compute>();
-  if (a.op == Op::Sendrecv) return a.get<action::SendReceive>() == b.get<action::SendReceive>();
-  return a.get<action::PointToPoint>() == b.get<action::PointToPoint>();
+  switch (a.kind()) {
+    case ActionKind::Compute:
+      return a.get<action::Compute>() == b.get<action::Compute>();
+    case ActionKind::SendReceive:
+      return a.get<action::SendReceive>() == b.get<action::SendReceive>();
+    case ActionKind::OneRequest:
+      return a.get<action::OneRequest>() == b.get<action::OneRequest>();
+    case ActionKind::SeveralRequests:
+      return a.get<action::SeveralRequests>() == b.get<action::SeveralRequests>();
+    default:
+      return a.get<action::PointToPoint>() == b.get<action::PointToPoint>();
+  }
 }
 
 /// x += n * (b - a)
@@ -33,43 +90,73 @@ void grow(T& x, T a, T b, int64_t n) {
 
 }  // namespace
 
-// A program that never comes to rest, or back to the same state, is looked at more and more rarely.
-bool Recurrence::look(Rank& rank) {
-  ++looks_;
-  until_next_look_ = looks_ < kSoon ? 1 : std::min(kRarest, looks_ - kSoon + 1);
-  if (!quiet(rank)) return false;
-  State s(w_.loop.now, describe);
+/// Puts the state; false where it cannot be told.
+bool Recurrence::told(Rank& rank, const void* coroutine, State& s) {
   s.put(&rank);
+  s.put(coroutine != nullptr);
+  if (coroutine) {
+    s.put_time(rank.call_began);
+    rank.thread.sites(s, coroutine);
+  }
   s.put(job_.rng.state());
   for (const auto& h : w_.hosts) h->state(s);
   for (const Proc* p : processes_) p->state(s);
   for (const Lock& lock : job_.pool_locks)
     if (lock.held) s.refuse();
   if (!s.refused()) channels_(s);
+  if (s.refused()) return false;
   if (w_.net) w_.net->state(s);
   w_.wire->state(s);
-  if (s.refused()) return false;
   w_.loop.state(s);
+  return !s.refused();
+}
+
+/// Whether it is at a call like that of the last look, or that has not come again for long.
+bool Recurrence::anchored(const Rank& rank, const void* coroutine) const {
+  return w_.loop.executed() >= anchor_.until || ((coroutine != nullptr) == anchor_.waits && same(rank.action(), anchor_.action));
+}
+
+bool Recurrence::look_at_call(Rank& rank) {
+  const int64_t n = ++at_calls_.looks;
+  until_next_call_ = n < kSoon ? 1 : std::min(kRarest, n - kSoon + 1);
+  return quiet(rank) && look(rank, nullptr, at_calls_) == Found::Repetition;
+}
+
+// A look costs a tenth of the events since the last one, and ever less in a program that never comes back to the same state.
+bool Recurrence::look_at_anchor(Rank& rank, const void* coroutine) {
+  if (!plain(rank.action()) || !anchored(rank, coroutine) || !quiet(rank)) return false;
+  const int64_t n = at_anchor_.looks++;
+  const Found found = look(rank, coroutine, at_anchor_);
+  if (found == Found::Repetition) return true;
+  const uint64_t now = w_.loop.executed(), events = size_ * static_cast<uint64_t>(8 + n) / 16;
+  next_look_ = now + events;
+  if (found == Found::State) anchor_ = {&rank, rank.action(), coroutine != nullptr, now + events + std::max<uint64_t>(events, size_)};
+  return false;
+}
+
+Recurrence::Found Recurrence::look(Rank& rank, const void* coroutine, Series& series) {
+  State s(w_.loop.now, describe);
+  const bool told = this->told(rank, coroutine, s);
   std::vector<int64_t> words = s.words();
-  if (s.refused()) return false;
+  size_ = words.size();
+  if (!told || s.refused()) return Found::Nothing;
   const Instant now = instant(rank, std::move(words));
-  for (const Instant& before : instants_) {
+  for (const Instant& before : series.instants) {
     if (before.rank != &rank || before.words != now.words) continue;
     if (before.tick_uses != now.tick_uses && !at_ticks(now.now - before.now)) continue;
     const int64_t n = repetitions(before, now);
-    if (n <= 0) return false;
+    if (n <= 0) return Found::State;
     leave_out(n, before, now);
-    instants_.clear();
-    next_ = 0;
-    looks_ = 0;
-    until_next_look_ = 1;
-    return true;
+    at_calls_ = at_anchor_ = {};
+    until_next_call_ = 1;
+    next_look_ = anchor_.until = 0;
+    return Found::Repetition;
   }
-  if (instants_.size() < kInstants)
-    instants_.push_back(now);
+  if (series.instants.size() < kInstants)
+    series.instants.push_back(now);
   else
-    instants_[next_++ % kInstants] = now;
-  return false;
+    series.instants[series.next++ % kInstants] = now;
+  return Found::State;
 }
 
 /// All others wait; looked at first, as it is seldom so where many compute.

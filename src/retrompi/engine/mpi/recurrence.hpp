@@ -20,8 +20,13 @@ class Recurrence {
  public:
   Recurrence(World& w, Job& job, std::span<Proc* const> processes, std::function<void(State&)> channels)
       : w_(w), job_(job), processes_(processes), channels_(std::move(channels)) {}
-  /// A rank begins an action. Returns whether actions of it are left out.
-  bool at(Rank& rank) { return --until_next_look_ <= 0 && look(rank); }
+  /// A rank begins an action, or waits next, in a `coroutine`: where all do the same at the same time, the last of them finds all others waiting.
+  /// Returns whether actions of it are left out.
+  bool at(Rank& rank, const void* coroutine = nullptr) {
+    if (!coroutine && --until_next_call_ <= 0 && look_at_call(rank)) return true;
+    const uint64_t events = w_.loop.executed();
+    return events >= next_look_ && (anchor_.rank == &rank || events >= anchor_.until) && look_at_anchor(rank, coroutine);
+  }
 
  private:
   /// What adds up while the job runs.
@@ -43,7 +48,18 @@ class Recurrence {
     std::vector<int64_t> words;
     Sums sums;
   };
-  bool look(Rank& rank);
+  /// Instants that a state is compared with: the last ones, in a ring.
+  struct Series {
+    std::vector<Instant> instants;
+    size_t next = 0;
+    int64_t looks = 0;  // in vain since the last repetition
+  };
+  enum class Found : uint8_t { Nothing, State, Repetition };
+  bool look_at_call(Rank& rank);
+  bool look_at_anchor(Rank& rank, const void* coroutine);
+  Found look(Rank& rank, const void* coroutine, Series& series);
+  [[nodiscard]] bool told(Rank& rank, const void* coroutine, State& s);
+  [[nodiscard]] bool anchored(const Rank& rank, const void* coroutine) const;
   [[nodiscard]] bool quiet(const Rank& rank) const;
   [[nodiscard]] Instant instant(const Rank& rank, std::vector<int64_t> words) const;
   [[nodiscard]] bool at_ticks(Ps period) const;
@@ -51,16 +67,25 @@ class Recurrence {
   [[nodiscard]] int64_t repeated(const Rank& rank, size_t from, size_t period) const;
   void leave_out(int64_t n, const Instant& a, const Instant& b);
 
-  static constexpr size_t kInstants = 8;
+  static constexpr size_t kInstants = 16;
   static constexpr int64_t kSoon = 24, kRarest = 512;
   World& w_;
   Job& job_;
   std::span<Proc* const> processes_;
   std::function<void(State&)> channels_;  // puts their state
-  std::vector<Instant> instants_;         // the last ones, in a ring
-  size_t next_ = 0;
-  int64_t looks_ = 0;  // in vain since the last repetition
-  int64_t until_next_look_ = 1;
+  // Every call at first, then ever fewer: a program of few messages has soon been seen twice at the same place.
+  Series at_calls_;
+  int64_t until_next_call_ = 1;
+  // A large one goes on for long between two such looks: they are spaced by events, at one place of the program.
+  Series at_anchor_;
+  uint64_t next_look_ = 0;  // not before so many events
+  size_t size_ = 0;         // of the last state, in words
+  struct {                  // where it looks, so that two looks are soon a period apart; anywhere once so many events are over
+    const Rank* rank = nullptr;
+    Action action;
+    bool waits = false;
+    uint64_t until = 0;
+  } anchor_;
 };
 
 }  // namespace retrompi

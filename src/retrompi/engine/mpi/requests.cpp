@@ -101,6 +101,8 @@ Task RequestTable::wait_for(const Action& a) {
     co_return;
   }
   if (r->persistent && !r->active) co_return;  // MPI 1.1, 3.9: returns at once
+  const SiteOf here([&](State& s) { put_request(s, r); });
+  co_await Task::At{here};
   co_await rank_.wait(*r);
   retire(index_of(*r));
 }
@@ -110,7 +112,7 @@ Task RequestTable::test(const Action& a) {
   Request* r = find(a, marker);
   const auto& x = a.get<action::OneRequest>();
   if (marker && a.request == 0) filed_.push_back({x.source, x.destination, x.tag, 0, nullptr});
-  co_await rank_.library_call(rank_.spec.test);
+  co_await rank_.library_call(rank_.spec.test, "test_cpu");
   co_await rank_.progress();
   if (!r) co_return;
   if (a.told()) {
@@ -135,7 +137,7 @@ Task RequestTable::complete_listed(const Action& a) {
   std::span<const int64_t> done(list.data() + x.count, static_cast<size_t>(x.completed));
   const bool looks = a.op == Op::Testall || a.op == Op::Testany || a.op == Op::Testsome;
   if (looks) {
-    co_await rank_.library_call(rank_.spec.test);
+    co_await rank_.library_call(rank_.spec.test, "test_cpu");
     co_await rank_.progress();
   }
   auto active = [](const Request& r) { return !r.persistent || r.active; };
@@ -161,9 +163,17 @@ Task RequestTable::complete_listed(const Action& a) {
         if (complete(rs[i])) found.push_back(named[i]);
     done = found;
   }
-  size_t at = 0;
+  size_t at = 0, known = 0;
   std::vector<size_t> complete_at;
+  const SiteOf here([&](State& s) {
+    s.put(done.size());
+    s.put(known);
+    s.put(at);
+    for (const size_t each : complete_at) s.put(each);
+  });
+  co_await Task::At{here};
   for (const int64_t req : done) {
+    ++known;
     const size_t i = place_of(req, at);
     if (i == kNone) continue;
     at = i;
@@ -195,11 +205,14 @@ void RequestTable::take_out(std::vector<size_t> indices) {
 
 /// The line names no request: it refers to all outstanding ones.
 Task RequestTable::complete_all(const Action& a) {
+  size_t i = 0;
+  const SiteOf here([&](State& s) { s.put(i); });
+  co_await Task::At{here};
   switch (a.op) {
     case Op::Waitall:
-      for (size_t i = 0; i < filed_.size(); ++i)
+      for (; i < filed_.size(); ++i)
         if (filed_[i].r && (!filed_[i].r->persistent || filed_[i].r->active)) co_await rank_.wait(*filed_[i].r);
-      for (size_t i = filed_.size(); i-- > 0;) retire(i);
+      for (i = filed_.size(); i-- > 0;) retire(i);
       break;
     case Op::Waitany:
     case Op::Waitsome: {
@@ -211,7 +224,7 @@ Task RequestTable::complete_all(const Action& a) {
       break;
     }
     default: {  // Testall, Testany, Testsome
-      co_await rank_.library_call(rank_.spec.test);
+      co_await rank_.library_call(rank_.spec.test, "test_cpu");
       co_await rank_.progress();
       if (a.told()) {
         if (!a.done()) break;

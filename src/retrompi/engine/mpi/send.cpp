@@ -47,8 +47,19 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   return depart(m);
 }
 
+void SendSide::state(State& s) const {
+  s.put(open_);
+  for (const auto& [to, bulk] : bulk_)
+    if (bulk.active) s.refuse();
+}
+
 Task SendSide::isend_with_work(Message& m, bool buffered) {
-  co_await rank_.library_call({rank_.spec.send_cpu, {}});
+  const SiteOf here([&](State& s) {
+    put_message(s, &m);
+    s.put(buffered);
+  });
+  co_await Task::At{here};
+  co_await rank_.library_call({rank_.spec.send_cpu, {}}, "send_cpu");
   if (buffered) {
     // MPI 1.1, 3.4: a buffered send is complete once the user's data is in the attached buffer.
     co_await rank_.thread.run(rank_.plain_copy(m.bytes));
@@ -86,6 +97,14 @@ Task SendSide::push_data(Message& m) {
 Task SendSide::push_packets(Message& m, Chan& c, int64_t packet) {
   int64_t left = m.bytes - m.asked;
   bool first = true;
+  const SiteOf here([&](State& s) {
+    put_message(s, &m);
+    s.put(static_cast<const void*>(&c));
+    s.put(packet);
+    s.put(left);
+    s.put(first);
+  });
+  co_await Task::At{here};
   do {
     const int64_t n = std::min(left, first ? c.first_of(m, packet) : packet);
     co_await rank_.thread.run(rank_.conversion(m.dst, n), Stage::Library);
@@ -111,7 +130,7 @@ Task SendSide::push_bulk(Message& m) {
 }
 
 Task SendSide::to_self(Message& m) {
-  co_await rank_.library_call({rank_.spec.recv_cpu, {}});
+  co_await rank_.library_call({rank_.spec.recv_cpu, {}}, "recv_cpu");
   m.sent_all = true;
   co_await rank_.receiver.from_self(m);
 }

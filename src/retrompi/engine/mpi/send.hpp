@@ -21,6 +21,8 @@ class SendSide {
   /// Completes the send once the data have left and, for a synchronous send, it has been matched.
   void try_complete(Message& m);
   [[nodiscard]] bool all_complete() const { return open_ == 0; }
+  /// Its future, in words.
+  void state(State& s) const;
 
  private:
   Task isend_with_work(Message& m, bool buffered);  // with work of the library before the message can leave
