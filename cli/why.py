@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.base.units import PS, format_time
+from retrompi.base.units import PS, format_quantity, format_time
 from retrompi.cli.answers import outside_lines
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import complete_model, complete_platform, output_option, ranks_option
+from retrompi.cli.options import complete_model, complete_platform, output_option, ranks_option, share
 from retrompi.cli.output import Column, Output, print_csv, print_json, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.sim.critical_path import CriticalPath, Difference
     from retrompi.studies.scenario import Scenario
+    from retrompi.studies.sensitivity import Sensitivity
 
 KEYS = ("stage", "who", "ps", "seconds", "share", "pieces")
 KEYS_OF_TWO = ("stage", "a_ps", "b_ps", "ps", "seconds", "a_pieces", "b_pieces")
@@ -43,6 +44,11 @@ class WhyOptions(Output):
         "--set", metavar="KEY=VALUE")
     a: tuple[str, ...] = option("Change to the scenario for A, e.g. model=wmpi (repeatable).", metavar="KEY=VALUE")
     b: tuple[str, ...] = option("Change to the scenario for B (repeatable).", metavar="KEY=VALUE")
+    keys: tuple[str, ...] = option(
+        "Sensitivity: how the time depends on this key, from the one run, e.g. platform.link.latency (repeatable).",
+        "--sensitivity", metavar="KEY")
+    verify: bool = option("Range of --sensitivity: simulate further runs to find where the sensitivity holds.", "--range")
+    slower: str = option("Acceptable slow-downs, e.g. 1%,2%,5%.", default="5%", metavar="SHARE[,SHARE]")
     out: Path | None = output_option("the path, as a page, figures or numbers", "html", "svg", "png", "csv", "json")
 
 
@@ -56,13 +62,14 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
 
     PROGRAM is a scenario, a trace, or a generator with its arguments. The path is the chain of delays from the start to the end of the
     last rank: each begins when the last thing that it waited for ended. Its length is the run's time, to the picosecond. With --a or --b
-    the difference of two runs is split over the stages of their paths; the parts sum to it exactly. Exit code 1 means that a run did not
-    complete.
+    the difference of two runs is split over the stages of their paths; the parts sum to it exactly. --sensitivity states how the time
+    depends on a number while the path stays the same. Exit code 1 means that a run did not complete.
 
     \b
     Examples:
       retrompi why halo ranks=4 reps=3 size=10000 -m wmpi
       retrompi why halo ranks=4 reps=3 size=10000 --a model=wmpi --b model=winmpich
+      retrompi why halo ranks=4 reps=3 size=1000 -m mpich -p nt-cluster --sensitivity platform.link.latency --range
       retrompi why examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --b platform.link.bandwidth=100Mbps
     """
     from retrompi.spec.model import parse_sets
@@ -72,6 +79,11 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     base = compare_runtimes.program(program, arguments, given.model or "wmpi", given.platform, given.mode, given.ranks)
     base = case.apply(base, {**({"model": given.model} if given.model else {}), **parse_sets(list(given.sets))})
     two = bool(given.a or given.b)
+    if two and given.keys:
+        raise UsageError("--sensitivity is about one run; leave out --a and --b", code="conflicting-options")
+    if given.verify and not given.keys:
+        raise UsageError("--range needs --sensitivity KEY, e.g. --sensitivity platform.link.latency", code="missing-option")
+    shares = [share("--slower", part) for part in given.slower.split(",")]
     sides = [case.apply(base, parse_sets(list(of))) for of in (given.a, given.b)] if two else [base]
     known = [case.identity(side) for side in sides]
     refuse_idle(*sides)
@@ -88,7 +100,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     if two:
         _two(base, sides, paths, given, warnings)
     else:
-        _one(base, paths[0], given, warnings)
+        _one(base, paths[0], given, _sensitivities(base, paths[0], given), shares, warnings)
 
 
 def _run(side: Scenario) -> tuple[CriticalPath | None, str]:
@@ -120,10 +132,44 @@ def _share(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def _one(base: Scenario, path: CriticalPath, given: WhyOptions, warnings: Sequence[str]) -> None:
+def _sensitivities(base: Scenario, path: CriticalPath, given: WhyOptions) -> list[Sensitivity]:
+    from retrompi.studies import sensitivity
+
+    found = [sensitivity.sensitivity(base, path, key) for key in given.keys]
+    return [sensitivity.verified(base, s) for s in found] if given.verify else found
+
+
+def row_of(s: Sensitivity, shares: Sequence[float]) -> dict[str, Any]:
+    """A sensitivity as JSON values."""
+    return {
+        "key": s.key.name, "value": s.key.value, "unit": s.key.unit, "slope_s": s.slope, "elasticity": s.share, "linear_in": s.linear_in,
+        "holds_from": s.low, "holds_to": s.high, "slower": [{"share": x, "at": s.slower_at(x)} for x in shares],
+    }  # fmt: skip
+
+
+def _print_sensitivities(found: Sequence[Sensitivity], shares: Sequence[float]) -> None:
+    columns = [Column("key", "key"), Column("value", "value", right=True), Column("slope", "seconds a unit", right=True),
+               Column("share", "1 % more is", right=True),
+               *(Column(f"at{x}", f"{100 * x:g} % slower at", right=True) for x in shares)]  # fmt: skip
+    if any(s.low is not None for s in found):
+        columns.append(Column("holds", "holds", right=True))
+    rows = []
+    for s in found:
+        text = {f"at{x}": "never" if (at := s.slower_at(x)) is None or at <= 0 else format_quantity(at, s.key.unit) for x in shares}
+        holds = "" if s.low is None or s.high is None else f"{format_quantity(s.low, s.key.unit)} to {format_quantity(s.high, s.key.unit)}"
+        told = {"key": s.key.name, "value": s.key.text, "slope": f"{s.slope:.6g}", "share": f"{s.share:+.3g} %"}
+        rows.append({**told, "holds": holds, **text})
+    say()
+    print_table(rows, columns)
+
+
+def _one(
+    base: Scenario, path: CriticalPath, given: WhyOptions, slopes: Sequence[Sensitivity], shares: Sequence[float], warnings: Sequence[str]
+) -> None:
     rows = rows_of(path)
     whole = {"program": base.name, "model": base.model, "platform": base.platform, "time_ps": path.took, "time_s": path.took * PS,
-             "pieces": len(path), "parts": rows, "warnings": list(warnings)}  # fmt: skip
+             "pieces": len(path), "parts": rows, "sensitivities": [row_of(s, shares) for s in slopes],
+             "warnings": list(warnings)}  # fmt: skip
     if given.as_json:
         print_json(whole)
     elif given.as_csv:
@@ -136,6 +182,8 @@ def _one(base: Scenario, path: CriticalPath, given: WhyOptions, warnings: Sequen
             print_table(shown[:MOST], [Column("name", title), Column("time", "time", right=True), Column("share", "share", right=True)])
             say(f"… and {len(shown) - MOST} more (--json has all)\n" if len(shown) > MOST else "")
         say(f"the sum is the run's time, {_ps(path.took)}")
+        if slopes:
+            _print_sensitivities(slopes, shares)
     _write(given, [path], ["the run"], rows, whole)
 
 

@@ -11,10 +11,11 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from retrompi.base.units import PS, format_time
-from retrompi.render.figures import AXIS, PALETTE, layout
+from retrompi.render.figures import AXIS, PALETTE, hatched, layout
 from retrompi.render.html import Content, document, save, table
 from retrompi.render.paper_page import drawing, figure_html
 from retrompi.sim.critical_path import CriticalPath, difference
+from retrompi.sim.timeline.kinds import KINDS
 
 __all__ = ["MOST_PIECES", "figures", "page", "write"]
 
@@ -23,34 +24,38 @@ MOST_PIECES = 4000
 Named = Sequence[tuple[str, CriticalPath]]
 
 
-def _colors(paths: Named) -> dict[str, str]:
-    """Stage -> colour, the same in all figures, by the share of the path."""
-    sums: dict[str, int] = {}
-    for _, path in paths:
-        for stage, ps in path.by("stage").items():
-            sums[stage] = sums.get(stage, 0) + ps
-    ordered = sorted(sums, key=lambda s: -sums[s])
-    return {stage: PALETTE[i % len(PALETTE)] for i, stage in enumerate(ordered)}
+_NETWORK = ("wire, latency, acknowledgements", "#56B4E9", "", ("wire", "latency", "ack"))
+"""On a path, a message's time on the network is an activity of its own."""
+_CARD = ("card", "#56B4E9", "/", ("nic",))
 
 
-def _course(name: str, path: CriticalPath, colors: dict[str, str]) -> go.Figure:
+def _kinds() -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """The kinds of the timeline, without states of waiting, which no path has, and without the network, which has its own."""
+    apart = {*_NETWORK[3], *_CARD[3]}
+    kept = [tuple(s for s in states if s not in apart and not s.startswith("wait:")) for *_, states in KINDS]
+    of = [(name.replace(", card", ""), color, shape, stages) for (name, color, shape, _), stages in zip(KINDS, kept, strict=True)]
+    return [*(kind for kind in of if kind[3]), _CARD, _NETWORK]
+
+
+def _course(name: str, path: CriticalPath) -> go.Figure:
     """Who was on the path when: a bar for each piece."""
     figure = go.Figure()
     pieces = list(islice(path, MOST_PIECES))
-    for stage, color in colors.items():
-        mine = [p for p in pieces if p.stage == stage]
+    for kind, color, shape, stages in _kinds():
+        mine = [p for p in pieces if p.stage in stages]
         if not mine:
             continue
         figure.add_trace(go.Bar(
-            orientation="h", name=stage, y=[p.who for p in mine],
+            orientation="h", name=kind, y=[p.who for p in mine],
             base=[p.begin * PS * 1e3 for p in mine], x=[p.took * PS * 1e3 for p in mine],
-            marker={"color": color, "line": {"width": 0}}, customdata=[f"{p.stage} of {p.who}: {format_time(p.took * PS)}" for p in mine],
-            hovertemplate="%{customdata}<extra></extra>",
+            marker={"color": color, "line": {"width": 0}, "pattern": hatched(shape, 0.3)},
+            customdata=[f"{p.stage} of {p.who}: {format_time(p.took * PS)}" for p in mine], hovertemplate="%{customdata}<extra></extra>",
         ))  # fmt: skip
     cut = f", its first {MOST_PIECES} of {len(path)} pieces" if len(path) > MOST_PIECES else ""
     layout(figure, f"Critical path of {name}{cut}")
     rows = len({p.who for p in pieces})
-    figure.update_layout(barmode="overlay", bargap=0.3, height=max(320, 30 * rows + 180), showlegend=True)
+    figure.update_layout(barmode="overlay", bargap=0.3, height=34 * rows + 200, showlegend=True)
+    figure.update_layout(legend={"y": -90 / (34 * rows + 40)}, margin={"b": 140})
     figure.update_xaxes(**AXIS, title={"text": "time, ms"}, rangemode="tozero")
     figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False, type="category")
     return figure
@@ -59,7 +64,7 @@ def _course(name: str, path: CriticalPath, colors: dict[str, str]) -> go.Figure:
 def _sums(paths: Named) -> go.Figure:
     """The sum of each stage, a bar for each run."""
     figure = go.Figure()
-    stages = list(_colors(paths))
+    stages = list(dict.fromkeys(stage for _, path in paths for stage in path.by("stage")))
     for (name, path), color in zip(paths, PALETTE, strict=False):
         sums = path.by("stage")
         figure.add_trace(go.Bar(
@@ -67,7 +72,8 @@ def _sums(paths: Named) -> go.Figure:
             customdata=[format_time(sums.get(s, 0) * PS) for s in stages], hovertemplate="%{y}: %{customdata}<extra></extra>",
         ))  # fmt: skip
     layout(figure, "Time on the critical path by stage")
-    figure.update_layout(height=max(300, 36 * len(stages) * len(paths) + 140), bargap=0.25, showlegend=len(paths) > 1)
+    tall = 30 * len(stages) + 160
+    figure.update_layout(height=tall, bargap=0.25, showlegend=len(paths) > 1, legend={"y": -60 / (tall - 120)}, margin={"b": 100})
     figure.update_xaxes(**AXIS, title={"text": "time, ms"}, rangemode="tozero")
     figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False)
     return figure
@@ -75,8 +81,7 @@ def _sums(paths: Named) -> go.Figure:
 
 def figures(paths: Named) -> dict[str, go.Figure]:
     """The sums by stage, and the course of each path."""
-    colors = _colors(paths)
-    courses = {f"course-{i}" if len(paths) > 1 else "course": _course(name, path, colors) for i, (name, path) in enumerate(paths)}
+    courses = {f"course-{i}" if len(paths) > 1 else "course": _course(name, path) for i, (name, path) in enumerate(paths)}
     return {"stages": _sums(paths), **courses}
 
 
@@ -98,9 +103,10 @@ def page(title: str, paths: Named, footer: str = "") -> str:
         change_ps = paths[1][1].took - paths[0][1].took
         total.append((("-" if change_ps < 0 else "+") + format_time(abs(change_ps) * PS), "n"))
     rows.append(total)
+    heights = "".join(f"#figure-{n}{{height:{f.layout.height}px}}" for n, f in drawn.items())
     return document(
         title,
-        f"""<header><p class="soft">retrompi why</p><h1>{escape(title)}</h1></header>
+        f"""<style>{heights}</style><header><p class="soft">retrompi why</p><h1>{escape(title)}</h1></header>
 {"".join(figure_html(f, n) for n, f in drawn.items())}
 <h2>Stages</h2>{table(head, rows)}
 <footer class="soft"><p><small>{escape(footer)}</small></p></footer>

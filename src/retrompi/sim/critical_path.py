@@ -46,12 +46,17 @@ class CriticalPath(Sequence[Piece]):
     """The pieces of a run's path in order of time, as columns: a piece is made when it is looked at."""
 
     def __init__(self, got: Mapping[str, Any]) -> None:
-        """``got``: as the engine returns it."""
+        """``got``: as the engine returns it, with ``kind_of``: host -> its kind."""
         self._end = array("q", got["end_ps"])
         self._stage = array("B", got["stage"])
         self._who = array("I", got["who"])
         self._names: list[str] = got["names"]
         self._stages: list[str] = got["stages"]
+        kind_of = got["kind_of"]
+        self._slopes: dict[tuple[str, int, str], float] = {}
+        for owner, index, field, times in got["slopes"]:
+            of = (owner, kind_of[index] if owner == "host" else index, field)
+            self._slopes[of] = self._slopes.get(of, 0.0) + times
 
     @property
     def took(self) -> int:
@@ -83,6 +88,11 @@ class CriticalPath(Sequence[Piece]):
             before = end
         found = [Share(self._stages[s], self._names[w], ps, n) for (s, w), (ps, n) in sums.items()]
         return sorted(found, key=lambda s: (-s.ps, s.stage, s.who))
+
+    def slope(self, number: tuple[str, int, str]) -> float:
+        """Seconds of the path for a base unit of a declared number: owner (host, link, same, remote, ...), index of the kind of host or of
+        the hop, field."""
+        return self._slopes.get(number, 0.0)
 
     def by(self, what: Literal["stage", "who"]) -> dict[str, int]:
         """Picoseconds of each stage, or of each process and place, the largest first."""

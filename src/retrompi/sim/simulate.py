@@ -165,7 +165,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         diagnosis=got.get("diagnosis", {}),
         timeline=_timeline(got, asked.trace, observe, {"model": q.model, "platform": q.platform, "mode": asked.mode}),
         message_path=_message_path(got),
-        critical_path=_critical_path(got),
+        critical_path=_critical_path(got, rows["hosts"]),
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[
@@ -315,7 +315,7 @@ def _timeline(got: Mapping[str, Any], trace: Trace, observe: Observe, about: Map
     from retrompi.sim.timeline import Timeline
 
     made = Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], observe.timeline, {**about, "outcome": got["outcome"]})
-    made.program = trace
+    made.program, made.marks = trace, [(label, at) for rank, label, at in got["marks"] if rank == 0]
     return made
 
 
@@ -336,12 +336,12 @@ def _message_path(got: Mapping[str, Any]) -> Any:
     return MessagePath.from_engine(got["message_path"])
 
 
-def _critical_path(got: Mapping[str, Any]) -> Any:
+def _critical_path(got: Mapping[str, Any], hosts: Mapping[str, Any]) -> Any:
     if "critical_path" not in got or got["outcome"] != "completed":
         return None
     from retrompi.sim.critical_path import CriticalPath
 
-    return CriticalPath(got["critical_path"])
+    return CriticalPath({**got["critical_path"], "kind_of": hosts["kind_of"]})
 
 
 def _processes(rows: Mapping[str, Any]) -> list[str]:

@@ -45,15 +45,18 @@ py::dict rank_columns(const std::vector<JobResult::RankRow>& ranks) {
   return o;
 }
 
-py::dict critical_path_dict(const SimResult& s) {
+py::dict critical_path_dict(const SimResult& run) {
   py::dict o;
-  o["end_ps"] = column<int64_t>(s.critical_path, [](const auto& p) { return p.end; });
-  o["stage"] = column<uint8_t>(s.critical_path, [](const auto& p) { return p.s; });
-  o["who"] = column<uint32_t>(s.critical_path, [](const auto& p) { return p.who; });
-  o["names"] = s.critical_names;
+  o["end_ps"] = column<int64_t>(run.critical_path, [](const auto& p) { return p.end; });
+  o["stage"] = column<uint8_t>(run.critical_path, [](const auto& p) { return p.s; });
+  o["who"] = column<uint32_t>(run.critical_path, [](const auto& p) { return p.who; });
+  o["names"] = run.critical_names;
   py::list stages;
   for (size_t i = 0; i <= static_cast<size_t>(Stage::Latency); ++i) stages.append(stage_name(static_cast<Stage>(i)));
   o["stages"] = stages;
+  py::list slopes;
+  for (const SimResult::Slope& s : run.slopes) slopes.append(py::make_tuple(s.owner, s.index, s.field, s.times));
+  o["slopes"] = slopes;
   return o;
 }
 

@@ -8,10 +8,12 @@ void Credits::send_update() {
   chan_.attribute(NetworkPacket::Credit, 0, true);
   if (!tcp_.stack())
     chan_.world.loop.schedule(chan_.world.loop.now, callback<&Credits::on_update>(*this, n));
-  else if (tcp_.local())
+  else if (tcp_.local()) {
+    chan_.world.anatomy.critical.owe({{&h.spec, "loopback_segment", 1}});
     h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&Credits::on_update>(*this, n));
-  else
+  } else {
     put_on_wire(n);
+  }
 }
 
 void Credits::put_on_wire(uint32_t n) { tcp_.send_header(chan_.to, delivery<&Credits::on_update_frame, &Credits::on_update_lost>(*this, n)); }
@@ -19,6 +21,7 @@ void Credits::put_on_wire(uint32_t n) { tcp_.send_header(chan_.to, delivery<&Cre
 void Credits::on_update_frame(uint32_t n) {
   Host& h = chan_.from.host;
   retransmits_ = 0;
+  chan_.world.anatomy.critical.owe({{&h.spec, "interrupt", 1}, {&h.spec, "tcp_segment", 1}});
   h.kernel(h.spec.interrupt + h.spec.tcp_segment, Stage::Stack, callback<&Credits::on_update>(*this, n));
 }
 

@@ -59,7 +59,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
     ++common.count.packets;
     const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
-    co_await from.thread.run(from.host.time(spec.send_cpu), Stage::Library);
+    co_await charged(from, spec.send_cpu, "send_cpu");
     co_await transmit(seq);
   }
 
@@ -162,6 +162,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
       attribute(o ? NetworkPacket::Datagram : NetworkPacket::DatagramAck, n, &sender == &to, o ? o->p.transit : -1);
       const uint32_t slot = take(parts_, free_);
       parts_[slot] = {whole, n, late};
+      world.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(n)}});
       h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack,
                callback<&DatagramChan::on_out>(*this, slot));
     }
@@ -193,6 +194,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
       return;
     }
     Host& h = receiver(part).host;
+    world.anatomy.critical.owe({{&h.spec, "interrupt", 1}, {&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(part.bytes)}});
     h.kernel(h.spec.interrupt + h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(part.bytes)), Stage::Stack,
              callback<&DatagramChan::on_in>(*this, slot));
   }
@@ -225,7 +227,6 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
   }
 
   Task receive(uint32_t seq) {
-    Host& h = to.host;
     Out* o = find(seq);
     if (o) copy_out_begins(o->p);
     const int64_t bytes = o ? o->p.bytes : 0;
@@ -245,7 +246,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     Packet p = o->p;
     while (true) {
       ++expected_;
-      co_await to.thread.run(h.time(spec.recv_cpu), Stage::Library);
+      co_await charged(to, spec.recv_cpu, "recv_cpu");
       copy_out_ends(p);
       if (!to.take(p)) co_await to.handle(p);
       const auto it = early_.find(expected_);

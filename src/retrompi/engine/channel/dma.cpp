@@ -45,6 +45,9 @@ class DmaChan final : public ChanOf<DmaSpec> {
     const bool begins = p.first || (second_ && p.kind == Packet::Data);
     if (p.kind == Packet::Data) second_ = p.first && !p.last && header_alone(*p.m);
     const Ps lib = h.time(spec.send_cpu + (begins ? spec.message_cpu : Work{}) + fragments * spec.fragment_cpu);
+    const double a_unit = 1 / h.spec.speed();
+    world.anatomy.critical.owe(
+        {{&spec, "send_cpu", a_unit}, {&spec, "message_cpu", begins ? a_unit : 0}, {&spec, "fragment_cpu", a_unit * static_cast<double>(fragments)}});
     co_await from.thread.run(lib, Stage::Library);
     if (const int64_t n = copied(p, p.first)) co_await from.thread.run(copy_cost(p, n, true).times(spec.copies_in));
     // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave.
@@ -66,7 +69,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     const int64_t behind = direct ? spec.told_by : 0;
     const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
                                      delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind);
-    if (behind > 0) co_await from.thread.run(h.time(spec.send_cpu), Stage::Library);
+    if (behind > 0) co_await charged(from, spec.send_cpu, "send_cpu");
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
     } else if (direct && p.last) {  // its memory is the user's until the card has read it
@@ -86,7 +89,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     Host& h = to.host;
     if (t.kind == kWoken) co_await to.thread.run(h.spec.syscall, Stage::Syscall);
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;
-    co_await to.thread.run(h.time(spec.recv_cpu), Stage::Library);
+    co_await charged(to, spec.recv_cpu, "recv_cpu");
     if (!direct && p.kind == Packet::Data) {
       if (const int64_t n = copied(p, p.last)) co_await to.thread.run(copy_cost(p, n, false).times(spec.copies_out));
       if (spec.slots > 0) {
@@ -137,10 +140,12 @@ class DmaChan final : public ChanOf<DmaSpec> {
       ++base_;
       if (f.lost) continue;
       landed_.push_back(f.p);
-      if (spec.sleeps && to.thread.waiting())
+      if (spec.sleeps && to.thread.waiting()) {
+        world.anatomy.critical.owe({{&to.host.spec, "interrupt", 1}});
         to.host.kernel(to.host.spec.interrupt, Stage::Interrupt, callback<&DmaChan::on_interrupt>(*this));
-      else
+      } else {
         to.arrive({this, 0, 0}, true);
+      }
     }
   }
   void on_left() {

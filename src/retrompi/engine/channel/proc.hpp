@@ -252,6 +252,12 @@ class Chan {
   /// Payload of a message's first packet, where its packets carry up to `packet`.
   [[nodiscard]] virtual int64_t first_of(const Message&, int64_t packet) const { return packet; }
 
+  /// Work of the library at one end: a field of the specification.
+  Thread::Await charged(Proc& at, Work cost, const char* field) const {
+    const Ps ps = at.host.time(cost);
+    world.anatomy.critical.owe({{&spec, field, 1 / at.host.spec.speed()}});
+    return at.thread.run(ps, Stage::Library);
+  }
   /// Attributes the following work to this item, which travels between the hosts of both ends; `back`: against the channel's direction.
   void attribute(NetworkPacket::Kind kind, int64_t bytes, bool back = false, int32_t transit = -1) {
     const auto a = static_cast<int32_t>(from.host_index), b = static_cast<int32_t>(to.host_index);

@@ -45,14 +45,14 @@ class SharedChan final : public ChanOf<Spec> {
     copy_in_begins(p);
     Host& h = from.host;
     if (spec.pack > 0) co_await private_copies(from, p, spec.pack);
-    const Ps lib = h.time(spec.send_cpu), event = h.time(spec.event);
+    const Ps event = h.time(spec.event);
     if (spec.lock) co_await from.until([this] { return pool_lock().take(from.thread); }, locking(), false);
     if (in_caches()) {
-      co_await from.thread.run(lib, Stage::Library);
+      co_await this->charged(from, spec.send_cpu, "send_cpu");
       co_await from.thread.run(lines(true) * h.line(h.kinship(from.core, to.core)), Stage::Line);
       co_await from.copy(copy_cost(p, p.bytes, true), to.core);
     } else {
-      co_await from.thread.run(lib, Stage::Library);
+      co_await this->charged(from, spec.send_cpu, "send_cpu");
       co_await from.thread.run(copy_cost(p, p.bytes, true).times(spec.copies_in));
       co_await from.thread.run(event, Stage::Event);
     }
@@ -73,7 +73,7 @@ class SharedChan final : public ChanOf<Spec> {
     if (stays_in_pool(e.p)) {
       e.p.m->in_pool.push_back({this, e.buffer, e.p.transit, e.p.bytes});
       e.p.held = true;
-      co_await to.thread.run(to.host.time(spec.recv_cpu), Stage::Library);
+      co_await this->charged(to, spec.recv_cpu, "recv_cpu");
     } else {
       co_await copy_out(e.p, e.buffer);
     }
@@ -155,16 +155,15 @@ class SharedChan final : public ChanOf<Spec> {
   }
   Task copy_out(Packet p, int32_t buffer) {
     Host& h = to.host;
-    const Ps lib = h.time(spec.recv_cpu);
     copy_out_begins(p);
     co_await to.thread.run(h.time(spec.take_call), Stage::Syscall);
     if (spec.lock) co_await to.until([this] { return pool_lock().take(to.thread); }, locking(), false);
     if (in_caches()) {
       co_await to.thread.run(lines(false) * h.line(h.kinship(from.core, to.core)), Stage::Line);
-      co_await to.thread.run(lib, Stage::Library);
+      co_await this->charged(to, spec.recv_cpu, "recv_cpu");
       co_await to.copy(copy_cost(p, p.bytes, false), from.core);
     } else {
-      co_await to.thread.run(lib, Stage::Library);
+      co_await this->charged(to, spec.recv_cpu, "recv_cpu");
       co_await to.thread.run(copy_cost(p, p.bytes, false).times(spec.copies_out));
     }
     if (spec.lock) pool_lock().give();

@@ -7,6 +7,7 @@ namespace retrompi {
 void TcpConnection::on_segment_frame(uint64_t frame) {
   const HostSpec& h = to_.host.spec;
   const auto n = static_cast<double>(bytes_of(frame));
+  world_.anatomy.critical.owe({{&h, "interrupt", 1}, {&h, "tcp_segment", 1}, {&h, "tcp_byte", n}});
   to_.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * n), Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
 }
 
@@ -114,8 +115,10 @@ void TcpConnection::send_ack() {
   Host& h = to_.host;
   if (local_)
     world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_ack>(*this, id));
-  else
+  else {
+    world_.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}});
     h.kernel(h.spec.tcp_segment, Stage::Stack, callback<&TcpConnection::on_ack_out>(*this, id));
+  }
 }
 
 void TcpConnection::on_ack_out(uint32_t id) { send_frame(to_, 0, delivery<&TcpConnection::on_ack_frame, &TcpConnection::on_ack_lost>(*this, id)); }

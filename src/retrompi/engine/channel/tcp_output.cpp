@@ -60,11 +60,14 @@ void TcpConnection::send_segment(int64_t seq, int64_t bytes) {
   const uint64_t frame = frame_of(segments_.put({seq, bytes, reverse_ ? reverse_->piggybacked_ack() : Ack{-1, 0}}), bytes);
   if (!stack_)
     world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_segment>(*this, frame));
-  else if (local_)
+  else if (local_) {
+    world_.anatomy.critical.owe({{&h.spec, "loopback_segment", 1}});
     h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
-  else
+  } else {
+    world_.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(bytes)}});
     h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(bytes)), Stage::Stack,
              callback<&TcpConnection::on_segment_out>(*this, frame));
+  }
 }
 
 void TcpConnection::on_segment_out(uint64_t frame) {
@@ -78,6 +81,7 @@ void TcpConnection::send_frame(Proc& sender, int64_t payload, const Delivery& d)
 
 void TcpConnection::on_ack_frame(uint32_t id) {
   const HostSpec& h = from_.host.spec;
+  world_.anatomy.critical.owe({{&h, "interrupt", 1}, {&h, "tcp_segment", 1}});
   from_.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, callback<&TcpConnection::on_ack>(*this, id));
 }
 

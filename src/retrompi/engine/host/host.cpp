@@ -101,6 +101,7 @@ void Host::stop_clock(Thread& t) {
     anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_, t.policy_.what);
     anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch, t.policy_.what);
     t.extend(t.began_ + pre, Stage::Switch);
+    if (anatomy.critical.on && pre > 0 && t.pre_ == 0) t.point_ = anatomy.critical.charge(t.point_, anatomy.critical.bill({{&spec, "dispatch", 1}}));
     if (spin)
       anatomy.segment(t.log_, t.began_ + pre, now, Stage::Wait, t.policy_.what);
     else
@@ -115,7 +116,7 @@ void Host::resume(Thread& t) {
   t.seg_ = Stage::Library;
   if (anatomy.log) {
     anatomy.current = {Cause::Thread, t.log_};
-    loop.cause = t.point_;
+    loop.cause = t.point_ = anatomy.critical.charge(t.point_, std::exchange(t.bill_, 0));
   }
   t.acting_ = true;
   loop.owner = t.owner_;
@@ -285,7 +286,7 @@ void Host::release(Thread& t) {
 }
 
 void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background, double memory) {
-  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background, memory_is_shared() ? memory : 0});
+  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background, memory_is_shared() ? memory : 0, anatomy.critical.take()});
   if (!background) ++own_kjobs_;
   loop.add_pending(loop.owner);
   Core& c = cores_[0];
@@ -328,7 +329,7 @@ void Host::on_kernel(uint32_t gen) {
     anatomy.current = job.by;
     anatomy.current = anatomy.of(anatomy.record(name.c_str(), job.stage, job.asked, c.kernel_since, loop.now));
   }
-  if (anatomy.critical.on) loop.cause = anatomy.critical.extend(kernel_.point, loop.now, job.stage, place_);
+  if (anatomy.critical.on) extend_over(job);
   const CriticalPath::Point here = loop.cause;
   loop.owner = job.owner;
   loop.remove_pending(job.owner);
@@ -339,10 +340,24 @@ void Host::on_kernel(uint32_t gen) {
   if (!c.running) return dispatch(0);
   // A thread that became ready meanwhile may outrank the interrupted one.
   if (others_ready(c.running->prio_ + 1, 0)) return preempt(0, true);
-  // Its work is longer by the interruption, whenever that came.
-  if (!spinning(*c.running)) c.running->extend(loop.now, Stage::Interrupt);
   go(*c.running);
   if (others_ready(0, 0)) arm(0);
+}
+
+/// The critical path over kernel work that is done, and over its interruption of a thread.
+void Host::extend_over(const KernelJob& job) {
+  CriticalPath& path = anatomy.critical;
+  const Core& c = cores_[0];
+  loop.cause = path.extend(kernel_.point, loop.now, job.stage, place_, job.bill);
+  if (!c.running || spinning(*c.running)) return;
+  Thread& t = *c.running;
+  if (path.time(t.point_) > c.kernel_since) {  // it has asked for the processor meanwhile
+    t.point_ = loop.cause;
+    return;
+  }
+  // Its work is longer by the interruption, whenever that came.
+  t.extend(loop.now, Stage::Interrupt);
+  t.point_ = path.charge(t.point_, job.bill);
 }
 
 void Host::state(State& s) const {

@@ -152,6 +152,7 @@ class Thread {
   uint64_t q_sequence_ = 0;  // of the valid end; `q_due_`: time of the queued event, possibly of an earlier end; kNever: none
   Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
+  CriticalPath::Bill bill_ = 0;                        // of `need_`
   CriticalPath::Point point_ = 0, quantum_point_ = 0;  // on the critical path to it: how far it has come; since when its quantum has an end
   Stage want_ = Stage::Library;                        // what `need_` is spent on
   Stage seg_ = Stage::Wait;
@@ -170,6 +171,7 @@ struct KernelJob {
   uint32_t owner;
   bool background;  // of cross traffic
   double memory;    // share of `cost` spent waiting for main memory
+  CriticalPath::Bill bill;
 };
 
 /// How much longer than alone a processor takes that waits for main memory for a share `m` of its time, while `others` do so for shares of
@@ -268,6 +270,7 @@ class Host {
   void reblame();  // anatomy only: the running thread has changed or begun to spin
   void start_kernel(Core& c);
   void start_kernel_clock();
+  void extend_over(const KernelJob& job);
   void on_kernel(uint32_t gen);
   void quantum_matters(const Thread& t);
 

@@ -99,18 +99,19 @@ double Host::slowdown(double memory, const Thread* self) const {
   return memory_slowdown(memory, others, spec.mem_streams);
 }
 
-// The factor holds from one change of the neighbours to the next.
+// The factor holds from one change of the neighbours to the next. Where it stays the same, so does the event that ends the interval: its place
+// among the events of its time must not depend on neighbours that do not slow it down.
 void Host::reshare(const Thread* self) {
   if (using_memory_ < 1) return;
   const uint32_t before = loop.owner;
   for (const Core& c : cores_) {
     Thread* u = c.running;
-    if (!u || u == self || !u->on_clock_ || u->memory_ <= 0) continue;
+    if (!u || u == self || !u->on_clock_ || u->memory_ <= 0 || slowdown(u->memory_, u) == u->slow_) continue;
     loop.owner = u->owner_;  // its end is an event of its job
     stop_clock(*u);
     start_clock(*u);
   }
-  if (self && kernel_.memory > 0) {
+  if (self && kernel_.memory > 0 && slowdown(kernel_.memory, nullptr) != kernel_.slow) {
     const Ps done = loop.now - kernel_.began;
     kernel_.need -= kernel_.slow > 1 ? std::min(kernel_.need, static_cast<Ps>(static_cast<double>(done) / kernel_.slow + 0.5)) : done;
     loop.owner = kjobs_.front().owner;

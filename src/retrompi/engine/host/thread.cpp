@@ -23,7 +23,10 @@ void Thread::start(Task&& main) {
 constexpr uint32_t kMostSkipped = 200;
 
 Thread::Await Thread::run(Ps ps, Stage s, double memory) {
-  if (ps <= 0) return {*this, true};
+  if (ps <= 0) {
+    if (host_.anatomy.critical.on) host_.loop.cause = host_.anatomy.critical.charge(host_.loop.cause, host_.anatomy.critical.take());
+    return {*this, true};
+  }
   if (!host_.memory_is_shared()) memory = 0;
   if (host_.undisturbed(*this, host_.loop.now + ps) && !(memory > 0 && host_.using_memory_ > 0) && ++skipped_ < kMostSkipped) {
     // Nothing could observe the elapsed time: no event, and the coroutine continues at once.
@@ -34,7 +37,7 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
       host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
       point_ = host_.loop.cause;
       log_work(now, now + ps);
-      host_.loop.cause = point_;
+      host_.loop.cause = point_ = host_.anatomy.critical.charge(point_, host_.anatomy.critical.take());
     }
     if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
     now += ps;
@@ -48,6 +51,7 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   want_ = s;
   mode_ = Mode::Work;
   point_ = host_.loop.cause;
+  bill_ = host_.anatomy.critical.take();
   host_.go(*this);
   return {*this, false};
 }

@@ -132,7 +132,7 @@ Task probe(Rank& rank, const Action& a) {
   auto there = [&queue = rank.receiver.unexpected(), &want] {
     return std::any_of(queue.begin(), queue.end(), [&](const Message* m) { return matches(want, *m); });
   };
-  co_await rank.library_call(rank.spec.test);
+  co_await rank.library_call(rank.spec.test, "test_cpu");
   if (from.source == PROC_NULL) co_return;  // MPI 4.0, 3.10: returns at once
   // A probe recorded as successful waits for its message; one that failed, or whose outcome is unknown, is a single test.
   if (a.op == Op::Probe || (a.told() && a.done())) {

@@ -30,7 +30,7 @@ class Rank final : public Proc {
 
   // ---- the library
   /// Work of the library in one call, under its lock.
-  Task library_call(CallCost cost);
+  Task library_call(CallCost cost, const char* field);
   /// Takes in everything that has arrived, without waiting.
   Task progress();
   Task wait(Request& r);
@@ -87,7 +87,7 @@ class Rank final : public Proc {
     }
   }
   Task wait_open(Request& r);
-  Task locked_call(CallCost cost);
+  Task locked_call(CallCost cost, const char* field);
   Task handle_with_work(Packet p, bool called);
   Task handle_now(const Packet& p);
 

@@ -36,9 +36,10 @@ struct Station {
 struct MediumState {
   std::vector<Offer> offers;  // a heap
   Offer current{0, 0, kNone};
-  Ps start = 0, end = 0;  // of the current one
-  Ps free = 0;            // when the last one had passed
-  uint32_t gen = 0;       // of the decision that is due
+  Ps start = 0, end = 0;          // of the current one
+  Ps free = 0;                    // when the last one had passed
+  CriticalPath::Point point = 0;  // at `free`, if a frame had passed then
+  uint32_t gen = 0;               // of the decision that is due
   Ps decision = kNever;
 };
 
@@ -149,8 +150,15 @@ class HubWire final : public RoutedWire {
     m.end = start + std::max<Ps>(1, whole(ps));
     tell(o.slot, start + whole(ps + latency_));
   }
-  [[nodiscard]] Parts parts(uint32_t slot, Ps /*arrival*/) const override {
-    return {media_[medium_of(slot)].start - flows_[slot].asked, whole(latency_)};
+  [[nodiscard]] CriticalPath::Point arrived(uint32_t slot, Ps t) override {
+    MediumState& m = media_[medium_of(slot)];
+    const Flow& f = flows_[slot];
+    CriticalPath& path = anatomy_.critical;
+    const CriticalPath::Who who = path.place("wire");
+    const CriticalPath::Point mine = m.start > f.asked && path.time(m.point) == m.start ? m.point : f.point;
+    const CriticalPath::Bill passing = path.bill({{this, "bandwidth", -f.bytes / (rate_ * rate_ * kPsPerSecond * kPsPerSecond)}});
+    m.point = path.extend(path.extend(mine, m.start, Stage::Queueing, who), m.end, Stage::Wire, who, passing);
+    return path.extend(m.point, std::max(t, m.end), Stage::Latency, who, path.bill({{this, "latency", 1}}));
   }
   void leave(uint32_t slot) override {
     const uint32_t medium = medium_of(slot);

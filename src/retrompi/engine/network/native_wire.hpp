@@ -123,11 +123,10 @@ class NativeWire : public Wire {
   virtual void enter(uint32_t /*slot*/, int /*from*/, int /*to*/) { throw ConfigError("nothing joins these hosts"); }
   /// An agenda item other than a notification; it sets the clock unless it is void.
   virtual void change(const Agenda::Item&) {}
-  /// How much of the time of a flow it waited for others, and for how much it was on its way with nothing of it transmitted. Before `leave`.
-  struct Parts {
-    Ps waited = 0, latency = 0;
-  };
-  [[nodiscard]] virtual Parts parts(uint32_t /*slot*/, Ps /*arrival*/) const { return {}; }
+  /// The critical path to the arrival of a flow. Before `leave`.
+  [[nodiscard]] virtual CriticalPath::Point arrived(uint32_t slot, Ps t) {
+    return anatomy_.critical.extend(flows_[slot].point, t, Stage::Wire, anatomy_.critical.place("wire"));
+  }
   /// Releases a flow that is over.
   virtual void leave(uint32_t /*slot*/) {}
   /// Whether something between two cards is down; records which failure took the flow.
@@ -215,14 +214,6 @@ class NativeWire : public Wire {
         delivered();
       }
     }
-  }
-  [[nodiscard]] CriticalPath::Point arrived(uint32_t slot, Ps t) {
-    const Flow& f = flows_[slot];
-    const Parts of = parts(slot, t);
-    CriticalPath& path = anatomy_.critical;
-    const CriticalPath::Who who = path.place("wire");
-    const CriticalPath::Point turn = path.extend(f.point, f.asked + of.waited, Stage::Queueing, who);
-    return path.extend(path.extend(turn, std::max(path.time(turn), t - of.latency), Stage::Wire, who), t, Stage::Latency, who);
   }
   std::vector<uint32_t> free_;
   size_t in_flight_ = 0;

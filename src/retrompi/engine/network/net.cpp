@@ -15,17 +15,22 @@ Ps Net::cross(bool out, size_t host, int64_t bytes, Flight& f) {
     w_.anatomy.current = f.by;
     f.by = w_.anatomy.of(w_.anatomy.record(h.name.c_str(), Stage::Nic, now, start, end));
   }
-  f.point = w_.anatomy.critical.on ? crossing(host, start, bus, end) : 0;
+  f.point = w_.anatomy.critical.on ? crossing(out, f, start, end) : 0;
   return end;
 }
 
-CriticalPath::Point Net::crossing(size_t host, Ps start, Bus& bus, Ps end) {
+CriticalPath::Point Net::crossing(bool out, const Flight& f, Ps start, Ps end) {
   CriticalPath& path = w_.anatomy.critical;
+  const size_t host = out ? f.from : f.to;
+  const HostSpec& h = w_.hosts[host]->spec;
+  Bus& bus = (out ? tx_ : rx_)[card(host, f.rail)];
+  const char* rate = out || h.nic_rate_in == 0 ? "nic_rate" : "nic_rate_in";
   const CriticalPath::Who who = w_.hosts[host]->place();
   CriticalPath::Point from = w_.loop.cause;
   if (start > w_.loop.now) from = bus.point != 0 && path.time(bus.point) == start ? bus.point : path.extend(from, start, Stage::Queueing, who);
-  bus.point = path.extend(from, bus.free_at, Stage::Nic, who);
-  return path.extend(bus.point, end, Stage::Nic, who);
+  const double per_rate = -static_cast<double>(f.bytes) / (h.card_rate(out) * h.card_rate(out));
+  bus.point = path.extend(from, bus.free_at, Stage::Nic, who, path.bill({{&h, rate, per_rate}}));
+  return path.extend(bus.point, end, Stage::Nic, who, path.bill({{&h, "nic_latency", 1}}));
 }
 
 Net::Net(World& w, int64_t overhead, int64_t mtu, Rails rails)

@@ -76,7 +76,7 @@ class Net {
   }
   Ps leave(Flight& f, double rate, int64_t piece);
   /// The critical path to the end of a crossing of a card by one that came now and whose turn begins at `start`.
-  CriticalPath::Point crossing(size_t host, Ps start, Bus& bus, Ps end);
+  CriticalPath::Point crossing(bool out, const Flight& f, Ps start, Ps end);
   void put_on_wire(Flight& f, int64_t bytes, const Delivery& d);
   void hand_over(Flight& f);
   void in_order(Flight& f, bool lost);

@@ -15,18 +15,25 @@ namespace retrompi {
 
 namespace {
 
+/// On the critical path to a frame: when its first and its last byte come to a link.
+struct Points {
+  CriticalPath::Point head = 0, tail = 0;
+};
 /// A frame's place on a link: its first and its last byte come at `head` and `tail`; it has the link from `start` to `end`.
 struct Place {
   Ps head, tail, start, end;
   uint64_t order;
   uint32_t slot, hop;
+  Points points;
+  CriticalPath::Point point;  // at `end`
   [[nodiscard]] bool comes_after(Ps t, uint64_t o) const { return head != t ? head > t : order > o; }
 };
 /// A link's queue. `line` from `first` on: those that have not begun (where something may fail: that have not passed).
 struct Port {
   double ps_per_byte = 0;
   Ps latency = 0;
-  Ps free = 0;  // when the last that has left the line has passed
+  Ps free = 0;                    // when the last that has left the line has passed
+  CriticalPath::Point point = 0;  // then
   std::vector<Place> line;
   size_t first = 0;
   [[nodiscard]] Ps taken(double bytes) const { return std::max<Ps>(1, static_cast<Ps>(bytes * ps_per_byte + 0.5)); }
@@ -44,6 +51,7 @@ struct Passage {
   Ps alone = 0;           // when its last byte would come if every link were free, in sums of whole picoseconds
   Ps rounding = 0;        // from that sum to the rounded sum, which is what arrives
   uint32_t planned = 0;   // links of its way on which it has a place
+  Points points;          // at `head` and `tail`; at the receiver, when it arrives
 };
 
 class QueueWire final : public RoutedWire {
@@ -112,6 +120,7 @@ class QueueWire final : public RoutedWire {
     const double ps = f.bytes / w.top;
     p.planned = 0;
     p.head = p.tail = f.asked;
+    p.points = {f.point, f.point};
     p.alone = f.asked + w.latencies + std::max<Ps>(1, static_cast<Ps>(f.bytes * w.slowest + 0.5));
     p.rounding = f.asked + (routes_.even() ? whole(ps + w.latency) : whole(w.latency) + whole(ps)) - p.alone;
     go_on(slot);
@@ -135,12 +144,38 @@ class QueueWire final : public RoutedWire {
       }
       if (at < port.line.size()) revoke(l, at);
       const Ps end = std::max(start + port.taken(f.bytes), p.tail);
-      port.line.push_back({p.head, p.tail, start, end, f.order, slot, hop});
+      port.line.push_back({p.head, p.tail, start, end, f.order, slot, hop, p.points, 0});
+      if (anatomy_.critical.on) extend(slot, hop, port, port.line[port.line.size() - 1], at > port.first ? port.line[at - 1].point : port.point);
       p.head = start + port.latency;
       p.tail = end + port.latency;
       p.planned = hop + 1;
     }
     tell(slot, p.tail + p.rounding);
+  }
+  /// The critical path over a link; `before`: when the frame in front has passed.
+  void extend(uint32_t slot, uint32_t hop, const Port& port, Place& e, CriticalPath::Point before) {
+    const Flow& f = flows_[slot];
+    const Way& w = ways_[f.route];
+    Passage& p = passages_[slot];
+    CriticalPath& path = anatomy_.critical;
+    const CriticalPath::Who who = path.place("wire");
+    CriticalPath::Bill passing = 0, latency = 0;
+    if (routes_.only_the_link()) {
+      const double rate = kPsPerSecond / port.ps_per_byte;
+      passing = path.bill({{this, "bandwidth", -f.bytes / (rate * rate)}});
+      if (w.ports[hop] < routes_.links()) latency = path.bill({{this, "latency", 1}});
+    }
+    CriticalPath::Point begin = e.start > e.head && path.time(before) == e.start ? before : p.points.head;
+    begin = path.extend(begin, e.start, Stage::Queueing, who);
+    const bool own = e.start + port.taken(f.bytes) >= e.tail;
+    e.point = own ? path.extend(begin, e.end, Stage::Wire, who, passing) : p.points.tail;
+    p.points.head = path.extend(begin, e.start + port.latency, Stage::Latency, who, latency);
+    // Latencies are rounded together: what is too much or too little is the last one's.
+    const Ps arrival = e.end + port.latency + (hop + 1 == w.ports.size() ? p.rounding : Ps(0));
+    if (arrival >= e.end)
+      p.points.tail = path.extend(e.point, arrival, Stage::Latency, who, latency);
+    else
+      p.points.tail = path.extend(begin, arrival, Stage::Wire, who, passing);
   }
   void await(uint32_t slot) { agenda_.push({passages_[slot].head, flows_[slot].order, slot, flows_[slot].gen}); }
   void change(const Agenda::Item& i) override {
@@ -148,16 +183,13 @@ class QueueWire final : public RoutedWire {
     loop_.now = i.t;
     go_on(i.what);
   }
-  [[nodiscard]] Parts parts(uint32_t slot, Ps /*arrival*/) const override {
-    const Passage& p = passages_[slot];
-    return {p.tail - p.alone, ways_[flows_[slot].route].latencies};
-  }
+  [[nodiscard]] CriticalPath::Point arrived(uint32_t slot, Ps /*t*/) override { return passages_[slot].points.tail; }
   void leave(uint32_t slot) override { contended_ += passages_[slot].tail > passages_[slot].alone; }
 
   void prune(Port& port) const {
     auto& line = port.line;
     while (port.first < line.size() && (failing_ ? line[port.first].end <= loop_.now : line[port.first].start < loop_.now))
-      port.free = line[port.first++].end;
+      port.point = line[port.first].point, port.free = line[port.first++].end;
     if (port.first == line.size()) {
       line.clear();
       port.first = 0;
@@ -205,6 +237,7 @@ class QueueWire final : public RoutedWire {
     p.planned = e.hop;
     p.head = e.head;
     p.tail = e.tail;
+    p.points = e.points;
     ++flows_[e.slot].gen;
   }
 
@@ -235,6 +268,9 @@ class QueueWire final : public RoutedWire {
         continue;
       }
       passages_[slot].head = loop_.now;
+      if (anatomy_.critical.on)
+        passages_[slot].points.head =
+            anatomy_.critical.extend(passages_[slot].points.head, loop_.now, Stage::Queueing, anatomy_.critical.place("wire"));
       go_on(slot);
     }
   }

@@ -59,6 +59,9 @@ class Routes {
   /// SimGrid's CM02 shares a link in inverse proportion to the latencies of the flows' routes, as TCP does.
   [[nodiscard]] bool by_latency() const { return torus_ || file_; }
 
+  /// All links have the declared rate and latency: none is a line between sites or out of a platform file.
+  [[nodiscard]] bool only_the_link() const { return !wan_ && !file_; }
+
   struct Cut {
     std::vector<uint32_t> links;
     std::vector<size_t> cards;  // all frames from and to them are lost

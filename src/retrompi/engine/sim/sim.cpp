@@ -423,6 +423,7 @@ class Simulation {
     if (c_.critical_path && r.outcome == "completed") {
       r.critical_path = w_.anatomy.critical.to(last_point_);
       r.critical_names = critical_names(r.critical_path);
+      for (const CriticalPath::Term& t : w_.anatomy.critical.terms(last_point_)) r.slopes.push_back(slope(t));
     }
     if (!c_.anatomy || r.outcome != "completed") return r;
     Ps from = -1, to = -1;
@@ -440,6 +441,18 @@ class Simulation {
     return r;
   }
 
+  SimResult::Slope slope(const CriticalPath::Term& t) const {
+    if (t.owner == w_.wire.get()) return {"link", 0, t.field, t.times};
+    if (t.owner == parts_.front().job.get()) return {"job", 0, t.field, t.times};
+    for (size_t i = 0; i < c_.hosts.size(); ++i)
+      if (t.owner == c_.hosts[i].spec.get()) return {"host", static_cast<int64_t>(i), t.field, t.times};
+    for (const auto& [name, hops] : {std::pair{"same", &c_.same}, std::pair{"same_bulk", &c_.same_bulk}, std::pair{"remote", &c_.remote}})
+      for (size_t i = 0; i < hops->size(); ++i)
+        if (t.owner == &common((*hops)[i])) return {name, static_cast<int64_t>(i), t.field, t.times};
+    for (const auto& q : w_.procs)
+      if (t.owner == &q->idle) return {"forward " + q->thread.name().substr(0, q->thread.name().find(' ')), 0, t.field, t.times};
+    return {"another job", 0, t.field, t.times};
+  }
   /// Numbers those on the path from 0 on; their names.
   std::vector<std::string> critical_names(std::vector<CriticalPath::Piece>& path) const {
     std::map<CriticalPath::Who, CriticalPath::Who> known;

@@ -93,7 +93,14 @@ struct SimResult : JobResult {
   std::shared_ptr<const Timeline> timeline;
   std::shared_ptr<const CallProfile> profile;
   std::vector<CriticalPath::Piece> critical_path;  // of a run that completed
-  std::vector<std::string> critical_names;         // by CriticalPath::Who: of threads, then of places
+  std::vector<std::string> critical_names;         // of those on it
+  struct Slope {                                   // d(time)/d(field) along the path; seconds for a base unit
+    std::string owner;                             // host, link, same, same_bulk, remote, forward, job
+    int64_t index;                                 // of the host, of the hop
+    std::string field;
+    double times;
+  };
+  std::vector<Slope> slopes;
   std::vector<JobResult> further;
   struct TrafficRow {
     int64_t frames, arrived, bytes, dropped, lost;

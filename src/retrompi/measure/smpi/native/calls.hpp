@@ -41,12 +41,13 @@ Request* request_of(MPI_Request handle);
 /// A handle for one of our requests, for which SimGrid knows the number that Fortran sees.
 void give_handle(Request& r, MPI_Request* where);
 void drop_handle(Request& r, MPI_Request* where);
-/// SimGrid's own messages for creating a communicator: free, since the runtime's have been paid for.
+/// SimGrid's own messages for creating a communicator: free, since the runtime's have been paid for. `waits`: this actor may stop there until
+/// others come, so that the others' events have to go on; those of this instant then come before what this actor still does in it.
 class Gratis {
  public:
-  Gratis() {
+  explicit Gratis(bool waits = false) {
     ++depth;
-    simulated().go_on();  // SimGrid may let other actors run
+    if (waits) simulated().go_on();
   }
   ~Gratis() { --depth; }
   Gratis(const Gratis&) = delete;

@@ -1,4 +1,5 @@
 // Communicators: SimGrid creates them, the runtime's messages are charged, and all ranks agree on one number.
+#include <algorithm>
 #include <map>
 
 #include "calls.hpp"
@@ -79,10 +80,10 @@ void agree(Rank& r, Comm& c, bool colors) {
 
 /// SimGrid creates it once the members have agreed at the runtime's costs.
 template <class F>
-int agreed(const Call& r, MPI_Comm comm, bool colors, const MPI_Comm* made_comm, F make) {
+int agreed(const Call& r, MPI_Comm comm, bool colors, const MPI_Comm* made_comm, F make, bool waits = false) {
   if (!r) return make();
   agree(*r, r->comm(comm), colors);
-  const Gratis free;
+  const Gratis free(waits);
   return made(*r, make(), made_comm);
 }
 
@@ -138,7 +139,8 @@ DEFINE(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* made_comm)) {
 
 DEFINE(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made_comm)) {
   const Call r("MPI_Comm_split_type");
-  return agreed(r, comm, true, made_comm, [=] { return NATIVE(Comm_split_type)(comm, type, key, info, made_comm); });
+  return agreed(
+      r, comm, true, made_comm, [=] { return NATIVE(Comm_split_type)(comm, type, key, info, made_comm); }, true);
 }
 
 DEFINE(Cart_create, (MPI_Comm comm, int ndims, const int* dims, const int* periods, int reorder, MPI_Comm* made_comm)) {
@@ -154,9 +156,9 @@ DEFINE(Cart_sub, (MPI_Comm comm, const int* remain, MPI_Comm* made_comm)) {
   const Call r("MPI_Cart_sub");
   if (!r) return NATIVE(Cart_sub)(comm, remain, made_comm);
   agree(*r, r->comm(comm), true);
-  const Gratis free;
   int ndims = 0;
   NATIVE(Cartdim_get)(comm, &ndims);
+  const Gratis free(std::none_of(remain, remain + ndims, [](int kept) { return kept != 0; }));  // SimGrid's own method, below
   const auto n = static_cast<size_t>(ndims);
   std::vector<int> dims(n), periods(n), here(n), kept_dims, kept_periods;
   NATIVE(Cart_get)(comm, ndims, dims.data(), periods.data(), here.data());
