@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from retrompi.base.release import codemeta
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
@@ -38,6 +41,16 @@ def test_what_the_paper_cites_is_in_its_bibliography_and_in_the_reference_files(
         assert "doi" not in text, "a DOI that no reference file has"
 
 
+def test_codemeta_is_that_of_the_package() -> None:
+    """Rewrite the file: python tests/test_citation.py."""
+    told = json.loads((ROOT / "codemeta.json").read_text(encoding="utf-8"))
+    assert told == codemeta()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (told["version"], told["description"]) == (project["version"], project["description"])
+    assert told["softwareRequirements"] == project["dependencies"]
+    assert told["author"]["name"] == project["authors"][0]["name"]
+
+
 def test_the_citation_file_is_that_of_the_project() -> None:
     yaml = pytest.importorskip("yaml")
     cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
@@ -46,3 +59,7 @@ def test_the_citation_file_is_that_of_the_project() -> None:
     assert cff["license"] == "LGPL-2.1-or-later"
     assert [a["name"] for a in cff["authors"]] == [a["name"] for a in project["authors"]]
     assert set(project["keywords"]) & set(cff["keywords"])
+
+
+if __name__ == "__main__":
+    (ROOT / "codemeta.json").write_text(json.dumps(codemeta(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
