@@ -106,23 +106,21 @@ def run_jobs(work: Sequence[tuple[str, Job]], progress: Progress | None, workers
     results: dict[int, Done] = {}
     cost = [max(round(1000 * job.weight), 1) for _, job in work]
     spent = 0
-    try:
-        with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
-            futures = {pool.submit(work[i][1].work): i for i in sorted(range(len(work)), key=lambda i: -cost[i])}
-            try:
-                for future in as_completed(futures):
-                    i = futures[future]
-                    results[i] = future.result()
-                    spent += cost[i]
-                    if progress is not None:
-                        progress(spent, sum(cost), work[i][0])
-            except BaseException:
-                # After a failure or an interrupt no further job is started, and running ones are not waited for.
-                pool.shutdown(wait=False, cancel_futures=True)
-                worker.halt()
-                raise
-    finally:
-        worker.resume()
+    group = worker.Group()
+    with ThreadPoolExecutor(max_workers=max(workers, 1), initializer=group.join) as pool:
+        futures = {pool.submit(work[i][1].work): i for i in sorted(range(len(work)), key=lambda i: -cost[i])}
+        try:
+            for future in as_completed(futures):
+                i = futures[future]
+                results[i] = future.result()
+                spent += cost[i]
+                if progress is not None:
+                    progress(spent, sum(cost), work[i][0])
+        except BaseException:
+            # After a failure or an interrupt no further job is started, and running ones are not waited for.
+            pool.shutdown(wait=False, cancel_futures=True)
+            group.end()
+            raise
     return [results[i] for i in range(len(work))]
 
 
