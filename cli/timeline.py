@@ -29,6 +29,13 @@ COLUMNS = (
     time_column("seconds", "time"),
     Column("share", "share", lambda v: f"{v:.1%}", right=True),
 )
+SECTIONS = (
+    Column("section", "section of rank 0"),
+    time_column("seconds", "time"),
+    time_column("versus_s", "versus"),
+    time_column("difference_s", "difference"),
+    Column("ratio", "ratio", lambda v: "" if v is None else f"{v:.3f}", right=True),
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,8 @@ class TimelineOptions:
     """Timeline options of a replay."""
 
     files: tuple[str, ...] = option(
-        "Write the timeline of every process; the ending of FILE selects the format: .html, .otf2 (a folder), .paje, .json or .csv.",
+        "Write the timeline of every process; the ending of FILE selects the format: .html, .pftrace (Perfetto), "
+        ".otf2 (a folder), .paje, .json or .csv.",
         "--timeline", metavar="FILE")
     timeline_window: str | None = option("Record only this interval of simulated time, e.g. 1s..1.2s or 20ms..", metavar="FROM..TO")
     timeline_limit: int = option("Maximum number of states, calls and messages recorded.", type=click.IntRange(1), default=LIMIT)
@@ -94,23 +102,29 @@ def stored(store: Store, run_id: int) -> Timeline:
 @click.command()
 @click.argument("run_id", type=click.IntRange(1), metavar="ID")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--versus", type=click.IntRange(1), metavar="ID", help="A second run of the same trace: both on one time axis.")
 @options(output=StoreOutput)
-def command(run_id: int, files: tuple[str, ...], output: StoreOutput) -> None:
+def command(run_id: int, files: tuple[str, ...], versus: int | None, output: StoreOutput) -> None:
     """Draw the timeline stored with a run, or show how long each process spent in each state.
 
-    A run replayed with --timeline keeps a sample of its timeline in the store. FILE ends in .html, .otf2, .paje, .json or .csv;
-    without a FILE the states are listed.
+    A run replayed with --timeline keeps a sample of its timeline in the store. FILE ends in .html, .pftrace (Perfetto), .otf2, .paje,
+    .json or .csv; without a FILE the states are listed. With --versus the two runs are compared section by section, from mark to mark
+    of rank 0 (without marks, from one to another of its calls), and FILE is a page that draws both.
 
     \b
     Examples:
       retrompi timeline 12
-      retrompi timeline 12 run.html run.otf2
+      retrompi timeline 12 run.html run.pftrace
+      retrompi timeline 12 --versus 13 both.html
     """
     from retrompi.convert.timelines import check
 
     paths = tuple(check(f) for f in files)
     kept = output.open(write=False)
     timeline = stored(kept, run_id)
+    if versus is not None:
+        _versus((run_id, timeline), (versus, stored(kept, versus)), paths, output)
+        return
     if paths:
         run = kept.run(run_id)
         write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else diagnosis.of_run(run))
@@ -122,3 +136,23 @@ def command(run_id: int, files: tuple[str, ...], output: StoreOutput) -> None:
         for state, ps in sorted(p.totals.items(), key=lambda kv: -kv[1])
     ]
     output.emit(rows, COLUMNS)
+
+
+def _versus(one: tuple[int, Timeline], other: tuple[int, Timeline], paths: Sequence[Path], output: StoreOutput) -> None:
+    """Draw two runs, or list their sections."""
+    from retrompi.render.timeline_page import write_versus
+    from retrompi.sim.timeline.versus import points, sections
+
+    if wrong := next((p for p in paths if p.suffix != ".html"), None):
+        raise UsageError(f"'{wrong}': only a page shows two runs; with --versus FILE ends in .html", code="unknown-format")
+    for path in paths:
+        for line in write_versus(one[1], other[1], path, (f"Run {one[0]}", f"run {other[0]}")):
+            click.echo(f"  sampled: {line}", err=True)
+        click.echo(f"timelines written to {path}", err=True)
+    if paths:
+        return
+    rows = [
+        {"section": s.name, "seconds": s.one_s, "versus_s": s.other_s, "difference_s": s.more_s, "ratio": s.ratio}
+        for s in sections(points(one[1], other[1]))
+    ]
+    output.emit(rows, SECTIONS)

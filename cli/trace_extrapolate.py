@@ -51,7 +51,7 @@ def command(traces_in: tuple[str, ...], given: TraceExtrapolateOptions, output: 
     \b
     Examples:
       retrompi trace extrapolate lu-4.tar.zst lu-8.tar.zst lu-16.tar.zst lu-64.ti.zst -n 64
-      retrompi trace extrapolate run-16 run-64 run-256 -n 256 --json
+      retrompi trace extrapolate run-16 run-64 run-256 run-1024.ti.zst -n 1024 --json
     """
     from retrompi import traces
     from retrompi.traces.extrapolate import extrapolate

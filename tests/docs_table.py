@@ -95,6 +95,7 @@ INSTEAD = [
     Instead("docs/recording.md", r"--smpi -n 4 -- ./app", "--smpi -n 4 -- ./app.c -- --size 40 --sweeps 10", "the same program as a source, for it was built by mpicc"),
     Instead("docs/recording.md", r"python app.py", "/usr/bin/python3 app.py --size 32 --generations 4", "mpi4py is the system's, not this environment's"),
     Instead("docs/fit.md", r"mpiexec -n 2 ./osu_latency", "cat tests/data/measured/osu53-latency.txt", "OSU's programs are not in the checkout: here what one printed"),
+    Instead("docs/timeline.md", r"--versus 11\b", f"--versus {_LAST}", "11 stands for another run"),
     Instead("README.md|docs/timeline.md", r"retrompi timeline 12\b", f"retrompi timeline {_LAST}", "12 stands for the run just made"),
     Instead("README.md", r"diff 12 13", "diff 1 2", "12 and 13 stand for any two runs"),
     Instead("docs/compare.md", r"--runs 12,13,14", "--runs $(retrompi runs list --csv | cut -d, -f1,3 | grep -E ',(native|smpi|program)$' | head -3 | cut -d, -f1 | paste -sd,)",

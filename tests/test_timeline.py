@@ -22,12 +22,15 @@ from retrompi.cli.main import run as cli
 from retrompi.convert import flat, paje
 from retrompi.convert.timelines import FORMATS, check, write
 from retrompi.render import timeline_page
+from retrompi.render.timeline_view import order
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser
+from retrompi.sim.timeline.kinds import KINDS
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
+from retrompi.studio import gantt
 from retrompi.traces import generate
 
 HALO = generate.halo2d(3, 3, 8192, 3, flops=1e5)
@@ -148,20 +151,28 @@ def test_one_sided_transfers_are_in_the_matrix() -> None:
     assert [(x.source, x.destination, x.transfers, x.transferred) for x in t.traffic if x.transfers] == [(0, 1, 1, 5000)]
 
 
+def spent(t: Timeline, p: Process) -> dict[str, int]:
+    """The time of a process in each state, from its states."""
+    sums: Counter[str] = Counter()
+    for begin, end, state, _ in p.states():
+        sums[t.states[state]] += end - begin
+    return dict(sums)
+
+
 @pytest.mark.parametrize("limit", [1, 20, 300])
 def test_beyond_the_limit_it_samples_and_says_so(limit: int) -> None:
     whole, few = timed(HALO), timed(HALO, wanted=Request(limit=limit))
-    assert sum(len(p.begin) for p in few.processes) <= max(limit, len(few.processes))
+    assert sum(len(p.begin) for p in few.processes) <= max(limit, sum(len(p.totals) for p in few.processes))
     assert len(few.messages) <= limit
     assert len(few.calls) <= max(limit, HALO.ranks)
     assert few.sampled
     assert not whole.sampled
     said = " ".join(few.notes())
-    assert "are put together" in said
+    assert "the times are kept, not the order" in said
     assert f"of {whole.states_seen} states" in said
     assert (f"of {whole.messages_seen}" in said) == (limit < whole.messages_seen)
     for a, b in zip(whole.processes, few.processes, strict=True):
-        assert a.totals == b.totals
+        assert a.totals == b.totals == spent(few, b), "shares are exact however much is merged"
         assert (b.begin[0], b.end) == (0, whole.end)
         assert list(b.begin) == sorted(set(b.begin))
     # Every k-th message, from the first one on.
@@ -176,7 +187,8 @@ def test_beyond_the_limit_it_samples_and_says_so(limit: int) -> None:
 def test_thinning_afterwards_follows_the_same_rules(most: int) -> None:
     whole = timed(HALO)
     thin = whole.thinned(most)
-    assert sum(len(p.begin) for p in thin.processes) <= max(most, len(thin.processes))
+    assert sum(len(p.begin) for p in thin.processes) <= max(most, sum(len(p.totals) for p in thin.processes))
+    assert [spent(thin, p) for p in thin.processes] == [p.totals for p in whole.processes]
     assert list(thin.messages.sent) == list(whole.messages.sent[:: thin.every_message])
     assert [p.totals for p in thin.processes] == [p.totals for p in whole.processes]
     assert thin.notes()
@@ -196,8 +208,12 @@ def test_coarser_states_still_tile(stretches: list[tuple[int, int]], resolution:
     assert c.begin[0] == 7
     assert c.end == at
     assert list(c.begin) == sorted(set(c.begin))
-    assert set(c.begin) <= set(begin)
-    assert set(c.state) <= set(state)
+    for resolution_ in (1, 2 * resolution):  # merged once more
+        sums = [Counter[int](), Counter[int]()]
+        for one, counted in zip((p, _coarser(c, resolution_)), sums, strict=True):
+            for b, e, s, _ in one.states():
+                counted[s] += e - b
+        assert sums[0] == sums[1], "no state gains or loses time"
     alike: dict[tuple[int, int], int] = {(b, e): s for b, e, s, m in c.states() if not m}
     exact = [(b, e, s) for b, e, s, _ in p.states()]
     for (b, e), s in alike.items():  # what is not marked as put together is exactly so
@@ -392,29 +408,29 @@ def test_a_wrong_ending_names_the_right_ones() -> None:
 
 def test_the_chart_draws_every_state_call_and_message() -> None:
     t = timed(generate.pingpong([1024], 3))
-    rows = {place: row for row, place in enumerate(timeline_page.order(t))}
+    rows = {place: row for row, place in enumerate(order(t))}
     assert [t.processes[i].name for i in rows] == ["rank 0", "daemon on server", "rank 1", "daemon on workstation"]
-    bars = timeline_page.bars(t, rows, 1.0)
-    assert set(bars) <= {name for name, *_ in timeline_page.KINDS}
+    bars = gantt.bars(t, rows, 1.0)
+    assert set(bars) <= {name for name, *_ in KINDS}
     assert sum(len(b.row) for b in bars.values()) == sum(len(p.begin) for p in t.processes)
     assert sum(sum(b.length) for b in bars.values()) == pytest.approx(len(t.processes) * t.end * PS)
-    calls, names = timeline_page.strips(t, rows, 1.0)
+    calls, names = gantt.strips(t, rows, 1.0)
     assert Counter(names) == Counter(t.ops[t.calls.op[i]] for i in range(len(t.calls)) if t.calls.end[i] > t.calls.begin[i])
     assert any("recv from 1" in text and "rank-0.txt" in text for text in calls.text)
-    arrows = timeline_page.arrows(t, rows, 1.0)
+    arrows = gantt.arrows(t, rows, 1.0)
     assert len(arrows) == len(t.messages)
     assert all(len(a.x) == 4 and a.x == sorted(a.x) and a.y[0] != a.y[-1] for a in arrows)
 
 
 def test_every_state_has_a_look_and_looks_differ() -> None:
     t = timed(generate.pingpong([1], 1))
-    drawn = [s for _, _, _, states in timeline_page.KINDS for s in states]
+    drawn = [s for _, _, _, states in KINDS for s in states]
     assert sorted(drawn) == sorted(t.states)
     assert len(set(drawn)) == len(drawn)
-    assert len({(colour, hatch) for _, colour, hatch, _ in timeline_page.KINDS}) == len(timeline_page.KINDS)
+    assert len({(colour, hatch) for _, colour, hatch, _ in KINDS}) == len(KINDS)
 
 
-def test_the_matrix_is_that_of_the_run_and_large_ones_are_put_together() -> None:
+def test_the_matrix_is_that_of_the_run_and_large_ones_are_put_together(tmp_path: Path) -> None:
     t = timed(HALO)
     cells, block = timeline_page.matrix(t, "bytes")
     assert block == 1
@@ -427,14 +443,14 @@ def test_the_matrix_is_that_of_the_run_and_large_ones_are_put_together() -> None
     assert block == 2
     assert len(cells) == 50
     assert sum(map(sum, cells)) == big.messages_seen
-    assert "2 ranks are one cell" in timeline_page.section(big)[0]
+    timeline_page.write(big, tmp_path / "big.html")
+    assert "2 ranks are one cell" in (tmp_path / "big.html").read_text(encoding="utf-8")
 
 
-def test_a_page_says_when_it_is_drawn_from_samples() -> None:
-    small = timeline_page.page(timed(generate.pingpong([1], 2)))
-    assert "Drawn from samples" not in small
-    assert "https://" not in small.partition("</script>")[2], "nothing is loaded from elsewhere"
-    assert "Drawn from samples" in timeline_page.page(timed(HALO, wanted=Request(limit=50)))
+def test_a_page_says_when_the_run_was_sampled(tmp_path: Path) -> None:
+    for t, sampled in ((timed(generate.pingpong([1], 2)), False), (timed(HALO, wanted=Request(limit=50)), True)):
+        assert bool(timeline_page.write(t, tmp_path / "t.html")) == sampled
+        assert ("Sampled." in (tmp_path / "t.html").read_text(encoding="utf-8")) == sampled
 
 
 # ---------------------------------------------------------------- store and command line

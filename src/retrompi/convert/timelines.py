@@ -8,14 +8,14 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.convert import flat, paje
+from retrompi.convert import flat, paje, perfetto
 from retrompi.convert.otf2 import timeline as otf2
 from retrompi.render import timeline_page
 from retrompi.sim.timeline import Timeline
 
 __all__ = ["FORMATS", "GROUP", "check", "write"]
 
-FORMATS = (".csv", ".html", ".json", ".otf2", ".paje")
+FORMATS = (".csv", ".html", ".json", ".otf2", ".paje", ".pftrace")
 """Suffixes of the built-in formats."""
 GROUP = "retrompi.timelines"
 """Entry points by which another package adds a format: the suffix without its dot, and a function that takes a `Timeline` and a path and
@@ -28,7 +28,7 @@ def _others() -> dict[str, Callable[[Timeline, Path], list[str]]]:
 
 
 def check(path: str | Path) -> Path:
-    """The path, if its suffix names a format and its folder exists; raises an error otherwise, or when OTF2 cannot be written."""
+    """The path, if its suffix names a format and its folder exists; raises an error otherwise, or when its library is missing."""
     target = Path(path)
     known = (*FORMATS, *_others())
     if target.suffix not in known:
@@ -40,6 +40,8 @@ def check(path: str | Path) -> Path:
             raise UsageError(otf2.MISSING, code="missing-tool")
         if target.exists():
             raise UsageError(f"{target} exists; OTF2 writes into a new folder", code="exists-already")
+    if target.suffix == ".pftrace" and not perfetto.available():
+        raise UsageError(perfetto.MISSING, code="missing-tool")
     return target
 
 
@@ -55,6 +57,7 @@ def write(timeline: Timeline, path: str | Path, told: Sequence[str] = ()) -> lis
         ".json": flat.write_json,
         ".otf2": otf2.write,
         ".paje": paje.write,
+        ".pftrace": perfetto.write,
     }
     try:
         return (forms | _others())[target.suffix](timeline, target)

@@ -1,241 +1,32 @@
-"""The timeline of a run as a page: a Gantt chart of ranks, proxies and daemons with their messages, and the communication matrix.
+"""The page of a run's timeline, or of two runs' on one axis: the chart, the communication matrix and the sums.
 
-The content is computed by pure functions (`bars`, `strips`, `arrows`, `matrix`) before it is drawn. A run of many states is drawn from
-samples, and the page says so.
+The chart is made of tiles (`retrompi.render.timeline_view`), so that a page of any number of states, calls and messages opens at once.
 """
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import IO
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from retrompi.base.errors import InputError
 from retrompi.base.units import format_bytes, format_time
-from retrompi.render.figures import AXIS, hatched, layout
+from retrompi.render.figures import layout
 from retrompi.render.html import CONFIG, Content, document, number, table
-from retrompi.sim.timeline import PS, Timeline, call_name
+from retrompi.render.timeline_view import CSS, Run, Track, order, write_chart
+from retrompi.sim.timeline import PS, Timeline
 from retrompi.sim.timeline.kinds import KINDS
+from retrompi.sim.timeline.versus import Section, points, sections
 
-__all__ = ["DRAWN", "Bars", "bars", "gantt", "matrix", "matrix_figure", "page", "section", "write"]
+__all__ = ["matrix", "matrix_figure", "write", "write_versus"]
 
-DRAWN = 6_000
-"""The most states and calls drawn, each: a browser still moves these smoothly."""
-ARROWS = 1_500
-"""The most messages drawn: more would hide everything else."""
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _CELLS = 64
 _WRITTEN = 4  # ranks: a matrix of at most this size shows the numbers in its cells
-
-
-@dataclass
-class Bars:
-    """Bars of one kind: row of the chart, start and length in the chart's unit, and their hover texts."""
-
-    row: list[float]
-    base: list[float]
-    length: list[float]
-    text: list[str]
-
-
-def _unit(t: Timeline) -> tuple[float, str]:
-    begin, end = _span(t)
-    return next((u for u in _UNITS if (end - begin) * PS >= 2 * u[0]), _UNITS[-1])
-
-
-def _span(t: Timeline) -> tuple[int, int]:
-    begins = [p.begin[0] for p in t.processes if p.begin]
-    return min(begins, default=0), max((p.end for p in t.processes if p.begin), default=t.end)
-
-
-def order(t: Timeline) -> list[int]:
-    """Processes from top to bottom: by host in order of its first rank, on each the ranks, then proxies and daemons."""
-    places = t.process_of()
-    hosts = list(dict.fromkeys([t.processes[i].host for i in places] + [p.host for p in t.processes]))
-    ranks = {i: r for r, i in enumerate(places)}
-    return sorted(range(len(t.processes)), key=lambda i: (hosts.index(t.processes[i].host), i not in ranks, ranks.get(i, 0), i))
-
-
-def _calls_by_rank(t: Timeline) -> dict[int, tuple[list[int], list[int]]]:
-    """Process -> start times of its calls, and their indices in `Timeline.calls`."""
-    place = t.process_of()
-    out: dict[int, tuple[list[int], list[int]]] = {}
-    for i, rank in enumerate(t.calls.rank):
-        begins, at = out.setdefault(place[rank], ([], []))
-        begins.append(t.calls.begin[i])
-        at.append(i)
-    return out
-
-
-def call_text(t: Timeline, i: int) -> str:
-    """The hover text of a call."""
-    c = t.calls
-    name = call_name(t.ops[c.op[i]], c.peer[i], c.tag[i], c.bytes[i])
-    still = " (had not returned)" if c.open[i] else ""
-    comm = f", communicator {t.comms[c.comm[i]][0]}" if 0 < c.comm[i] < len(t.comms) else ""
-    return f"{escape(name)}{comm}<br>{escape(t.files[c.rank[i]])}:{c.line[i]}<br>{format_time((c.end[i] - c.begin[i]) * PS)}{still}"
-
-
-def bars(t: Timeline, rows: Mapping[int, int], unit: float) -> dict[str, Bars]:
-    """The states of the processes in ``rows`` (process -> row), by kind."""
-    kind_of = {state: name for name, _, _, states in KINDS for state in states}
-    out: dict[str, Bars] = {}
-    calls = _calls_by_rank(t)
-    for place, row in rows.items():
-        p = t.processes[place]
-        begins, numbers = calls.get(place, ([], []))
-        for begin, end, state, merged in p.states():
-            name = t.states[state]
-            found = out.setdefault(kind_of.get(name, name), Bars([], [], [], []))
-            found.row.append(row)
-            found.base.append(begin * PS / unit)
-            found.length.append((end - begin) * PS / unit)
-            told = f"<b>{escape(p.name)}</b> on {escape(p.host)}<br>{escape(name)}: {format_time((end - begin) * PS)}"
-            if merged:
-                told += f"<br>most of several states shorter than {format_time(t.resolution * PS)}"
-            k = bisect_right(begins, begin) - 1
-            if k >= 0 and t.calls.end[numbers[k]] > begin:
-                told += "<br>in " + call_text(t, numbers[k])
-            found.text.append(f"{told}<br>from {format_time(begin * PS)}")
-    return out
-
-
-def strips(t: Timeline, rows: Mapping[int, int], unit: float) -> tuple[Bars, list[str]]:
-    """The calls of the ranks as thin bars under their states, and the name of each."""
-    place, c = t.process_of(), t.calls
-    out, names = Bars([], [], [], []), []
-    first, last = _span(t)
-    for i in range(len(c)):
-        begin, end = max(c.begin[i], first), min(c.end[i], last)
-        if place[c.rank[i]] not in rows or end <= begin:
-            continue
-        out.row.append(rows[place[c.rank[i]]] + 0.37)
-        out.base.append(begin * PS / unit)
-        out.length.append((end - begin) * PS / unit)
-        out.text.append(f"<b>rank {c.rank[i]}</b><br>{call_text(t, i)}<br>from {format_time(begin * PS)}")
-        names.append(t.ops[c.op[i]])
-    return out, names
-
-
-@dataclass
-class Arrow:
-    """A message as a line: its points (time in the chart's unit, row), the hover text of its end, whether it is a collective's."""
-
-    x: list[float]
-    y: list[float]
-    text: str
-    collective: bool
-    arrived: bool
-
-
-def arrows(t: Timeline, rows: Mapping[int, int], unit: float) -> list[Arrow]:
-    """The messages, through the processes they passed; one that was not received ends where it was last observed."""
-    place, m, out = t.process_of(), t.messages, []
-    for i, hops in enumerate(m.paths()):
-        stops = [(place[m.source[i]], m.sent[i]), *((p, at) for p, at, _ in hops)]
-        took = m.received[i] - m.sent[i]
-        told = f"<b>rank {m.source[i]} → rank {m.destination[i]}</b>: {format_bytes(m.bytes[i])}"
-        told += ", of a collective" if m.context[i] % 2 else f", tag {m.tag[i]}"
-        told += f"<br>sent at {escape(t.files[m.source[i]])}:{m.line[i]}, {format_time(m.sent[i] * PS)}"
-        if m.received[i] >= 0:
-            stops.append((place[m.destination[i]], m.received[i]))
-            told += f"<br>received {format_time(m.received[i] * PS)}, after {format_time(took * PS)}"
-        else:
-            told += "<br>not received"
-        for p, at, left in hops:
-            rest = f" to {format_time(left * PS)}" if left >= 0 else ", not passed on"
-            told += f"<br>through {escape(t.processes[p].name)}: {format_time(at * PS)}{rest}"
-        told += "<br>rendezvous" if m.rendezvous[i] else ""
-        if all(p in rows for p, _ in stops):
-            xs, ys = [at * PS / unit for _, at in stops], [float(rows[p]) for p, _ in stops]
-            if m.received[i] < 0:
-                xs, ys = [*xs, _span(t)[1] * PS / unit], [*ys, (ys[-1] + rows[place[m.destination[i]]]) / 2]
-            out.append(Arrow(xs, ys, told, bool(m.context[i] % 2), m.received[i] >= 0))
-    return out
-
-
-def gantt(t: Timeline) -> go.Figure:
-    """The chart. A bar is a state, the thin one under it the MPI call, a line a message; time from left to right."""
-    scale, unit = _unit(t)
-    rows = {place: row for row, place in enumerate(order(t))}
-    figure = go.Figure()
-    found = bars(t, rows, scale)
-    for name, colour, hatch, _ in KINDS:
-        if name in found:
-            b = found[name]
-            # A hatched bar is much slower to draw than a plain one.
-            few = bool(hatch) and len(b.row) < 1500
-            figure.add_trace(go.Bar(
-                orientation="h", y=b.row, x=b.length, base=b.base, width=0.5, name=name, hovertext=b.text, hoverinfo="text",
-                marker={"color": colour, "line": {"width": 0}, **({"pattern": hatched(hatch, 0.35, 6)} if few else {})},
-            ))  # fmt: skip
-    calls, names = strips(t, rows, scale)
-    if calls.row:
-        few = len(names) <= 400
-        written = {"text": names, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "inside",
-                   "textfont": {"size": 10}}  # fmt: skip
-        figure.add_trace(go.Bar(
-            orientation="h", y=calls.row, x=calls.length, base=calls.base, width=0.3 if len(rows) <= 8 else 0.22, name="MPI calls",
-            hovertext=calls.text, hoverinfo="text",
-            marker={"color": "#ffffff", "line": {"width": 1 if few else 0.5, "color": "#333333" if few else "#999999"}},
-            **(written if few else {}),
-        ))  # fmt: skip
-    drawn = arrows(t, rows, scale)
-    crowded = len(drawn) > 400
-    for name, colour, dash, mine in (
-        ("messages", "#1a1a1a", "solid", [a for a in drawn if a.arrived and not a.collective]),
-        ("messages of collectives", "#8a5a00", "solid", [a for a in drawn if a.arrived and a.collective]),
-        ("messages not received", "#D55E00", "dash", [a for a in drawn if not a.arrived]),
-    ):
-        if mine:
-            x = [v for a in mine for v in (*a.x, None)]
-            y = [v for a in mine for v in (*a.y, None)]
-            head = [v for a in mine for v in (*([0] * (len(a.x) - 1)), 6 if crowded else 9, 0)]
-            text = [v for a in mine for v in (*([a.text] * len(a.x)), "")]
-            figure.add_trace(go.Scatter(
-                x=x, y=y, mode="lines+markers", name=name, hovertext=text, hoverinfo="text",
-                line={"color": colour, "width": 0.7 if crowded else 1.2, "dash": dash},
-                opacity=0.45 if crowded else 1.0,
-                marker={"symbol": "arrow", "angleref": "previous", "size": head, "color": colour, "opacity": 1, "line": {"width": 0}},
-            ))  # fmt: skip
-    _layout(figure, t, rows, unit)
-    return figure
-
-
-def row_height(t: Timeline) -> int:
-    """Pixels of a row: many ranks are drawn closer."""
-    n = len(t.processes)
-    return 44 if n <= 8 else 30 if n <= 24 else 20 if n <= 80 else 12 if n <= 300 else 6
-
-
-def _layout(figure: go.Figure, t: Timeline, rows: Mapping[int, int], unit: str) -> None:
-    layout(figure, "")
-    first, last = _span(t)
-    scale = next(s for s, name in _UNITS if name == unit)
-    n = len(rows)
-    plot = max(180, row_height(t) * n)
-    step = 1 if n <= 80 else -(-n // 80)
-    shown = [(row, t.processes[p].name) for p, row in rows.items() if row % step == 0]
-    figure.update_layout(
-        barmode="overlay", bargap=0, uniformtext={"minsize": 9, "mode": "hide"}, hovermode="closest", dragmode="pan",
-        margin={"l": 10, "r": 10, "t": 34, "b": 150},
-        height=plot + 184,
-        legend={"orientation": "h", "y": -38 / plot, "yanchor": "top", "x": 0, "xanchor": "left", "font": {"size": 13},
-                "traceorder": "normal"},
-    )  # fmt: skip
-    figure.update_xaxes(
-        **AXIS, ticksuffix=f" {unit}", range=[first * PS / scale, last * PS / scale], exponentformat="none", separatethousands=True,
-    )  # fmt: skip
-    figure.update_yaxes(
-        tickvals=[r for r, _ in shown], ticktext=[name for _, name in shown], range=[n - 0.4, -0.6], fixedrange=n <= 24, automargin=True,
-        zeroline=False, showgrid=False, tickfont={"size": 13 if n <= 24 else 11},
-    )  # fmt: skip
 
 
 def matrix(t: Timeline, what: str) -> tuple[list[list[float]], int]:
@@ -304,64 +95,63 @@ def _pairs(t: Timeline) -> str:
     return table(head, rows) + more
 
 
-def section(full: Timeline, name: str = "timeline") -> tuple[str, dict[str, go.Figure]]:
-    """(HTML, figures by the id of the element they go into): the chart, the matrix and the sums, for any page."""
-    t = full.thinned(DRAWN, DRAWN, ARROWS)
-    notes = t.notes()
-    said = f'<p class="defect" id="{name}-sampled"><b>Drawn from samples.</b> {escape(" ".join(notes))}</p>' if notes else ""
-    hint = (
-        '<p class="soft">Drag to move, turn the wheel or pinch to zoom, double-click to see all. Hover over a bar for the call, its line '
-        "in the trace and how long it took; over either end of a line for the message. Click a name in the legend to hide it.</p>"
+def _hint() -> str:
+    return (
+        '<p class="soft">A column of pixels shows the shares of its time in each state; nearer, one sees the states themselves, the calls '
+        "below them, and messages as lines. Drag to move, turn the wheel or pinch to zoom, double-click to see all. Point at a bar for the "
+        "call, its line in the trace and how long it took, and at either end of a line for the message.</p>"
     )
-    figures = {f"{name}-gantt": gantt(t)}
-    height = figures[f"{name}-gantt"].layout.height
-    html = f'{said}{hint}<div class="gantt" id="{name}-gantt" style="height:{height}px" role="img" aria-label="Timeline"></div>'
-    html += f"<details open><summary>Fraction of the run in each state</summary>{_sums(t)}</details>"
-    if t.traffic:
-        figures |= {f"{name}-{what}": matrix_figure(t, what) for what in ("messages", "bytes")}
-        block = -(-t.ranks // _CELLS)
-        joined = f" {block} ranks are one cell." if block > 1 else ""
-        boxes = "".join(
-            f'<figure><figcaption>{what.capitalize()}</figcaption><div class="figure" id="{name}-{what}" role="img" '
-            f'aria-label="{what} from rank to rank"></div></figure>'
-            for what in ("messages", "bytes")
-        )
-        html += (
-            f'<h3>Who sends to whom</h3><p class="soft">All messages of the run: the program\'s, those of its collectives, and one-sided '
-            f'transfers.{joined}</p><div class="figures">{boxes}</div>{_pairs(t)}'
-        )
+
+
+def _sampled(t: Timeline, before: str = "") -> str:
+    notes = t.notes()
+    return f'<p class="defect"><b>{before}Sampled.</b> {escape(" ".join(notes))}</p>' if notes else ""
+
+
+def _traffic(t: Timeline) -> tuple[str, dict[str, go.Figure]]:
+    """(HTML, figures by the id of their element): the matrix and its largest pairs."""
+    if not t.traffic:
+        return "", {}
+    figures = {what: matrix_figure(t, what) for what in ("messages", "bytes")}
+    block = -(-t.ranks // _CELLS)
+    joined = f" {block} ranks are one cell." if block > 1 else ""
+    boxes = "".join(
+        f'<figure><figcaption>{what.capitalize()}</figcaption><div class="figure" id="{what}" role="img" '
+        f'aria-label="{what} from rank to rank"></div></figure>'
+        for what in figures
+    )
+    html = (
+        f'<h2>Who sends to whom</h2><p class="soft">All messages of the run: the program\'s, those of its collectives, and one-sided '
+        f'transfers.{joined}</p><div class="figures">{boxes}</div>{_pairs(t)}'
+    )
     return html, figures
 
 
-def script(figures: Mapping[str, go.Figure]) -> str:
-    """The script that draws the figures of a section; it must follow their elements."""
+def _script(figures: Mapping[str, go.Figure]) -> str:
+    """Plotly and what draws the figures once they come near: as a program at the page's end it would hold up the chart for a second."""
+    if not figures:
+        return ""
     parts = [[name, (spec := json.loads(f.to_json()))["data"], {**spec["layout"], "title": None}] for name, f in figures.items()]
     data = json.dumps(parts, separators=(",", ":")).replace("</", "<\\/")
-    return (
-        f"<script>for (const [id, data, layout] of {data}) "
-        f"Plotly.newPlot(id, data, layout, {{...{json.dumps(CONFIG)}, scrollZoom: id.endsWith('-gantt')}});</script>"
-    )
-
-
-def page(t: Timeline, *, footer: str = "", told: Sequence[str] = ()) -> str:
-    """The page of one run; ``told``: lines on how it ended."""
-    about = t.about
-    what = " on ".join(str(about[k]) for k in ("model", "platform") if about.get(k))
-    title = f"Timeline: {about.get('trace') or 'a run'}"
-    html, figures = section(t)
-    ended = "".join(f"<p>{escape(line)}</p>" for line in told)
-    ended = f'<div class="defect">{ended}</div>' if ended else ""
-    kinds = ", ".join(f"{n} {k}{'s' if n != 1 else ''}" for k, n in _kinds(t).items())
-    return document(
-        title,
-        f"""<header><p class="soft">retrompi: a simulated run</p><h1>{escape(title)}</h1>
-<p>{escape(what)}{f", {escape(str(about['mode']))}" if about.get("mode") else ""}: {escape(kinds)}; {format_time(t.end * PS)} simulated,
-{t.calls_seen:,} calls, {t.messages_seen:,} messages{f", {escape(str(about['outcome']))}" if about.get("outcome") else ""}.</p></header>
-{ended}{html}
-<footer class="soft"><p><small>{escape(footer)}</small></p></footer>
-{script(figures)}""",
-        get_plotlyjs(),
-    )
+    return f"""<script type="text/plain" id="plotly">{get_plotlyjs()}</script>
+<script>
+(() => {{
+  const figures = {data};
+  const draw = () => {{
+    const plotly = document.createElement('script');
+    plotly.textContent = document.getElementById('plotly').textContent;
+    document.head.append(plotly);
+    for (const [id, data, layout] of figures) Plotly.newPlot(id, data, layout, {json.dumps(CONFIG)});
+  }};
+  const near = new IntersectionObserver((seen) => {{
+    if (!seen.some((e) => e.isIntersecting)) return;
+    near.disconnect();
+    setTimeout(draw, 100);
+  }}, {{ rootMargin: '500px' }});
+  for (const [id] of figures) near.observe(document.getElementById(id));
+  addEventListener('beforeprint', () => {{ if (!window.Plotly) draw(); }});
+}})();
+</script>"""
 
 
 def _kinds(t: Timeline) -> dict[str, int]:
@@ -371,12 +161,84 @@ def _kinds(t: Timeline) -> dict[str, int]:
     return out
 
 
-def write(t: Timeline, path: Path, told: Sequence[str] = ()) -> list[str]:
-    """Write the page; returns what it cannot show. Raises InputError when it cannot be written."""
+def _named(t: Timeline) -> str:
+    """The run in a few words: model, platform, placement."""
+    about = t.about
+    what = " on ".join(str(about[k]) for k in ("model", "platform") if about.get(k))
+    return f"{what}, {about['mode']}" if about.get("mode") else what
+
+
+def _facts(t: Timeline) -> str:
+    kinds = ", ".join(f"{n} {k if n == 1 else 'proxies' if k == 'proxy' else f'{k}s'}" for k, n in _kinds(t).items())
+    ended = f", {t.about['outcome']}" if t.about.get("outcome") else ""
+    named = f"{_named(t)}: " if _named(t) else ""
+    return f"{named}{kinds}; {format_time(t.end * PS)} simulated, {t.calls_seen:,} calls, {t.messages_seen:,} messages{ended}."
+
+
+def _frame(out: IO[str], title: str, header: str) -> str:
+    """Writes the page up to the chart; returns its end."""
+    first, last = document(title, f"<style>{CSS}</style><header>{header}</header>\0").split("\0")
+    out.write(first)
+    return last
+
+
+def _footer() -> str:
     from retrompi.store import code_version
 
+    return f'<footer class="soft"><p><small>retrompi {escape(code_version())}</small></p></footer>'
+
+
+def write(t: Timeline, path: Path, told: Sequence[str] = (), more: Sequence[Track] = ()) -> list[str]:
+    """Write the page of one run; returns how it was sampled.
+
+    ``told``: lines on how the run ended. ``more``: tracks to show below those of the processes. Raises InputError when the page cannot be
+    written.
+    """
+    title = f"Timeline: {t.about.get('trace') or 'a run'}"
+    ended = "".join(f"<p>{escape(line)}</p>" for line in told)
+    matrices, figures = _traffic(t)
     try:
-        path.write_text(page(t, footer=f"retrompi {code_version()}", told=told), encoding="utf-8")
+        with path.open("w", encoding="utf-8") as out:
+            last = _frame(out, title, f'<p class="soft">retrompi: a simulated run</p><h1>{escape(title)}</h1><p>{escape(_facts(t))}</p>')
+            out.write((f'<div class="defect">{ended}</div>' if ended else "") + _sampled(t) + _hint())
+            write_chart(out, [Run(t, more=more)])
+            out.write(f"<details open><summary>Fraction of the run in each state</summary>{_sums(t)}</details>{matrices}{_footer()}")
+            out.write(_script(figures) + last)
     except OSError as error:
         raise InputError(f"cannot write the page: {error.strerror}", path, code="unwritable-file") from error
-    return t.thinned(DRAWN, DRAWN, ARROWS).notes()
+    return t.notes()
+
+
+def write_versus(one: Timeline, other: Timeline, path: Path, titles: tuple[str, str]) -> list[str]:
+    """Write the page of two runs on one axis, with the difference of each section; returns how they were sampled.
+
+    Raises InputError when the page cannot be written.
+    """
+    found = points(one, other)
+    aligned = {name: (a, b) for name, a, b in found}
+    title = f"{titles[0]} and {titles[1]}"
+    both = tuple(zip("AB", titles, (one, other), strict=True))
+    facts = "".join(f"<p><b>{letter}</b> {escape(name)}: {escape(_facts(t))}</p>" for letter, name, t in both)
+    try:
+        with path.open("w", encoding="utf-8") as out:
+            last = _frame(out, title, f'<p class="soft">retrompi: two simulated runs</p><h1>{escape(title)}</h1>{facts}')
+            out.write(_sampled(one, "A: ") + _sampled(other, "B: ") + _hint())
+            write_chart(out, [Run(t, letter) for letter, _, t in both], aligned)
+            out.write(f"<h2>Section by section</h2>{_difference(sections(found))}")
+            for letter, _, t in both:
+                out.write(f"<details open><summary>{letter}: fraction of the run in each state</summary>{_sums(t)}</details>")
+            out.write(_footer() + last)
+    except OSError as error:
+        raise InputError(f"cannot write the page: {error.strerror}", path, code="unwritable-file") from error
+    return [f"{letter}: {note}" for letter, _, t in both for note in t.notes()]
+
+
+def _difference(rows: Sequence[Section]) -> str:
+    most = 60
+    shown: list[list[Content]] = [
+        [escape(s.name), (format_time(s.one_s), "n"), (format_time(s.other_s), "n"),
+         (f"{'+' if s.more_s >= 0 else '−'}{format_time(abs(s.more_s))}", "n"), (f"{s.ratio:.3f}" if s.ratio is not None else "", "n")]
+        for s in rows[:most]
+    ]  # fmt: skip
+    rest = f'<p class="soft">{len(rows) - most} more sections are not listed.</p>' if len(rows) > most else ""
+    return table(["section of rank 0", "A", "B", "B − A", "B / A"], shown) + rest

@@ -315,7 +315,7 @@ def _timeline(got: Mapping[str, Any], trace: Trace, observe: Observe, about: Map
     from retrompi.sim.timeline import Timeline
 
     made = Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], observe.timeline, {**about, "outcome": got["outcome"]})
-    made.program = trace
+    made.program, made.marks = trace, [(label, at) for rank, label, at in got["marks"] if rank == 0]
     return made
 
 

@@ -34,6 +34,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
 
     from retrompi.render import timeline_page
+    from retrompi.studio.gantt import gantt
 
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     sets = sets_of(asked["set"])
@@ -70,7 +71,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     if result.timeline is not None:
         t = result.timeline.thinned(DRAWN, DRAWN, ARROWS)
         out["notes"] = t.notes()
-        figures = {"gantt": timeline_page.gantt(t)}
+        figures = {"gantt": gantt(t)}
         # The page's letters are larger than the report's: the legend is placed further down.
         plot = figures["gantt"].layout.height - 184
         figures["gantt"].update_layout(height=plot + 250, margin_b=216, legend_y=-72 / plot, title_text="", margin_t=20)
@@ -83,7 +84,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
 def sums(t: Any) -> list[dict[str, Any]]:
     """For the first `ROWS` processes: their shares of the run in each kind of state."""
-    from retrompi.render.timeline_page import order
+    from retrompi.render.timeline_view import order
     from retrompi.sim.timeline.kinds import KINDS
 
     rows = []

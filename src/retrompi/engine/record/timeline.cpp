@@ -48,10 +48,12 @@ void Timeline::put(Process& p, Ps begin, Ps end, uint8_t state, bool merged) {
   }
   if (!p.small_open_) {
     p.small_open_ = true;
+    p.small_merged_ = false;
     p.small_begin_ = begin;
     p.small_.fill(0);
   }
   p.small_[state] += end - begin;
+  p.small_merged_ |= merged;
   p.end = end;
   if (end - p.small_begin_ >= resolution_) flush(p);
 }
@@ -59,11 +61,17 @@ void Timeline::put(Process& p, Ps begin, Ps end, uint8_t state, bool merged) {
 void Timeline::flush(Process& p) {
   if (!p.small_open_) return;
   p.small_open_ = false;
-  const auto most = static_cast<uint8_t>(std::max_element(p.small_.begin(), p.small_.end()) - p.small_.begin());
-  const bool one = p.small_[most] == p.end - p.small_begin_;
-  if (!p.states.empty() && p.states.back().state == most && p.states.back().merged == !one) return;
-  p.states.push_back({p.small_begin_, most, !one});
-  ++kept_;
+  const bool merged = p.small_merged_ || std::count_if(p.small_.begin(), p.small_.end(), [](Ps t) { return t > 0; }) > 1;
+  Ps at = p.small_begin_;
+  for (size_t s = 0; s < kStates; ++s) {
+    if (p.small_[s] == 0) continue;
+    const auto state = static_cast<uint8_t>(s);
+    if (p.states.empty() || p.states.back().state != state || p.states.back().merged != merged) {
+      p.states.push_back({at, state, merged});
+      ++kept_;
+    }
+    at += p.small_[s];
+  }
 }
 
 void Timeline::coarsen() {

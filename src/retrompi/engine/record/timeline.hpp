@@ -1,8 +1,8 @@
 // The timeline of a run: the states of each process over time, the MPI calls of the ranks, and the messages with the processes they passed.
 //
-// Memory is bounded. Beyond the limit it samples deterministically: states shorter than a resolution are merged (represented by the
-// longest one), and every k-th call of a rank and every k-th message is kept. Resolution and k double as
-// needed. The time of each process in each state is summed before merging, so these sums stay exact.
+// Memory is bounded. Beyond the limit it samples deterministically: states shorter than a resolution are merged, and every k-th call of a
+// rank and every k-th message is kept. Resolution and k double as needed. In a merged stretch each state is kept once, with the time that it
+// had there in all: what is given up is their order, never a share.
 #pragma once
 #include <array>
 #include <map>
@@ -34,7 +34,7 @@ class Timeline {
   struct State {
     Ps begin;
     uint8_t state;
-    bool merged;  // represents several that were shorter than the resolution
+    bool merged;  // in a stretch of states shorter than the resolution: exact in length, not in place
   };
   struct Call {
     int32_t rank;
@@ -69,7 +69,7 @@ class Timeline {
     friend class Timeline;
     std::array<Ps, kStates> small_{};  // states shorter than the resolution, not yet merged
     Ps small_begin_ = 0;
-    bool small_open_ = false;
+    bool small_open_ = false, small_merged_ = false;
   };
 
   /// All traffic of a run between two ranks, whatever the limit.

@@ -2,7 +2,7 @@
 
     result = simulate.run(Question("wmpi", "nt-pair", Replay(trace)), Observe(timeline=Request()))
     result.timeline.processes[0].totals["copy"]         # picoseconds
-    write(result.timeline, "run.html")                  # .html, .otf2, .paje, .json or .csv
+    write(result.timeline, "run.html")                  # .html, .pftrace, .otf2, .paje, .json, .csv
 
 Times are whole picoseconds since the start of the run. Beyond a limit the engine samples (`Timeline.notes` says how); the totals of each
 process's states and the traffic between ranks are always those of the whole run.
@@ -52,7 +52,8 @@ class Request:
 class Process:
     """A rank, proxy or daemon. State i lasts from ``begin[i]`` to the next one's begin, the last one to ``end``; all in picoseconds.
 
-    ``merged[i]``: combines several that were shorter than the resolution. ``totals``: state -> picoseconds in the whole run.
+    ``merged[i]``: one of a stretch of states shorter than the resolution, with its time in the stretch, in no order. ``totals``: state ->
+    picoseconds in the whole run.
     """
 
     name: str
@@ -160,6 +161,8 @@ class Timeline:
     until_s: float | None = None
     about: dict[str, Any] = field(default_factory=dict)
     """The run: model, platform, mode, trace, outcome, as far as known."""
+    marks: list[tuple[str, int]] = field(default_factory=list)
+    """Label and time (ps) of each mark that rank 0 passed."""
     program: Trace | None = None
     """The trace that was replayed, for formats that can hold it; not stored."""
 
@@ -185,7 +188,7 @@ class Timeline:
             out.append(f"Only {format_time(self.from_s)} to {until} of the run; the sums and the matrix count all of it.")
         if self.resolution:
             out.append(
-                f"States shorter than {format_time(self.resolution * PS)} are put together, the longest of them stands for all: "
+                f"Of consecutive states shorter than {format_time(self.resolution * PS)} the times are kept, not the order: "
                 f"{sum(len(p.begin) for p in self.processes)} of {self.states_seen} states."
             )
         if self.every_call > 1:
@@ -216,7 +219,7 @@ class Timeline:
     def row(self) -> dict[str, Any]:
         """As plain JSON values; `from_row` reads them back."""
         out = {k: v for k, v in vars(self).items() if k not in ("processes", "calls", "messages", "traffic", "program")}
-        out["comms"] = [list(c) for c in self.comms]
+        out["comms"], out["marks"] = [list(c) for c in self.comms], [list(m) for m in self.marks]
         out["processes"] = [{k: list(v) if isinstance(v, array) else v for k, v in vars(p).items()} for p in self.processes]
         out["calls"] = {k: list(v) for k, v in vars(self.calls).items()}
         out["messages"] = {k: list(v) for k, v in vars(self.messages).items()}
@@ -226,7 +229,7 @@ class Timeline:
     @staticmethod
     def from_row(row: Mapping[str, Any]) -> Timeline:
         """The inverse of `row`."""
-        plain = {k: v for k, v in row.items() if k not in ("processes", "calls", "messages", "traffic", "comms")}
+        plain = {k: v for k, v in row.items() if k not in ("processes", "calls", "messages", "traffic", "comms", "marks")}
         return Timeline(
             **plain,
             processes=[Process(**p) for p in row["processes"]],
@@ -234,6 +237,7 @@ class Timeline:
             messages=Messages(**row["messages"]),
             traffic=[Traffic(*t) for t in row["traffic"]],
             comms=[(c[0], c[1], c[2]) for c in row["comms"]],
+            marks=[(label, at) for label, at in row.get("marks", ())],
         )
 
     def thinned(self, states: int, calls: int | None = None, messages: int | None = None) -> Timeline:
@@ -297,23 +301,23 @@ def _column(kind: str, data: bytes) -> array[int]:
 
 
 def _coarser(p: Process, resolution: int) -> Process:
-    """The engine's rule: consecutive states shorter than the resolution are merged into the one with the largest share."""
+    """The engine's rule: of consecutive states shorter than the resolution each is kept once, with its time in the stretch."""
     begin: list[int] = []
     state: list[int] = []
     merged: list[int] = []
     small: dict[int, int] = {}
-    small_begin = at = 0
+    small_begin = at = anew = 0
 
     def flush() -> None:
-        if not small:
-            return
-        most = min(s for s in small if small[s] == max(small.values()))
-        one = small[most] == at - small_begin
+        place = small_begin
+        several = int(anew or len(small) > 1)
+        for s in sorted(small):
+            if not (begin and state[-1] == s and merged[-1] == several):
+                begin.append(place)
+                state.append(s)
+                merged.append(several)
+            place += small[s]
         small.clear()
-        if not (begin and state[-1] == most and merged[-1] == (not one)):
-            begin.append(small_begin)
-            state.append(most)
-            merged.append(int(not one))
 
     for start, stop, s, m in p.states():
         if begin and not small and state[-1] == s and merged[-1] == m:
@@ -325,8 +329,9 @@ def _coarser(p: Process, resolution: int) -> Process:
             merged.append(m)
         else:
             if not small:
-                small_begin = start
+                small_begin, anew = start, 0
             small[s] = small.get(s, 0) + stop - start
+            anew |= m
         at = stop
         if small and at - small_begin >= resolution:
             flush()

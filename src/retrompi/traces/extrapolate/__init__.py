@@ -1,8 +1,9 @@
 """Traces for more ranks than were recorded, from recordings of one program on several numbers of ranks.
 
 The calls of the largest recording are expressed in its process grid: a peer as a neighbour, a transposed place or a fixed rank, a run of
-exchanges as a butterfly or as a round over all other ranks. What this gives on the smaller grids must be what was recorded there. Message
-sizes, tags and computation follow laws over the recorded sizes. What is not recognised is refused with the first place.
+exchanges as a butterfly or as a round over all other ranks, exchanges over the levels of a multigrid by the points of each level. What this
+gives on the smaller grids must be what was recorded there. Message sizes, tags and computation follow laws over the recorded sizes. What is
+not recognised is refused with the first place.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
 
 from .calls import Recorded, read_calls
-from .make import make
-from .recognise import Refused, recognise
+from .grid import Grid, GridLaw, rival
+from .levels import recognise_levels
+from .levels_make import Amounts, make_levels, told_levels
+from .make import Made, make
+from .recognise import Pattern, Refused, recognise
 from .report import Comparison, Report, compare, told
 
 __all__ = ["Comparison", "Extrapolated", "Report", "compare", "extrapolate"]
@@ -42,29 +46,65 @@ def extrapolate(recorded: Sequence[Trace], ranks: int, *, progress: Callable[[in
         raise UsageError(f"give recordings of different numbers of ranks, two or more, not {told_sizes}", code="wrong-ranks")
     if ranks <= sizes[-1]:
         raise UsageError(f"{ranks} ranks are not more than the {sizes[-1]} that were recorded", code="out-of-range")
-    jobs = len(sizes) + 3
+    jobs = len(sizes) + 2
     tell = progress or (lambda done, total, what: None)
     read: list[Recorded] = []
     for i, trace in enumerate(by_size):
         read.append(read_calls(trace))
         tell(i + 1, jobs, f"{trace.ranks} ranks read")
     try:
-        pattern = recognise(read)
-        tell(jobs - 2, jobs, "recognised")
-        made = make(pattern, ranks)
+        made, report = _made(read, ranks)
     except Refused as e:
         raise e.error() from None
     tell(jobs - 1, jobs, "made")
-    report = told(pattern, ranks, str(made.grid))
     if made.untested:
         report.notes.append(f"{made.untested / made.numbers:.0%} of the numbers follow laws that no further recorded size has tested")
     if len(read) < 3:
         report.why_not = "needs a third recording"
     else:
         try:
-            held = make(recognise(read[:-1]), sizes[-1])
+            held, _ = _made(read[:-1], sizes[-1])
             report.held_out = compare(held.trace, by_size[-1])
         except Refused as e:
             report.why_not = f"the smaller recordings are not enough: {e}"
     tell(jobs, jobs, "checked")
     return Extrapolated(made.trace, report)
+
+
+def _made(read: Sequence[Recorded], ranks: int) -> tuple[Made, Report]:
+    """The trace and what was recognised: ranks that do the same at the same place of the grid, or else the levels of a multigrid."""
+    try:
+        pattern = recognise(read)
+    except Refused as e:
+        try:
+            found = recognise_levels(read)
+        except Refused as other:
+            raise (other if other.stage else e) from None
+        _one_grid(found.law, read, ranks)
+        amounts = Amounts(found, read)
+        made = make_levels(found, amounts, ranks)
+        return made, told_levels(found, amounts, ranks, str(made.grid))
+    _one_grid(pattern.law, read, ranks)
+    _no_blind_axis(pattern, ranks)
+    made = make(pattern, ranks)
+    return made, told(pattern, ranks, str(made.grid))
+
+
+def _one_grid(law: GridLaw, read: Sequence[Recorded], ranks: int) -> None:
+    """Raises Refused where the recorded grids do not show the order of the axes and the wanted one depends on it."""
+    other = rival(law, [r.ranks for r in read], ranks)
+    mine = law.of(ranks)
+    if other is not None and mine is not None:
+        raise Refused(f"{ranks} ranks could be a grid of {Grid(mine)} or of {Grid(other)}: the recorded grids are as long along both axes; "
+                      "record a size at which they are not")  # fmt: skip
+
+
+def _no_blind_axis(pattern: Pattern, ranks: int) -> None:
+    """Raises Refused where the wanted grid is longer along an axis whose length is the same in all recordings: no number shows whether it
+    depends on that length."""
+    wanted = pattern.law.of(ranks) or ()
+    for axis, length in enumerate(wanted):
+        recorded = {grid.dims[axis] for grid in pattern.grids.values()}
+        if len(recorded) == 1 and length not in recorded:
+            raise Refused(f"{ranks} ranks are {length} long along axis {axis + 1} and all recorded grids {recorded.pop()}: what depends on "
+                          "that length is not known; record a size with another")  # fmt: skip

@@ -72,17 +72,20 @@ def read_calls(trace: Trace) -> Recorded:
     for rank in range(trace.ranks):
         texts, numbers = rank_lines(trace, rank)
         mine: list[Call] = []
+        known: dict[str, tuple[Shape, tuple[int, ...], tuple[int, ...]]] = {}  # most lines of a rank occur many times
         compute = 0.0
         for text, line in zip(texts, numbers, strict=True):
-            action, a, attributes = split(text)
-            if action == "compute":
-                compute += float(a[0])
-                continue
-            try:
-                shape, peers, values = _parts(text, rank, trace.ranks, action, a, attributes, shapes)
-            except _Unknown as e:
-                raise TraceError(f"{action}: {e}", files[rank], line, code="not-recognised") from None
-            mine.append(Call(shape, peers, values, compute, line))
+            found = known.get(text)
+            if found is None:
+                action, a, attributes = split(text)
+                if action == "compute":
+                    compute += float(a[0])
+                    continue
+                try:
+                    found = known[text] = _parts(text, rank, action, a, attributes, shapes)
+                except _Unknown as e:
+                    raise TraceError(f"{action}: {e}", files[rank], line, code="not-recognised") from None
+            mine.append(Call(*found, compute, line))
             compute = 0.0
         calls.append(mine)
         rest.append(compute)
@@ -100,7 +103,7 @@ class _Unknown(Exception):
 
 
 def _parts(
-    text: str, rank: int, ranks: int, action: str, a: list[str], attributes: dict[str, str],
+    text: str, rank: int, action: str, a: list[str], attributes: dict[str, str],
     shapes: dict[tuple[str, str, int, tuple[str, ...]], Shape],
 ) -> tuple[Shape, tuple[int, ...], tuple[int, ...]]:  # fmt: skip
     peers: list[int] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Grid", "GridLaw", "Relation", "described", "grid_laws", "peer_of", "relations", "simplest"]
+__all__ = ["Grid", "GridLaw", "Relation", "described", "grid_laws", "peer_of", "relations", "rival", "simplest"]
 
 Relation = tuple[str, tuple[int, ...]]
 """Where a peer is: a kind, and a vector of steps or a number. See `peer_of`."""
@@ -56,31 +56,44 @@ class Grid:
 
 @dataclass(frozen=True)
 class GridLaw:
-    """How a program arranges its ranks: a name, and the dimensions for a number of ranks (None: it has none)."""
+    """How a program arranges its ranks: a name, and the dimensions for a number of ranks (None: it has none). Laws of one ``kind`` differ
+    only in the order of the axes."""
 
     name: str
     of: Callable[[int], tuple[int, ...] | None]
+    kind: str
 
 
 def grid_laws(sizes: Sequence[int]) -> Iterator[GridLaw]:
-    """The laws worth trying for these numbers of ranks, simple ones first: a line, grids as square as possible in either order of the
+    """The laws worth trying for these numbers of ranks, simple ones first: a line, grids as square as possible in any order of the
     axes, and grids with an axis of fixed length. Laws with the same dimensions at all of ``sizes`` are given once."""
     seen: set[tuple[tuple[int, ...] | None, ...]] = set()
-    laws: list[GridLaw] = [GridLaw("a line of P", lambda p: (p,))]
-    laws += [GridLaw("2-D, as square as possible, first axis longer", _square(2, (0, 1)))]
-    laws += [GridLaw("2-D, as square as possible, last axis longer", _square(2, (1, 0)))]
-    fixed = [d for d in range(2, min(sizes) + 1) if all(p % d == 0 for p in sizes)]
-    for d in fixed[:16]:
-        laws.append(GridLaw(f"2-D, first axis of {d}", lambda p, d=d: None if p % d else (d, p // d)))  # type: ignore[misc]
-        laws.append(GridLaw(f"2-D, last axis of {d}", lambda p, d=d: None if p % d else (p // d, d)))  # type: ignore[misc]
-    for order in itertools.permutations(range(3)):
-        longest = " then ".join(str(order.index(i) + 1) for i in range(3))
-        laws.append(GridLaw(f"3-D, as cubic as possible, longer axes first: {longest}", _square(3, order)))
-    for law in laws:
+    for law in _all_laws(sizes):
         dims = tuple(law.of(p) for p in sizes)
         if None not in dims and dims not in seen:
             seen.add(dims)
             yield law
+
+
+def rival(law: GridLaw, sizes: Sequence[int], ranks: int) -> tuple[int, ...] | None:
+    """Dimensions on ``ranks`` that a law as simple as ``law`` gives, if ``sizes`` do not tell the two apart and it gives others there."""
+    for other in _all_laws(sizes):
+        if other.kind == law.kind and other.of(ranks) != law.of(ranks) and all(other.of(p) == law.of(p) for p in sizes):
+            return other.of(ranks)
+    return None
+
+
+def _all_laws(sizes: Sequence[int]) -> Iterator[GridLaw]:
+    yield GridLaw("a line of P", lambda p: (p,), "line")
+    yield GridLaw("2-D, as square as possible, first axis longer", _square(2, (0, 1)), "2-D")
+    yield GridLaw("2-D, as square as possible, last axis longer", _square(2, (1, 0)), "2-D")
+    fixed = [d for d in range(2, min(sizes) + 1) if all(p % d == 0 for p in sizes)]
+    for d in fixed[:16]:
+        yield GridLaw(f"2-D, first axis of {d}", lambda p, d=d: None if p % d else (d, p // d), f"first {d}")  # type: ignore[misc]
+        yield GridLaw(f"2-D, last axis of {d}", lambda p, d=d: None if p % d else (p // d, d), f"last {d}")  # type: ignore[misc]
+    for order in itertools.permutations(range(3)):
+        longest = " then ".join(str(order.index(i) + 1) for i in range(3))
+        yield GridLaw(f"3-D, as cubic as possible, longer axes first: {longest}", _square(3, order), "3-D")
 
 
 def _square(count: int, order: tuple[int, ...]) -> Callable[[int], tuple[int, ...]]:

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,9 +56,10 @@ def _term(c: Fraction, name: str) -> str:
     return f"{value}{name[1:]}" if name.startswith("1/") else f"{value} {name}"
 
 
-def _features(grid: Grid) -> list[list[Feature]]:
-    """Features by the degree of the laws they make, the simple ones first."""
-    axes = range(len(grid.dims))
+@lru_cache
+def _features(count: int) -> list[list[Feature]]:
+    """Features on a grid of ``count`` axes by the degree of the laws they make, the simple ones first."""
+    axes = range(count)
 
     def inverse(*which: int) -> Feature:
         product = " ".join(f"D{a + 1}" for a in which)
@@ -91,7 +93,7 @@ def exact_laws(points: Mapping[Grid, int]) -> list[Law]:
     values = [Fraction(points[g]) for g in grids]
     if len(set(values)) == 1:
         return [Law(((values[0], CONSTANT),), len(grids) - 1)]
-    shares, grows, logs = _features(grids[0])
+    shares, grows, logs = _features(len(grids[0].dims))
     for choices in (
         [(f,) for f in shares],
         [(f,) for f in grows + logs],
@@ -179,23 +181,25 @@ def amount(points: Mapping[Grid, float], borders: Mapping[int, Fraction]) -> Amo
     """The law of a measured amount: a constant, or a share that falls with an axis, with P, or like a block without its borders
     (``borders``: the points along an axis, `extents`), alone or with a part that is not divided; no coefficient is negative.
 
-    Among the laws that the smaller sizes determine, the one that gives the largest size best; of laws that are as good, that of fewer
-    terms. With two sizes, a constant or a share, or both if neither alone is within 10 %.
+    Among the laws that the smaller sizes determine, the one whose largest error is least: at any recorded size, and at the largest one
+    from the smaller ones; of laws that are as good, that of fewer terms. With two sizes, a constant or a share, or both if neither alone
+    is within 10 %.
     """
     grids = sorted(points, key=lambda g: g.size)
     values = np.array([points[g] for g in grids])
     if not values.any():
         return Amount((), (), 0.0, ())
-    shares = _features(grids[0])[0] + _blocks(len(grids[0].dims), borders)
+    shares = _features(len(grids[0].dims))[0] + _blocks(len(grids[0].dims), tuple(sorted(borders.items())))
     single = [(CONSTANT,), *((f,) for f in shares)]
     double = [(CONSTANT, f) for f in shares]
     best: tuple[float, Amount] | None = None
     for features in [*single, *(double if len(grids) > 2 else [])]:
         law = _least_squares(features, grids, values)
-        before = _least_squares(features, grids[:-1], values[:-1])
+        before = None if law is None else _least_squares(features, grids[:-1], values[:-1])
         if law is None or before is None:
             continue
-        error = abs(before.at(grids[-1]) - values[-1]) / max(values[-1], values.max() * 1e-6)
+        # A law that misses the sizes it is made from may give the largest one by luck.
+        error = max(law.error, abs(before.at(grids[-1]) - values[-1]) / max(values[-1], values.max() * 1e-6))
         if best is None or error < best[0] - TOLERANCE:
             best = error, law
     if len(grids) == 2 and (best is None or best[0] > 0.1):
@@ -213,27 +217,32 @@ TOLERANCE = 0.005
 
 def _least_squares(features: Sequence[Feature], grids: Sequence[Grid], values: np.ndarray) -> Amount | None:
     weight = 1 / np.maximum(values, values.max() * 1e-6)
-    matrix = np.array([[float(f(g)) for _, f in features] for g in grids])
+    matrix = np.array([[_value(f, g) for _, f in features] for g in grids])
     scaled = matrix * weight[:, None]
-    if np.linalg.matrix_rank(scaled) < len(features):
-        return None
-    found, *_ = np.linalg.lstsq(scaled, values * weight, rcond=None)
-    if (found < 0).any():
+    found, _, rank, _ = np.linalg.lstsq(scaled, values * weight, rcond=None)
+    if rank < len(features) or (found < 0).any():
         return None
     errors = np.abs(matrix @ found - values) * weight
     return Amount(tuple(n for n, _ in features), tuple(map(float, found)), float(errors.max()), tuple(f for _, f in features))
 
 
-def _blocks(axes: int, borders: Mapping[int, Fraction]) -> list[Feature]:
+@lru_cache(maxsize=4096)
+def _value(feature: Callable[[Grid], Fraction], grid: Grid) -> float:
+    return float(feature(grid))
+
+
+@lru_cache
+def _blocks(axes: int, borders: tuple[tuple[int, Fraction], ...]) -> list[Feature]:
     """Shares like the points of a block that lacks a border along some axes."""
     out: list[Feature] = []
     for count in range(1, len(borders) + 1):
-        for lacking in itertools.combinations(sorted(borders), count):
+        for which in itertools.combinations(borders, count):
+            lacking = dict(which)
 
-            def share(g: Grid, lacking: tuple[int, ...] = lacking) -> Fraction:
-                parts = (Fraction(1, d) - (1 / borders[a] if a in lacking else 0) for a, d in enumerate(g.dims))
+            def share(g: Grid, lacking: dict[int, Fraction] = lacking) -> Fraction:
+                parts = (Fraction(1, d) - (1 / lacking[a] if a in lacking else 0) for a, d in enumerate(g.dims))
                 return math.prod(parts, start=Fraction(1))
 
-            name = " ".join(f"(1/D{a + 1} - 1/{borders[a]})" if a in lacking else f"1/D{a + 1}" for a in range(axes))
+            name = " ".join(f"(1/D{a + 1} - 1/{lacking[a]})" if a in lacking else f"1/D{a + 1}" for a in range(axes))
             out.append((name, share))
     return out

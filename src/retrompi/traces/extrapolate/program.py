@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from .calls import Call, Shape
 from .grid import Grid, Relation, relations
@@ -39,15 +40,20 @@ class Round:
 
     def partners(self, rank: int, grid: Grid) -> list[int]:
         """The partners of ``rank``, in order."""
-        if self.kind == "others":
-            p = grid.size
-            if abs(self.order) == 2:
-                return [(rank + k * (1 if self.order > 0 else -1)) % p for k in range(1, p)]
-            return [r for r in range(p)[:: self.order] if r != rank]
-        length = grid.dims[self.axis]
-        at = grid.at(rank)
-        bits = range(length.bit_length() - 1)[:: self.order]
-        return [grid.rank((*at[: self.axis], at[self.axis] ^ (1 << b), *at[self.axis + 1 :])) for b in bits]
+        return _partners(self.kind, self.axis, self.order, rank, grid)
+
+
+@lru_cache(maxsize=1 << 14)
+def _partners(kind: str, axis: int, order: int, rank: int, grid: Grid) -> list[int]:
+    if kind == "others":
+        p = grid.size
+        if abs(order) == 2:
+            return [(rank + k * (1 if order > 0 else -1)) % p for k in range(1, p)]
+        return [r for r in range(p)[::order] if r != rank]
+    length = grid.dims[axis]
+    at = grid.at(rank)
+    bits = range(length.bit_length() - 1)[::order]
+    return [grid.rank((*at[:axis], at[axis] ^ (1 << b), *at[axis + 1 :])) for b in bits]
 
 
 Part = Step | Round

@@ -227,10 +227,15 @@ def _numbers(pattern: Pattern, recorded: Sequence[Recorded], aligned: Aligned) -
     first: dict[tuple[str, int, int, int], tuple[int, int]] = {}
     for of in recorded:
         grid = pattern.grids[of.ranks]
+        done: dict[str, list[list[tuple[int, ...]]]] = defaultdict(list)
         for rank, (group, where) in aligned[of.ranks].items():
+            mine = [call.numbers for call in of.calls[rank]]
+            if mine in done[group.key]:
+                continue
+            done[group.key].append(mine)
             over: dict[tuple[str, int, int, int], list[int]] = defaultdict(list)
             for index, (p, place, _, _) in enumerate(where):
-                for n, value in enumerate(of.calls[rank][index].numbers):
+                for n, value in enumerate(mine[index]):
                     spot = group.key, p, place, n
                     over[spot].append(value)
                     if of is pattern.largest:
@@ -415,13 +420,18 @@ def _amounts(pattern: Pattern, recorded: Sequence[Recorded], aligned: Aligned) -
     for of in recorded:
         grid = pattern.grids[of.ranks]
         found: dict[tuple[object, ...], list[float]] = defaultdict(lambda: [0.0, 0])
-        for rank, (group, where) in aligned[of.ranks].items():
+        # Ranks of a class have the same calls, so the same contexts.
+        computed: dict[str, list[list[float]]] = defaultdict(list)
+        for rank, (group, _) in aligned[of.ranks].items():
+            computed[group.key].append([call.compute for call in of.calls[rank]])
+        for group, where in {group.key: (group, where) for group, where in aligned[of.ranks].values()}.values():
             calls = [called(pattern, group, p, place, turn) for p, place, turn, _ in where]
-            for index, call in enumerate(of.calls[rank]):
+            ranks = computed[group.key]
+            for index, total in enumerate(map(sum, zip(*ranks, strict=True))):
                 for context in contexts(calls[max(0, index - 3) : index + 1]):
                     entry = found[context]
-                    entry[0] += call.compute
-                    entry[1] += 1
+                    entry[0] += total
+                    entry[1] += len(ranks)
         for context, entry in found.items():
             sums[context][grid] = entry
     borders = extents(law for laws in pattern.numbers.values() for law in laws)
