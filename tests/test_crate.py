@@ -136,6 +136,10 @@ def test_from_sentence_to_verdict(made: Any) -> None:
         assert f'id="{mark}"' in page
 
 
+def test_facts_that_are_others_whenever_they_are_made_are_left_out() -> None:
+    assert record.lasting({"nas": {"ISA": {"timed_s": 2.0, "replay_s": 0.1, "run_id": 26}}}) == {"nas": {"ISA": {"timed_s": 2.0}}}
+
+
 def test_prov_and_rocrate_read_by_their_own_libraries(made: Any, tmp_path: Path) -> None:
     prov = pytest.importorskip("prov.model")
     library = pytest.importorskip("rocrate.rocrate")

@@ -48,8 +48,9 @@ __all__ = ["FORMAT", "Circumstances", "Made", "as_json", "circumstances", "of_pa
 
 FORMAT = 1
 JUDGING = ("retrompi.papers.verdicts", "retrompi.papers.curve_verdicts", "retrompi.papers.reproduction", "retrompi.crate.record")
-_UNTOLD = ("timeline", "waits", "marks", "wall_s", "replay_s")
-"""Facts of a run that are left out: a picture made on request, wall times, and what repeats the points or names files of a machine."""
+_UNTOLD = ("timeline", "waits", "marks", "wall_s", "replay_s", "run_id", "run_ids")
+"""Facts of a run that are left out: a picture made on request, wall times, ids of a store, and what repeats the points or names
+files of a machine."""
 _SKIPPED = ("__pycache__", ".git", ".mypy_cache", ".ruff_cache")
 _DIGITS = 12
 """Significant digits of a quantile, whose last ones may differ between versions of NumPy."""
@@ -132,7 +133,7 @@ def of_paper(study: Reproduction, store: Store) -> Made:
         "parameters": parts.parameters,
         "runs": runs,
         "statements": _statements(study, numbers),
-        "facts": _lasting({k: v for k, v in study.facts.items() if k != "parameters"}),
+        "facts": lasting({k: v for k, v in study.facts.items() if k != "parameters"}),
     }
     parts.inputs(own=plan.folder, scenarios=[str(details[i].run["scenario"]) for i in study.runs],
                  traces=[str(details[i].run["trace"]) for i in study.runs])  # fmt: skip
@@ -320,10 +321,10 @@ def _code(entries: Iterable[str]) -> list[Row]:
     return [*out, {"module": "retrompi._engine", "file": f"retrompi/{file.name}", "sha256": sha256(file.read_bytes())}]
 
 
-def _lasting(facts: Any) -> Any:
+def lasting(facts: Any) -> Any:
     """Facts as JSON, without those that are others whenever they are made."""
     if isinstance(facts, Mapping):
-        return {str(k): _lasting(v) for k, v in facts.items() if k not in _UNTOLD}
+        return {str(k): lasting(v) for k, v in facts.items() if k not in _UNTOLD}
     return plain(facts)
 
 
@@ -397,7 +398,7 @@ class _Parts:
             "parameters": self._set(of),
             **{k: of[k] for k in results},
             "detail": str(of["detail"]).replace(trace, Path(trace).name) if "/" in trace else of["detail"],
-            "facts": _lasting(facts),
+            "facts": lasting(facts),
             "points": [{k: v for k, v in p.items() if k != "run_id"} for p in points],
             "rank_times": [{k: v for k, v in r.items() if k != "run_id"} for r in ranks],
             "stages": [{k: v for k, v in s.items() if k != "run_id"} for s in stages],
