@@ -25,7 +25,7 @@ unit: apt apt-gtest
 	build/unit/engine_unit --gtest_brief=1
 
 # The site is built without a network and read without one; a warning is an error.
-docs: setup
+docs: setup apt-chromium
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
 	@echo "the documentation: out/site/index.html"
 

@@ -10,7 +10,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors, count_line, outside_lines
-from retrompi.cli.draws import draw, interval_column, note_draws
+from retrompi.cli.draws import drawing, interval_column, note_draws
 from retrompi.cli.options import progress
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
 
@@ -28,6 +28,7 @@ def run_runtimes(
     """Run, print and, where a runtime did not complete, end with exit code 1."""
     from click.core import ParameterSource
 
+    from retrompi.api.programs import runtimes_of
     from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, compare_runtimes, metrics
@@ -56,13 +57,11 @@ def run_runtimes(
     warnings = outside_lines(compare_runtimes.resolved(candidates))
     kept = output.open()
     with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
-        found = compare_runtimes.rows(kept, candidates, executor=executor, fresh=output.fresh, report=report)
-    drawn = None
+        told = runtimes_of(kept, candidates, executor, output.fresh, report)
     if spec is not None:
-        asked = compare_runtimes.asked(candidates, found)
-        ensembles = dict(zip(asked, draw(kept, list(asked.values()), spec, output.fresh), strict=True))
-        drawn = compare_runtimes.drawn(candidates, found, ensembles)
-        found = drawn.rows
+        with drawing() as report:
+            told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
+    found, drawn = told.found, told.drawn
     if output.as_json:
         units = {m.name: m.unit for m in wanted}
         certain = {} if drawn is None else drawn.row()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.uncertainty import Ensemble, Spec
 
-__all__ = ["draw", "interval_column", "note_draws", "note_worth", "percent"]
+__all__ = ["draw", "drawing", "interval_column", "note_draws", "note_worth", "percent"]
+
 
 def percent(level: float) -> str:
     """``90 %``."""
     return f"{100 * level:.4g} %"
 
 
-def draw(store: Store, asked: Sequence[Resolved], spec: Spec, fresh: bool = False) -> list[Ensemble]:
-    """The draws of each question, with progress. After an interruption a line says how many are stored."""
-    from retrompi.studies.uncertainty import ensemble
-
+@contextmanager
+def drawing() -> Iterator[Callable[[int, int, str], None]]:
+    """Progress of draws; after an interruption a line says how many are stored."""
     done = [0, 0]
     with progress("draws") as report:
 
@@ -36,11 +37,19 @@ def draw(store: Store, asked: Sequence[Resolved], spec: Spec, fresh: bool = Fals
             report(count, total, outcome)
 
         try:
-            return ensemble(store, asked, spec, told, fresh)
+            yield told
         except KeyboardInterrupt:
             if done[1]:
                 click.echo(f"{done[0]} of {done[1]} runs are stored; run the same command again to continue", err=True)
             raise
+
+
+def draw(store: Store, asked: Sequence[Resolved], spec: Spec, fresh: bool = False) -> list[Ensemble]:
+    """The draws of each question, with progress."""
+    from retrompi.studies.uncertainty import ensemble
+
+    with drawing() as report:
+        return ensemble(store, asked, spec, report, fresh)
 
 
 def interval_column(name: str, level: float, unit: str, scale: float = 1.0) -> Column:

@@ -49,6 +49,7 @@ SECTIONS = {
         "predict": "Show the predictions for machines whose published values are not known, or make them again.",
         "lmbench": "Run lmbench's programs on a simulated host: calls, context switches, pipes, TCP, copies.",
         "paper": "Make, check and reproduce papers as folders; run what belongs to one paper alone.",
+        "crate": "Pack a paper or a study with its evidence, or verify such a crate.",
     },
     "Traces and measurements": {
         "explore": "Visit every order in which the messages of a program can match.",

@@ -11,13 +11,12 @@ import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
-from retrompi.cli.draws import draw, interval_column, note_draws, note_worth
+from retrompi.cli.draws import drawing, interval_column, note_draws, note_worth
 from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, Uncertain, output_option, placement_words, sizes_option, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
-    from retrompi.studies.uncertainty import Ensemble
 
 MOST_WARM_UP = 1_000_000
 COLUMNS = (
@@ -80,12 +79,12 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
       retrompi pingpong -m wmpi --set wmpi.packet=256KiB --csv
       retrompi pingpong -m wmpi --mode shared --sizes 0,1KiB,64KiB --uncertainty 90%
     """
+    from retrompi.api.asking import Where
+    from retrompi.api.runs import curve_of
     from retrompi.sim.resolved import Resolved
-    from retrompi.sim.simulate import SimulationEnded
     from retrompi.spec import cross_traffic
     from retrompi.spec.outside_range import outside
     from retrompi.spec.question import Beside, pingpong
-    from retrompi.store.lookup import answer
 
     spec = given.spec()
     asked = Resolved.of(given.question(pingpong(reps=given.reps)))  # rejects unknown names before a store is created
@@ -95,28 +94,25 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     store_ = output.open()
     question = asked.changed(workload=pingpong(wanted, given.reps, given.warm_up), beside=Beside(given.traffic, given.failures))
-    try:
-        found = answer(store_, question, fresh=output.fresh)
-    except SimulationEnded as ended:
-        if ended.run_id is not None and (finished := store_.points(ended.run_id)):
-            emit_curve(finished, (), output)
-        raise
-    for line in cross_traffic.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
+    curve = curve_of(question, Where(store_, output.fresh))
+    if curve.ended is not None:
+        if curve.rows:
+            emit_curve(curve.rows, (), output)
+        raise curve.ended
+    found = curve.found
+    for line in cross_traffic.lines(curve.row["facts"]) if given.traffic or given.failures else []:
         note(line)
     beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
     if output.text:
         say(f"{given.model}, {placement_words(asked)} on {given.platform}")
-    rows: Sequence[Mapping[str, Any]] = found.rows
-    ensembles: list[Ensemble] = []
     if spec is not None:
-        from retrompi.studies.uncertainty import brief, with_intervals
-
-        ensembles = draw(store_, [brief(question)], spec, output.fresh)
-        rows = with_intervals(rows, ensembles[0])
+        with drawing() as report:
+            curve = curve.uncertainty(spec.level, spec.draws, report)
+    rows = curve.rows
     emit_curve(rows, warn(beyond, given.model), output, None if spec is None else spec.level)
-    if ensembles:
-        note_draws(ensembles)
-        note_worth(ensembles[0], [f"time@{rows[i]['size_B']}B" for i in (0, -1)])
+    if curve.drawn is not None:
+        note_draws([curve.drawn])
+        note_worth(curve.drawn, [f"time@{rows[i]['size_B']}B" for i in (0, -1)])
     if first := first_call(found.rows):
         click.echo(f"note: {first}", err=True)
     if overlaid and output.text:
@@ -124,13 +120,12 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     if given.out is not None:
         from retrompi.render import curve_page
 
-        of_draws = (0.0, 0) if spec is None else (spec.level, spec.draws)
-        drawn = curve_page.Simulated(given.model, given.platform, asked.mode, tuple(rows), found.run_id, *of_draws)
+        drawn = curve.simulated
         made = [given.out]
         if given.out.suffix.lower() == ".html":
             curve_page.write(given.out, drawn, overlaid)
         else:
-            keys = [c.key for c in COLUMNS] + [f"{k}_{end}" for k in DRAWN for end in ("low", "high") if ensembles]
+            keys = [c.key for c in COLUMNS] + [f"{k}_{end}" for k in DRAWN for end in ("low", "high") if spec is not None]
             points = [{k: row.get(k) for k in keys} for row in rows]
             about = {"model": given.model, "platform": given.platform, "mode": asked.mode, "run_id": found.run_id}
             made = write_drawn(given.out, lambda: curve_page.figures(drawn, overlaid), points, {**about, "points": points})

@@ -12,7 +12,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
-from retrompi.cli.draws import draw, interval_column, note_draws, note_worth, percent
+from retrompi.cli.draws import drawing, interval_column, note_draws, note_worth, percent
 from retrompi.cli.options import Asked, Network, RunOutput, Uncertain, UndefinedSource, placement_row, ranks_option, some_rate, warn
 from retrompi.cli.output import Column, note_cautions, note_run, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
@@ -21,8 +21,6 @@ from retrompi.sim import diagnosis
 if TYPE_CHECKING:
     from retrompi.studies.uncertainty import Ensemble, Spec
 
-DRAWN = ("time_s", "mpi_s")
-"""The columns with an interval."""
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
 COLUMNS = (
@@ -88,6 +86,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     """
     timeline, spec = given.wanted(), given.spec()
     from retrompi import traces
+    from retrompi.api.asking import Where
+    from retrompi.api.runs import RANK_DRAWN, run_of
     from retrompi.sim.computation import scale_of
     from retrompi.sim.observe import Observe
     from retrompi.sim.resolved import Resolved
@@ -95,7 +95,6 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     from retrompi.spec.outside_range import outside_of_trace
     from retrompi.spec.question import Beside, Replay
     from retrompi.spec.timed_section import Program
-    from retrompi.store.lookup import answer
 
     program = Program(given.section, None if given.compute is None else parse(given.compute, "s"), given.memory_share)
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
@@ -114,15 +113,17 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     scale = scale_of(asked, rate)
     store_ = output.open()
     warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=given.sets), given.model)
-    found = answer(store_, asked, fresh=output.fresh, observe=Observe(timeline=timeline.request if timeline else None))
-    run = store_.run(found.run_id)
+    told = run_of(asked, Where(store_, output.fresh), Observe(timeline=timeline.request if timeline else None))
+    found, run = told.found, told.row
     if timeline:
         write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
     keys, columns, rows, drawn = [c.key for c in COLUMNS], list(COLUMNS), found.rows, None
     if spec is not None:
-        (drawn,) = draw(store_, [asked], spec, output.fresh)
-        rows = _with_intervals(rows, drawn)
-        keys[5:5] = [f"{k}{end}" for k in DRAWN for end in ("_low", "_high")]
+        with drawing() as report:
+            told = told.uncertainty(spec.level, spec.draws, report)
+        drawn = told.drawn
+        rows = [{**row, "time_s_interval": (row["time_s_low"], row["time_s_high"])} for row in told.rows]
+        keys[5:5] = [f"{k}{end}" for k in RANK_DRAWN for end in ("_low", "_high")]
         columns[3:3] = [interval_column("time_s", spec.level, "s")]
     told_cautions = note_cautions(run)
     if output.as_json:
@@ -145,8 +146,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
                 say(line)
         if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)
-            told = run["facts"].get("section") or {}
-            rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
+            part = told.section or {}
+            rows = [{**row, **{k: part.get(v) for k, v in SECTION.items()}} for row in rows]
         output.emit(rows, columns, keys=keys, empty="no rank ran")
         if output.text:
             say(f"note: {placement_row(asked)['line']}", err=True)
@@ -159,21 +160,6 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             click.echo(line, err=True)
         ctx.exit(1)
     note_run(found.run_id, found.found)
-
-
-def _with_intervals(rows: Sequence[Mapping[str, Any]], drawn: Ensemble) -> list[dict[str, Any]]:
-    """The rows of the ranks with ``time_s_low``, ``time_s_high`` and those of the time in MPI."""
-    from retrompi.studies.uncertainty import ends, interval
-
-    by_rank = [{r["rank"]: r for r in drawn.at(i)[2]} if outcome == "completed" else {} for i, outcome in enumerate(drawn.outcomes)]
-    told = []
-    for row in rows:
-        mine = [of.get(row["rank"]) for of in by_rank]
-        both: dict[str, Any] = {}
-        for key in DRAWN:
-            both |= ends(key, interval([None if r is None else r[key] for r in mine], drawn.spec.level))
-        told.append({**row, **both, "time_s_interval": (both["time_s_low"], both["time_s_high"])})
-    return told
 
 
 def _of_the_job(drawn: Ensemble, section: str | None) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from retrompi.api.programs import RUN_LIMIT
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
@@ -29,9 +30,9 @@ from retrompi.cli.output import Column, note_run, print_csv, print_json, print_t
 from retrompi.sim import diagnosis
 
 if TYPE_CHECKING:
+    from retrompi.api.programs import Execution
     from retrompi.store import Store
 
-LIMIT = "600s"
 MOST_CALLS = 12
 MOST_SECTIONS = 40
 SECTIONS = (
@@ -76,7 +77,7 @@ class RunOptions(Bounds, Placing, OnPlatform, Overrides, Drawn, Fidelity):
                          default=1, aliases=("--warmup",))
     no_profile: bool = option("Skip the per-call profile (saves one native run).")
     wall_limit: str | None = option(
-        f"Stop a simulation after this wall time: also a program (default for one: {LIMIT}).", metavar="TIME", aliases=("--timeout",))
+        f"Stop a simulation after this wall time: also a program (default for one: {RUN_LIMIT}).", metavar="TIME", aliases=("--timeout",))
     wait_quiet: str | None = option("Maximum time to wait for a busy machine to become idle, e.g. 60s.", metavar="TIME")
     trace: Path | None = option(
         "Trace to replay: with --backend model, instead of recording the program.", type=click.Path(exists=True, path_type=Path),
@@ -103,11 +104,12 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
       retrompi run --backend smpi -m wmpi -p nt-cluster -n 4 examples/jacobi.c
       retrompi run --backend native -n 4 ./app -- --size 100
     """
+    from retrompi.api.programs import Execution
     from retrompi.measure import launch
 
     backend = given.backend or ("model" if given.model is not None else "native")
     _check(ctx, backend)
-    wall = None if backend == "model" else parse(LIMIT, "s")
+    wall = None if backend == "model" else parse(RUN_LIMIT, "s")
     quiet = some_time("--wait-quiet", given.wait_quiet) if given.wait_quiet is not None else 0.0
     store_ = output.open()
     with progress(f"{Path(program).name} on {backend}") as report:
@@ -120,14 +122,15 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
             timeout_s=wall, limit_s=given.limit_s, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace),
             fresh=output.fresh, report=report,
         )  # fmt: skip
+    told = Execution(done)
+    times = told.rows
     if output.as_json:
-        times = _summaries(done)
         print_json({**done.row(), "summary": times[0] if times else None, "section_summaries": times[1:]})
     elif output.as_csv:
         about = {k: getattr(done, k) for k in CSV[:9]}
-        print_csv([{**about, **row} for row in _summaries(done)], CSV)
+        print_csv([{**about, **row} for row in times], CSV)
     else:
-        _tell(done, given.most_calls)
+        _tell(told, given.most_calls)
     if done.errors.strip():
         click.echo(done.errors.rstrip("\n"), err=True)
     for text in done.notes:
@@ -171,22 +174,11 @@ def _given(ctx: click.Context, name: str, value: str) -> str | None:
     return value if ctx.get_parameter_source(name) != click.core.ParameterSource.DEFAULT else None
 
 
-def _summaries(done: Any) -> list[dict[str, Any]]:
-    """The whole MPI part (section ""), then each section: n, min, quantiles and max in seconds."""
-    from retrompi.measure.launch.stats import summary
-
-    def row(section: str, parts: int, samples: Sequence[float]) -> dict[str, Any]:
-        told = summary(samples)
-        return {"section": section, "parts": parts, "n": told.pop("n"), **{f"{k}_s": v for k, v in told.items()}}
-
-    rows = [row("", 1, done.samples_s)] if done.samples_s else []
-    return rows + [row(label, done.parts.get(label, 1), samples) for label, samples in done.sections.items()]
-
-
-def _tell(done: Any, most_calls: int) -> None:
+def _tell(told: Execution, most_calls: int) -> None:
+    done = told.done
     if done.output.strip():
         click.echo(done.output.rstrip("\n") + "\n")
-    rows = _summaries(done)
+    rows = told.rows
     say(_headline(done, rows[0] if rows else None))
     if len(rows) > 1:
         say()
@@ -197,7 +189,7 @@ def _tell(done: Any, most_calls: int) -> None:
     if done.calls and most_calls:
         say()
         total = sum(c.seconds for c in done.calls)
-        shown = [_call(c, total) for c in done.calls[:most_calls]]
+        shown = told.calls.rows[:most_calls]
         columns = CALLS if any(c.section for c in done.calls) else [c for c in CALLS if c.key != "section"]
         print_table(shown, columns)
         if len(done.calls) > most_calls:
@@ -205,13 +197,6 @@ def _tell(done: Any, most_calls: int) -> None:
             say(
                 f"… and {len(done.calls) - most_calls} more rows, {rest / total if total else 0:.0%} of the time in MPI (--json has all)"
             )
-
-
-def _call(c: Any, total: float) -> Mapping[str, Any]:
-    return {
-        "call": c.call, "size_B": c.size_B, "section": c.section, "count": c.count, "seconds": c.seconds, "mean_s": c.seconds / c.count,
-        "share": c.seconds / total if total else 0.0,
-    }  # fmt: skip
 
 
 def _headline(done: Any, whole: Mapping[str, Any] | None) -> str:

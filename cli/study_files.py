@@ -27,7 +27,7 @@ __all__ = ["Packed", "export", "opened", "pack", "run_zip", "unpack", "written"]
 class Packed:
     """Options of ``retrompi study run`` for a packed study."""
 
-    trust: bool = option("For a zip, or a study unpacked from one: run the Python code in it, i.e. models written by whoever packed it.")
+    trust: bool = option("Run the Python code in it: in a zip, or a study unpacked from one, i.e. models written by whoever packed it.")
     check: bool = option("For a zip: compare with the results in it; exit code 1 if they differ.")
 
 

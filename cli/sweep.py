@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -125,7 +125,9 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     if running.dry_run:
         _tell_plan(store_, study, running, output)
         return None
+    from retrompi.api.studies import StudyResult
     from retrompi.studies.run import run_study
+    from retrompi.studies.uncertainty import LEVEL
 
     try:
         with progress(study.name) as report:
@@ -136,7 +138,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         click.echo(f"{done} of {design.count(study)} points are stored; run the same command again to continue", err=True)
         raise
     if not output.text:
-        found = _rows(store_, told, spec)
+        found = StudyResult(store_, told, LEVEL if spec is None else spec.level).rows
         output.emit(found, (), keys=list(found[0]) if found else [])
     else:
         say(summary(told))
@@ -148,24 +150,6 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     if told.errors:
         ctx.exit(1)
     return told
-
-
-def _rows(store: Store, told: StudyRun, spec: Spec | None) -> list[dict[str, Any]]:
-    """The rows of the points; with draws those of the runs with nominal values, with the interval of their time."""
-    from retrompi.studies import stored_study
-    from retrompi.studies.design import DRAW
-    from retrompi.studies.results import rows
-
-    if not told.draws:
-        return rows(store, told.study_id)
-    found = stored_study.read(store, told.study_id)
-    times = {r["position"]: r for r in _view(found, spec, "time").rows}
-    out = []
-    for row in found.rows:
-        mine = times[row["position"]]
-        both = {"time_s_low": mine["low"], "time_s_high": mine["high"], "completed": mine["completed"]}
-        out.append({k: v for name in row if name != DRAW for k, v in ({name: row[name]} | (both if name == "time_s" else {})).items()})
-    return out
 
 
 def _view(found: Stored, spec: Spec | None, metric: str | None = None) -> View:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import contextlib
+import doctest
 import inspect
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,11 +19,13 @@ import pytest
 from refusals import refused
 
 import retrompi
-from retrompi import api
 
+ROOT = Path(__file__).resolve().parents[1]
 SIGNATURES = Path(__file__).parent / "data" / "api.json"
-FUNCTIONS = [n for n in api.__all__ if inspect.isfunction(getattr(api, n)) and getattr(api, n).__module__.startswith("retrompi.api")]
-CLASSES = [n for n in api.__all__ if inspect.isclass(getattr(api, n)) and getattr(api, n).__module__.startswith("retrompi.api")]
+OURS = [n for n in retrompi.__all__ if getattr(getattr(retrompi, n), "__module__", "").startswith("retrompi.api")]
+FUNCTIONS = [n for n in OURS if inspect.isfunction(getattr(retrompi, n))]
+CLASSES = [n for n in OURS if inspect.isclass(getattr(retrompi, n))]
+UNITS = (" s", "(s)", "(s,", "µs", "B/s", "bytes", "time_s", "unit", "hosts", "seconds")
 
 
 def _members(cls: type) -> list[str]:
@@ -28,34 +34,51 @@ def _members(cls: type) -> list[str]:
 
 def _promised() -> dict[str, Any]:
     """Name -> parameters of a function, members of a class."""
-    told: dict[str, Any] = {n: [str(p) for p in inspect.signature(getattr(api, n)).parameters.values()] for n in FUNCTIONS}
-    told |= {n: _members(getattr(api, n)) for n in CLASSES if n != "Options"}
-    told["Options"] = sorted(api.Options.__annotations__)
+    told: dict[str, Any] = {n: [str(p) for p in inspect.signature(getattr(retrompi, n)).parameters.values()] for n in FUNCTIONS}
+    told |= {n: _members(getattr(retrompi, n)) for n in CLASSES if n != "Options"}
+    told["Options"] = sorted(retrompi.Options.__annotations__)
     return told
 
 
-def test_the_package_has_the_names_of_the_interface() -> None:
-    assert set(retrompi.__all__) == {"__version__", *api.__all__}
-    assert all(getattr(retrompi, n) is getattr(api, n) for n in api.__all__)
-    assert set(api.__all__) <= set(dir(retrompi))
+def test_the_names_are_those_that_type_checkers_see() -> None:
+    stub = ast.parse((ROOT / "src" / "retrompi" / "__init__.pyi").read_text(encoding="utf-8"))
+    told = {alias.asname for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(retrompi.__all__) == {"__version__", *told} <= set(dir(retrompi))
+    assert {*FUNCTIONS, *CLASSES} == set(OURS)
     with pytest.raises(AttributeError, match="no attribute 'pingpongs'"):
         _ = retrompi.pingpongs  # type: ignore[attr-defined]
 
 
 def test_importing_it_loads_nothing_heavy() -> None:
-    code = "import retrompi, sys; print([m for m in ('numpy', 'sqlalchemy', 'plotly', 'pandas', 'retrompi.api') if m in sys.modules])"
+    code = "import retrompi, sys; print([m for m in ('numpy', 'sqlalchemy', 'plotly', 'pandas', 'retrompi.api.runs') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_function_has_help_with_an_example(name: str) -> None:
-    help_ = inspect.getdoc(getattr(api, name)) or ""
-    assert f">>> retrompi.{name}(" in help_ or f"retrompi.{name}(" in help_.partition(">>>")[2]
+@pytest.mark.parametrize("name", OURS)
+def test_its_help_has_an_example_which_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETROMPI_STORE", str(tmp_path / "store.db"))
+    monkeypatch.chdir(ROOT)
+    it = getattr(retrompi, name)
+    examples = doctest.DocTestFinder(recurse=False).find(it, name, globs={"retrompi": retrompi})[0]
+    assert examples.examples
+    assert "retrompi." in "".join(e.source for e in examples.examples)
+    waits = any("await " in e.source for e in examples.examples)
+    if not waits:  # test_it_is_asked_without_blocking_a_loop does
+        assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples).failed == 0
+
+
+@pytest.mark.parametrize("name", [n for n in OURS if not n.startswith("list_")])  # names have no unit
+def test_its_help_has_units(name: str) -> None:
+    it = getattr(retrompi, name)
+    told = [inspect.getdoc(it) or ""] + [inspect.getdoc(getattr(it, m)) or "" for m in _members(it) if inspect.isclass(it)]
+    if name == "Options":
+        told.append(inspect.getsource(it))
+    assert any(unit in text for text in told for unit in UNITS)
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_member_has_help(name: str) -> None:
-    cls = getattr(api, name)
+    cls = getattr(retrompi, name)
     assert inspect.getdoc(cls)
     for member in () if name == "Options" else _members(cls):
         found = inspect.getattr_static(cls, member)
@@ -73,8 +96,10 @@ def test_what_was_promised_is_there() -> None:
 
 
 def test_it_asks_what_the_command_asks(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
+    import retrompi as package
+
     store = tmp_path / "store.db"
-    curve = api.pingpong("wmpi", mode="shared", sizes="1KiB,2KiB", reps=3, set={"wmpi.pool": "2 MiB"}, store=store)
+    curve = package.pingpong("wmpi", mode="shared", sizes="1KiB,2KiB", reps=3, set={"wmpi.pool": "2 MiB"}, store=store)
     told = retrompi("pingpong", "-m", "wmpi", "--mode", "shared", "--sizes", "1KiB,2KiB", "--reps", "3", "--set", "wmpi.pool=2MiB",
                             "--store", str(store), "--json")  # fmt: skip
     assert [r["time_us"] for r in json.loads(told.out)] == [r["time_us"] for r in curve.rows]
@@ -116,10 +141,64 @@ def test_a_job_that_does_not_complete_is_a_result(tmp_path: Path) -> None:
 def test_it_is_asked_without_blocking_a_loop(tmp_path: Path) -> None:
     async def both() -> list[float]:
         what = {"mode": "shared", "sizes": "1KiB", "reps": 2}
-        asked = (asyncio.to_thread(retrompi.pingpong, m, **what, store=tmp_path / f"{m}.db") for m in ("wmpi", "hpvm"))
+        asked = (retrompi.in_background(retrompi.pingpong, m, **what, store=tmp_path / f"{m}.db") for m in ("wmpi", "hpvm"))
         return [c.time("1KiB") for c in await asyncio.gather(*asked)]
 
     assert len(set(asyncio.run(both()))) == 2
+
+
+def test_what_is_cancelled_ends(tmp_path: Path) -> None:
+    """A simulation of minutes is killed, draws end after the run under way, and the next question is answered."""
+    ticks = 0
+    calls: list[int] = []
+
+    async def one() -> float:
+        nonlocal ticks
+        # What happens at a given time is not simulated by repetition: this run takes minutes.
+        down = {"failures": ["link server@9999s..10000s"], "store": tmp_path / "a.db"}
+        asked = retrompi.in_background(retrompi.pingpong, "wmpi", mode="distributed", sizes="1MiB", reps=100_000, **down)
+        task = asyncio.create_task(asked)
+        while ticks < 5:
+            await asyncio.sleep(0.05)
+            ticks += 1
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        curve = await retrompi.in_background(retrompi.pingpong, "wmpi", mode="shared", sizes="1KiB", reps=2, store=tmp_path / "b.db")
+        drawing = asyncio.create_task(retrompi.in_background(curve.uncertainty, 0.9, 40, lambda done, *_: calls.append(done)))
+        while not calls:
+            await asyncio.sleep(0.01)
+        drawing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await drawing
+        again = await retrompi.in_background(retrompi.pingpong, "wmpi", mode="shared", sizes="2KiB", reps=2, store=tmp_path / "b.db")
+        return again.time("2 KiB")
+
+    assert asyncio.run(one()) > 0
+    seen = len(calls)
+    time.sleep(0.2)
+    assert len(calls) == seen < 40
+
+
+def test_progress_is_a_bar_or_a_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    told: list[tuple[int, int]] = []
+    axes = {"wmpi.pool": ["1 MiB", "2 MiB"]}
+    given = {"set": {"trace.sizes": "1KiB", "trace.reps": 2}, "store": tmp_path / "s.db", "jobs": 1, "fresh": True}
+    study = retrompi.sweep("bf-wmpi-shared", axes, **given, progress=lambda done, total, what: told.append((done, total)))
+    assert told[-1] == (2, 2)
+    assert len(study) == 2
+    retrompi.sweep("bf-wmpi-shared", axes, **given, progress=True)
+    assert "2/2" in capsys.readouterr().err
+
+
+def test_what_is_drawn_has_intervals(tmp_path: Path) -> None:
+    stages = retrompi.message("wmpi", size="1 KiB", mode="shared", store=tmp_path / "s.db").uncertainty(draws=4)
+    assert stages.whole["seconds_low"] <= stages.interval().median <= stages.whole["seconds_high"]
+    assert {"seconds_low", "seconds_high"} <= set(stages.columns)
+    run = retrompi.replay("examples/traces/jacobi-4.tar.zst", "wmpi", "nt-cluster", store=tmp_path / "s.db").uncertainty(draws=3)
+    assert all(r["time_s_low"] <= r["time_s_high"] for r in run.rows)
+    assert run.interval("time").completed == 1
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import click
 import pytest
 from browser import SIZES, WAIT_MS, chromium, missing
 
+import retrompi
 from retrompi import manual
 from retrompi.base import paths
 from retrompi.cli import main as command_line
@@ -37,7 +38,10 @@ STYLE = re.compile(r"(?:url\(|@import\s+)[\"']?((?:https?:)?//[^\"')]+)")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as ``make docs`` does; a warning ends the build."""
-    pytest.importorskip("material", reason="mkdocs-material (the extra 'docs') is not installed")
+    for name in ("material", "mkdocstrings", "nbclient", "ipykernel"):
+        pytest.importorskip(name, reason="the extra 'docs' is not installed")
+    if missing():
+        pytest.skip(missing())  # it draws the figures of the notebooks
     place = tmp_path_factory.mktemp("site")
     build = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(place)],
@@ -127,6 +131,23 @@ def test_everything_has_a_page(html: dict[str, str]) -> None:
         assert page.path.replace(".md", ".html") in html, page.path
 
 
+def test_every_name_of_the_python_interface_is_in_its_reference(html: dict[str, str]) -> None:
+    text = html["python.html"]
+    for name in set(retrompi.__all__) - {"__version__"}:
+        it = getattr(retrompi, name)
+        assert f'id="{it.__module__}.{it.__qualname__}"' in text, name
+
+
+def test_the_notebooks_are_shown_with_their_outputs(site: Path, html: dict[str, str]) -> None:
+    books = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+    assert len(books) == 5
+    for book in books:
+        text = html[f"notebooks/{book.stem}.html"]
+        assert 'class="output"' in text
+        assert "Traceback" not in text
+    assert len(list((site / "notebooks").glob("*.svg"))) >= 4
+
+
 @pytest.mark.parametrize("name", sorted(registry.models()))
 def test_a_models_page_has_every_number_with_its_source(name: str, html: dict[str, str]) -> None:
     text = html[f"reference/models/{slug(name)}.html"]
@@ -178,7 +199,7 @@ def test_what_is_data_is_shown_as_it_is() -> None:
 
 # -- in a browser ---------------------------------------------------------------------------------------------------------
 
-LOOKED_AT = ("reference/platforms/nt-cluster.html", "index.html",
+LOOKED_AT = ("reference/platforms/nt-cluster.html", "index.html", "api.html", "python.html", "notebooks/published-curve.html",
              "tutorial/index.html", "faq.html", "architecture.html", "reference/models/wmpi.html",
              "reference/commands/trace.html", "reference/files.html", "trace-format.html")  # fmt: skip
 OUTSIDE = """() => [...document.querySelectorAll("body *")].filter(e => {

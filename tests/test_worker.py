@@ -217,27 +217,27 @@ def test_messages_between_the_processes_survive_any_size() -> None:
         worker._read(io.BytesIO(worker._HEAD.pack(99) + pickle.dumps(1)))
 
 
-def test_halted_simulations_end_and_may_begin_again() -> None:
+def test_the_simulations_of_a_group_end_and_others_go_on() -> None:
     ended: list[str] = []
+    group = worker.Group()
 
     def long() -> None:
-        try:
-            simulate.run(Question("winmpich", "nt-cluster*16", Replay(generate.halo(16, 10_000, 8192))))
-        except EngineError as error:
-            ended.append(str(error))
+        with group:
+            try:
+                simulate.run(Question("winmpich", "nt-cluster*16", Replay(generate.halo(16, 10_000, 8192))))
+            except EngineError as error:
+                ended.append(str(error))
+            with refused(EngineError, "stopped"):
+                simulate.benchmark(Question("wmpi", "nt-pair", pingpong([0]), "shared"))
+        ended.append(str(len(simulate.benchmark(Question("wmpi", "nt-pair", pingpong([0]), "shared")))))
 
     thread = threading.Thread(target=long)
     began = time.monotonic()
     thread.start()
     time.sleep(1.0)
-    worker.halt()
-    try:
-        with refused(EngineError, "stopped"):
-            simulate.benchmark(Question("wmpi", "nt-pair", pingpong([0]), "shared"))
-        thread.join(30)
-    finally:
-        worker.resume()
+    group.end()
+    assert len(simulate.benchmark(Question("wmpi", "nt-pair", pingpong([0]), "shared"))) == 1  # of another thread
+    thread.join(30)
+    assert ended[1:] == ["1"]
     assert not thread.is_alive()
-    assert len(ended) == 1
     assert time.monotonic() - began < 30
-    assert len(simulate.benchmark(Question("wmpi", "nt-pair", pingpong([0]), "shared"))) == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
 
     from retrompi.store import Store
 
-__all__ = ["Progress", "Row", "Table", "frame_of", "opened", "table_html", "texts"]
+__all__ = ["Progress", "Report", "Row", "Table", "frame_of", "opened", "reporting", "table_html", "texts"]
 
 Row = Mapping[str, Any]
-Progress = Callable[[int, int, str], None]
+Report = Callable[[int, int, str], None]
 """Is called with (done, all, what)."""
+Progress = Report | bool
+"""A function to be called, or True for a bar of tqdm in a notebook or a terminal."""
 _SHOWN = 12
 
 
@@ -32,6 +35,34 @@ def opened(store: Store | Path | str | None) -> Store:
 def texts(values: Mapping[str, str | float]) -> dict[str, str]:
     """Overrides as texts."""
     return {key: str(value) for key, value in values.items()}
+
+
+def _silent(done: int, total: int, what: str = "") -> None:
+    """Report nothing."""
+
+
+@contextmanager
+def reporting(progress: Progress | None, label: str) -> Iterator[Report]:
+    """The function to be called: that of ``progress`` itself, a bar's, or one that does nothing. UsageError without tqdm."""
+    if not isinstance(progress, bool) and progress is not None:
+        yield progress
+        return
+    if not progress:
+        yield _silent
+        return
+    try:
+        from tqdm import tqdm  # not tqdm.auto: its bar of a notebook needs ipywidgets, this one nothing
+    except ImportError:
+        told = "a progress bar needs tqdm: pip install 'retrompi[notebook]'; progress also takes a function of (done, all, what)"
+        raise UsageError(told, code="missing-tool") from None
+    with tqdm(total=None, desc=label) as bar:
+
+        def report(done: int, total: int, what: str = "") -> None:
+            bar.total = total
+            bar.set_postfix_str(what, refresh=False)
+            bar.update(done - bar.n)
+
+        yield report
 
 
 def frame_of(rows: Sequence[Row], columns: Sequence[str] = ()) -> pd.DataFrame:

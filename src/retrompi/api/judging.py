@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.api.frames import Progress, Row, Table, opened
+from retrompi.api.frames import Progress, Row, Table, opened, reporting
 from retrompi.papers.claims import Claim
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from retrompi.store import Store
 
 __all__ = ["Claim", "Verdicts", "claim", "claims", "verdicts"]
-
 
 
 class _Claims(Table):
@@ -31,7 +30,10 @@ class _Claims(Table):
 
 
 class Verdicts(Table):
-    """The verdicts on published statements: a row each, with what was simulated, what is published, and the words of the check."""
+    """The verdicts on published statements: a row each, with what was simulated, what is published, and the words of the check.
+
+    >>> retrompi.verdicts("baker-fox").frame[["id", "verdict", "observed", "unit"]]    # doctest: +SKIP
+    """
 
     def __init__(self, found: Sequence[Verdict], papers: Sequence[Reproduction]) -> None:
         self.found, self.papers = found, papers
@@ -55,7 +57,9 @@ class Verdicts(Table):
 def claim(name: str) -> Claim:
     """A published statement by its identifier. UsageError for an unknown one.
 
-    >>> retrompi.claim("BF-SM-12a").use
+    >>> found = retrompi.claim("BF-SM-12a")
+    >>> found.observable, found.unit
+    ('bandwidth at 512K', 'MByte/s')
     """
     from retrompi.papers.claims import find
 
@@ -79,16 +83,16 @@ def verdicts(
 ) -> Verdicts:  # fmt: skip
     """Simulates what a paper (key or folder; None: all) measured, unless it is stored, and judges its statements.
 
-    ``progress`` is called with (done, all, what). Raises UsageError for an unknown paper, InputError for a faulty folder.
+    ``progress`` is called with (done, all, what); True shows a bar. Raises UsageError for an unknown paper, InputError for a faulty folder.
 
-    >>> retrompi.verdicts("krishna").counts(held_out=True)
+    >>> retrompi.verdicts("krishna").counts(held_out=True)    # doctest: +SKIP
     (14, 14)
     """
     from retrompi.papers import all_papers, judge_all, of_curves, run_papers
     from retrompi.papers.paper import working_with
 
     at = opened(store)
-    with working_with(*(all_papers() if paper is None else [str(paper)])) as plans:
-        done: list[Any] = list(run_papers([p.key for p in plans], at, fresh, progress, workers=jobs))
+    with working_with(*(all_papers() if paper is None else [str(paper)])) as plans, reporting(progress, "studies") as report:
+        done: list[Any] = list(run_papers([p.key for p in plans], at, fresh, report, workers=jobs))
         found = done[0].verdicts if paper is not None else [*judge_all(done), *of_curves(done)]
     return Verdicts(found, done)

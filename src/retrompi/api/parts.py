@@ -16,7 +16,12 @@ __all__ = ["Model", "Platform", "list_models", "list_platforms", "model", "platf
 
 
 class Model(Table):
-    """A runtime model: a row for each parameter, with its value, unit, range and source."""
+    """A runtime model: a row for each parameter, with its value, unit, range and source.
+
+    >>> packet = next(row for row in retrompi.model("wmpi").rows if row["name"] == "packet")
+    >>> packet["text"], packet["unit"], packet["source"]
+    ('128 KiB', 'B', 'paper:BF-SM-05')
+    """
 
     def __init__(self, cls: type[RuntimeModel], asked: str) -> None:
         self.spec, self._asked = cls, asked
@@ -51,7 +56,11 @@ class Model(Table):
 
 
 class Platform(Table):
-    """A platform: a row for each number of its hosts and links, with its unit and source."""
+    """A platform: a row for each number of its hosts and links, with its unit and source.
+
+    >>> next(row["value"] for row in retrompi.platform("nt-pair").rows if row["name"] == "server.quantum")
+    '120 ms'
+    """
 
     def __init__(self, spec: PlatformSpec, asked: str) -> None:
         self.spec, self._asked = spec, asked
@@ -77,9 +86,10 @@ class Platform(Table):
 
 
 def model(name: str | Path) -> Model:
-    """A runtime model by name or folder. UsageError for an unknown name, with the nearest.
+    """A runtime model by name or folder; its values are in base units (s, B, B/s). UsageError for an unknown name, with the nearest.
 
     >>> retrompi.model("wmpi").years
+    '1996-1998'
     """
     return Model(registry.model(str(name)), str(name))
 
@@ -88,6 +98,7 @@ def platform(name: str | Path) -> Platform:
     """A platform by name, composition (``"nt4-p6-200*8@switch-100"``) or file. UsageError for an unknown name, with the nearest.
 
     >>> retrompi.platform("nt-pair").hosts
+    ['server', 'workstation']
     """
     return Platform(registry.platform(str(name)), str(name))
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from retrompi.api.frames import Progress, Row, Table, opened, texts
+from retrompi.api.asking import Options, Size, Where, as_bytes, as_seconds, as_sizes, asked_of
+from retrompi.api.frames import Progress, Row, Table, reporting
 from retrompi.base.errors import UsageError
-from retrompi.base.units import format_bytes, parse, parse_sizes
+from retrompi.base.units import format_bytes
+from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import SimulationEnded
-from retrompi.spec.question import Beside, Message, Question, Replay, Workload
+from retrompi.spec.question import Beside, Message, Question, Replay
 from retrompi.spec.question import pingpong as pingpong_of
 from retrompi.store.lookup import Found, answer
 
@@ -20,79 +22,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi._engine import Trace
-    from retrompi.store import Store
+    from retrompi.render.curve_page import Simulated
+    from retrompi.render.message_page import Stages
     from retrompi.studies.uncertainty import Ensemble, Interval
 
-__all__ = ["Anatomy", "Curve", "Options", "Run", "message", "pingpong", "replay"]
-
-Size = int | str
-
-
-class Options(TypedDict, total=False):
-    """What every run may be given, by name. The defaults are those of the commands."""
-
-    mode: str
-    """Placement of the ranks: ``natural`` (default), ``shared``, ``distributed``, ``block``, ``cyclic``, or hosts."""
-    set: Mapping[str, str | float]
-    """Overrides of parameters: ``{"wmpi.packet": "1 MiB", "platform.host.quantum": "20 ms"}``."""
-    seed: int
-    """Seed of the random numbers (default: 1)."""
-    fidelity: Literal["mechanism", "curve", "loggp"]
-    """Level of detail (default: mechanism)."""
-    network: str
-    """The network's law: ``native`` (default), ``fluid``, ``simgrid`` or ``simgrid:MODEL``."""
-    traffic: Sequence[str]
-    """Cross traffic: ``["any 2Mbps 1500B poisson"]``."""
-    failures: Sequence[str]
-    """Components that are down: ``["link server@1s..2s"]``."""
-    time_limit: str | float
-    """Simulated time after which the job ends, as text with a unit or in seconds."""
-    store: Store | Path | str | None
-    """Store of runs (default: as for the commands)."""
-    fresh: bool
-    """Whether to simulate even if an identical run is stored."""
-
-
-@dataclass(frozen=True)
-class _Where:
-    """A question's store, and whether stored runs are used."""
-
-    store: Store
-    fresh: bool
-
-
-def _bytes(size: Size) -> int:
-    if isinstance(size, int):
-        return size
-    found = parse_sizes(size)
-    if len(found) != 1:
-        raise UsageError(f"'{size}' is not one size", code="bad-size")
-    return found[0]
-
-
-def _sizes(sizes: str | Sequence[Size] | None) -> list[int] | None:
-    return None if sizes is None else parse_sizes(sizes if isinstance(sizes, str) else list(sizes))
-
-
-def _seconds(value: str | float) -> float:
-    return parse(value, "s") if isinstance(value, str) else float(value)
-
-
-def _asked(model: str | Path, platform: str | Path, workload: Workload, given: Options, **more: Any) -> tuple[Resolved, _Where]:
-    if unknown := set(given) - set(Options.__annotations__):
-        from retrompi.base.errors import nearest
-
-        name = sorted(unknown)[0]
-        raise UsageError(f"no option '{name}'{nearest(name, Options.__annotations__)}", code="unknown-name")
-    limit = given.get("time_limit")
-    beside = Beside(given.get("traffic", ()), given.get("failures", ()), kills=more.pop("kills", ()))
-    question = Question(
-        str(model), str(platform), workload, given.get("mode", "natural"), texts(given.get("set", {})), given.get("seed", 1),
-        given.get("fidelity", "mechanism"), beside=beside, network=given.get("network", "native"),
-        limit_s=None if limit is None else _seconds(limit), **more,
-    )  # fmt: skip
-    asked = Resolved.of(question)
-    return asked, _Where(opened(given.get("store")), given.get("fresh", False))
+__all__ = ["Anatomy", "Curve", "Run", "anatomy_of", "curve_of", "message", "pingpong", "replay", "run_of"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +35,7 @@ class _Answer(Table):
 
     asked: Resolved
     found: Found
-    where: _Where
+    where: Where
     drawn: Ensemble | None = None
 
     @property
@@ -146,21 +80,33 @@ class _Answer(Table):
         """The rows, as the command prints them with ``--json``."""
         return self.found.rows
 
+    @property
+    def ensemble(self) -> Ensemble:
+        """The draws, run by run. UsageError for an answer without draws."""
+        if self.drawn is None:
+            raise UsageError("there are no draws yet; ask for .uncertainty(0.9) first", code="not-run-yet")
+        return self.drawn
+
     def _draw(self, level: float, draws: int, progress: Progress | None, asked: Resolved | None = None) -> Ensemble:
         from retrompi.studies.uncertainty import Spec, ensemble
 
         if not 0 < level < 1:
             raise UsageError(f"a level of {level} is not above 0 and below 1; example: 0.9", code="out-of-range")
-        return ensemble(self.where.store, [asked or self.asked], Spec(level, draws), progress, self.where.fresh)[0]
+        with reporting(progress, "draws") as report:
+            return ensemble(self.where.store, [asked or self.asked], Spec(level, draws), report, self.where.fresh)[0]
 
 
+@dataclass(frozen=True, repr=False)
 class Curve(_Answer):
     """A PingPong curve: rows size_B, time_us (one way), bandwidth_MBps (10^6 B/s), repetitions; with `uncertainty` also their intervals.
 
     >>> curve = retrompi.pingpong("wmpi", mode="shared", sizes="256KiB,512KiB")
-    >>> curve.time("512 KiB")     # s
-    0.1299514685
+    >>> round(curve.time("512 KiB"), 3)    # s
+    0.13
     """
+
+    ended: SimulationEnded | None = None
+    """Of a PingPong that did not complete: the error that says so."""
 
     def time(self, size: Size) -> float:
         """The one-way time (s) of a size that was simulated; UsageError for another."""
@@ -171,7 +117,7 @@ class Curve(_Answer):
         return float(self._at(size)["bandwidth_MBps"]) * 1e6
 
     def _at(self, size: Size) -> Row:
-        wanted = _bytes(size)
+        wanted = as_bytes(size)
         for row in self.found.rows:
             if row["size_B"] == wanted:
                 return row
@@ -181,14 +127,14 @@ class Curve(_Answer):
 
     def interval(self, size: Size) -> Interval:
         """The interval of the one-way time (s) at a size. UsageError for a curve without draws."""
-        if self.drawn is None:
-            raise UsageError("this curve has no draws; ask for curve.uncertainty(0.9)", code="not-run-yet")
-        return self.drawn.curve([_bytes(size)])[0]
+        return self.ensemble.curve([as_bytes(size)])[0]
 
     def uncertainty(self, level: float = 0.9, draws: int = 100, progress: Progress | None = None) -> Curve:
         """The same curve with central intervals at ``level`` over ``draws`` draws of what is uncertain (docs/uncertainty.md).
 
-        The draws are runs of the store: asking again finds them. ``progress`` is called with (done, all, outcome).
+        Its rows also have time_us_low, time_us_high (µs), bandwidth_MBps_low, bandwidth_MBps_high (10^6 B/s) and completed, the share of
+        the draws that completed. The draws are runs of the store: asking again finds them. ``progress`` is called with (done, all,
+        outcome); True shows a bar.
         """
         from retrompi.studies.uncertainty import brief, with_intervals
 
@@ -197,24 +143,42 @@ class Curve(_Answer):
 
     def anatomy(self, size: Size) -> Anatomy:
         """Where the time of one message of this size goes."""
-        asked = self.asked.changed(workload=Message(_bytes(size)), beside=Beside())
-        return Anatomy(asked, answer(self.where.store, asked, fresh=self.where.fresh), self.where)
+        return anatomy_of(self.asked.changed(workload=Message(as_bytes(size)), beside=Beside()), self.where)
+
+    @property
+    def simulated(self) -> Simulated:
+        """What a page or figure of it shows."""
+        from retrompi.render.curve_page import Simulated
+
+        q, spec = self.question, None if self.drawn is None else self.drawn.spec
+        of_draws = (0.0, 0) if spec is None else (spec.level, spec.draws)
+        return Simulated(q.model, q.platform, self.asked.mode, tuple(self.rows), self.run_id, *of_draws)
 
     def plot(self, what: Literal["time", "bandwidth"] = "bandwidth") -> go.Figure:
         """A Plotly figure of time or bandwidth against size, with published statements about the same configuration."""
         from retrompi.render import curve_page
 
-        spec = self.drawn.spec if self.drawn is not None else None
-        level, draws = (spec.level, spec.draws) if spec is not None else (0.0, 0)
-        q = self.question
-        found = curve_page.figures(curve_page.Simulated(q.model, q.platform, self.asked.mode, tuple(self.rows), self.run_id, level, draws))
+        found = curve_page.figures(self.simulated)
         if what not in found:
             raise UsageError(f"no figure of '{what}': time or bandwidth", code="unknown-name")
         return found[what]
 
 
+@dataclass(frozen=True, repr=False)
 class Anatomy(_Answer):
-    """The time of one message by stage: rows stage, process, seconds, ps; the picoseconds sum to the total exactly."""
+    """The time of one message by stage: rows stage, process, seconds, ps, share (0 to 1); the picoseconds sum to the total exactly.
+
+    >>> stages = retrompi.message("wmpi", size="512 KiB", mode="shared")
+    >>> sum(row["ps"] for row in stages.rows) == round(stages.total * 1e12)    # total: s
+    True
+    """
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """stage, process, seconds, ps, share of each stage; with `uncertainty` also seconds_low and seconds_high (s)."""
+        total = self.total
+        told: list[dict[str, Any]] = [{**row, "share": row["seconds"] / total if total else 0.0} for row in self.found.rows]
+        return told if self.drawn is None else _stages_drawn(told, self.drawn)
 
     @property
     def size(self) -> int:
@@ -234,17 +198,50 @@ class Anatomy(_Answer):
         return f"{format_bytes(self.size)} with {super().title}"
 
     def plot(self) -> go.Figure:
-        """A Plotly figure: a bar for each stage."""
+        """A Plotly figure: a bar for each stage (s)."""
         from retrompi.render import message_page
 
-        whole: Row = {"stage": "total", "process": "", "seconds": self.total}
-        return message_page.figures(message_page.Stages(self.title, tuple(self.rows), whole, self.run_id))["stages"]
+        return message_page.figures(self.stages)["stages"]
+
+    @property
+    def stages(self) -> Stages:
+        """What a page or figure of it shows."""
+        from retrompi.render import message_page
+
+        found = message_page.Stages(self.title, tuple(self.rows), self.whole, self.run_id)
+        if self.drawn is None:
+            return found
+        return replace(found, level=self.drawn.spec.level, draws=self.drawn.spec.draws, completed=self.drawn.completed)
+
+    @property
+    def whole(self) -> Row:
+        """The total as a row: seconds, ps (None below mechanism), share; with `uncertainty` seconds_low and seconds_high (s)."""
+        from retrompi.studies.uncertainty import ends
+
+        ps = [row.get("ps") for row in self.found.rows]
+        exact = None if None in ps else sum(p for p in ps if p is not None)
+        told = {"stage": "total", "process": "", "seconds": self.total, "ps": exact, "share": 1.0 if self.total else 0.0}
+        return told if self.drawn is None else {**told, **ends("seconds", self.interval())}
+
+    def interval(self) -> Interval:
+        """The interval of the one-way time (s). UsageError for an anatomy without draws."""
+        from retrompi.studies import metrics
+
+        return self.ensemble.interval(metrics.parse("time"))
+
+    def uncertainty(self, level: float = 0.9, draws: int = 100, progress: Progress | None = None) -> Anatomy:
+        """The same message with a central interval for each stage, those that only draws have among them. Arguments as for a curve."""
+        return replace(self, drawn=self._draw(level, draws, progress))
 
 
 class Run(_Answer):
     """The replay of a trace: a row for each rank (times in s), and how the job ended.
 
     A job that does not complete is a result: `outcome` says how it ended, and `detail` why.
+
+    >>> run = retrompi.replay("examples/traces/jacobi-4.tar.zst", "winmpich", "nt-cluster", kills=["proxy on n2@0.1s"])
+    >>> run.outcome
+    'deadlock'
     """
 
     @property
@@ -259,17 +256,75 @@ class Run(_Answer):
         found: dict[str, Any] | None = (self.row["facts"] or {}).get("section")
         return found
 
+    @property
+    def rows(self) -> Sequence[Row]:
+        """rank, host, time_s, mpi_s, compute_s, cpu_s (s), sent, received, bytes_sent, bytes_received and more, of each rank; with
+        `uncertainty` also time_s_low, time_s_high, mpi_s_low, mpi_s_high (s)."""
+        return self.found.rows if self.drawn is None else _ranks_drawn(self.found.rows, self.drawn)
+
     def uncertainty(self, level: float = 0.9, draws: int = 100, progress: Progress | None = None) -> Run:
-        """The same run with draws; `interval` then has the interval of the job's time."""
+        """The same run with a central interval for each rank's times; `interval` has that of the job's. Arguments as for a curve."""
         return replace(self, drawn=self._draw(level, draws, progress))
 
     def interval(self, metric: str = "time") -> Interval:
         """The interval of a metric (``time``, ``section``, ...) in its unit. UsageError for a run without draws."""
         from retrompi.studies import metrics
 
-        if self.drawn is None:
-            raise UsageError("this run has no draws; ask for run.uncertainty(0.9)", code="not-run-yet")
-        return self.drawn.interval(metrics.parse(metric))
+        return self.ensemble.interval(metrics.parse(metric))
+
+
+RANK_DRAWN = ("time_s", "mpi_s")
+"""The columns of a rank that have intervals."""
+
+
+def _ranks_drawn(rows: Sequence[Row], drawn: Ensemble) -> list[dict[str, Any]]:
+    """The rows of the ranks with the ends of their intervals."""
+    from retrompi.studies.uncertainty import ends, interval
+
+    by_rank = [{r["rank"]: r for r in drawn.at(i)[2]} if outcome == "completed" else {} for i, outcome in enumerate(drawn.outcomes)]
+    told = []
+    for row in rows:
+        mine = [of.get(row["rank"]) for of in by_rank]
+        both: dict[str, Any] = {}
+        for key in RANK_DRAWN:
+            both |= ends(key, interval([None if r is None else r[key] for r in mine], drawn.spec.level))
+        told.append({**row, **both})
+    return told
+
+
+def _stages_drawn(rows: Sequence[Row], drawn: Ensemble) -> list[dict[str, Any]]:
+    """The stages with ``seconds_low`` and ``seconds_high``; stages that only draws have are added, with 0 s."""
+    from retrompi.studies.uncertainty import ends, interval
+
+    found = drawn.stage_seconds()
+    nominal = {(row["stage"], row["process"]): dict(row) for row in rows}
+    told = []
+    for name in dict.fromkeys([*nominal, *found]):
+        row = nominal.get(name) or {"stage": name[0], "process": name[1], "seconds": 0.0, "ps": 0, "share": 0.0}
+        both = ends("seconds", interval(found.get(name, ()), drawn.spec.level))
+        if name in nominal or both["seconds_high"]:
+            told.append({**row, **both})
+    return told
+
+
+def curve_of(asked: Resolved, where: Where) -> Curve:
+    """The curve that answers a question, found in the store or simulated; also of a PingPong that did not complete."""
+    try:
+        return Curve(asked, answer(where.store, asked, fresh=where.fresh), where)
+    except SimulationEnded as ended:
+        if ended.run_id is None:
+            raise
+        return Curve(asked, Found(ended.run_id, where.store.points(ended.run_id), False), where, ended=ended)
+
+
+def anatomy_of(asked: Resolved, where: Where) -> Anatomy:
+    """The anatomy that answers a question. Raises SimulationEnded if the message does not arrive."""
+    return Anatomy(asked, answer(where.store, asked, fresh=where.fresh), where)
+
+
+def run_of(asked: Resolved, where: Where, observe: Observe = NOTHING) -> Run:
+    """The replay that answers a question; with ``observe`` its ``found.timeline`` is what was recorded."""
+    return Run(asked, answer(where.store, asked, fresh=where.fresh, observe=observe), where)
 
 
 def pingpong(
@@ -286,16 +341,9 @@ def pingpong(
     Raises UsageError for a wrong name, unit or size.
 
     >>> retrompi.pingpong("wmpi", mode="shared", sizes=["256 KiB"]).time("256 KiB")    # s
-    0.0093869...
+    0.0093...
     """
-    asked, where = _asked(model, platform, pingpong_of(_sizes(sizes), reps, warm_up), options)
-    try:
-        found = answer(where.store, asked, fresh=where.fresh)
-    except SimulationEnded as ended:
-        if ended.run_id is None:
-            raise
-        found = Found(ended.run_id, where.store.points(ended.run_id), False)
-    return Curve(asked, found, where)
+    return curve_of(*asked_of(model, platform, pingpong_of(as_sizes(sizes), reps, warm_up), options))
 
 
 def message(model: str | Path, platform: str | Path = "nt-pair", *, size: Size, **options: Unpack[Options]) -> Anatomy:
@@ -306,28 +354,30 @@ def message(model: str | Path, platform: str | Path = "nt-pair", *, size: Size, 
     >>> retrompi.message("wmpi", size="512 KiB", mode="shared").rows[0]["stage"]
     'quantum'
     """
-    asked, where = _asked(model, platform, Message(_bytes(size)), options)
-    return Anatomy(asked, answer(where.store, asked, fresh=where.fresh), where)
+    return anatomy_of(*asked_of(model, platform, Message(as_bytes(size)), options))
 
 
 def replay(
     trace: Trace | str | Path, model: str | Path, platform: str | Path = "nt-pair", *, ranks: int | None = None,
-    section: str | None = None, kills: Sequence[str] = (), wildcards: Literal["recorded", "free"] = "recorded", **options: Unpack[Options],
+    section: str | None = None, compute: str | float | None = None, kills: Sequence[str] = (),
+    wildcards: Literal["recorded", "free"] = "recorded", **options: Unpack[Options],
 ) -> Run:  # fmt: skip
     """The replay of a trace: a file or folder (docs/trace-format.md), or one read by `retrompi.traces.read`.
 
-    ``section`` times a part of the program (lines of rank 0, or from one mark to another); ``kills`` are processes killed at a time
-    (``"proxy on server@0.5s"``). A job that does not complete is returned as any other, with its outcome.
+    ``section`` times a part of the program (lines of rank 0, or from one mark to another), ``compute`` is how long it computes there,
+    summed over all ranks (s, or a text with a unit); ``kills`` are processes killed at a time (``"proxy on server@0.5s"``). A job that
+    does not complete is returned as any other, with its outcome.
 
     Raises UsageError for a wrong name or placement, InputError for a trace that cannot be read or simulated.
 
     >>> retrompi.replay("examples/traces/jacobi-4.tar.zst", "wmpi", "nt-cluster").time    # s
+    0.85594...
     """
     from retrompi import traces
     from retrompi.spec.timed_section import Program
 
     read = traces.read(trace, np=ranks) if isinstance(trace, str | Path) else trace
     label = str(trace) if isinstance(trace, str | Path) else "a trace"
-    workload = Replay(read, label, Program(section, None, 0.0))
-    asked, where = _asked(model, platform, workload, options, kills=tuple(kills), wildcards=wildcards)
-    return Run(asked, answer(where.store, asked, fresh=where.fresh), where)
+    workload = Replay(read, label, Program(section, None if compute is None else as_seconds(compute), 0.0))
+    asked, where = asked_of(model, platform, workload, options, kills=tuple(kills), wildcards=wildcards)
+    return run_of(asked, where)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrompi.api.frames import Progress, Row, Table, opened, texts
+from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -24,28 +25,51 @@ Values = str | float | Sequence[str | float]
 
 
 class StudyResult(Table):
-    """A study that has been run: a row for each point, with its axes, outcome, times (s) and reason."""
+    """A study that has been run: a row for each point, with its axes, outcome, times (s) and reason.
 
-    def __init__(self, store: Store, told: StudyRun) -> None:
+    >>> told = retrompi.sweep("bf-wmpi-shared", {"model": ["wmpi", "hpvm"]}, set={"trace.sizes": "1KiB", "trace.reps": 5})
+    >>> [row["outcome"] for row in told.rows]
+    ['completed', 'completed']
+    """
+
+    def __init__(self, store: Store, told: StudyRun, level: float = 0.9) -> None:
+        self.store, self.told, self.level = store, told, level
+
+    @cached_property
+    def stored(self) -> Stored:
+        """The study with its points and runs."""
         from retrompi.studies import stored_study
 
-        self.store, self.told = store, told
-        self.stored: Stored = stored_study.read(store, str(told.study_id))
-        """The study with its points and runs."""
+        return stored_study.read(self.store, str(self.told.study_id))
 
     @property
     def title(self) -> str:
         """The study's name."""
-        return str(self.stored.study["name"])
+        return str(self.store.study(self.told.study_id)["name"])
 
     @property
     def rows(self) -> Sequence[Row]:
-        """The points: their axes, run_id, outcome, times and counts."""
-        return self.stored.rows
+        """The points: position, their axes, outcome, reason, run_id, time_s (simulated, s), ranks, messages, wall_s (s), identity.
 
-    def view(self, metric: str | None = None, level: float = 0.9) -> View:
+        With draws those of the nominal values, with time_s_low and time_s_high (s), the interval at ``level``, and completed, the share
+        of the draws that completed.
+        """
+        from retrompi.studies import results
+        from retrompi.studies.design import DRAW
+
+        if not self.told.draws:
+            return results.rows(self.store, self.told.study_id)
+        times = {r["position"]: r for r in self.view("time").rows}
+        out = []
+        for row in self.stored.rows:
+            mine = times[row["position"]]
+            both = {"time_s_low": mine["low"], "time_s_high": mine["high"], "completed": mine["completed"]}
+            out.append({k: v for name in row if name != DRAW for k, v in ({name: row[name]} | (both if name == "time_s" else {})).items()})
+        return out
+
+    def view(self, metric: str | None = None, level: float | None = None) -> View:
         """The points with the values of a metric (``time@1MiB``, ...) in its unit, with intervals if there are draws."""
-        return self.stored.view(metric, level)
+        return self.stored.view(metric, self.level if level is None else level)
 
     def values(self, metric: str) -> list[float | None]:
         """The metric of every point, in its unit; None where the run did not complete."""
@@ -69,7 +93,8 @@ def _run(study: Study, store: Store | Path | str | None, fresh: bool, jobs: int 
     from retrompi.studies.worker_pool import Pool
 
     at = opened(store)
-    return StudyResult(at, run_study(at, study, executor=Pool(jobs), fresh=fresh, report=progress))
+    with reporting(progress, study.name) as report:
+        return StudyResult(at, run_study(at, study, executor=Pool(jobs), fresh=fresh, report=report))
 
 
 def sweep(
@@ -80,9 +105,12 @@ def sweep(
 
     ``vary`` has the values of each key, as a list or as text: ``{"wmpi.packet": "64KiB..1MiB:x2", "model": ["wmpi", "hpvm"]}``.
     ``sample`` draws points instead (``"lhs:200"``); ``draws`` adds draws of the uncertain parameters to each point; ``jobs`` processes
-    (default: one a processor). ``progress`` is called with (done, all, what). Raises UsageError for an unknown key or a wrong value.
+    (default: one a processor). ``progress`` is called with (done, all, what); True shows a bar. Raises UsageError for an unknown key or
+    a wrong value.
 
-    >>> retrompi.sweep("bf-wmpi-shared", {"wmpi.packet": ["64 KiB", "256 KiB"]}).values("time@512KiB")
+    >>> axes = {"wmpi.packet": ["64 KiB", "256 KiB"]}
+    >>> retrompi.sweep("bf-wmpi-shared", axes, set={"trace.sizes": "512KiB", "trace.reps": 5}).values("time@512KiB")    # s
+    [..., ...]
     """
     from retrompi.studies import design
 
@@ -96,7 +124,7 @@ def study(
 ) -> StudyResult:  # fmt: skip
     """Runs a study by name (``retrompi study list``) or TOML file; what is stored is not simulated again.
 
-    >>> retrompi.study("proxy-cost").frame
+    >>> retrompi.study("proxy-cost").frame    # time_s: s  # doctest: +SKIP
     """
     from retrompi.studies import design
 

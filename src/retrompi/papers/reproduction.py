@@ -57,6 +57,8 @@ class Reproduction:
     verdicts: list[Verdict] = field(default_factory=list)
     runs: tuple[int, ...] = ()
     simulated: int = 0
+    told_by: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Dotted paths of facts, each with the runs that told them."""
     measured: tuple[StoredCurve, ...] = ()
     """Measured curves from the store, shown on the page with the published and simulated ones."""
     bands: Mapping[tuple[str, str], Sequence[tuple[int, float, float, float]]] = field(default_factory=dict)
@@ -104,23 +106,21 @@ def run_jobs(work: Sequence[tuple[str, Job]], progress: Progress | None, workers
     results: dict[int, Done] = {}
     cost = [max(round(1000 * job.weight), 1) for _, job in work]
     spent = 0
-    try:
-        with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
-            futures = {pool.submit(work[i][1].work): i for i in sorted(range(len(work)), key=lambda i: -cost[i])}
-            try:
-                for future in as_completed(futures):
-                    i = futures[future]
-                    results[i] = future.result()
-                    spent += cost[i]
-                    if progress is not None:
-                        progress(spent, sum(cost), work[i][0])
-            except BaseException:
-                # After a failure or an interrupt no further job is started, and running ones are not waited for.
-                pool.shutdown(wait=False, cancel_futures=True)
-                worker.halt()
-                raise
-    finally:
-        worker.resume()
+    group = worker.Group()
+    with ThreadPoolExecutor(max_workers=max(workers, 1), initializer=group.join) as pool:
+        futures = {pool.submit(work[i][1].work): i for i in sorted(range(len(work)), key=lambda i: -cost[i])}
+        try:
+            for future in as_completed(futures):
+                i = futures[future]
+                results[i] = future.result()
+                spent += cost[i]
+                if progress is not None:
+                    progress(spent, sum(cost), work[i][0])
+        except BaseException:
+            # After a failure or an interrupt no further job is started, and running ones are not waited for.
+            pool.shutdown(wait=False, cancel_futures=True)
+            group.end()
+            raise
     return [results[i] for i in range(len(work))]
 
 
@@ -137,7 +137,13 @@ def _study(plan: Paper, finished: Sequence[Done]) -> Reproduction:
     claims = by_paper(plan.key)
     verdicts = [*judge(claims, points, facts), *curve_verdicts.judge(plan.key, curves.of(plan), facts)]
     runs = tuple(dict.fromkeys(i for r in finished for i in r.run_ids))
-    return Reproduction(plan, tuple(claims), points, facts, anatomy, verdicts, runs, sum(r.simulated for r in finished))
+    told_by = tuple((path, r.run_ids) for r in finished if r.where not in ("points", "anatomy") for path in _paths(r))
+    return Reproduction(plan, tuple(claims), points, facts, anatomy, verdicts, runs, sum(r.simulated for r in finished), told_by)
+
+
+def _paths(done: Done) -> list[str]:
+    """The paths of the facts that a job told, one level below where they are put."""
+    return [f"{done.where}.{name}" for name in done.result] if isinstance(done.result, Mapping) else [done.where]
 
 
 def kinds(plan: Paper) -> tuple[str, ...]:

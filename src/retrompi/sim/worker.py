@@ -30,7 +30,7 @@ from weakref import WeakSet
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim.processes import end_with_parent, kill_group, last_words
 
-__all__ = ["ForkServer", "Stopped", "adopt", "answer", "begun", "halt", "resume", "shared_server"]
+__all__ = ["ForkServer", "Group", "Stopped", "adopt", "answer", "begun", "shared_server"]
 
 GRACE_S = 5.0
 """How long after its bound on wall time a simulation is waited for: the engine looks at the clock between events."""
@@ -148,7 +148,8 @@ class ForkServer:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "retrompi.sim.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
             )
-        if _halted.is_set():
+        group: Group | None = getattr(_local, "group", None)
+        if group is not None and group.ended:
             self.close()
             raise EngineError("simulations were stopped", code="stopped")
         return self._process
@@ -171,20 +172,41 @@ class ForkServer:
 
 
 _local = threading.local()
-_servers: WeakSet[ForkServer] = WeakSet()
-_halted = threading.Event()
 
 
-def halt() -> None:
-    """Ends the simulations of all threads of this process, and refuses new ones until `resume`."""
-    _halted.set()
-    for server in list(_servers):
-        server.kill()
+class Group:
+    """Threads whose simulations can be ended together. A thread belongs to it within ``with group:``, or from `join` on."""
 
+    def __init__(self) -> None:
+        self._servers: WeakSet[ForkServer] = WeakSet()
+        self._ended = threading.Event()
 
-def resume() -> None:
-    """Allows simulations again."""
-    _halted.clear()
+    @property
+    def ended(self) -> bool:
+        """Whether its simulations were ended; it refuses new ones."""
+        return self._ended.is_set()
+
+    def join(self) -> None:
+        """The calling thread belongs to it, to its end: for the ``initializer`` of a pool."""
+        _local.group = self
+        if (server := getattr(_local, "server", None)) is not None:
+            self._servers.add(server)
+
+    def end(self) -> None:
+        """Ends the simulations of its threads, from any thread; their callers get an EngineError."""
+        self._ended.set()
+        for server in list(self._servers):
+            server.kill()
+
+    def __enter__(self) -> Group:
+        self._before = getattr(_local, "group", None)
+        self.join()
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        _local.group = self._before
+        if self.ended and (server := getattr(_local, "server", None)) is not None:
+            server.close()  # waits for its end: the thread's next simulation starts another
 
 
 def shared_server() -> ForkServer:
@@ -192,7 +214,8 @@ def shared_server() -> ForkServer:
     server: ForkServer | None = getattr(_local, "server", None)
     if server is None:
         server = _local.server = ForkServer()
-        _servers.add(server)
+        if (group := getattr(_local, "group", None)) is not None:
+            group._servers.add(server)
         atexit.register(server.close)
     return server
 

@@ -16,7 +16,7 @@ import json
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from retrompi.base import paths
@@ -28,7 +28,7 @@ from retrompi.studies.axes import split
 from retrompi.studies.case import proper
 from retrompi.studies.stored_study import Stored
 
-__all__ = ["FORMAT", "MANIFEST", "ROWS", "named", "pack", "reference_rows", "rewritten", "sha256_of"]
+__all__ = ["FORMAT", "MANIFEST", "ROWS", "content", "named", "named_alike", "pack", "reference_rows", "rewritten", "sha256_of", "write"]
 
 FORMAT = 1
 MANIFEST = "retrompi-study.json"
@@ -209,6 +209,11 @@ def named(definition: Mapping[str, Any]) -> dict[str, list[str]]:
     return {k: list(v) for k, v in found.items()}
 
 
+def named_alike(axis: str, value: Any) -> Any:
+    """The value of an axis; a model, a platform or a trace given by its path is called as the file is, wherever it was."""
+    return PurePath(value).name if axis in NAMED and isinstance(value, str) and "/" in value else value
+
+
 def reference_rows(found: Stored) -> list[dict[str, Any]]:
     """The stored result of every point, without the fields that differ between machines (ids, wall times, paths)."""
     keys = ("model", "platform", "mode", "seed", "fidelity", "ranks", "time_s", "actions", "messages", "bytes", "packets", "model_hash",
@@ -220,7 +225,7 @@ def reference_rows(found: Stored) -> list[dict[str, Any]]:
         section = ((run.get("facts") or {}).get("section") or {}).get("seconds")
         out.append({
             "position": r["position"],
-            "axes": {k: v for k, v in r.items() if k not in beside},
+            "axes": {k: named_alike(k, v) for k, v in r.items() if k not in beside},
             "outcome": r["outcome"],
             **{k: run.get(k) for k in keys},
             "section_s": section,
@@ -230,16 +235,16 @@ def reference_rows(found: Stored) -> list[dict[str, Any]]:
     return out
 
 
-def pack(found: Stored, target: Path) -> list[str]:
-    """Write the study to ``target``; returns remarks on what was left out. InputError when it cannot be written."""
+def content(found: Stored) -> tuple[dict[str, bytes], list[str]]:
+    """The files of a packed study by their paths in the zip, the manifest and the rows first; and remarks on what was left out."""
     from retrompi.store import code_version
 
     collected = _Collected(str(found.definition.get("folder", "")))
     change = {"model": collected.model, "platform": collected.platform, "trace": collected.trace}
     definition = {k: v for k, v in rewritten(found.definition, change).items() if k != "folder"}
     rows = json.dumps(reference_rows(found), indent=0, ensure_ascii=False).encode()
-    listed = {name: {"sha256": sha256_of(file), "bytes": file.stat().st_size} for name, file in sorted(collected.files.items())}
-    listed[ROWS] = {"sha256": hashlib.sha256(rows).hexdigest(), "bytes": len(rows)}
+    files = {name: file.read_bytes() for name, file in sorted(collected.files.items())}
+    listed = {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in [*files.items(), (ROWS, rows)]}
     manifest = {
         "format": FORMAT,
         "name": found.study["name"],
@@ -252,16 +257,25 @@ def pack(found: Stored, target: Path) -> list[str]:
         "files": listed,
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False).encode()
+    return {MANIFEST: text, ROWS: rows, **files}, collected.notes
+
+
+def pack(found: Stored, target: Path) -> list[str]:
+    """Write the study to ``target``; returns remarks on what was left out. InputError when it cannot be written."""
+    files, notes = content(found)
+    write(files, target)
+    return notes
+
+
+def write(files: Mapping[str, bytes], target: Path) -> None:
+    """Write the files of a packed study to the zip ``target``. InputError when it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
-            for name, data in ((MANIFEST, text), (ROWS, rows)):
+            for name, data in files.items():
                 out.writestr(_entry(name), data)
-            for name, file in sorted(collected.files.items()):
-                out.writestr(_entry(name), file.read_bytes())
     except OSError as error:
         raise InputError(f"cannot write the zip: {error.strerror or error}", target, code="unwritable-file") from error
-    return collected.notes
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

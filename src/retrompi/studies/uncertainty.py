@@ -487,7 +487,8 @@ def _each(tasks: Sequence[_Task], workers: int) -> Generator[tuple[_Task, Outbox
         return
     waiting: dict[Future[Outbox], _Task] = {}
     left = iter(tasks)
-    with ThreadPoolExecutor(max_workers=workers) as pool:
+    group = worker.Group()
+    with ThreadPoolExecutor(max_workers=workers, initializer=group.join) as pool:
         try:
             while True:
                 while len(waiting) < 2 * workers and (task := next(left, None)) is not None:
@@ -498,9 +499,7 @@ def _each(tasks: Sequence[_Task], workers: int) -> Generator[tuple[_Task, Outbox
                     yield waiting.pop(future), future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            worker.halt()
-            pool.shutdown()
-            worker.resume()
+            group.end()
             raise
 
 

@@ -38,7 +38,7 @@ MOST_BYTES = 1 << 30
 MOST_TEXT = 256 << 20
 """Maximum size (bytes) of the manifest and of the rows, which are read into memory."""
 _FOLDERS = ("traces", "models", "platforms")
-_PYTHON = (".py", ".pyc", ".pyo", ".pyd", ".pyw", ".pyx", ".pth", ".so", ".dll", ".dylib")
+PYTHON = (".py", ".pyc", ".pyo", ".pyd", ".pyw", ".pyx", ".pth", ".so", ".dll", ".dylib")
 """Endings of files that Python would run, or run from."""
 _PART = re.compile(r"[A-Za-z0-9_.+@=,()\[\] -]{1,200}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
@@ -135,9 +135,9 @@ def _code(files: Iterable[str]) -> dict[str, str]:
     found = {}
     for name in sorted(files):
         parts = PurePosixPath(name).parts
-        if parts[0] == "models" and (len(parts) == 2 or name.lower().endswith(_PYTHON)):
+        if parts[0] == "models" and (len(parts) == 2 or name.lower().endswith(PYTHON)):
             found[name] = f"the model {parts[1]}"
-        elif name.lower().endswith(_PYTHON):
+        elif name.lower().endswith(PYTHON):
             found[name] = f"nothing that the study names; it lies beside its {parts[0]}"
     return found
 

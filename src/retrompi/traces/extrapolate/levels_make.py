@@ -73,9 +73,16 @@ class _Numbers:
     def __init__(self, found: Levels, grid: Grid) -> None:
         self.found = found
         self.grid = grid
+        self._known: dict[tuple[object, ...], list[int]] = {}
 
     def of(self, plan: Planned, j: int) -> list[int]:
         """The numbers of a planned call."""
+        what = plan.item if plan.role is None else plan.role, plan.points, j
+        if what not in self._known:
+            self._known[what] = self._of(plan, j)
+        return self._known[what]
+
+    def _of(self, plan: Planned, j: int) -> list[int]:
         if plan.role is None:
             count = len(self.found.items[plan.item].form[0].names)
             return [self.by_law(self.found.plain[plan.item, n]) for n in range(count)]
@@ -108,6 +115,7 @@ class _Writer:
         self.found = found
         self.grid = grid
         self.amounts = amounts
+        self.values = _Numbers(found, grid)
         self.untested = 0
         self.numbers = 0
         self._places: dict[tuple[int, ...], list[tuple[Planned, int, list[int], float]]] = {}
@@ -143,7 +151,7 @@ class _Writer:
         return write_call(rank, shape, peers, numbers[: len(shape.names)]) + "\n"
 
     def _at(self, place: tuple[int, ...]) -> list[tuple[Planned, int, list[int], float]]:
-        numbers = _Numbers(self.found, self.grid)
+        numbers = self.values
         steps = steps_of(self.found, self.grid, place)
         sizes = [numbers.of(plan, j) for plan, j, _ in steps]
         computed = self.amounts.on(self.grid, steps, sizes)

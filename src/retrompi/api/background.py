@@ -1,0 +1,60 @@
+"""Waiting for a function of the interface in an asynchronous program."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import ParamSpec, TypeVar
+
+from retrompi.api.frames import reporting
+
+__all__ = ["in_background"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """A thread for each processor: each waits for a simulation in a process of its own."""
+    from retrompi.sim.processes import processors
+
+    return ThreadPoolExecutor(processors(), thread_name_prefix="retrompi")
+
+
+async def in_background(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What ``function`` of the interface returns, awaited: the event loop goes on meanwhile.
+
+    As many run at a time as there are processors; others wait. Cancelling the task kills its simulation, and ends a study or draws after
+    the run under way; what is stored stays. Raises what the function raises.
+
+    >>> curve = await retrompi.in_background(retrompi.pingpong, "wmpi", mode="shared")    # curve.time(size): s
+    >>> sure = await retrompi.in_background(curve.uncertainty, 0.9)
+    """
+    from retrompi.sim.worker import Group
+
+    group = Group()
+
+    def work() -> R:
+        with group:
+            given = inspect.signature(function).bind(*args, **kwargs)
+            if "progress" not in given.signature.parameters:
+                return function(*args, **kwargs)
+            with reporting(given.arguments.get("progress"), function.__name__) as told:
+
+                def report(done: int, total: int, what: str = "") -> None:
+                    if group.ended:
+                        raise asyncio.CancelledError
+                    told(done, total, what)
+
+                given.arguments["progress"] = report
+                return function(*given.args, **given.kwargs)
+
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_threads(), work)
+    except asyncio.CancelledError:
+        group.end()
+        raise
