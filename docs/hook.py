@@ -44,7 +44,7 @@ def on_files(files: Files, config: Any) -> Files:
     for notebook in sorted(_NOTEBOOKS.glob("*.ipynb")):
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=_shown(notebook, figures)))
     with tempfile.TemporaryDirectory() as folder:
-        drawn, missing = export.images(figures, Path(folder), ["svg"], width=900, height=480)
+        drawn, missing = export.images(figures, Path(folder), ["svg"])
         if missing and figures:
             raise RuntimeError(f"{missing} (the figures of the notebooks)")
         for path in drawn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from refusals import refused
 
 from retrompi.base.errors import StoreError, UsageError
 from retrompi.spec.question import Question, pingpong
-from retrompi.store import RunSpec, Store, code_version, database, default_path, open_store, specification
+from retrompi.store import RunSpec, Store, closure, code_version, database, default_path, identity, open_store, specification
 from retrompi.store.migrate import config
 from retrompi.store.schema import REVISION, VERSION_TABLE, Base
 
@@ -452,3 +453,42 @@ def test_code_version_names_version_and_code() -> None:
     version, _, digest = code_version().partition("+")
     assert version
     assert len(digest.rpartition("+")[2]) == 8
+
+
+def test_a_kept_digest_of_the_code_is_that_of_the_files(tmp_path: Path) -> None:
+    """A file that is changed, even with its old size and time of modification, added or removed changes what is kept."""
+    root, cache = tmp_path / "retrompi", tmp_path / "cache"
+    shutil.copytree(Path(closure.__file__).parents[1], root, ignore=shutil.ignore_patterns("__pycache__", "engine"))
+    source = root / "sim" / "simulate.py"
+
+    def told() -> str:
+        with pytest.MonkeyPatch.context() as settled:
+            settled.setattr(identity, "_SETTLED", -1e18)
+            found = identity.code_digest(root, None, cache)
+        assert found == identity.digest(closure.modules(root))
+        assert identity.code_digest(root, None, cache) == found
+        return found
+
+    first = told()
+    assert len(list(cache.iterdir())) == 1
+    times = source.stat()
+    source.write_bytes(source.read_bytes().swapcase().swapcase().replace(b"Running a model", b"running a model", 1))
+    os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    second = told()
+    (root / "sim" / "simulate").mkdir()
+    (root / "sim" / "simulate" / "__init__.py").write_text("")
+    third = told()
+    assert len({first, second, third}) == 3
+    next(iter(cache.iterdir())).write_text("torn")
+    assert told() == third
+
+
+def test_what_has_just_changed_is_not_kept(tmp_path: Path) -> None:
+    for folder in ("sim", "spec"):
+        (tmp_path / folder).mkdir()
+    entries = [entry.removeprefix("retrompi.").replace(".", "/") for entry in closure.ENTRIES]
+    for name in ("__init__", "sim/__init__", "spec/__init__", *entries):
+        (tmp_path / f"{name}.py").write_text("")
+    identity.code_digest(tmp_path, None, tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+

@@ -5,7 +5,7 @@ receiving of messages as instants, which a flow connects; a second track below i
 messages and bytes in flight. Perfetto counts nanoseconds: times are rounded down, and what that removes is kept in the annotations
 `begin_ps` and `end_ps` (0 to 999).
 
-Every track is a packet sequence of its own with its own interned strings, written event by event: memory does not grow with their number.
+Every track is a packet sequence of its own with its own interned names, written event by event: memory does not grow with their number.
 The format: protos/perfetto/trace/track_event/track_event.proto.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.sim.timeline import Timeline, call_name
+from retrompi.sim.timeline import Timeline
 
 __all__ = ["LOSS", "MISSING", "available", "write"]
 
@@ -28,8 +28,8 @@ LOSS = (
 _RESET, _NEEDS = 1, 2  # TracePacket.SequenceFlags: the interned state begins here; the packet needs it
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 _PER_NS = 1000
-_TEXTS = 4096
-"""The most annotations' texts that a track interns: the reader keeps them all."""
+_ALONE = ("compute", "sleep", "kernel", "init", "finalize")
+"""Calls that have no peer."""
 
 
 def available() -> bool:
@@ -128,12 +128,12 @@ def _thread(t: Timeline, track: _Track, calls: Sequence[int], instants: Sequence
     for i in calls:
         op = t.ops[c.op[i]]
         note(until(c.begin[i]))
-        told: dict[str, int | str] = {"call": call_name(op, c.peer[i], c.tag[i], c.bytes[i]), "file": t.files[c.rank[i]], "line": c.line[i]}
+        told: dict[str, int | str] = {"file": t.files[c.rank[i]], "line": c.line[i]}
         if c.comm[i] > 0:
             told["communicator"] = t.comms[c.comm[i]][0] if c.comm[i] < len(t.comms) else c.comm[i]
-        if c.peer[i] >= 0:
+        if op not in _ALONE and c.peer[i] >= 0:
             told |= {"peer": c.peer[i]}
-        if c.tag[i] >= 0:
+        if op not in _ALONE and c.peer[i] != -1 and c.tag[i] >= 0:
             told |= {"tag": c.tag[i]}
         if c.bytes[i] > 0:
             told |= {"bytes": c.bytes[i]}
@@ -190,7 +190,7 @@ class _Tracks:
 
 
 class _Track:
-    """One packet sequence that fills one track; its strings are interned at their first use."""
+    """One packet sequence that fills one track; its names are interned at their first use."""
 
     def __init__(self, tracks: _Tracks, uuid: int) -> None:
         self.pb, self.out = tracks.pb, tracks.out
@@ -198,7 +198,6 @@ class _Track:
         self._sequence = uuid + 1  # 1 has the descriptors
         self._names: dict[str, int] = {}
         self._keys: dict[str, int] = {}
-        self._texts: dict[str, int] = {}
         self._bodies: dict[tuple[int, int, str, int], bytes] = {}
 
     def __enter__(self) -> _Track:
@@ -227,12 +226,6 @@ class _Track:
             iid = self._key(packet, key)
             if isinstance(value, int):
                 add(name_iid=iid, int_value=value)
-            elif (known := self._texts.get(value)) is not None:
-                add(name_iid=iid, string_value_iid=known)
-            elif len(self._texts) < _TEXTS:
-                known = self._texts[value] = len(self._texts) + 1
-                packet.interned_data.debug_annotation_string_values.add(iid=known, str=value.encode())
-                add(name_iid=iid, string_value_iid=known)
             else:
                 add(name_iid=iid, string_value=value)
 

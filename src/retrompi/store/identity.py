@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
+import os
+import re
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from retrompi.base.cache import cache_dir
 from retrompi.base.release import version
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import kernels
@@ -36,14 +41,54 @@ def code_version() -> str:
 
 @lru_cache(maxsize=1)
 def _code_version() -> str:
-    files = modules(Path(__file__).parents[1])
+    root = Path(__file__).parents[1]
     try:
         engine = importlib.util.find_spec("retrompi._engine")
     except (ImportError, ValueError):
         engine = None
-    if engine is not None and engine.origin:
-        files["retrompi._engine"] = Path(engine.origin)
-    return f"{version()}+{digest(files)[:8]}"
+    own = Path(engine.origin) if engine is not None and engine.origin else None
+    return f"{version()}+{code_digest(root, own, cache_dir('code'))[:8]}"
+
+
+_SETTLED = 2e9
+"""Nanoseconds after which another change of a file has another time stamp, on every file system."""
+
+
+def code_digest(root: Path, engine: Path | None, cache: Path) -> str:
+    """`digest` of the modules of the package in ``root`` that determine a result, and of the compiled engine.
+
+    Parsing the modules takes longer than many a question, so the answer is kept in the folder ``cache`` under the stamps (size, inode,
+    times of modification and change, in ns) of every source file of the package: a file that is changed, added or removed makes it
+    anew. What has changed within the last two seconds could change again under the same stamp, and is not kept.
+    """
+    stamps, newest = _stamps(root, engine)
+    kept = cache / hashlib.sha256(stamps.encode()).hexdigest()
+    with contextlib.suppress(OSError, ValueError):
+        found = kept.read_text(encoding="ascii")
+        if re.fullmatch("[0-9a-f]{64}", found):
+            return found
+    files = modules(root)
+    if engine is not None:
+        files["retrompi._engine"] = engine
+    found = digest(files)
+    if newest + _SETTLED < time.time_ns() and _stamps(root, engine)[0] == stamps:
+        with contextlib.suppress(OSError):  # a folder that cannot be written costs time, nothing else
+            cache.mkdir(parents=True, exist_ok=True)
+            made = kept.with_name(f"{kept.name}.{os.getpid()}")
+            made.write_text(found, encoding="ascii")
+            made.replace(kept)
+    return found
+
+
+def _stamps(root: Path, engine: Path | None) -> tuple[str, int]:
+    """The stamps of all source files below ``root`` and of the engine, and the newest of their times."""
+    lines, newest = [], 0
+    found = [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")]
+    for file in sorted([*found, *([str(engine)] if engine else [])]):
+        s = os.stat(file)
+        lines.append(f"{file}\0{s.st_size} {s.st_ino} {s.st_mtime_ns} {s.st_ctime_ns}")
+        newest = max(newest, s.st_mtime_ns, s.st_ctime_ns)
+    return "\n".join(lines), newest
 
 
 def digest(files: Mapping[str, Path]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi import traces
+from retrompi.base.cache import cache_dir
 from retrompi.base.errors import UsageError
 from retrompi.measure.launch import executions, machine_load, mpi_job, profile, stats
 from retrompi.measure.launch.backend_native import argv_for
@@ -18,7 +19,7 @@ from retrompi.measure.launch.build import Built, build, default_family, is_sourc
 from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Request, on_model
 from retrompi.measure.launch.mpiexec import TITLES, find_mpiexec
 from retrompi.measure.record import Clock, RecordError, record
-from retrompi.measure.record.compiled import cache_dir, making
+from retrompi.measure.record.compiled import making
 from retrompi.measure.record.library import recorder_version
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved

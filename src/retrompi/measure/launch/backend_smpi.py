@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrompi import traces
+from retrompi.base.cache import cache_dir
 from retrompi.base.errors import UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.units import PS
@@ -28,7 +29,6 @@ from retrompi.measure.launch.backend_model import home_rate
 from retrompi.measure.launch.build import build
 from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Request, on_model
 from retrompi.measure.record import Clock, RecordError, record
-from retrompi.measure.record.compiled import cache_dir
 from retrompi.measure.smpi.export import Export, export
 from retrompi.measure.smpi.plugin import plugin
 from retrompi.sim.computation import scale_of

@@ -12,11 +12,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrompi.base.cache import cache_dir
 from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.launch.execution import BackendError
 from retrompi.measure.launch.mpiexec import FAMILIES, PACKAGES, TITLES, find_mpiexec
 from retrompi.measure.record import RecordError
-from retrompi.measure.record.compiled import cache_dir, making
+from retrompi.measure.record.compiled import making
 from retrompi.measure.record.library import Compiler, family_of_program, find_compiler
 
 __all__ = ["LANGUAGES", "Built", "build", "default_family", "is_source"]

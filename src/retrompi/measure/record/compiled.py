@@ -15,13 +15,7 @@ from pathlib import Path
 from retrompi.base.errors import RetrompiError
 from retrompi.measure.record.errors import RecordError
 
-__all__ = ["cache_dir", "compile_to", "digest", "kept", "making"]
-
-
-def cache_dir(what: str) -> Path:
-    """``$XDG_CACHE_HOME/retrompi/WHAT``, by default ``~/.cache/retrompi/WHAT``."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache") / "retrompi" / what
+__all__ = ["compile_to", "digest", "kept", "making"]
 
 
 def digest(words: Sequence[str], sources: Iterable[Path]) -> str:

@@ -11,8 +11,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrompi.base.cache import cache_dir
 from retrompi.base.scratch import folder as temporary
-from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
+from retrompi.measure.record.compiled import compile_to, digest, kept
 from retrompi.measure.record.errors import RecordError
 
 __all__ = ["SONAME", "TIMER_SONAME", "Compiler", "family_of_program", "find_compiler", "library", "recorder_version"]

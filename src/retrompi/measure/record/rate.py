@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
+from retrompi.base.cache import cache_dir
+from retrompi.measure.record.compiled import compile_to, digest, kept
 from retrompi.measure.record.errors import RecordError
 from retrompi.traces.computation import Rate
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
+from retrompi.base.cache import cache_dir
+from retrompi.measure.record.compiled import compile_to, digest, kept
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
 from retrompi.spec import cpp

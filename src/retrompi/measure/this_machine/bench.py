@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from retrompi.base.cache import cache_dir
 from retrompi.measure.launch import mpi_job
 from retrompi.measure.launch.execution import BackendError
 from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
 from retrompi.measure.launch.profile import library_name
-from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
+from retrompi.measure.record.compiled import compile_to, digest, kept
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
 

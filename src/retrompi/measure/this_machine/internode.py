@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base import units
+from retrompi.base.cache import cache_dir
 from retrompi.base.errors import UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.measure.launch.execution import BackendError
-from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
+from retrompi.measure.record.compiled import compile_to, digest, kept
 from retrompi.measure.this_machine.bench import Bench
 
 __all__ = ["Link", "check", "two_hosts"]
