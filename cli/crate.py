@@ -14,7 +14,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, debug_option, option, options
-from retrompi.cli.options import StoreOutput, Workers, progress
+from retrompi.cli.options import StoreOutput, Workers, ends_in, progress
 from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class WriteOutput(StoreOutput):
     required=True,
     metavar="CRATE",
     type=click.Path(path_type=Path),
+    callback=ends_in("zip", or_folder=True),
     help="Where to write: a new .zip file or a new folder.",
 )
 @options(given=WriteOptions, output=WriteOutput)

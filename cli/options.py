@@ -170,21 +170,24 @@ FORMATS = ("html", "htm", "svg", "png", "pdf", "csv", "json", "parquet", "zip", 
 """Endings of files by which a reader would know the format: what is none of these is not written under such a name."""
 
 
-def ends_in(*endings: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+def ends_in(*endings: str, or_folder: bool = False) -> Callable[[click.Context, click.Parameter, Any], Any]:
     """The callback of an output option: UsageError unless the name ends in one of ``endings``.
 
-    Without ``endings`` a folder or a format of our own is written, so the name must not promise another format. PNG and SVG are
-    refused here too where no browser can draw them, before anything is simulated.
+    Without ``endings``, and with ``or_folder``, a folder or a format of our own is written, so the name must not promise another format.
+    PNG and SVG are refused here too where no browser can draw them, before anything is simulated.
     """
 
     def check(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         if value is None:
             return None
         given = Path(value).suffix.removeprefix(".").lower()
-        if endings and given not in endings:
+        if given in endings:
+            pass
+        elif endings and not or_folder:
             raise UsageError(f"-o {value}: this is written as {_listed(endings)}", code="unknown-format")
-        if not endings and given in FORMATS:
-            raise UsageError(f"-o {value}: no .{given} file is written here; give a name without that ending", code="unknown-format")
+        elif given in FORMATS:
+            better = f"give a name that ends in {_listed(endings)}, or a folder" if endings else "give a name without that ending"
+            raise UsageError(f"-o {value}: no .{given} file is written here; {better}", code="unknown-format")
         if given in ("svg", "png"):
             from retrompi.render.export import MISSING, browser
 

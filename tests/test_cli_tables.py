@@ -59,6 +59,8 @@ PRINTED = {
     "paper check": ("baker-fox",),
     "lmbench": ("-p", "linux-i686"),
     "paper replicate": ("--machines", "7"),
+    "why": ("halo", "ranks=4", "reps=2", "size=10000", "-m", "wmpi", "-p", "nt-cluster"),
+    "explore": (TRACE, "-m", "wmpi", "-p", "nt-cluster"),
 }
 """Command -> arguments with which it prints its tables."""
 
@@ -70,7 +72,9 @@ ELSEWHERE = {
     "study delete": "one line", "calibrate": "minutes", "scenarios run": "the tables of replay, pingpong and startup", "share": "seconds",
     "lab check": "needs a started lab", "lab hint": "a text", "lab start": "one row", "lab report": "a page",
     "runs tag": "one line", "runs export": "files for programs", "runs delete": "one line",
-    "lab collect": "needs handed-in labs",
+    "lab collect": "needs handed-in labs", "platforms export": "a file for SimGrid, not a table",
+    "trace extrapolate": "needs recordings on several numbers of ranks",
+    "crate write": "as the next two, in test_crate.py", "crate verify": "needs a crate", "crate show": "needs a crate",
     "paper nas": "half a minute", "transfer": "every model on every machine", "predict": "hundreds of runs, and one row a prediction",
 }  # fmt: skip
 """Commands with --json that are not run here, and why; all of them print by the same writer."""

@@ -26,16 +26,17 @@ def codemeta() -> dict[str, Any]:
         about = metadata("retrompi")
     except PackageNotFoundError:
         return out
+    said = {key: about[key] for key in ("Summary", "Keywords", "Requires-Python") if key in about}
     pages = dict(text.split(", ", 1) for text in about.get_all("Project-URL") or ())
     needed = [re.split(r"[ ;]", text)[0] for text in about.get_all("Requires-Dist") or () if "extra ==" not in text]
     languages = [c.split(" :: ")[1] for c in about.get_all("Classifier") or () if c in ("Programming Language :: C++",)]
     given = {
-        "description": about.get("Summary"),
+        "description": said.get("Summary"),
         "license": "https://spdx.org/licenses/LGPL-2.1-or-later",
         "author": {"@type": "Organization", "name": "The retrompi authors"},
-        "keywords": [word.strip() for word in (about.get("Keywords") or "").split(",") if word.strip()],
+        "keywords": [word.strip() for word in said.get("Keywords", "").split(",") if word.strip()],
         "programmingLanguage": ["Python", *languages],
-        "runtimePlatform": f"Python {about.get('Requires-Python')}" if about.get("Requires-Python") else None,
+        "runtimePlatform": f"Python {said['Requires-Python']}" if "Requires-Python" in said else None,
         "softwareRequirements": needed,
         "codeRepository": pages.get("Repository") or pages.get("Source"),
         "url": pages.get("Homepage") or pages.get("Documentation"),
