@@ -100,10 +100,10 @@ def test_nothing_asked_is_handed_upwards(retrompi: Callable[..., Any], store_pat
     climbs: Counter[str] = Counter()
     steps: Counter[str] = Counter()
     carried = {
-        "model": lambda v: v == "hpvm" or isinstance(v, Question | Resolved),
-        "platform": lambda v: v == "nt-cluster" or isinstance(v, Question | Resolved),
+        "model": lambda v: (type(v) is str and v == "hpvm") or isinstance(v, Question | Resolved),
+        "platform": lambda v: (type(v) is str and v == "nt-cluster") or isinstance(v, Question | Resolved),
         "seed": lambda v: (type(v) is int and v == 1973) or isinstance(v, Question | Resolved),
-        "size": lambda v: (type(v) is int and v == 12347) or v in ([12347], (12347,)) or isinstance(v, Question | Resolved),
+        "size": lambda v: (type(v) in (int, list, tuple) and v in (12347, [12347], (12347,))) or isinstance(v, Question | Resolved),
     }
 
     def watch(frame: Any, event: str, argument: Any) -> None:

@@ -170,6 +170,9 @@ def test_a_number_of_a_platform_that_is_not_used_changes_no_picosecond(model: st
             item = f"platform.{owner}.{key}={_other(field, getattr(thing, key))}"
             with pytest.raises(UsageError) as caught:
                 simulate.run(Question(model, platform, Replay(trace), mode, (item,)))
+            if caught.value.code == "bad-topology":  # refused on such a network, whatever is run
+                assert (room.link.kind, item.split("=")[0]) in (("cable", "platform.link.buffer"), ("hub", "platform.link.buffer"))
+                continue
             assert caught.value.code == "idle-override"
             assert times(item)[1] == before, item
 

@@ -77,7 +77,8 @@ class Platform:
         """SHA-256 of every name and value, including overrides: equal for platforms with the same simulation results."""
         own, values = self.hosts, self.quantities
         facts: dict[str, Any] = {"kind": self.link.kind, "shape": self.link.shape}
-        if isinstance(own, Grown) and isinstance(values, GrownQuantities):  # the pattern, and what departs from it
+        # Grown beyond their own number: the pattern, and what departs from it.
+        if isinstance(own, Grown) and isinstance(values, GrownQuantities) and own.size > len(own.own):
             facts |= {"size": own.size, "changed": {path: q.value for path, q in values.changed.items()}}
             own, values = own.own, values.original
         facts |= {"hosts": [[h.name, h.os, h.byte_order] for h in own], "values": {path: q.value for path, q in values.items()}}

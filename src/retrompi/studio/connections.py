@@ -32,7 +32,7 @@ class Channel(HTTPChannel):
         self.began = 0.0
         """When the first byte of the request that has not arrived as a whole was read; 0 without one."""
         self.served = time.monotonic()
-        """When it was accepted, or the last request was answered."""
+        """When it was accepted, or the last request arrived or was answered."""
         super().__init__(server, *args, **options)
         if len(server.active_channels) > MOST:
             self._make_room(server)
@@ -44,6 +44,7 @@ class Channel(HTTPChannel):
         got = bool(super().received(data))
         if self.request is None:
             self.began = 0.0
+            self.served = time.monotonic()  # its answer may be read, and new connections come, before `service` has noted its end
         return got
 
     def service(self) -> None:

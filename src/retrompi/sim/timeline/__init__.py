@@ -241,10 +241,11 @@ class Timeline:
         )
 
     def thinned(self, states: int, calls: int | None = None, messages: int | None = None) -> Timeline:
-        """A copy with about that many states, calls and messages at most (each process keeps one state), as the engine samples."""
+        """A copy with about that many states, calls and messages at most (each process keeps every state once), as the engine samples."""
         calls, messages = states if calls is None else calls, states if messages is None else messages
         out = Timeline(**vars(self))
-        while sum(len(p.begin) for p in out.processes) > max(states, len(out.processes)):
+        end = max((p.end for p in out.processes), default=0)
+        while sum(len(p.begin) for p in out.processes) > states and out.resolution <= end:
             out.resolution = max(_FIRST_RESOLUTION, 2 * out.resolution)
             out.processes = [_coarser(p, out.resolution) for p in out.processes]
         step = _step(len(self.calls), calls)
