@@ -53,6 +53,7 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
                       .rails = rails,
                       .wan_bandwidth = wan_bandwidth,
                       .wan_latency = wan_latency,
+                      .file = {},
                       .buffer = buffer,
                       .access = access == "csma-cd" ? Access::CsmaCd : Access::Fifo};
   const auto w = wire.substr(0, wire.find(':')) == "simgrid"
