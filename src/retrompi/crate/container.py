@@ -13,13 +13,13 @@ import re
 import shutil
 import stat
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from retrompi.base.errors import InputError
 from retrompi.base.files import open_regular
+from retrompi.base.zips import UNREADABLE, is_plain
 
 __all__ = [
     "MANIFEST",
@@ -40,11 +40,9 @@ METADATA = "ro-crate-metadata.json"
 MANIFEST = "manifest-sha256.txt"
 MOST_FILES = 20_000
 MOST_BYTES = 1 << 30
-_PART = re.compile(r"[A-Za-z0-9_.+@=,()\[\] -]{1,200}")
 _DEEPEST = 12
 _TIMES = (1980, 1, 1, 0, 0, 0)
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
-_UNREADABLE = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ def sha256(data: bytes) -> str:
 def wrong_name(name: str) -> str:
     """Why no file of a crate may have this path; "" for one that may: letters, digits and a few signs that are plain on every system."""
     parts = PurePosixPath(name).parts
-    if "/".join(parts) != name or not parts or len(parts) > _DEEPEST or not all(_PART.fullmatch(p) and p.strip(". ") for p in parts):
+    if "/".join(parts) != name or not parts or len(parts) > _DEEPEST or not is_plain(parts):
         return "the path of a file in a crate has letters, digits and _.+@=,()[]- and no '..'"
     return ""
 
@@ -118,7 +116,7 @@ def read(crate: Path) -> Contents:
     """
     try:
         found = _of_folder(crate) if crate.is_dir() else _of_zip(crate)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise InputError(f"is no zip that can be read: {str(error) or type(error).__name__}", crate, code="bad-crate") from None
     except OSError as error:
         raise InputError(f"cannot read this crate: {error.strerror or error}", crate, code="unreadable-file") from None

@@ -6,11 +6,11 @@ import os
 import re
 import stat
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from retrompi.base.zips import UNREADABLE
 from retrompi.labs.student import STATE
 
 __all__ = ["LARGEST_ZIP", "MOST_MEMBERS", "Submission", "find"]
@@ -107,7 +107,7 @@ def unpack(file: Path, place: Path) -> str:
                     most = f"at most {LARGEST_MEMBER >> 20} MiB, {LARGEST_ZIP >> 20} in all"
                     return f"a zip whose member is too large: {_named(member.filename)} ({most})"
                 rest -= size
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, UnicodeError) as error:
+    except UNREADABLE as error:
         return f"a zip that cannot be read: {' '.join(str(error).split())[:120] or type(error).__name__}"
     except OSError as error:
         return f"a zip that cannot be unpacked: {error.strerror or error}"

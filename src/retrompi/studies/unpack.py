@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import lzma
 import re
 import shutil
 import stat
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +25,7 @@ from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.files import open_regular
 from retrompi.base.toml import quoted, value
+from retrompi.base.zips import UNREADABLE, is_plain
 from retrompi.spec import registry
 from retrompi.spec.composition import unsized
 from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten, sha256_of
@@ -40,16 +39,11 @@ MOST_TEXT = 256 << 20
 _FOLDERS = ("traces", "models", "platforms")
 PYTHON = (".py", ".pyc", ".pyo", ".pyd", ".pyw", ".pyx", ".pth", ".so", ".dll", ".dylib")
 """Endings of files that Python would run, or run from."""
-_PART = re.compile(r"[A-Za-z0-9_.+@=,()\[\] -]{1,200}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 """A plain name of a model or a platform."""
 STUDY = "study.toml"
 _KEYS = ("name", "title", "question", "summary", "metric", "base", "vary", "zip", "set", "sampling", "samples", "seed", "draws")
 """Keys of the definition in a zip: those of `Study.definition`, but for its folder."""
-_UNREADABLE = (
-    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, ValueError,
-)  # fmt: skip
-"""Exceptions of zipfile for a damaged or encrypted file, or an unknown compression method."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,7 @@ def unpack(zip_file: Path, folder: Path | None = None) -> Package:
                 study.write_text(_toml(definition, manifest), encoding="utf-8")
                 with _stood_in_for(absent):
                     _check_read_back(study, zip_file)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"is no zip that can be read: {str(error) or type(error).__name__}", zip_file, code="bad-packed-study") from None
@@ -209,7 +203,7 @@ def _entries(opened: zipfile.ZipFile, zip_file: Path) -> dict[str, zipfile.ZipIn
         name = info.filename
         parts = PurePosixPath(name).parts
         placed = len(parts) >= 2 and parts[0] in _FOLDERS and "/".join(parts) == name
-        safe = name in (MANIFEST, ROWS) or (placed and all(_PART.fullmatch(p) and p.strip(". ") for p in parts))
+        safe = name in (MANIFEST, ROWS) or (placed and is_plain(parts))
         kind = stat.S_IFMT(info.external_attr >> 16)
         if not safe or kind not in (0, stat.S_IFREG):
             raise InputError(f"holds '{name[:80]}', which no packed study has", zip_file, code="damaged-file")
@@ -275,7 +269,7 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> tupl
 
     def inside(text: str, holder: str) -> str:
         name = text.removeprefix(INSIDE)
-        if not name.startswith(f"{holder}/") or ".." in name or not all(_PART.fullmatch(p) for p in name.split("/")):
+        if not name.startswith(f"{holder}/") or ".." in name or not is_plain(name.split("/")):
             raise refuse(text)
         return name
 
