@@ -33,7 +33,8 @@ from retrompi.store.studies import Studies, this_process, time_text
 from retrompi.store.tags import Tags
 from retrompi.store.texts import fitted
 
-__all__ = ["BUSY_SECONDS", "Details", "Store", "default_path", "open_store"]
+__all__ = ["BUSY_SECONDS", "Details", "Store", "database_url", "default_path", "open_store", "server_engine",
+           "sqlite_engine", "without_password"]  # fmt: skip
 
 BUSY_SECONDS = 5.0
 """How long to wait for a locked SQLite store before reporting it."""
@@ -68,9 +69,9 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
     if "\0" in text:
         raise StoreError(f"the store {text!a} has NUL in its name; choose another with --store", code="bad-store")
     if "://" in text:
-        url = _url(text)
+        url = database_url(text)
         if url.get_backend_name() != "sqlite":
-            return Store(_server_engine(url), without_password(url.render_as_string(hide_password=True)))
+            return Store(server_engine(url), without_password(url.render_as_string(hide_password=True)))
         if not url.database or url.database == ":memory:":
             raise StoreError(f"the store {without_password(text)} has no file; give sqlite:///PATH or a plain path", code="bad-store")
         text = url.database
@@ -92,10 +93,11 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make the folder of the store {path}: {error.strerror}", code="unwritable-file") from None
-    return Store(_sqlite_engine(path, read_only=not writable), str(path), read_only=not writable, path=path)
+    return Store(sqlite_engine(path, read_only=not writable), str(path), read_only=not writable, path=path)
 
 
-def _url(text: str) -> URL:
+def database_url(text: str) -> URL:
+    """The URL in a text; StoreError in one line if it is none."""
     try:
         url = make_url(text)
         if any("@" in part for part in (url.host or "", url.database or "", url.username or "")):
@@ -135,7 +137,8 @@ def _writable(path: Path) -> bool:
         return False
 
 
-def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
+def sqlite_engine(path: Path, *, read_only: bool) -> Engine:
+    """The engine of a database in a file: WAL, foreign keys on; a transaction with the option ``retrompi_write`` takes the lock at once."""
     def connect() -> sqlite3.Connection:
         # isolation_level None: Python's own implicit transactions leave schema changes outside of them.
         mode = "mode=ro&immutable=1" if read_only else "mode=rwc"
@@ -173,7 +176,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _server_engine(url: URL) -> Engine:
+def server_engine(url: URL, *, pooled: bool = False) -> Engine:
+    """The engine of a database server; ``pooled`` keeps connections open, for a process that serves many requests and does not fork."""
     if url.get_backend_name() != "postgresql":  # SQLAlchemy supports others, whose drivers are not installed
         raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg", code="bad-store")
     if url.drivername.endswith("+psycopg"):
@@ -183,7 +187,7 @@ def _server_engine(url: URL) -> Engine:
         ours = {"connect_timeout": str(CONNECT_SECONDS), "application_name": f"retrompi, {this_process()}"[:63]}
         url = url.update_query_dict({name: value for name, value in ours.items() if name not in url.query})
     try:
-        return sa.create_engine(url, poolclass=NullPool)
+        return sa.create_engine(url, pool_pre_ping=True, pool_size=16) if pooled else sa.create_engine(url, poolclass=NullPool)
     except NoSuchModuleError:
         raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg", code="bad-store") from None
     except ModuleNotFoundError as error:

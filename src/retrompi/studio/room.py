@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,28 @@ from retrompi.studio.limits import Limits
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["Room"]
+__all__ = ["Member", "Room"]
+
+
+@dataclass(frozen=True)
+class Member:
+    """Whose browser asks, where the studio is served to a class: ``student`` is the id that draws a student's numbers."""
+
+    id: int
+    name: str
+    student: str
+    role: str
+    """``student``, ``assistant`` or ``teacher``."""
+    language: str | None = None
+
+    @property
+    def teaches(self) -> bool:
+        """Whether it may see the class."""
+        return self.role in ("teacher", "assistant")
+
+
+def _nobody(session: str) -> None:
+    """A studio of one's own has no members, and no shelf beside the folders."""
 
 
 @dataclass
@@ -28,6 +50,10 @@ class Room:
     """Set by `retrompi.studio.uploads`."""
     extra: dict[str, Any] = field(default_factory=dict)
     """State that a page keeps between its callbacks, by the page's name."""
+    member: Callable[[str], Member | None] = _nobody
+    """Session -> whose it is; None in a studio of one's own, where everything is allowed."""
+    shelf_of: Callable[[str], Any] = _nobody
+    """Session -> where the works on labs are kept; None: in the folders that `retrompi lab start` makes."""
     _open: ExitStack = field(default_factory=ExitStack, repr=False)
     folder: Path = field(init=False)
     """The studio's temporary folder, removed with it."""
