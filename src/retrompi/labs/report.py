@@ -50,7 +50,7 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
         f'<h2>Text and answers</h2><div class="text">{_body(lab, p, state.student, results)}</div>',
         _numbers(lab, grading),
     ]
-    return html.document(f"Lab {lab.key}: {grading.student}", "\n".join(body), _script(lab))
+    return html.document(f"Lab {lab.key}: {grading.student}", "\n".join(body))
 
 
 def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
@@ -160,18 +160,12 @@ def _drawn(lab: Lab, p: Parameters) -> list[Line]:
     return list(made(p, None)) if made else []
 
 
-def _script(lab: Lab) -> str:
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs()) if hasattr(lab.reference, "curves") else ""
-
-
 def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
     """The curves of the student's parameters: one-way time and bandwidth."""
     import plotly.graph_objects as go
 
     from retrompi.render import figures
-    from retrompi.render.paper_page import drawing, figure_html
+    from retrompi.render.plotted import drawing, figure_html
 
     lines: Sequence[Line] = _drawn(lab, p)
     if not lines:

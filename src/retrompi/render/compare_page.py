@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 from plotly.subplots import make_subplots
 
 from retrompi.base.units import format_bytes, format_time
@@ -21,7 +20,7 @@ from retrompi.measure.compare.comparison import FIT
 from retrompi.render.bands import area
 from retrompi.render.figures import AXIS, hatched, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, percent, save, table
-from retrompi.render.paper_page import drawing, figure_html
+from retrompi.render.plotted import drawing, figure_html
 
 __all__ = ["LOOKS", "NAMES", "figures", "pair_name", "places", "share", "steps", "write"]
 
@@ -349,14 +348,13 @@ def page(c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str
 <p>{escape(command)} on {ranks}.{floor}{fitted}</p>
 <nav>{links}</nav></header>
 {shown}{judged}{_counts(c)}
-<h2 id="curves">Curves and errors</h2>{figure_html(drawn["curves"], "curves").replace('class="figure', 'class="figure tall', 1)}
+<h2 id="curves">Curves and errors</h2>{figure_html(drawn["curves"], "curves", tall=True)}
 <div class="figures">{other}</div>{_origin(c)}
 <h2 id="sections">Sections</h2>{_distribution_table(c)}{_rows_table(c)}
 {f'<h2 id="calls">Calls</h2><p class="soft">All ranks together.</p>{_calls_table(c)}' if c.calls else ""}
 <h2 id="provenance">Provenance</h2>{_provenance(c, hashes or {})}
 <footer class="soft"><p><small>{escape(told)}</small></p></footer>
 {drawing(drawn)}""",
-        get_plotlyjs(),
     )
 
 

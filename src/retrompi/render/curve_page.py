@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from retrompi.base.units import format_bytes, format_span, format_time
 from retrompi.measure.stored_curves import StoredCurve, wanted
@@ -20,7 +19,8 @@ from retrompi.render import bands
 from retrompi.render.figures import curve_figure, name_of
 from retrompi.render.html import document, save, table
 from retrompi.render.overlay import Mark, marks
-from retrompi.render.paper_page import drawing, figure_html, measured_table
+from retrompi.render.paper_page import measured_table
+from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.stored_curves import add
 
 __all__ = ["Simulated", "figures", "points", "published", "write"]
@@ -98,7 +98,6 @@ def page(curve: Simulated, measured: Sequence[StoredCurve] = (), footer: str = "
 {overlaid}<h2>Points</h2>{about}{table(head, cells)}
 <footer class="soft"><p><small>{escape(footer)} · drawn from runs {runs} of the store</small></p></footer>
 {drawing(drawn)}""",
-        get_plotlyjs(),
     )
 
 

@@ -40,7 +40,8 @@ CSS = """
     --pass: #6fd3ab; --fail: #ff9d6f; --open: #b8b8b8; --link: #7fbcf5; --rim: #56b4e9; --warn: #35221a;
     --good-tint: #16352a; --bad-tint: #43261a; --open-tint: #33363b; --fit: #ecd982; --fit-tint: #3a3414; --blind: #a5cdf7;
     --blind-tint: #1b2f47; }
-  .figure, .gantt { filter: invert(.91) hue-rotate(180deg); } /* drawn for white paper: lightness is swapped, hues stay */
+  .figure { filter: invert(.91) hue-rotate(180deg); --ink: #1a1a1a; --line: #d6d6d6; --soft: #555; --paper: #fff;
+    background: #fff; color: var(--ink); } /* drawn for white paper: lightness is swapped, hues stay */
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1760px; padding: 1rem clamp(.7rem, 2.5vw, 2.5rem) 4rem; color: var(--ink); background: var(--paper);
@@ -58,7 +59,12 @@ a { color: var(--link); }
 .figures { display: grid; gap: 1rem 1.6rem; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); }
 figure { margin: 0; min-width: 0; } figcaption { font-weight: 600; font-size: 1.08rem; }
 .figure { height: clamp(27rem, 62vh, 46rem); min-width: 0; } .figure.tall { height: clamp(38rem, 68vh, 52rem); }
-.gantt { min-width: 0; margin: .6rem 0; }
+.figure { overflow: hidden; } .sketch-legend { list-style: none; display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: 0;
+  padding: 0 .3rem; font-size: .86rem; }
+.sketch-legend li { display: inline-flex; align-items: center; gap: .35rem; } .sketch-legend svg { flex: none; }
+.figure text { fill: var(--ink); } .figure .grid { stroke: var(--line); } .figure .axis { stroke: var(--soft); fill: none; }
+details.behind { font-size: .93rem; margin: .2rem 0; } details.behind .scroll { max-height: 24rem; overflow-y: auto; }
+table.plain { width: auto; } table.plain :is(td, th) { padding-right: 1.4rem; font-variant-numeric: tabular-nums; }
 .why { display: grid; gap: .4rem 2rem; grid-template-columns: repeat(auto-fit, minmax(min(28rem, 100%), 1fr)); }
 .mechanism { display: inline-block; background: var(--tint); border: 1px solid var(--line);
   border-radius: .3rem; padding: 0 .45rem; font-size: .92rem; }
@@ -118,7 +124,11 @@ table.sortable th[aria-sort=descending] button::after { content: " ▼"; } table
 SIGN = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· unjudged"}
 THIRD = {"agrees": "= agrees", "cannot tell": "? cannot tell", "disagrees": "≠ disagrees"}
 """The third verdict, over draws, with its sign."""
-CONFIG: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+CONFIG: dict[str, Any] = {
+    "displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"],
+    "showSendToCloud": False, "showEditInChartStudio": False, "showLink": False, "plotlyServerURL": "",
+}  # fmt: skip
+"""Plotly's configuration of every figure: what a figure shows stays on the machine."""
 USES = (
     ("calibrate", "Fit", "may be used by calibration"),
     ("validate", "Held out", "held out, never used by a fit"),

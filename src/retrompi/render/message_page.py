@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from retrompi.base.units import format_span, format_time
 from retrompi.render import bands
 from retrompi.render.figures import AXIS, PALETTE, hatched, layout
 from retrompi.render.html import Content, document, save, table
-from retrompi.render.paper_page import drawing, figure_html
+from retrompi.render.plotted import drawing, figure_html
 
 __all__ = ["Stages", "figures", "page", "write"]
 
@@ -97,7 +96,6 @@ def page(told: Stages, footer: str = "") -> str:
 <h2>Stages</h2>{about}{table(head, rows)}
 <footer class="soft"><p><small>{escape(footer)} · run {told.run_id} of the store</small></p></footer>
 {drawing(drawn)}""",
-        get_plotlyjs(),
     )
 
 

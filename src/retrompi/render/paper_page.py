@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from retrompi.base.units import format_bytes
 from retrompi.measure.stored_curves import StoredCurve, row_of
@@ -22,13 +20,14 @@ from retrompi.render.cards import Card
 from retrompi.render.determined import of_folder, section
 from retrompi.render.exhibits import missing_curves
 from retrompi.render.figures import name_of
-from retrompi.render.html import CONFIG, SIGN, THIRD, USES, Content, bounds, boxes, brief, document, number, ranges, row, table
+from retrompi.render.html import SIGN, THIRD, USES, Content, bounds, boxes, brief, document, number, ranges, row, table
 from retrompi.render.ladder import ladder_rows, ladder_table
 from retrompi.render.matrix import SORT
+from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.predicted import PREFIX, blind_html
 from retrompi.render.tables import is_narrow, table_html
 
-__all__ = ["drawing", "figure_html", "measured_table", "over_draws", "page", "why_paragraph"]
+__all__ = ["measured_table", "over_draws", "page", "why_paragraph"]
 
 
 def _verdict_row(v: Verdict) -> str:
@@ -106,31 +105,6 @@ def why_paragraph(why: Anomaly, study: Reproduction) -> str:
         if c in found
     ]
     return "".join(parts) + f'</p><ul class="claims">{"".join(links)}</ul>'
-
-
-_LEGEND = 6
-
-
-def figure_html(figure: go.Figure, name: str) -> str:
-    """The placeholder of a figure on a page, under its title; `drawing` fills it."""
-    # The title is in the page, where it wraps on a phone; inside the drawing it would not.
-    title = figure.layout.title.text or ""
-    # A long legend reduces the height of the plot.
-    tall = " tall" if sum(bool(t.name) and t.showlegend is not False for t in figure.data) > _LEGEND else ""
-    box = f'<div class="figure{tall}" id="figure-{escape(name)}" role="img" aria-label="{escape(title)}"></div>'
-    return f"<figure><figcaption>{escape(title)}</figcaption>{box}</figure>"
-
-
-def drawing(figures: Mapping[str, go.Figure]) -> str:
-    """The script that draws all figures. It comes last: a figure drawn before its neighbours exist would take their space."""
-    parts = []
-    for name, figure in figures.items():
-        spec = json.loads(figure.to_json())
-        spec["layout"].pop("title", None)
-        spec["layout"]["margin"]["t"] -= 10  # keeps space for the buttons above the labels
-        parts.append([f"figure-{name}", spec["data"], spec["layout"]])
-    data = json.dumps(parts, separators=(",", ":")).replace("</", "<\\/")
-    return f"<script>for (const [id, data, layout] of {data}) Plotly.newPlot(id, data, layout, {json.dumps(CONFIG)});</script>"
 
 
 def _card(card: Card) -> str:
@@ -329,7 +303,6 @@ def page(
 {body}
 <footer class="soft"><p><small>{escape(told)}</small></p></footer>
 {drawing(figures)}<script>{SORT}</script>""",
-        get_plotlyjs(),
     )
 
 

@@ -8,12 +8,11 @@ from itertools import islice
 from pathlib import Path
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from retrompi.base.units import PS, format_time
 from retrompi.render.figures import AXIS, PALETTE, hatched, layout
 from retrompi.render.html import Content, document, save, table
-from retrompi.render.paper_page import drawing, figure_html
+from retrompi.render.plotted import drawing, figure_html
 from retrompi.sim.critical_path import CriticalPath, difference
 from retrompi.sim.timeline.kinds import KINDS
 
@@ -111,7 +110,6 @@ def page(title: str, paths: Named, footer: str = "") -> str:
 <h2>Stages</h2>{table(head, rows)}
 <footer class="soft"><p><small>{escape(footer)}</small></p></footer>
 {drawing(drawn)}""",
-        get_plotlyjs(),
     )
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from retrompi.render.bands import NOTE, of_draws, said
 from retrompi.render.figures import name_of
 from retrompi.render.html import Content, boxes, document, ranges, save, table
-from retrompi.render.paper_page import drawing, figure_html
+from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.sweep_figures import Plan, choose, draw
 from retrompi.studies.about import About
 from retrompi.studies.table import Table, tables
@@ -167,7 +166,6 @@ def page(v: View, about: About, title: str = "", plans: Sequence[Plan] | None = 
 <h2 id="provenance">Provenance</h2>{_provenance(about)}
 <footer class="soft"><p><small>{escape(footer)}</small></p></footer>
 {drawing(shown)}""",
-        get_plotlyjs(),
     )
 
 
@@ -176,7 +174,7 @@ def write_figures(path: Path, drawn: Mapping[str, go.Figure], title: str, footer
     holder = "".join(figure_html(f, n) for n, f in drawn.items())
     body = f"""<header><p class="soft">retrompi asks: what if</p><h1>{escape(title)}</h1></header><div class="figures">{holder}</div>
 <footer class="soft"><p><small>{escape(footer)}</small></p></footer>{drawing(drawn)}"""
-    save(path, document(title, body, get_plotlyjs()))
+    save(path, document(title, body))
 
 
 def write(path: Path, v: View, about: About, **how: Any) -> None:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from retrompi.measure.compare.suite import Judged, row_of, totals, warnings_of
 from retrompi.render.compare_page import LOOKS, NAMES, pair_name, share
 from retrompi.render.figures import AXIS, layout
 from retrompi.render.html import Content, boxes, document, save, table
-from retrompi.render.paper_page import drawing, figure_html
+from retrompi.render.plotted import drawing, figure_html
 
 __all__ = ["figure", "page", "write"]
 
@@ -112,11 +111,10 @@ def page(done: Sequence[Judged], bounds: Mapping[str, float], footer: str = "") 
 <p>The collectives and the example programs on {first.ranks} ranks, {escape(", ".join(NAMES[b] for b in first.executions))}.{where}
 Nothing here was seen by a fit, but single messages of sizes that are marked so on a comparison's own page; those are left out.</p></header>
 {warned}{_groups(done)}
-<div class="figures">{"".join(figure_html(f, n).replace('class="figure', 'class="figure tall', 1) for n, f in drawn.items())}</div>
+<div class="figures">{"".join(figure_html(f, n, tall=True) for n, f in drawn.items())}</div>
 <h2>Programs</h2><p class="soft">A program's own page: <code>retrompi compare --runs RUNS -o PAGE.html</code>.</p>{_table(done)}
 <footer class="soft"><p><small>{escape(footer)}</small></p></footer>
 {drawing(drawn)}""",
-        get_plotlyjs(),
     )
 
 

@@ -5,19 +5,18 @@ The chart is made of tiles (`retrompi.render.timeline_view`), so that a page of 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import IO
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from retrompi.base.errors import InputError
 from retrompi.base.units import format_bytes, format_time
 from retrompi.render.figures import layout
-from retrompi.render.html import CONFIG, Content, document, number, table
+from retrompi.render.html import Content, document, number, table
+from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.timeline_view import CSS, Run, Track, order, write_chart
 from retrompi.sim.timeline import PS, Timeline
 from retrompi.sim.timeline.kinds import KINDS
@@ -115,43 +114,12 @@ def _traffic(t: Timeline) -> tuple[str, dict[str, go.Figure]]:
     figures = {what: matrix_figure(t, what) for what in ("messages", "bytes")}
     block = -(-t.ranks // _CELLS)
     joined = f" {block} ranks are one cell." if block > 1 else ""
-    boxes = "".join(
-        f'<figure><figcaption>{what.capitalize()}</figcaption><div class="figure" id="{what}" role="img" '
-        f'aria-label="{what} from rank to rank"></div></figure>'
-        for what in figures
-    )
+    boxes = "".join(figure_html(figure, name) for name, figure in figures.items())
     html = (
         f'<h2>Who sends to whom</h2><p class="soft">All messages of the run: the program\'s, those of its collectives, and one-sided '
         f'transfers.{joined}</p><div class="figures">{boxes}</div>{_pairs(t)}'
     )
     return html, figures
-
-
-def _script(figures: Mapping[str, go.Figure]) -> str:
-    """Plotly and what draws the figures once they come near: as a program at the page's end it would hold up the chart for a second."""
-    if not figures:
-        return ""
-    parts = [[name, (spec := json.loads(f.to_json()))["data"], {**spec["layout"], "title": None}] for name, f in figures.items()]
-    data = json.dumps(parts, separators=(",", ":")).replace("</", "<\\/")
-    return f"""<script type="text/plain" id="plotly">{get_plotlyjs()}</script>
-<script>
-(() => {{
-  const figures = {data};
-  const draw = () => {{
-    const plotly = document.createElement('script');
-    plotly.textContent = document.getElementById('plotly').textContent;
-    document.head.append(plotly);
-    for (const [id, data, layout] of figures) Plotly.newPlot(id, data, layout, {json.dumps(CONFIG)});
-  }};
-  const near = new IntersectionObserver((seen) => {{
-    if (!seen.some((e) => e.isIntersecting)) return;
-    near.disconnect();
-    setTimeout(draw, 100);
-  }}, {{ rootMargin: '500px' }});
-  for (const [id] of figures) near.observe(document.getElementById(id));
-  addEventListener('beforeprint', () => {{ if (!window.Plotly) draw(); }});
-}})();
-</script>"""
 
 
 def _kinds(t: Timeline) -> dict[str, int]:
@@ -203,7 +171,7 @@ def write(t: Timeline, path: Path, told: Sequence[str] = (), more: Sequence[Trac
             out.write((f'<div class="defect">{ended}</div>' if ended else "") + _sampled(t) + _hint())
             write_chart(out, [Run(t, more=more)])
             out.write(f"<details open><summary>Fraction of the run in each state</summary>{_sums(t)}</details>{matrices}{_footer()}")
-            out.write(_script(figures) + last)
+            out.write(drawing(figures) + last)
     except OSError as error:
         raise InputError(f"cannot write the page: {error.strerror}", path, code="unwritable-file") from error
     return t.notes()

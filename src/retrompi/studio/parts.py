@@ -12,6 +12,7 @@ from flask import g, request
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
+from retrompi.render.html import CONFIG
 from retrompi.studio.jobs import JobState
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ __all__ = ["GRAPH", "cautions", "client", "controls", "copyable", "csv_text", "e
            "menu", "notices", "outputs", "overrides_field", "register_job", "session", "table", "text", "texts", "upload_row",
            "uploaded_line"]  # fmt: skip
 
-GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+GRAPH = CONFIG
 """The ``config`` of every dcc.Graph."""
 TICK_MS = 250
 PATIENCE_S = 0.5
