@@ -168,3 +168,14 @@ apt-boost:
 
 clean:
 	rm -rf build dist out .pytest_cache $(VENV)
+
+# -- translations (docs/translating.md) --------------------------------------------------------------------------------------
+
+.PHONY: messages messages-labs
+# Catalogues of src/retrompi/locale brought into step with the code: new texts to be translated, gone ones removed.
+messages: setup
+	@$(BIN)/python packaging/messages.py
+
+# After translating what changed in the labs: they follow the English as it is now.
+messages-labs: setup
+	@$(BIN)/python packaging/messages.py --labs --translated

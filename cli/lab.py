@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from retrompi.base import translate
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.cli.bundle import Option, debug_option, option, options
@@ -50,8 +51,10 @@ folder_argument = click.argument("folder", required=False, metavar="[FOLDER|LAB]
 
 
 @click.group()
+@click.option("--language", metavar="LANG", help="Language of the labs' texts: en, de, fr (default: the terminal's, by LANG).")
 @debug_option
-def command() -> None:
+@click.pass_context
+def command(ctx: click.Context, language: str | None) -> None:
     """Work through the teaching labs: start, check, hint, report, collect.
 
     Every student gets numbers of their own; predictions are sealed before results are checked.
@@ -61,7 +64,9 @@ def command() -> None:
       retrompi lab list
       retrompi lab start 01 --student ann
       retrompi lab check 01
+      retrompi lab --language de start 01 --student ann
     """
+    ctx.with_resource(translate.speaking(translate.of_environment() if language is None else language))
 
 
 @command.command("list")

@@ -25,6 +25,8 @@ from retrompi.base import paths
 
 # Tests are collected before a fixture is set up, and the registry finds a user's own models: not here.
 os.environ["XDG_DATA_HOME"] = os.fspath(Path(__file__).resolve().parent / "no-such-folder")
+# Labs speak the language of the terminal: here English, whatever that is.
+os.environ["LANGUAGE"] = "en"
 
 # A busy machine is no failure, and several tests run at once.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.base.translate import _, lazy
 from retrompi.labs import text as _text
 from retrompi.labs.student import ANSWERS, Parameters, read_toml
 
@@ -99,27 +100,27 @@ def value(task: Task, given: Given) -> Any:
 def _number(task: Task, raw: Any) -> float:
     base = units.canonical(task.unit)
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
-        raise Problem(f"not a number; asked is {task.asked}")
+        raise Problem(_("not a number; asked is {form}").format(form=task.asked))
     text = str(raw).strip().replace(" ", " ").replace("×10^", "e").replace("*10^", "e").replace("−", "-")
     if re.fullmatch(r"[+-]?\d+,\d+(\s*\S+)?", text):
-        raise Problem(f"'{text[:40]}' has a decimal comma; write a point")
+        raise Problem(_("'{text}' has a decimal comma; write a point").format(text=text[:40]))
     try:
         return units.parse(text, task.unit)
     except UsageError as error:
         if base == "B/s" and re.fullmatch(r"[+-]?[\d.]\S*?\s*([kKMG]i?B?|B)", text):
-            raise Problem(f"'{text[:40]}' has the unit of a size; a rate needs one such as MB/s") from None
+            raise Problem(_("'{text}' has the unit of a size; a rate needs one such as MB/s").format(text=text[:40])) from None
         for other, what in _WHAT.items():
             if other != base and base in _WHAT and _parses(text, other):
-                raise Problem(f"'{text[:40]}' is {what}; asked is {_WHAT[base]}") from None
+                raise Problem(_("'{text}' is {what}; asked is {form}").format(text=text[:40], what=_(what), form=_(_WHAT[base]))) from None
         if not re.match(r"[+-]?(\d|\.\d)", text):
-            raise Problem(f"'{text[:40]}' is not a number; asked is {task.asked}") from None
+            raise Problem(_("'{text}' is not a number; asked is {form}").format(text=text[:40], form=task.asked)) from None
         raise Problem(str(error)[:300]) from None
     except OverflowError:
-        raise Problem("not a number that can be computed with") from None
+        raise Problem(_("not a number that can be computed with")) from None
 
 
-_WHAT = {"s": "a time", "B": "a size", "B/s": "a rate (size over time)", "Hz": "a frequency", "flop/s": "a rate of computing",
-         "s/B": "a time for each byte"}  # fmt: skip
+_WHAT = {"s": lazy("a time"), "B": lazy("a size"), "B/s": lazy("a rate (size over time)"), "Hz": lazy("a frequency"),
+         "flop/s": lazy("a rate of computing"), "s/B": lazy("a time for each byte")}  # fmt: skip
 
 
 def _parses(text: str, unit: str) -> bool:
@@ -131,9 +132,11 @@ def _parses(text: str, unit: str) -> bool:
 
 
 def _chosen(task: Task, text: str) -> str:
-    wanted = {normal(c): c for c in task.choices}
+    # In the lab's language or in English: a sheet that was begun in another language stays readable.
+    wanted = {normal(task.shown(c)): c for c in task.choices} | {normal(c): c for c in task.choices}
     if normal(text) not in wanted:
-        raise Problem(f"'{text[:40]}' is none of the choices: {', '.join(task.choices)}")
+        choices = ", ".join(task.shown(c) for c in task.choices)
+        raise Problem(_("'{text}' is none of the choices: {choices}").format(text=text[:40], choices=choices))
     return wanted[normal(text)]
 
 
@@ -141,9 +144,9 @@ def _ordered(task: Task, raw: Any) -> list[str]:
     parts: Sequence[Any] = raw if isinstance(raw, list) else re.split(r"[,;>\n]+", str(raw))
     found = [_chosen(task, str(p)) for p in parts if str(p).strip()]
     if len(set(found)) != len(found):
-        raise Problem("something is there twice; each belongs into the order once")
+        raise Problem(_("something is there twice; each belongs into the order once"))
     if len(found) != len(task.choices):
-        raise Problem(f"{len(found)} of {len(task.choices)}; asked is {task.asked}")
+        raise Problem(_("{n} of {of}; asked is {form}").format(n=len(found), of=len(task.choices), form=task.asked))
     return found
 
 
@@ -155,11 +158,11 @@ def blank(task: Task) -> str:
 def sheet(lab: Lab, p: Parameters, student: str, answers: Mapping[str, Any] | None = None) -> str:
     """The sheet of a student, blank or with ``answers`` (task id -> TOML text of the value)."""
     known = _text.names(lab, p, student)
-    out = [f"# Lab {lab.key}: {lab.title}", "# Answers go between the quotes, numbers with their unit. Then: retrompi lab check",
-           "# First only the predictions: one that is sealed while its answer stands here is marked for your teacher."]
+    out = [f"# Lab {lab.key}: {lab.title}", "# " + _("Answers go between the quotes, numbers with their unit. Then: retrompi lab check"),
+           "# " + _("First only the predictions: one that is sealed while its answer stands here is marked for your teacher.")]
     for task in lab.tasks:
         if task.kind == "file":
-            out += ["", f"# {task.id}: in the file {task.file}"]
+            out += ["", "# " + _("{task}: in the file {name}").format(task=task.id, name=task.file)]
             continue
         question = " ".join(_text.fill(task.question, known).split())
         out += ["", *_wrapped(f"{task.id}: {question}"), *_wrapped(f"({task.asked})")]

@@ -49,9 +49,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from retrompi.base import paths, units
+from retrompi.base import paths, translate, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.base.translate import _, lazy
+from retrompi.labs import translated
 
 __all__ = ["CURRICULUM", "KINDS", "Goal", "Lab", "Mistake", "Parameter", "Task", "curriculum", "lab", "lab_names", "labs", "load"]
 
@@ -70,7 +72,7 @@ _LOADING = threading.Lock()
 @cache
 def curriculum() -> dict[str, dict[str, str]]:
     """Area -> topic -> Bloom level, of the curriculum's topics in labs/tcpp.toml."""
-    _, data = toml_text.read(paths.labs_dir() / "tcpp.toml", "list of topics")
+    _text, data = toml_text.read(paths.labs_dir() / "tcpp.toml", "list of topics")
     return {area: {topic: row["bloom"] for topic, row in topics.items()} for area, topics in data.items() if isinstance(topics, dict)}
 
 
@@ -124,6 +126,12 @@ class Task:
     words: int = 15
     of: str = ""
     file: str = ""
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """How a choice is shown in the lab's language; an answer is kept as ``choices`` has it."""
+
+    def shown(self, choice: str) -> str:
+        """A choice in the lab's language."""
+        return self.names.get(choice, choice)
 
     @property
     def number(self) -> bool:
@@ -134,23 +142,26 @@ class Task:
     def asked(self) -> str:
         """The form of an answer, in a few words."""
         if self.kind == "text":
-            return f"at least {self.words} words"
+            return _("at least {n} words").format(n=self.words)
         if self.kind == "file":
-            return f"the file {self.file}"
+            return _("the file {name}").format(name=self.file)
+        choices = ", ".join(self.shown(c) for c in self.choices)
         if self.kind == "order":
-            return "all of " + ", ".join(self.choices)
+            return _("all of {choices}").format(choices=choices)
         if self.choices:
-            return "one of " + ", ".join(self.choices)
+            return _("one of {choices}").format(choices=choices)
         base = units.canonical(self.unit)
         if self.unit == "count":
-            return "a whole number"
-        return {"1": "a plain number", "probability": "a share, as 0.25 or 25 %"}.get(
-            base, f"a number with its unit, e.g. {_EXAMPLES.get(base, base)}"
-        )
+            return _("a whole number")
+        if base == "1":
+            return _("a plain number")
+        if base == "probability":
+            return _("a share, as 0.25 or 25 %")
+        return _("a number with its unit, e.g. {examples}").format(examples=_(_EXAMPLES[base]) if base in _EXAMPLES else base)
 
 
-_EXAMPLES = {"s": "12.5 ms or 80 us", "B": "1500 B, 12.5 KiB or 12.8 kB", "B/s": "2.5 MB/s or 300 KiB/s", "s/B": "40 ns/B",
-             "Hz": "150 MHz", "flop/s": "20 Mflop/s"}  # fmt: skip
+_EXAMPLES = {"s": lazy("12.5 ms or 80 us"), "B": lazy("1500 B, 12.5 KiB or 12.8 kB"), "B/s": lazy("2.5 MB/s or 300 KiB/s"),
+             "s/B": "40 ns/B", "Hz": "150 MHz", "flop/s": "20 Mflop/s"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -170,6 +181,8 @@ class Lab:
     needs: tuple[str, ...] = ()
     hint_cost: float = HINT_COST
     text: str = field(default="", repr=False)
+    language: str = translate.ENGLISH
+    """In which its texts are; English where it has none in the language asked for."""
 
     @property
     def points(self) -> float:
@@ -186,6 +199,7 @@ class Lab:
         """The files that `lab start` writes for the student, besides the text and the sheet of answers."""
         return tuple(
             f for f in sorted(self.folder.iterdir()) if f.is_file() and f.name not in _OWN and not f.name.startswith((".", "_"))
+            and not translated.FILE.fullmatch(f.name)
         )
 
     def task(self, name: str) -> Task:
@@ -255,19 +269,23 @@ def lab(name: str) -> Lab:
     return load(found[0])
 
 
-def load(folder: Path) -> Lab:
-    """The lab in ``folder``. Raises InputError with file and line when lab.toml or text.md is invalid."""
+def load(folder: Path, language: str | None = None) -> Lab:
+    """The lab in ``folder``, its texts in a language (default: that of the context, `retrompi.base.translate`).
+
+    Raises InputError with file and line when lab.toml, text.md or a translation is invalid.
+    """
     file = folder / "lab.toml"
     text, data = toml_text.read(file, "lab")
     with toml_text.taken_apart("lab", file):
-        return _Reader(file, text).lab(folder, data)
+        wanted = translate.language() if language is None else language
+        return _Reader(file, text, wanted).lab(folder, translated.merged(data, folder, wanted))
 
 
 class _Reader:
     """Reader of one lab.toml, with line numbers in errors."""
 
-    def __init__(self, file: Path, text: str) -> None:
-        self.file, self.lines = file, text.splitlines()
+    def __init__(self, file: Path, text: str, language: str) -> None:
+        self.file, self.lines, self.language = file, text.splitlines(), language
 
     def fail(self, message: str, near: str = "", code: str | None = None) -> InputError:
         """InputError at the first line that holds ``near``."""
@@ -311,15 +329,17 @@ class _Reader:
                     raise self.fail(f"task '{task.id}': 'after' names '{other}', which is no prediction", other, code="bad-value")
             if task.of and (task.of not in ids or ids[task.of].kind == "prediction" or bool(ids[task.of].choices) != bool(task.choices)):
                 raise self.fail(f"task '{task.id}': 'of' names '{task.of}', which has no answer of its kind", task.of)
+        said = translated.text_file(folder, self.language)
         try:
-            text = (folder / "text.md").read_text(encoding="utf-8")
+            text = said.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read this lab's text: {error}", folder / "text.md", code="unreadable-file") from None
+            raise InputError(f"cannot read this lab's text: {error}", said, code="unreadable-file") from None
         found = _FOLDER.fullmatch(folder.resolve().name)
         return Lab(
             found[1] if found else folder.resolve().name, folder.resolve().name, folder, row["version"], str(row["title"]),
             str(row["summary"]), row["minutes"], tuple(self.goal(g) for g in row["goal"]), parameters, tasks,
             self.texts(row, "needs", "this lab"), float(row.get("hint_cost", HINT_COST)), text,
+            self.language if said.name != "text.md" else translate.ENGLISH,
         )  # fmt: skip
 
     def goal(self, given: Any) -> Goal:
@@ -375,7 +395,7 @@ class _Reader:
     def task(self, given: Any) -> Task:
         """Reads a ``[[task]]``."""
         known = ("id", "kind", "question", "points", "unit", "tolerance", "absolute", "after", "hints", "mistake", "choices", "words", "of",
-                 "file")  # fmt: skip
+                 "file", "names")  # fmt: skip
         row = self.keys(given, "a task", known, ("id", "kind", "question"), "[[task]]")
         name, kind = str(row["id"]), row["kind"]
         what = f"task '{name}'"
@@ -404,7 +424,7 @@ class _Reader:
         return Task(
             name, kind, str(row["question"]).strip(), points, unit, float(row.get("tolerance", 0.03)), absolute,
             self.texts(row, "after", what), self.texts(row, "hints", what), mistakes, choices, int(row.get("words", 15)),
-            str(row.get("of", "")), str(row.get("file", "")),
+            str(row.get("of", "")), str(row.get("file", "")), dict(row.get("names", {})),
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, nearest
+from retrompi.base.translate import _, lazy, ngettext
 
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["fill", "names", "rendered", "rendered_file", "task_text"]
 
+KINDS_TOLD = {"prediction": lazy("prediction"), "text": lazy("in your own words"), "file": lazy("file"), "number": lazy("number"),
+              "choice": lazy("choice"), "order": lazy("order")}  # fmt: skip
+"""Kind of a task -> how it is called in the text."""
 _BRACES = re.compile(r"\{([a-z][a-z0-9_]*)(:arg)?\}")
 _TASK = re.compile(r"^\[task ([a-z][a-z0-9_-]*)\]$", re.MULTILINE)
 
@@ -52,11 +56,16 @@ def fill(text: str, known: Mapping[str, str], strict: bool = True, where: Any = 
 
 def task_text(task: Task, known: Mapping[str, str]) -> str:
     """A task as shown in the text: id, points, question, form of the answer."""
-    kind = {"prediction": "prediction", "text": "in your own words", "file": "file"}.get(task.kind, task.kind)
-    points = f"{task.points:g} point{'' if task.points == 1 else 's'}"
-    hints = f"; hints: {len(task.hints)}" if task.hints else ""
+    points = ngettext("{n} point", "{n} points", _whole(task.points)).format(n=f"{task.points:g}")
+    told = f"{_(KINDS_TOLD[task.kind])}, {points}" + (_("; hints: {n}").format(n=len(task.hints)) if task.hints else "")
     question = "\n".join(f"> {line}".rstrip() for line in fill(task.question, known).splitlines())
-    return f"> **Task `{task.id}`** ({kind}, {points}{hints})\n>\n{question}\n>\n> *Answer: {task.asked}.*"
+    head, form = _("Task `{task}`").format(task=task.id), _("Answer: {form}.").format(form=task.asked)
+    return f"> **{head}** ({told})\n>\n{question}\n>\n> *{form}*"
+
+
+def _whole(points: float) -> int:
+    """For the plural: half a point is none of one point."""
+    return 1 if points == 1 else 2
 
 
 def rendered(lab: Lab, p: Parameters, student: str) -> str:

@@ -6,6 +6,7 @@ import logging
 import re
 import secrets
 from functools import wraps
+from html import escape
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update, set_props
 from flask import request
 
+from retrompi.base import translate
 from retrompi.base.errors import RetrompiError
-from retrompi.studio import guard, parts
+from retrompi.base.translate import _, lazy
+from retrompi.studio import guard, language, parts
 from retrompi.studio.page import Page, declared, modules, pages
 from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
@@ -38,7 +41,7 @@ _INDEX = """<!DOCTYPE html>
 {%css%}
 </head>
 <body>
-<noscript>The studio draws its pages with JavaScript, which this browser has switched off.</noscript>
+<noscript>{%noscript%}</noscript>
 {%app_entry%}
 <footer>
 {%config%}
@@ -52,12 +55,12 @@ _INDEX = """<!DOCTYPE html>
 _PLOTLY = "/_dash-component-suites/plotly/package_data/plotly.min.js"
 
 KEYS = (
-    ("?", "show or hide these keys"),
-    ("1 … 9, 0", "go to a page, in the order of the navigation"),
-    ("/", "go to the first control of the page"),
-    ("l", "copy the link of this view"),
-    ("Esc", "close this; cancel the page's running job"),
-    ("Tab, Shift Tab", "go from control to control; arrow keys move a slider"),
+    ("?", lazy("show or hide these keys")),
+    ("1 … 9, 0", lazy("go to a page, in the order of the navigation")),
+    ("/", lazy("go to the first control of the page")),
+    ("l", lazy("copy the link of this view")),
+    (lazy("Esc"), lazy("close this; cancel the page's running job")),
+    (lazy("Tab, Shift Tab"), lazy("go from control to control; arrow keys move a slider")),
 )
 
 
@@ -84,7 +87,9 @@ class _Studio(Dash):
     def interpolate_index(self, **kwargs: Any) -> str:
         kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
         kwargs["metas"] += f'<link rel="preload" as="script" href="{_PLOTLY}">' if request.path != "/" else ""
-        return str(super().interpolate_index(**kwargs))
+        page = str(super().interpolate_index(**kwargs))
+        without = _("The studio draws its pages with JavaScript, which this browser has switched off.")
+        return page.replace('<html lang="en">', f'<html lang="{translate.language()}">', 1).replace("{%noscript%}", escape(without), 1)
 
 
 def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
@@ -120,6 +125,7 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
     for module in known.values():
         _keep_address(app, module.PAGE)
         module.register(app, room)
+    language.install(app.server, room)
     guard.install(app, room, guarded or guard.Guard())
     return app
 
@@ -128,7 +134,8 @@ def page_content(pathname: str, search: str, room: Room) -> tuple[Component, str
     """(content of a page, its title): the page's layout in the state given by the address; an error line for invalid addresses."""
     module = modules().get(pathname.rstrip("/") or "/")
     if module is None:
-        return html.Div([html.H1("No such page"), parts.notices([f"there is no page '{pathname[:80]}'"])]), "no such page"
+        told = _("there is no page '{path}'").format(path=pathname[:80])
+        return html.Div([html.H1(_("No such page")), parts.notices([told])]), _("no such page")
     page: Page = module.PAGE
     try:
         content = module.layout(Query(search), room)
@@ -136,14 +143,14 @@ def page_content(pathname: str, search: str, room: Room) -> tuple[Component, str
         content = parts.notices([str(error)])
     head = html.Div(
         [
-            html.H1(page.title),
-            html.Button("Copy link", id=f"{page.name}-copy-link", className="copy-link quiet", type="button",
-                        title="the address of this view, to share it (l)"),
+            html.H1(_(page.title)),
+            html.Button(_("Copy link"), id=f"{page.name}-copy-link", className="copy-link quiet", type="button",
+                        title=_("the address of this view, to share it (l)")),
         ],
         className="page-head",
     )  # fmt: skip
     keep = [dcc.Store(id=f"{page.name}-controls", data=[_told_control(c) for c in page.controls]), dcc.Store(id=f"{page.name}-kept")]
-    return html.Div([head, html.P(page.help, className="soft"), content, *keep], id=f"page-{page.name}"), page.title
+    return html.Div([head, html.P(_(page.help), className="soft"), content, *keep], id=f"page-{page.name}"), _(page.title)
 
 
 def _told_control(control: Control) -> dict[str, Any]:
@@ -166,7 +173,7 @@ def _told(error: Exception) -> Any:
         line = " ".join(str(error).split())
     else:
         log.error("a callback of the studio failed", exc_info=error)
-        line = f"internal error: {type(error).__name__}; see the terminal of 'retrompi studio' for details"
+        line = _("internal error: {name}; see the terminal of 'retrompi studio' for details").format(name=type(error).__name__)
     set_props("studio-notice", {"children": parts.notices([line]).children})
     return no_update
 
@@ -174,28 +181,30 @@ def _told(error: Exception) -> Any:
 def _frame() -> Component:
     """The frame around every page. Created for each load, so that each tab has its own name."""
     nav = [
-        html.Li(dcc.Link(page.title, href=page.path, title=f"{page.help} ({i % 10})" if i <= 10 else page.help, className="nav-link"))
+        html.Li(dcc.Link(_(page.title), href=page.path, title=_(page.help) + (f" ({i % 10})" if i <= 10 else ""), className="nav-link"))
         for i, page in enumerate(pages(), 1)
     ]
-    keys = [html.Div([html.Dt(html.Kbd(key)), html.Dd(text)]) for key, text in KEYS]
+    keys = [html.Div([html.Dt(html.Kbd(_(key))), html.Dd(_(text))]) for key, text in KEYS]
     return html.Div(
         [
-            html.A("Skip to the page", href="#main", className="skip"),
+            html.A(_("Skip to the page"), href="#main", className="skip"),
             html.Header(
                 [
                     dcc.Link("retrompi studio", href="/", className="brand"),
-                    html.Nav(html.Ul(nav), **{"aria-label": "pages"}),
-                    html.Button("?", id="studio-help", className="quiet", type="button", title="keys (?)", **{"aria-label": "keys"}),
+                    html.Nav(html.Ul(nav), **{"aria-label": _("pages")}),
+                    html.Button("?", id="studio-help", className="quiet", type="button", title=_("keys (?)"), **{"aria-label": _("keys")}),
+                    language.switch(),
                 ]
             ),
             html.Div(id="studio-notice", role="status", **{"aria-live": "polite"}),
             html.Main(html.P("…", className="soft"), id="main", tabIndex=-1),
-            html.Dialog([html.H2("Keys"), html.Dl(keys), html.Button("Close", id="studio-help-close", type="button")], id="studio-keys"),
+            html.Dialog([html.H2(_("Keys")), html.Dl(keys), html.Button(_("Close"), id="studio-help-close", type="button")],
+                        id="studio-keys"),
             dcc.Location(id="studio-address", refresh=False),
             dcc.Store(id="studio-tab", data=secrets.token_urlsafe(9)),
             dcc.Store(id="studio-title"),
             dcc.Store(id="studio-arrived"),
             dcc.Store(id="studio-letters"),
         ],
-        id="studio",
-    )
+        id="studio", **{"data-copied": _("Copied")},
+    )  # fmt: skip

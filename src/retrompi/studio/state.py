@@ -175,7 +175,7 @@ def read(controls: Sequence[Control], query: Query) -> tuple[dict[str, Any], lis
                 values[control.key] = _parsed(control, given[-1], control.default, notices)
     known = [c.key for c in controls]
     for key in query:
-        if key not in known:
+        if key not in known and key != "lang":  # the language, see `retrompi.studio.language`
             notices.append(f"'{_shown(key)}' in this link means nothing here{nearest(key[:60], known)}")
     return values, notices
 

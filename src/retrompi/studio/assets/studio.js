@@ -40,7 +40,7 @@ window.dash_clientside = window.dash_clientside || {};
       return parseFloat(getComputedStyle(document.documentElement).fontSize);
     },
     arrive: function (title, path) {
-      document.title = title && title !== "Start" ? `${title} · retrompi studio` : "retrompi studio";
+      document.title = title && path !== "/" ? `${title} · retrompi studio` : "retrompi studio";
       for (const a of document.querySelectorAll(".nav-link")) {
         if (a.getAttribute("href") === path) a.setAttribute("aria-current", "page");
         else a.removeAttribute("aria-current");
@@ -66,7 +66,7 @@ window.dash_clientside = window.dash_clientside || {};
       area.remove();
       button.focus();
     }
-    tell(button, "Copied");
+    tell(button, document.getElementById("studio").dataset.copied);
   }
   function keys() {
     const dialog = document.getElementById("studio-keys");

@@ -1,0 +1,129 @@
+"""Brings the catalogues of src/retrompi/locale into step with the code (``make messages``): new texts untranslated, gone ones removed.
+
+``python packaging/messages.py --check`` only says what is out of step (exit code 1). ``python packaging/messages.py it`` begins Italian.
+``--labs`` lists the labs' translated texts whose English has changed since; ``--labs --translated`` records that they follow it again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polib
+from babel.messages.extract import extract_from_file
+
+from retrompi.base import toml as toml_text
+from retrompi.base import translate
+from retrompi.labs import translated
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACES = ("src/retrompi/studio", "src/retrompi/labs", "src/retrompi/classroom", "cli/lab.py", "labs")
+"""Where texts are that a student or a teacher reads."""
+KEYWORDS: dict[str, Any] = {"_": None, "lazy": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
+PLURALS = {"de": "nplurals=2; plural=(n != 1);", "fr": "nplurals=2; plural=(n > 1);"}
+Key = tuple[str, str, str]
+"""(context, text, plural): "" where there is none."""
+
+
+def files() -> Iterator[Path]:
+    """The files that texts are taken from."""
+    for place in PLACES:
+        path = ROOT / place
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.is_file() else []
+
+
+def extracted() -> dict[Key, list[str]]:
+    """Every marked text, with the files that show it and the comments for translators (``# Translators: ...``)."""
+    found: dict[Key, list[str]] = {}
+    for file in files():
+        for _line, message, _comments, context in extract_from_file("python", str(file), keywords=KEYWORDS):
+            one, many = (message[0], message[1]) if isinstance(message, tuple) else (message, "")
+            if one:
+                found.setdefault((context or "", one, many or ""), []).append(str(file.relative_to(ROOT)))
+    return dict(sorted(found.items(), key=lambda pair: (sorted(set(pair[1]))[0], pair[0])))
+
+
+def key(entry: polib.POEntry) -> Key:
+    """An entry's key."""
+    return (entry.msgctxt or "", entry.msgid, entry.msgid_plural or "")
+
+
+def read(language: str) -> polib.POFile:
+    """A language's catalogue, or an empty one."""
+    file = translate.catalogue(language)
+    if file.is_file():
+        return polib.pofile(str(file), wrapwidth=0)
+    made = polib.POFile(wrapwidth=0)
+    made.metadata = {
+        "Project-Id-Version": "retrompi", "Language": language, "MIME-Version": "1.0", "Content-Type": "text/plain; charset=utf-8",
+        "Content-Transfer-Encoding": "8bit", "Plural-Forms": PLURALS.get(language, PLURALS["de"]),
+    }  # fmt: skip
+    return made
+
+
+def updated(language: str) -> polib.POFile:
+    """The catalogue with every text of the code, and no other, in the order of the code."""
+    before = read(language)
+    known = {key(e): e for e in before}
+    after = polib.POFile(wrapwidth=0)
+    after.metadata = before.metadata
+    for (context, one, many), places in extracted().items():
+        entry = known.get((context, one, many)) or polib.POEntry(msgid=one, msgid_plural=many, msgctxt=context or None)
+        if many and not entry.msgstr_plural:
+            entry.msgstr_plural = {0: "", 1: ""}
+        entry.occurrences = [(place, "") for place in sorted(set(places))]
+        after.append(entry)
+    return after
+
+
+def stale(folder: Path, language: str) -> list[str]:
+    """The names of a lab's texts that are not translated, or whose English has changed since."""
+    _text, data = toml_text.read(folder / f"lab.{language}.toml", "lab's translation")
+    now, then, there = translated.fingerprints(folder), data.get("source", {}), translated.given(folder, language)
+    return [k for k in now if now[k] != then.get(k) or k not in there] + [k for k in there if k not in now]
+
+
+def labs(record: bool) -> int:
+    """Lists what is stale in the labs; with ``record``, states that what is there follows the English as it is now."""
+    bad = 0
+    for folder in sorted(f.parent for f in (ROOT / "labs").glob("*/lab.toml")):
+        for language in translated.languages_of(folder):
+            file = folder / f"lab.{language}.toml"
+            if record:
+                plain = file.read_text(encoding="utf-8").partition("\n[source]")[0].rstrip()
+                rows = [f"{toml_text.quoted(k)} = {toml_text.quoted(v)}\n" for k, v in translated.fingerprints(folder).items()]
+                file.write_text(f"{plain}\n\n[source]\n{''.join(rows)}", encoding="utf-8")
+            for name in stale(folder, language):
+                print(f"{file}: not translated, or its English has changed: {name}")
+                bad = 1
+    return bad
+
+
+def main(words: list[str]) -> int:
+    """Updates or checks."""
+    if "--labs" in words:
+        return labs("--translated" in words)
+    only_check = "--check" in words
+    asked = [w for w in words if not w.startswith("-")] or [which for which in translate.languages() if which != translate.ENGLISH]
+    bad = 0
+    for language in asked:
+        after, file = updated(language), translate.catalogue(language)
+        open_ones = [e for e in after if not e.translated()]
+        for entry in open_ones:
+            print(f"{language}: not translated: {entry.msgid!r}")
+        if only_check:
+            stale = {key(e) for e in read(language)} ^ {key(e) for e in after}
+            for one in sorted(stale):
+                print(f"{language}: not in step: {one!r}")
+            bad |= bool(stale or open_ones)
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            after.save(str(file))
+            print(f"{file}: {len(after)} texts, {len(open_ones)} to translate")
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

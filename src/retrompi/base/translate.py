@@ -1,0 +1,134 @@
+"""What people read in their language: gettext, with a language that belongs to the context (a request, a command), not to the process.
+
+``_("Whole sentence with {name}.").format(name=...)`` where a text is shown; English is its own key. A text of a module is made before
+anybody's language is known: it is marked with `lazy` and translated where it is shown, ``_(page.title)``. Catalogues are the .po files
+of ``locale/``: one a language, read when the language is first asked for (docs/translating.md).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from gettext import GNUTranslations, NullTranslations
+from io import BytesIO
+from pathlib import Path
+
+from retrompi.base.errors import InputError, UsageError, nearest
+
+__all__ = ["ENGLISH", "NAMES", "PSEUDO", "_", "among", "catalogue", "checked", "language", "languages", "lazy", "ngettext",
+           "of_environment", "pgettext", "speaking", "use"]  # fmt: skip
+
+ENGLISH = "en"
+NAMES = {"en": "English", "de": "Deutsch", "fr": "Français"}
+"""Language -> its name in itself: those that a person may choose."""
+PSEUDO = "qps"
+"""A language for tests only, in which every translated text stands in ⟦⟧: what has none was not translated."""
+_LOCALE = Path(__file__).resolve().parent.parent / "locale"
+_current: ContextVar[str] = ContextVar("language", default=ENGLISH)
+
+
+class _Pseudo(NullTranslations):
+    """Every text in brackets."""
+
+    def gettext(self, message: str) -> str:
+        return f"⟦{message}⟧"
+
+    def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
+        return f"⟦{msgid1 if n == 1 else msgid2}⟧"
+
+    def pgettext(self, context: str, message: str) -> str:
+        return f"⟦{message}⟧"
+
+
+def catalogue(which: str) -> Path:
+    """The file with a language's texts."""
+    return _LOCALE / which / "LC_MESSAGES" / "retrompi.po"
+
+
+@cache
+def _texts(which: str) -> NullTranslations:
+    """A language's texts. Raises InputError for a catalogue that cannot be read."""
+    if which == ENGLISH:
+        return NullTranslations()
+    if which == PSEUDO:
+        return _Pseudo()
+    import polib
+
+    file = catalogue(which)
+    try:
+        found = polib.pofile(str(file), encoding="utf-8", wrapwidth=0)
+        return GNUTranslations(BytesIO(found.to_binary()))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read the texts of '{which}': {error}", file, code="unreadable-file") from None
+
+
+def languages() -> list[str]:
+    """The languages that a person may choose, English first."""
+    return [which for which in NAMES if which == ENGLISH or catalogue(which).is_file()]
+
+
+def language() -> str:
+    """The language of the context, as in the lang attribute of HTML."""
+    return _current.get()
+
+
+def use(which: str) -> None:
+    """Sets the language of the context, until it is set again. Raises UsageError for one that there is not."""
+    _current.set(checked(which))
+
+
+def checked(which: str) -> str:
+    """A language's code; UsageError for one that there is not."""
+    if which != PSEUDO and which not in languages():
+        raise UsageError(f"no language '{which[:40]}'{nearest(which[:40], languages())}", code="unknown-name")
+    return which
+
+
+@contextmanager
+def speaking(which: str) -> Iterator[None]:
+    """The language of the context within a block."""
+    token = _current.set(checked(which))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def lazy(text: str) -> str:
+    """Marks a text for the catalogue without translating it: ``_(text)`` where it is shown does."""
+    return text
+
+
+def _(text: str) -> str:
+    """``text`` in the language of the context; itself where it has no translation."""
+    return _texts(_current.get()).gettext(text) if text else text
+
+
+def ngettext(one: str, many: str, n: int) -> str:
+    """The text for ``n`` things: some languages have more or other plurals than English."""
+    return _texts(_current.get()).ngettext(one, many, n)
+
+
+def pgettext(context: str, text: str) -> str:
+    """``text`` where one English word has several translations: ``context`` says which is meant."""
+    return _texts(_current.get()).pgettext(context, text)
+
+
+def among(wanted: str) -> str | None:
+    """The language of a tag such as ``de-AT``, ``fr_CA.UTF-8`` or ``C``; None when there is none of it."""
+    plain = wanted.partition(".")[0].partition("@")[0].replace("_", "-").casefold()
+    if plain in ("c", "posix"):
+        return ENGLISH
+    found = plain.partition("-")[0]
+    return found if found in languages() else None
+
+
+def of_environment(environ: Mapping[str, str] | None = None) -> str:
+    """The language of a terminal, by gettext's rules: LC_ALL, LC_MESSAGES or LANG, and LANGUAGE (a list) unless that is C."""
+    given = os.environ if environ is None else environ
+    locale = next((given[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if given.get(name)), "C")
+    wanted = [locale] if among(locale) == ENGLISH and locale[:2] != "en" else [*given.get("LANGUAGE", "").split(":"), locale]
+    return next((found for tag in wanted if tag and (found := among(tag)) is not None), ENGLISH)
