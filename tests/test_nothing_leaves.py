@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from browser import WAIT_MS, browser, until  # noqa: F401  (a fixture)
 from click.testing import CliRunner
+
 from retrompi.cli.main import cli
 
 SENDS = ("share", "cloud", "chart studio", "chart-studio", "edit in", "upload")
