@@ -117,7 +117,8 @@ DECLARED := $(addprefix src/retrompi/spec/,cpp.py fields.py host.py link.py medi
 $(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) $(DECLARED) | apt
 	@echo "setting up $(VENV): virtual environment, build tools, retrompi (editable)"
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check "scikit-build-core>=0.10" "pybind11>=2.11"
+	@# setuptools: otf2 is built from source, and from Python 3.12 on a new environment has none
+	@$(BIN)/python -m pip install -q --disable-pip-version-check "scikit-build-core>=0.10" "pybind11>=2.11" "setuptools>=68"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation $(if $(CI),-C cmake.define.RETROMPI_WERROR=ON) -e ".[dev]"
 	@touch $@
 
