@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ from retrompi.cli.terminal import painted
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
-    from retrompi.labs.lab import Task
+    from retrompi.labs.lab import Lab, Task
+    from retrompi.labs.shelf import FolderShelf
 
 LIST = (
     Column("lab", "lab"),
@@ -31,9 +32,9 @@ LIST = (
     Column("summary", "summary"),
 )
 GOALS = (Column("text", "goal"), Column("topic", "curriculum's topic"), Column("bloom", "level"), Column("area", "area"))
-GRADES = ("student", "lab", "points", "of", "percent", "passed", "checks", "hints", "source", "alike", "problem")
-SIGN = {"right": ("✓", "green"), "sealed": ("✓", "green"), "changed": ("!", "yellow"), "wrong": ("✗", "red"), "unreadable": ("✗", "red"),
-        "missing": ("·", "yellow"), "waiting": ("·", "yellow")}  # fmt: skip
+GRADES = ("student", "lab", "points", "of", "open", "percent", "passed", "checks", "hints", "source", "alike", "problem")
+SIGN = {"right": ("✓", "green"), "sealed": ("✓", "green"), "open": ("○", "green"), "changed": ("!", "yellow"), "wrong": ("✗", "red"),
+        "unreadable": ("✗", "red"), "missing": ("·", "yellow"), "waiting": ("·", "yellow")}  # fmt: skip
 
 
 def complete_lab(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -167,17 +168,20 @@ def check_lab(folder: str | None, output: StoreOutput) -> int:
 
 def _checked(folder: str | None, output: StoreOutput) -> tuple[Grading, Path]:
     """Seal and grade a folder."""
-    from retrompi.labs import answers, bench, grade, student
+    from retrompi.labs import bench, work
+
+    shelf, where, found = _kept(folder)
+    after, grading = work.check(shelf.open(found), found, bench.Bench(output.open(), where, may_run=True))
+    shelf.checked(shelf.save(after), grading)
+    return grading, where
+
+
+def _kept(folder: str | None) -> tuple[FolderShelf, Path, Lab]:
+    """The started lab that ``folder`` means: (shelf, folder, lab)."""
+    from retrompi.labs import grade, shelf, student
 
     where = student.find(folder)
-    state = student.read_state(where)
-    found = grade.lab_of(state, where)
-    given = answers.read(where, found)
-    # Only an unedited state is sealed again; the flag stays.
-    sealed = grade.seal(found, state, given)
-    if state.intact:
-        sealed = student.write_state(where, sealed)
-    return grade.grade(found, where, sealed, bench.Bench(output.open(), where, may_run=True), given), where
+    return shelf.FolderShelf.of(where), where, grade.lab_of(student.read_state(where), where)
 
 
 def _print(grading: Grading, where: Path) -> None:
@@ -196,7 +200,11 @@ def _print(grading: Grading, where: Path) -> None:
     missing = sum(r.status in ("missing", "waiting") for r in grading.results)
     wrong = sum(r.status in ("wrong", "unreadable") for r in grading.results)
     tail = "all done" if grading.passed else ", ".join(f"{n} {w}" for n, w in ((wrong, "wrong"), (missing, "to do")) if n)
-    say(f"{grading.points:g} of {grading.of:g} points; {tail}")
+    say(f"{grading.points:g} of {grading.of:g} points{_opened(grading.open)}; {tail}")
+
+
+def _opened(points: float) -> str:
+    return f", {points:g} open" if points else ""
 
 
 @command.command("report")
@@ -215,21 +223,19 @@ def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> Non
       retrompi lab report
       retrompi lab report 01 -o lab01.html
     """
-    from retrompi.labs import bench, grade, report, student
+    from retrompi.labs import bench, report, student, work
     from retrompi.render.html import save
 
-    where = student.find(folder)
-    state = student.read_state(where)
-    found = grade.lab_of(state, where)
+    shelf, where, found = _kept(folder)
     place = out if out is not None else where / "report.html"
-    own = bench.Bench(output.open(), where)
-    grading = grade.grade(found, where, state, own)
-    save(place, report.page(found, state, grading, student.draw(found, state.student), own))
+    own, done = bench.Bench(output.open(), where), shelf.open(found)
+    grading = work.graded(done, found, own)
+    save(place, report.page(found, done.state, grading, student.draw(found, done.state.student), own))
     if not output.text:
-        row = {"page": str(place), "points": grading.points, "of": grading.of}
-        output.emit([row], (), keys=("page", "points", "of"))
+        row = {"page": str(place), "points": grading.points, "of": grading.of, "open": grading.open}
+        output.emit([row], (), keys=("page", "points", "of", "open"))
     else:
-        say(f"{place}  {grading.points:g} of {grading.of:g} points")
+        say(f"{place}  {grading.points:g} of {grading.of:g} points{_opened(grading.open)}")
 
 
 @command.command("hint")
@@ -246,21 +252,19 @@ def hint_lab(words: tuple[str, ...], again: bool, output: Output) -> None:
       retrompi lab hint latency
       retrompi lab hint 01 latency --again
     """
-    from retrompi.labs import grade, student, text
+    from retrompi.labs import work
 
     if len(words) > 2:
         raise UsageError(f"{len(words)} words; give TASK, or LAB and TASK")
     task = words[-1]
-    where = student.find(words[0] if len(words) == 2 and words[0] != "." else None)
-    state = student.read_state(where)
-    found = grade.lab_of(state, where)
-    asked = found.task(task)
-    taken = state.hints.get(task, 0)
-    known = text.names(found, student.draw(found, state.student), state.student)
+    shelf, _, found = _kept(words[0] if len(words) == 2 and words[0] != "." else None)
+    asked, done = found.task(task), shelf.open(found)
+    taken = done.state.hints.get(task, 0)
     if taken < len(asked.hints) and not again:
+        done = shelf.save(work.hint(done, found, task)[0])
         taken += 1
-        student.write_state(where, replace(state, hints={**state.hints, task: taken}))
-    rows = [{"task": task, "number": i, "of": len(asked.hints), "hint": text.fill(h, known)} for i, h in enumerate(asked.hints[:taken], 1)]
+    told = work.hints(done, found, task)
+    rows = [{"task": task, "number": i, "of": len(asked.hints), "hint": h} for i, h in enumerate(told, 1)]
     if not output.text:
         output.emit(rows, (), keys=("task", "number", "of", "hint"))
         return

@@ -66,7 +66,8 @@ def test_the_reference_passes_a_wrong_one_fails_and_mistakes_are_recognised(name
     start.solve(lab, folder, p, bench, who)
     good = checked(lab, folder, bench)
     assert [(r.task, r.status, r.says) for r in good.results if r.status not in grade.GOOD] == []
-    assert good.points == pytest.approx(lab.points)
+    assert good.points + good.open == pytest.approx(lab.points)
+    assert good.open >= sum(t.points for t in lab.tasks if t.kind == "text"), "open answers count when they are marked"
     assert all("answer was there already" in f or "not compiled and run" in f for f in good.flags), good.flags
 
     (tmp_path / "other").mkdir()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.translate import _, lazy
@@ -17,7 +19,8 @@ from retrompi.labs.student import ANSWERS, Parameters, read_toml
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
 
-__all__ = ["Given", "Problem", "blank", "line_of", "normal", "read", "sheet", "value", "words_of"]
+__all__ = ["LONGEST", "Given", "Problem", "blank", "line_of", "lines", "normal", "plain", "read", "rewritten", "sheet", "shown", "told",
+           "value", "words_of"]  # fmt: skip
 
 LONGEST = 20_000
 """Maximum length of an answer, characters."""
@@ -62,7 +65,7 @@ def read(folder: Path, lab: Lab) -> dict[str, Given]:
         if isinstance(raw, dict):
             raise InputError(f"'{key}' is a table; an answer is a text between quotes", file, line)
         try:
-            out[key] = Given(raw, _shown(raw), line)
+            out[key] = Given(raw, shown(raw), line)
         except (RecursionError, ValueError):
             raise InputError(f"'{key}' is no answer: a number too long, or lists within lists", file, line) from None
         if len(out[key].text) > LONGEST:
@@ -70,9 +73,22 @@ def read(folder: Path, lab: Lab) -> dict[str, Given]:
     return {i: out.get(i, Given("", "")) for i in ids}
 
 
-def _shown(raw: Any) -> str:
+def lines(folder: Path, lab: Lab) -> dict[str, int]:
+    """Task id -> line of its answer in ``folder``'s sheet."""
+    return {i: g.line for i, g in read(folder, lab).items() if g.line is not None}
+
+
+def plain(raw: Any) -> Any:
+    """A sheet's value as a work keeps it: text, number or a list of texts; anything else (a date) as text."""
     if isinstance(raw, list):
-        return ", ".join(_shown(r) for r in raw)
+        return [shown(r) for r in raw]
+    return raw if isinstance(raw, str | int | float) else shown(raw)
+
+
+def shown(raw: Any) -> str:
+    """An answer as text, on one line if it is a list."""
+    if isinstance(raw, list):
+        return ", ".join(shown(r) for r in raw)
     return raw if isinstance(raw, str) else str(raw)
 
 
@@ -168,6 +184,48 @@ def sheet(lab: Lab, p: Parameters, student: str, answers: Mapping[str, Any] | No
         out += ["", *_wrapped(f"{task.id}: {question}"), *_wrapped(f"({task.asked})")]
         out.append(f"{task.id} = {(answers or {}).get(task.id, blank(task))}")
     return "\n".join(out) + "\n"
+
+
+def told(task: Task, raw: Any) -> str:
+    """An answer as TOML text; a long one over several lines, to be read and edited."""
+    if isinstance(raw, str) and task.kind == "text" and '"""' not in raw and "\\" not in raw and raw.isprintable() is False:
+        lined = raw.replace("\r\n", "\n").replace("\r", "\n")
+        if all(c.isprintable() or c == "\n" for c in lined) and not lined.endswith('"'):
+            return f'"""\n{lined}"""'
+    return toml_text.value(raw)
+
+
+def rewritten(before: str, lab: Lab, answers: Mapping[str, Any]) -> str | None:
+    """The sheet ``before`` with other answers and all its comments; None if that cannot be done line by line."""
+    kept = tomllib.loads(before)
+    out = before.splitlines()
+    for task in lab.tasks:
+        if task.kind == "file" or answers.get(task.id, "") == plain(kept.get(task.id, "")):
+            continue
+        value = told(task, answers[task.id]) if task.id in answers else blank(task)
+        first = line_of("\n".join(out), task.id)
+        if first is None:
+            out += ["", f"{task.id} = {value}"]
+            continue
+        last = next((end for end in range(first, len(out) + 1) if _is_whole("\n".join(out[first - 1 : end]))), None)
+        if last is None:
+            return None
+        out[first - 1 : last] = [f"{task.id} = {value}"]
+        out = "\n".join(out).split("\n")
+    text = "\n".join(out) + "\n"
+    try:
+        found = {k: plain(v) for k, v in tomllib.loads(text).items()}
+    except tomllib.TOMLDecodeError:
+        return None
+    return text if {k: v for k, v in found.items() if shown(v).strip()} == dict(answers) else None
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _wrapped(text: str) -> list[str]:

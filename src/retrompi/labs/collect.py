@@ -190,11 +190,11 @@ def rows(graded: Sequence[Graded], pairs: Sequence[Pair]) -> tuple[list[dict[str
     for number, g in enumerate(graded):
         others = [p.other if p.one == number else p.one for p in pairs if number in (p.one, p.other)]
         row: dict[str, Any] = {
-            "student": g.student, "source": g.source, "lab": g.lab, "points": None, "of": None, "percent": None, "passed": None,
-            "checks": None, "hints": None, "alike": "; ".join(sorted({names[o] for o in others})), "problem": g.broken,
+            "student": g.student, "source": g.source, "lab": g.lab, "points": None, "of": None, "open": None, "percent": None,
+            "passed": None, "checks": None, "hints": None, "alike": "; ".join(sorted({names[o] for o in others})), "problem": g.broken,
         }  # fmt: skip
         if g.row is not None:
-            row |= {k: g.row[k] for k in ("student", "lab", "points", "of", "passed", "checks", "hints")}
+            row |= {k: g.row[k] for k in ("student", "lab", "points", "of", "open", "passed", "checks", "hints")}
             row["percent"] = round(100 * g.row["points"] / g.row["of"], 1) if g.row["of"] else None
             row["problem"] = "; ".join(shortly(g.row))
             for task in g.row["tasks"]:

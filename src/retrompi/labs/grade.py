@@ -23,13 +23,16 @@ from retrompi.labs.student import ANSWERS, Parameters, Sealed, State, draw, seed
 
 __all__ = ["Grading", "Result", "computed", "diagnose", "grade", "is_right", "lab_of", "seal", "usual", "within"]
 
-GOOD = ("right", "sealed")
+GOOD = ("right", "sealed", "open")
 """The statuses that require no further action of the student."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A task's outcome: ``status`` is right, wrong, missing, unreadable, waiting (for a prediction), sealed or changed."""
+    """A task's outcome: ``status`` is right, wrong, missing, unreadable, waiting (for a prediction), sealed, changed or open.
+
+    An open task is answered, and a person judges it: ``open`` is the number of points it can get.
+    """
 
     task: str
     kind: str
@@ -42,6 +45,7 @@ class Result:
     notes: tuple[str, ...] = ()
     compared: str = ""
     """For a prediction whose task is solved: predicted and found value, as text."""
+    open: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -67,16 +71,21 @@ class Grading:
         return sum(r.of for r in self.results)
 
     @property
+    def open(self) -> float:
+        """Points not given yet, which the teacher's marks decide."""
+        return sum(r.open for r in self.results)
+
+    @property
     def passed(self) -> bool:
-        """Whether every task is right, and every prediction sealed."""
+        """Whether nothing is left for the student: every task is right or open, and every prediction sealed."""
         return all(r.status in (*GOOD, "changed") for r in self.results)
 
     def row(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "lab": self.lab, "student": self.student, "points": self.points, "of": self.of, "passed": self.passed,
-            "checks": self.checks, "hints": self.hints, "flags": list(self.flags), "parameters": dict(self.parameters),
-            "tasks": [asdict(r) for r in self.results],
+            "lab": self.lab, "student": self.student, "points": self.points, "of": self.of, "open": self.open,
+            "passed": self.passed, "checks": self.checks, "hints": self.hints, "flags": list(self.flags),
+            "parameters": dict(self.parameters), "tasks": [asdict(r) for r in self.results],
         }  # fmt: skip
 
 
@@ -251,8 +260,8 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
         flags.append("the seed is not this student's")
     flags += [f"{r.task}: {n}" for r in found.values() for n in r.notes]
     if not bench.may_run:
-        programs = [t for t in lab.tasks if t.id in getattr(lab.reference, "RUNS", ()) and found[t.id].status == "right"]
-        flags += [f"{t.file} was not compiled and run: its points are for being there" for t in programs]
+        programs = [t for t in lab.tasks if t.id in getattr(lab.reference, "RUNS", ()) and found[t.id].status == "open"]
+        flags += [f"{t.file} was not compiled and run: its points are open" for t in programs]
     ordered = tuple(found[t.id] for t in lab.tasks)
     return Grading(lab.name, shown_id(state.student), ordered, tuple(flags), state.checks, sum(state.hints.values()), dict(p.texts))
 
@@ -277,7 +286,7 @@ def _graded(
         problem = _too_thin(task, given.text, known)
         if problem:
             return replace(result, status="missing", says=problem)
-        return replace(result, status="right", points=earned, says=_cost(task, lab, state) or "read by your teacher")
+        return _open(result, earned, "marked by your teacher")
     try:
         value = _answers.value(task, given)
     except Problem as error:
@@ -287,6 +296,11 @@ def _graded(
         return replace(result, status="right", points=earned, says=_cost(task, lab, state))
     said = diagnose(task, value, expected, usual(lab, p, bench).get(task.id, {}), given.text)
     return replace(result, says=_text.fill(said, known, strict=False))
+
+
+def _open(result: Result, points: float, why: str) -> Result:
+    """The outcome of an answer that a person judges."""
+    return replace(result, status="open", open=points, says=f"open: {points:g} point{'' if points == 1 else 's'}, {why}")
 
 
 def _earned(task: Task, lab: Lab, state: State) -> float:
@@ -323,7 +337,11 @@ def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earne
         problem = str(lab.reference.inspect(task.id, folder, p, bench))
     except RetrompiError as error:
         return replace(result, status="unreadable", says=str(error))
-    return replace(result, says=problem) if problem else replace(result, status="right", points=earned, says=cost)
+    if problem:
+        return replace(result, says=problem)
+    if not bench.may_run and task.id in getattr(lab.reference, "RUNS", ()):
+        return _open(result, earned, "not compiled and run here")
+    return replace(result, status="right", points=earned, says=cost)
 
 
 def _prediction(

@@ -31,9 +31,15 @@
     words = 20                                     # minimum number of words of a text
     of = "latency"                                 # of a prediction: the task that it is compared with
     file = "program.c"                             # of a file
+    model = "..."                                  # of a text: a model answer for teachers (else TEXTS of reference.py)
     [[task.mistake]]
     name = "round-trip"                            # reference.mistakes() computes the value that results
     says = "That is ..., not ..."                  # without the answer
+    [[task.criterion]]                             # of a text: what marks are given for; the points sum to the task's
+    name = "mechanism"
+    points = 1
+    says = "names the wait for the processor"      # what is looked for
+    levels = ["0: not named", "0.5: named", "1: named, with its cause"]   # optional: marks to choose from, rising
 """
 
 from __future__ import annotations
@@ -55,7 +61,8 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy
 from retrompi.labs import translated
 
-__all__ = ["CURRICULUM", "KINDS", "Goal", "Lab", "Mistake", "Parameter", "Task", "curriculum", "lab", "lab_names", "labs", "load"]
+__all__ = ["CURRICULUM", "KINDS", "Criterion", "Goal", "Lab", "Mistake", "Parameter", "Task", "curriculum", "lab", "lab_names", "labs",
+           "load"]  # fmt: skip
 
 KINDS = ("prediction", "number", "choice", "order", "text", "file")
 CURRICULUM = (
@@ -109,6 +116,16 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class Criterion:
+    """What a teacher's marks for an open answer are given for; ``levels`` are the marks to choose from: (points, description)."""
+
+    name: str
+    points: float
+    says: str
+    levels: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Task:
     """A question of a lab; the fields are those of ``[[task]]``."""
 
@@ -126,6 +143,9 @@ class Task:
     words: int = 15
     of: str = ""
     file: str = ""
+    criteria: tuple[Criterion, ...] = ()
+    model: str = field(default="", repr=False)
+    """A model answer to an open question, for teachers only."""
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
     """How a choice is shown in the lab's language; an answer is kept as ``choices`` has it."""
 
@@ -395,7 +415,7 @@ class _Reader:
     def task(self, given: Any) -> Task:
         """Reads a ``[[task]]``."""
         known = ("id", "kind", "question", "points", "unit", "tolerance", "absolute", "after", "hints", "mistake", "choices", "words", "of",
-                 "file", "names")  # fmt: skip
+                 "file", "criterion", "model", "names")  # fmt: skip
         row = self.keys(given, "a task", known, ("id", "kind", "question"), "[[task]]")
         name, kind = str(row["id"]), row["kind"]
         what = f"task '{name}'"
@@ -424,8 +444,34 @@ class _Reader:
         return Task(
             name, kind, str(row["question"]).strip(), points, unit, float(row.get("tolerance", 0.03)), absolute,
             self.texts(row, "after", what), self.texts(row, "hints", what), mistakes, choices, int(row.get("words", 15)),
-            str(row.get("of", "")), str(row.get("file", "")), dict(row.get("names", {})),
+            str(row.get("of", "")), str(row.get("file", "")), self.criteria(row, points, what), str(row.get("model", "")).strip(),
+            dict(row.get("names", {})),
         )  # fmt: skip
+
+    def criteria(self, task: Mapping[str, Any], points: float, what: str) -> tuple[Criterion, ...]:
+        """Reads the ``[[task.criterion]]`` of a text."""
+        name = str(task["id"])
+        if task["kind"] != "text" and ("criterion" in task or "model" in task):
+            raise self.fail(f"{what}: only a text has a 'criterion' or a 'model' answer", name, code="bad-value")
+        found = []
+        for given in task.get("criterion", []):
+            row = self.keys(given, f"{what}: a criterion", ("name", "points", "says", "levels"), ("name", "points", "says"), name)
+            most = float(row["points"])
+            levels = []
+            for level in self.texts(row, "levels", what):
+                mark, _, said = level.partition(":")
+                if not re.fullmatch(r"\s*\d+(\.\d+)?\s*", mark) or not said.strip() or float(mark) > most:
+                    told = f"{what}: a level is 'POINTS: text', with at most the criterion's {most:g} points, not '{level[:40]}'"
+                    raise self.fail(told, level[:40], code="bad-value")
+                levels.append((float(mark), said.strip()))
+            if levels and (levels != sorted(levels) or levels[-1][0] != most):
+                raise self.fail(f"{what}: the levels of '{row['name']}' do not rise to its {most:g} points", name, code="bad-value")
+            found.append(Criterion(str(row["name"]), most, str(row["says"]), tuple(levels)))
+        _once([c.name for c in found], f"{what}: criterion", self)
+        if found and abs(sum(c.points for c in found) - points) > 1e-9:
+            total = sum(c.points for c in found)
+            raise self.fail(f"{what}: its criteria have {total:g} points, the task {points:g}", name, code="bad-value")
+        return tuple(found)
 
 
 def _once(names: Sequence[str], what: str, reader: _Reader) -> None:

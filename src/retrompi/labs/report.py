@@ -32,8 +32,8 @@ CSS = """
 .text pre { background: var(--tint); padding: .5rem .8rem; overflow-x: auto; max-width: 100%; }
 .text blockquote { margin: 1rem 0; }
 """
-_SAID = {"right": "✓ right", "sealed": "✓ sealed", "wrong": "✗ wrong", "unreadable": "✗ cannot be read", "missing": "· to do",
-         "waiting": "· waits for a prediction", "changed": "! changed after it was sealed"}  # fmt: skip
+_SAID = {"right": "✓ right", "sealed": "✓ sealed", "open": "○ open", "wrong": "✗ wrong", "unreadable": "✗ cannot be read",
+         "missing": "· to do",         "waiting": "· waits for a prediction", "changed": "! changed after it was sealed"}  # fmt: skip
 
 
 def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) -> str:
@@ -42,7 +42,7 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
     body = [
         f"<style>{CSS}</style>",
         f"<h1>Lab {escape(lab.key)}: {escape(lab.title)}</h1>",
-        f'<p class="soft">{escape(grading.student)}; {grading.points:g} of {grading.of:g} points; '
+        f'<p class="soft">{escape(grading.student)}; {grading.points:g} of {grading.of:g} points{_opened(grading)}; '
         f"{grading.checks} check{'' if grading.checks == 1 else 's'}, {grading.hints} hint{'' if grading.hints == 1 else 's'} taken</p>",
         _flags(grading),
         _predictions(grading),
@@ -71,8 +71,7 @@ def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
             cells = [who, escape(g.row["lab"]), points, str(g.row["checks"]), str(g.row["hints"]), flags]
             for t in g.row["tasks"]:
                 if t["kind"] == "text":
-                    texts.setdefault((g.row["lab"], t["task"]), []).append(
-                        (g.row["student"], t["given"], g.row["parameters"]))
+                    texts.setdefault((g.row["lab"], t["task"]), []).append((g.row["student"], t["given"], g.row["parameters"]))
         body.append("<tr>" + "".join(html.cell(h, c) for h, c in zip(head, cells, strict=True)) + "</tr>")
     wrap = "td { overflow-wrap: anywhere; min-width: 4rem; }"
     out = [f"<style>{CSS}{wrap}</style><h1>Labs handed in: {len(graded)}</h1>", html.table(head, body)]
@@ -102,6 +101,10 @@ def _question(lab: str, task: str) -> str:
     from retrompi.labs import lab as _lab
 
     return " ".join(_lab.lab(lab).task(task).question.split()) if lab in _lab.lab_names() else ""
+
+
+def _opened(grading: Grading) -> str:
+    return f", {grading.open:g} open until marked" if grading.open else ""
 
 
 def _flags(grading: Grading) -> str:
@@ -171,9 +174,7 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
     if not lines:
         return ""
     drawn = {}
-    curves = [
-        (x, bench.curve(x.model, x.mode, sorted(set(x.sizes)), platform=x.platform, sets=x.sets, reps=x.reps)) for x in lines
-    ]
+    curves = [(x, bench.curve(x.model, x.mode, sorted(set(x.sizes)), platform=x.platform, sets=x.sets, reps=x.reps)) for x in lines]
     for series, title in (("time", "One-way time"), ("bandwidth", "Bandwidth")):
         column = figures.AXES[series][0]
         figure = go.Figure()

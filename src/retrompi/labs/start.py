@@ -10,7 +10,9 @@ from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, grade, text
-from retrompi.labs.student import ANSWERS, STATE, begun, draw, folder_name, read_text, write_state
+from retrompi.labs.shelf import write_folder
+from retrompi.labs.student import ANSWERS, STATE, folder_name
+from retrompi.labs.work import begin, written
 
 if TYPE_CHECKING:
     from retrompi.labs.bench import Bench
@@ -31,21 +33,7 @@ def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
         raise UsageError(f"a lab was started in {place} already; go on there, or give another --folder", code="exists-already")
     if place.is_dir() and any(place.iterdir()):
         raise UsageError(f"the folder {place} is not empty; give another --folder", code="exists-already")
-    p = draw(lab, student)
-    state = begun(lab, student)
-    files = {"README.md": text.rendered(lab, p, state.student), ANSWERS: answers.sheet(lab, p, state.student)}
-    for file in lab.files:
-        files[file.name] = text.rendered_file(read_text(file, "the lab's file"), lab, p, state.student)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (place / name).write_text(content, encoding="utf-8")
-        prepare = getattr(lab.reference, "prepare", None)
-        if prepare is not None:
-            prepare(place, p)
-    except OSError as error:
-        raise InputError(f"cannot make the lab's folder: {error.strerror}", place, code="unwritable-file") from None
-    write_state(place, state)
+    write_folder(place, written(begin(lab, student), lab))
     return place
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from retrompi.labs.lab import Lab
 
 __all__ = ["ANSWERS", "LARGEST_ID", "STATE", "Parameters", "Sealed", "State", "draw", "find", "folder_name", "normal_id", "read_state",
-           "read_text", "seed_of", "shown_id", "write_state"]  # fmt: skip
+           "read_text", "seed_of", "shown_id", "state_text", "write_state"]  # fmt: skip
 
 STATE = ".lab.toml"
 ANSWERS = "answers.toml"
@@ -131,8 +131,9 @@ class State:
 
 
 def begun(lab: Lab, student: str) -> State:
-    """The initial state of a new folder."""
-    return State(shown_id(student), lab.name, lab.version, seed_of(lab, student), secrets.token_hex(8))
+    """The state of a student who begins, sealed."""
+    state = State(shown_id(student), lab.name, lab.version, seed_of(lab, student), secrets.token_hex(8))
+    return replace(state, seal=state.computed_seal())
 
 
 def read_text(file: Path, what: str) -> str:
@@ -243,19 +244,24 @@ def _whole(value: Any) -> int:
     return value
 
 
-def write_state(folder: Path, state: State) -> State:
-    """Write ``.lab.toml`` with its seal, atomically; returns the state as written. InputError if it cannot be written."""
-    sealed = replace(state, seal=state.computed_seal())
+def state_text(state: State) -> str:
+    """The contents of ``.lab.toml``, with the seal that the state has."""
     lines = ["# Kept by 'retrompi lab'; a change by hand is seen and reported."]
-    lines += [f"{k} = {toml_text.value(getattr(sealed, k))}" for k in ("student", "lab", "version", "seed", "token", "checks", "seal")]
-    if sealed.hints:
-        lines += ["", "[hints]", *(f"{toml_text.quoted(k)} = {n}" for k, n in sorted(sealed.hints.items()))]
-    for name, one in sorted(sealed.sealed.items()):
+    lines += [f"{k} = {toml_text.value(getattr(state, k))}" for k in ("student", "lab", "version", "seed", "token", "checks", "seal")]
+    if state.hints:
+        lines += ["", "[hints]", *(f"{toml_text.quoted(k)} = {n}" for k, n in sorted(state.hints.items()))]
+    for name, one in sorted(state.sealed.items()):
         lines += ["", f"[sealed.{toml_text.quoted(name)}]"]
         lines += [f"text = {toml_text.quoted(one.text)}", f"check = {one.check}", f"late = {toml_text.value(one.late)}"]
+    return "\n".join(lines) + "\n"
+
+
+def write_state(folder: Path, state: State) -> State:
+    """Seal a state and write it as ``.lab.toml``, atomically; returns it as written. InputError if it cannot be written."""
+    sealed = replace(state, seal=state.computed_seal())
     beside = folder / f"{STATE}.new"
     try:
-        beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        beside.write_text(state_text(sealed), encoding="utf-8")
         os.replace(beside, folder / STATE)
     except OSError as error:
         raise InputError(f"cannot write the lab's own file: {error.strerror}", folder / STATE, code="unwritable-file") from None

@@ -1,0 +1,191 @@
+"""Works kept as folders, those that ``retrompi lab start`` makes: the text, answers.toml, .lab.toml and the student's files."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from retrompi.base.errors import InputError
+from retrompi.base.scratch import folder as temporary
+from retrompi.labs import answers as _answers
+from retrompi.labs import grade, submissions
+from retrompi.labs.student import ANSWERS, STATE, folder_name, normal_id, read_state, read_text, state_text
+from retrompi.labs.work import LARGEST_FILE, LARGEST_FILES, MOST_FILES, OWN, Conflict, Work, begin, sheet, written
+
+if TYPE_CHECKING:
+    from retrompi.labs.grade import Grading
+    from retrompi.labs.lab import Lab
+
+__all__ = ["FolderShelf", "pack", "read_folder", "unpack", "write_folder"]
+
+
+def read_folder(folder: Path, lab: Lab | None = None) -> tuple[Lab, Work]:
+    """(lab, work) of a student's folder. InputError with file and line when the sheet or .lab.toml is invalid.
+
+    Files beyond the limits of a work stay in the folder and are no part of it.
+    """
+    state = read_state(folder)
+    found = lab if lab is not None and lab.name == state.lab and lab.version == state.version else grade.lab_of(state, folder)
+    given = _answers.read(folder, found)
+    answered = {i: _answers.plain(g.raw) for i, g in given.items() if not g.empty}
+    lines = {i: g.line for i, g in given.items() if g.line is not None}
+    return found, Work(state, answered, _files(folder), _revision(folder), lines)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    left = LARGEST_FILES
+    for file in sorted(folder.iterdir()):
+        if file.name in OWN or file.name.startswith(".") or file.is_symlink() or not file.is_file():
+            continue
+        size = file.stat().st_size
+        if size <= min(LARGEST_FILE, left) and len(files) < MOST_FILES:
+            files[file.name] = file.read_bytes()
+            left -= size
+    return files
+
+
+def _revision(folder: Path) -> int:
+    """A number of what the folder holds: an edit in a text editor makes another one, too."""
+    told = hashlib.sha256()
+    for name in (STATE, ANSWERS):
+        told.update((folder / name).read_bytes() + b"\0")
+    for file in sorted(folder.iterdir()):
+        if file.name not in OWN and not file.name.startswith(".") and file.is_file():
+            found = file.stat()
+            told.update(f"{file.name}\0{found.st_size}\0{found.st_mtime_ns}\0".encode(errors="surrogateescape"))
+    return int.from_bytes(told.digest()[:8], "big") >> 1 or 1
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Writes files of a student's folder, each atomically, the state last. InputError if one cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the lab's folder: {error.strerror}", folder, code="unwritable-file") from None
+    for name in sorted(files, key=lambda n: n == STATE):
+        beside = folder / f".{name}.new"
+        try:
+            beside.write_bytes(files[name])
+            os.replace(beside, folder / name)
+        except OSError as error:
+            what = "the lab's own file" if name == STATE else name
+            raise InputError(f"cannot write {what}: {error.strerror}", folder / name, code="unwritable-file") from None
+
+
+class FolderShelf:
+    """The works of ``student`` in the folders directly below ``root``."""
+
+    def __init__(self, root: Path, student: str) -> None:
+        self.root, self.student = root, student
+        self._one: Path | None = None
+
+    @classmethod
+    def of(cls, folder: Path) -> FolderShelf:
+        """The shelf with one work only, that of ``folder``."""
+        shelf = cls(folder.parent, read_state(folder).student)
+        shelf._one = folder
+        return shelf
+
+    def place(self, lab: Lab) -> Path:
+        """The folder of a lab's work."""
+        return self._one if self._one is not None else self.root / folder_name(lab, self.student)
+
+    def labs(self) -> list[str]:
+        """The labs with a folder of this student's; one that cannot be read counts for none."""
+        found = []
+        for file in [self._one / STATE] if self._one is not None else sorted(self.root.glob(f"*/{STATE}")):
+            try:
+                state = read_state(file.parent)
+            except InputError:
+                continue
+            if normal_id(state.student) == normal_id(self.student) and state.lab not in found:
+                found.append(state.lab)
+        return found
+
+    def open(self, lab: Lab) -> Work:
+        """The work in the lab's folder, which is made if it is missing."""
+        place = self.place(lab)
+        with self._held(place):
+            if not (place / STATE).exists():
+                write_folder(place, written(begin(lab, self.student), lab))
+            return read_folder(place, lab)[1]
+
+    def save(self, work: Work) -> Work:
+        """Writes what is new. The sheet keeps its comments; a file that the work no longer has is removed."""
+        from retrompi.labs.lab import lab as named
+
+        lab = named(work.state.lab)
+        place = self.place(lab)
+        with self._held(place):
+            _, kept = read_folder(place, lab)
+            if kept.revision != work.revision:
+                raise Conflict(f"lab {lab.key} was changed elsewhere in the meantime; look at it again")
+            new = {n: c for n, c in work.files.items() if kept.files.get(n) != c}
+            if work.answers != kept.answers:
+                new[ANSWERS] = sheet(work, lab, read_text(place / ANSWERS, "the sheet of answers")).encode()
+            if work.state != kept.state:
+                new[STATE] = state_text(work.state).encode()
+            write_folder(place, new)
+            for name in kept.files.keys() - work.files.keys():
+                (place / name).unlink(missing_ok=True)
+            return replace(work, revision=_revision(place), lines=_answers.lines(place, lab))
+
+    def checked(self, work: Work, grading: Grading) -> None:
+        """Nothing: the folder is the only record."""
+
+    @contextmanager
+    def _held(self, place: Path) -> Iterator[None]:
+        """One process at a time reads or writes a folder."""
+        if not place.parent.is_dir():
+            place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(place.parent, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise InputError(f"cannot read the lab's folder: {error.strerror}", place, code="unreadable-file") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+# -- as a zip --------------------------------------------------------------------------------------------------------------
+
+
+def pack(work: Work, lab: Lab) -> bytes:
+    """A zip of the student's folder, as handed in."""
+    out = io.BytesIO()
+    folder = folder_name(lab, work.state.student)
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(written(work, lab).items()):
+            archive.writestr(f"{folder}/{name}", content)
+    return out.getvalue()
+
+
+def unpack(data: bytes) -> tuple[Lab, Work]:
+    """(lab, work) of a zip of one student's folder. InputError in one line for anything else; the contents are untrusted."""
+    with temporary("lab") as place:
+        file = place / "work.zip"
+        file.write_bytes(data)
+        if not zipfile.is_zipfile(file):
+            raise InputError("not a zip; hand in the zip of a lab's folder, with its hidden file .lab.toml", code="damaged-file")
+        found = submissions.find([str(file)], place / "unpacked")
+        if len(found) != 1:
+            raise InputError(f"a zip of {len(found)} labs; bring them one by one", code="bad-value")
+        (one,) = found
+        if one.folder is None:
+            raise InputError(one.broken, code="damaged-file")
+        try:
+            return read_folder(one.folder)
+        except InputError as error:
+            where = Path(error.path).name if error.path else None
+            raise InputError(error.message.replace(f"{place}/", ""), where, error.line, code=error.code) from None

@@ -1,0 +1,241 @@
+"""A student's work on one lab, and where works are kept: the one way of the command line, the studio and a class's server.
+
+A `Work` is immutable; the functions here return the next one, and a `Shelf` keeps it. The command line's shelf is a `FolderShelf`: the
+folders that ``retrompi lab start`` makes. A class's server keeps the same fields in a database.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.scratch import folder as temporary
+from retrompi.labs import answers as _answers
+from retrompi.labs import grade, text
+from retrompi.labs.answers import LONGEST, Given
+from retrompi.labs.student import ANSWERS, STATE, State, begun, draw, read_text, state_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from retrompi.labs.bench import Bench
+    from retrompi.labs.grade import Grading
+    from retrompi.labs.lab import Lab, Task
+
+__all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "Conflict", "Shelf", "Work", "answer", "begin", "change", "check",
+           "graded", "hint", "hints", "lacking", "model_answer", "put", "resealed", "seal", "sheet", "written"]  # fmt: skip
+
+LARGEST_FILE, LARGEST_FILES, MOST_FILES = 4 << 20, 16 << 20, 40
+"""Limits of a work's files: bytes of one, bytes of all, their number."""
+OWN = ("README.md", ANSWERS, STATE, "report.html")
+"""Names that a work's files cannot have: they are written from the rest of it."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_TRIES = 6
+
+
+class Conflict(RetrompiError):
+    """A save of a work that was changed elsewhere in the meantime."""
+
+    code = "changed-meanwhile"
+
+
+@dataclass(frozen=True)
+class Work:
+    """``answers``: task -> value as in answers.toml (a text, a list of texts); ``files``: name -> content of the student's files.
+
+    ``revision`` is the shelf's: a save of an older one is refused. ``lines``: where the answers stand in a sheet, for messages.
+    """
+
+    state: State
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    revision: int = 0
+    lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def given(self, lab: Lab) -> dict[str, Given]:
+        """Task id -> answer, for every task of ``lab`` that is not answered by a file."""
+        tasks = [t.id for t in lab.tasks if t.kind != "file"]
+        return {i: Given(self.answers.get(i, ""), _answers.shown(self.answers.get(i, "")), self.lines.get(i)) for i in tasks}
+
+
+class Shelf(Protocol):
+    """Where the works of one student are kept."""
+
+    def labs(self) -> list[str]:
+        """The names of the labs with a work."""
+        ...
+
+    def open(self, lab: Lab) -> Work:
+        """The student's work on ``lab``, begun if there is none. InputError if it is of another version of the lab."""
+        ...
+
+    def save(self, work: Work) -> Work:
+        """Keeps ``work``; returns it with its new revision. Conflict if what is kept is not the revision that was opened."""
+        ...
+
+    def checked(self, work: Work, grading: Grading) -> None:
+        """Called with the result of every check, after the work is saved."""
+        ...
+
+
+def begin(lab: Lab, student: str) -> Work:
+    """The work of a student who begins: nothing answered, and the lab's files with the student's numbers."""
+    p, state = draw(lab, student), begun(lab, student)
+    files = {f.name: text.rendered_file(read_text(f, "the lab's file"), lab, p, state.student).encode() for f in lab.files}
+    prepare = getattr(lab.reference, "prepare", None)
+    if prepare is not None:
+        with temporary("lab") as place:
+            prepare(place, p)
+            files |= {f.name: f.read_bytes() for f in sorted(place.iterdir()) if f.is_file() and not f.name.startswith(".")}
+    return Work(state, files=files)
+
+
+def change(shelf: Shelf, lab: Lab, how: Callable[[Work], Work]) -> Work:
+    """The work as changed by ``how`` and saved; done again on the newer one if it was saved elsewhere in the meantime."""
+    for left in reversed(range(_TRIES)):
+        before = shelf.open(lab)
+        after = how(before)
+        if after == before and before.revision:
+            return before
+        try:
+            return shelf.save(after)
+        except Conflict:
+            if not left:
+                raise
+    raise AssertionError("unreachable")
+
+
+def resealed(state: State, **changes: Any) -> State:
+    """``state`` with ``changes``. A state that was edited by hand keeps its broken seal, so that the flag stays."""
+    changed = replace(state, **changes)
+    return replace(changed, seal=changed.computed_seal()) if state.intact else changed
+
+
+def lacking(task: Task, work: Work) -> list[str]:
+    """The predictions to be sealed before the task is answered."""
+    return [a for a in task.after if a not in work.state.sealed]
+
+
+def answer(work: Work, lab: Lab, given: Mapping[str, Any]) -> Work:
+    """The work with other answers (an empty one removes); what they mean is judged by `check`, not here.
+
+    UsageError for a task that the lab does not have, a sealed prediction, or an answer whose predictions are not sealed yet.
+    """
+    answered = dict(work.answers)
+    for name, value in given.items():
+        task = lab.task(name)
+        if task.kind == "file":
+            raise UsageError(f"'{name}' is answered by the file {task.file}", code="bad-answer")
+        if not (isinstance(value, str) or (isinstance(value, list) and all(isinstance(v, str) for v in value))):
+            raise UsageError(f"the answer to '{name}' is no text", code="bad-answer")
+        value = [" ".join(v.split()) for v in value] if isinstance(value, list) else value.replace("\r\n", "\n").replace("\r", "\n")
+        size = len(_answers.shown(value))
+        if size > LONGEST:
+            raise UsageError(f"the answer to '{name}' has {size} characters; at most {LONGEST} are kept", code="out-of-range")
+        empty = not _answers.shown(value).strip()
+        if value == answered.get(name, "") or (empty and name not in answered):
+            continue
+        if name in work.state.sealed:
+            raise UsageError(f"the prediction '{name}' is sealed and cannot be changed any more", code="sealed")
+        if not empty and lacking(task, work):
+            raise UsageError(f"predict and seal {', '.join(lacking(task, work))} before you answer '{name}'", code="sealed")
+        if empty:
+            del answered[name]
+        else:
+            answered[name] = value
+    return replace(work, answers=answered)
+
+
+def put(work: Work, name: str, content: bytes | None) -> Work:
+    """The work with one of its files written (None: removed). UsageError for a bad name or too large files."""
+    if not _NAME.fullmatch(name) or name in OWN:
+        raise UsageError(f"no file of a lab can be called '{name[:60]}'", code="bad-name")
+    files = {n: c for n, c in work.files.items() if n != name}
+    if content is not None:
+        files[name] = content
+    if content is not None and len(content) > LARGEST_FILE:
+        raise UsageError(f"{name} has {len(content)} B; at most {LARGEST_FILE >> 20} MiB are kept", code="too-large")
+    if len(files) > MOST_FILES or sum(map(len, files.values())) > LARGEST_FILES:
+        raise UsageError(f"at most {MOST_FILES} files of {LARGEST_FILES >> 20} MiB in all are kept; remove others first", code="too-large")
+    return replace(work, files=files)
+
+
+def seal(work: Work, lab: Lab) -> Work:
+    """The work with every readable prediction sealed; nothing is checked. Counts as a check, as on the command line."""
+    return replace(work, state=_sealed(work, lab))
+
+
+def _sealed(work: Work, lab: Lab) -> State:
+    after = grade.seal(lab, work.state, work.given(lab))
+    return resealed(work.state, checks=after.checks, sealed=after.sealed)
+
+
+def check(work: Work, lab: Lab, bench: Bench) -> tuple[Work, Grading]:
+    """Seals the predictions and grades: (the work to be saved, the result)."""
+    after = seal(work, lab)
+    return after, graded(after, lab, bench)
+
+
+def graded(work: Work, lab: Lab, bench: Bench) -> Grading:
+    """The grading of a work; nothing is sealed. Files are looked at in the bench's folder, else in a temporary one made for it."""
+    if bench.folder is not None or not any(t.kind == "file" for t in lab.tasks):
+        return grade.grade(lab, bench.folder or Path(), work.state, bench, work.given(lab))
+    with _laid_out(work) as place:
+        found = grade.grade(lab, place, work.state, bench, work.given(lab))
+    return replace(found, results=tuple(replace(r, says=r.says.replace(f"{place}/", "")) for r in found.results))
+
+
+@contextmanager
+def _laid_out(work: Work) -> Iterator[Path]:
+    with temporary("lab") as place:
+        for name, content in work.files.items():
+            (place / name).write_bytes(content)
+        yield place
+
+
+def hints(work: Work, lab: Lab, task: str) -> list[str]:
+    """The hints that were taken for a task, in their order."""
+    asked = lab.task(task)
+    known = text.names(lab, draw(lab, work.state.student), work.state.student)
+    return [text.fill(h, known) for h in asked.hints[: work.state.hints.get(task, 0)]]
+
+
+def hint(work: Work, lab: Lab, task: str) -> tuple[Work, str]:
+    """(the work with the next hint for a task taken, the hint). UsageError if the task has no further one."""
+    asked = lab.task(task)
+    taken = work.state.hints.get(task, 0) + 1
+    if taken > len(asked.hints):
+        none = "there is no hint" if not asked.hints else "there is no further hint"
+        raise UsageError(f"{none} for '{task}'", code="not-found")
+    after = replace(work, state=resealed(work.state, hints={**work.state.hints, task: taken}))
+    return after, hints(after, lab, task)[-1]
+
+
+def model_answer(work: Work, lab: Lab, task: str) -> str:
+    """The model answer to an open question with the student's numbers, for teachers only; empty if there is none."""
+    model = lab.task(task).model or str(getattr(lab.reference, "TEXTS", {}).get(task, ""))
+    return text.fill(model, text.names(lab, draw(lab, work.state.student), work.state.student), strict=False)
+
+
+# -- as files ------------------------------------------------------------------------------------------------------------
+
+
+def sheet(work: Work, lab: Lab, before: str | None = None) -> str:
+    """answers.toml of a work; ``before``: the sheet that stands there, whose comments are kept."""
+    if before is not None:
+        kept = _answers.rewritten(before, lab, work.answers)
+        if kept is not None:
+            return kept
+    told = {i: _answers.told(lab.task(i), v) for i, v in work.answers.items()}
+    return _answers.sheet(lab, draw(lab, work.state.student), work.state.student, told)
+
+
+def written(work: Work, lab: Lab) -> dict[str, bytes]:
+    """File name -> content of a student's folder."""
+    readme = text.rendered(lab, draw(lab, work.state.student), work.state.student)
+    return {**work.files, "README.md": readme.encode(), ANSWERS: sheet(work, lab).encode(), STATE: state_text(work.state).encode()}
