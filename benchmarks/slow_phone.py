@@ -46,7 +46,8 @@ _SEEN = """() => {
 
 def look(browser: Any, url: str, path: str, until: str, most_s: float) -> dict[str, float]:
     """Milliseconds until each thing is there, and the kilobytes that came over the line until ``until``."""
-    context = browser.new_context(viewport={"width": 390, "height": 844}, base_url=url, is_mobile=True, has_touch=True, device_scale_factor=3)
+    phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 3}
+    context = browser.new_context(base_url=url, **phone)
     try:
         page = context.new_page()
         line = context.new_cdp_session(page)

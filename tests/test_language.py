@@ -43,7 +43,13 @@ def test_a_language_belongs_to_its_context() -> None:
         ("/", "de", "fr", "fr"), ("/?lang=de", "fr", "fr", "de"), ("/?lang=xx", "fr", None, "fr"), ("/", "fr", "<b>", "fr"),
     ],
 )  # fmt: skip
-def test_address_cookie_and_browser_choose_the_language(app: Any, address: str, accept: str, cookie: str | None, spoken: str) -> None:
+def test_address_cookie_and_browser_choose_the_language(
+    app: Any,  # noqa: F811
+    address: str,
+    accept: str,
+    cookie: str | None,
+    spoken: str,
+) -> None:
     browser = app.server.test_client()
     if cookie:
         browser.set_cookie("retrompi-language-80", cookie)

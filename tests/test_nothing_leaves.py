@@ -28,7 +28,10 @@ REPORTS: dict[str, Callable[[str], list[list[str]]]] = {
     "message": lambda page: [["explain", *CURVE, "--size", "1KiB", "-o", page]],
     "timeline": lambda page: [["replay", "examples/traces/jacobi-4.tar.zst", "-m", "wmpi", "-p", "nt-cluster", "--timeline", page]],
     "why": lambda page: [["why", *HALO, "--a", "model=wmpi", "--b", "model=winmpich", "-o", page]],
-    "study": lambda page: [["sweep", "bf-wmpi-shared", "--vary", "wmpi.packet=64KiB,256KiB", "--name", "one"], ["study", "show", "one", "-o", page]],
+    "study": lambda page: [
+        ["sweep", "bf-wmpi-shared", "--vary", "wmpi.packet=64KiB,256KiB", "--name", "one"],
+        ["study", "show", "one", "-o", page],
+    ],
 }
 
 
@@ -54,7 +57,9 @@ def quiet(browser: Any, path: Path) -> None:  # noqa: F811
         if page.evaluate("() => document.getElementById('figures') !== null"):
             page.evaluate("() => document.querySelector('.figure').scrollIntoView()")
             until(page, "document.documentElement.dataset.plotted === '1'")
-        offered = page.evaluate("() => [...document.querySelectorAll('.modebar-btn, button, a')].map((e) => `${e.dataset.title || ''} ${e.textContent}`)")
+        offered = page.evaluate(
+            "() => [...document.querySelectorAll('.modebar-btn, button, a')].map((e) => `${e.dataset.title || ''} ${e.textContent}`)"
+        )
     finally:
         context.close()
     assert errors == []
