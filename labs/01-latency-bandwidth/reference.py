@@ -9,20 +9,6 @@ from retrompi.labs.student import Parameters
 
 KIB = 1024
 
-TEXTS = {
-    "explain": (
-        "N-half is the product of start-up and rate. Between two machines the start-up is many times longer, but the rate is many times "
-        "smaller as well, so that the product stays of the same order. N-half alone says nothing about speed; I would ask for the start-up "
-        "latency, because messages of {each} are far below N-half and nearly all of their time is start-up."
-    ),
-    "advice": (
-        "Messages of {each} are far shorter than N-half, so nearly all of the time is start-up in the library, the daemons and the system "
-        "calls, and a faster wire does not change that. She should send fewer and longer messages, which my factor for one message instead "
-        "of many shows."
-    ),
-}
-
-
 def own(p: Parameters) -> dict[str, str]:
     """The student's machine, as overrides."""
     return {"wmpi.library": p.text("library"), "platform.host.copy_l2": p.text("copy")}
@@ -34,7 +20,7 @@ def derive(p: Parameters) -> dict[str, str]:
 
 
 def _sizes(p: Parameters) -> list[int]:
-    return sorted({0, *(KIB << k for k in range(9)), p["probe"], p["large"], p["improved"]})
+    return sorted({0, *(KIB << k for k in range(9)), p["probe"], p["small"], p["large"], p["improved"]})
 
 
 def _machine(p: Parameters, bench: Bench) -> Curve:
@@ -100,8 +86,40 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
         "net-half": {
             "one-machine": half,
             "no-daemon": _line(_network(p, bench), p)[2],
-            "measured-startup": network[0] * _line(network, p)[1],
         },
+    }
+
+
+def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
+    """Sentence of the lab -> whether it is true for the student."""
+    curve = _machine(p, bench)
+    t0, rate, half = _line(curve, p)
+    network = _network(p, bench, **{"wmpi.daemon": p.text("daemon")})
+    far, far_rate, far_half = _line(network, p)
+    beyond = bench.curve("wmpi", "shared", [256 * KIB, 512 * KIB, 1024 * KIB], sets=own(p))
+    times = _improved(p, bench)
+    between = [s for s in curve if p["small"] <= s <= p["large"]]
+    return {
+        "the simulated machine reaches its peak at a smaller size and about 28 MB/s at 256 K": (
+            curve.peak_size() < 256 * KIB and abs(curve.rate(256 * KIB) - 28e6) < 0.5e6
+        ),
+        "a message of 256 K cannot move at 80 MB/s": curve.rate(256 * KIB) < 40e6,
+        "Between your two points the line meets every measured time within one percent.": (
+            p["small"] < p["probe"] < p["large"] and all(abs(curve[s] / (t0 + s / rate) - 1) < 0.01 for s in between)
+        ),
+        "at 64 KiB the measured time is already at least a third longer than the line's": curve[64 * KIB] > 4 / 3 * (t0 + 64 * KIB / rate),
+        "above 256 K the bandwidth falls to about 3 MB/s (BF-SM-09), on your machine to about 4.": (
+            abs(beyond.rate(512 * KIB) - 4e6) < 0.2e6 and beyond.rate(512 * KIB) < beyond.rate(256 * KIB) / 5
+        ),
+        "each of your three messages takes more than ten times as long as on one, and yet N½ is smaller there": (
+            all(network[s] > 10 * curve[s] for s in (0, p["small"], p["large"])) and far_half < 0.99 * half
+        ),
+        "more than ten times longer, but the rate is smaller by an even larger factor": far > 10 * t0 and rate / far_rate > far / t0,
+        "Messages of {each} are far below N½ on both machines": 8 * p["each"] < min(half, far_half),
+        "the second part is less than a twentieth of it": p["each"] / far_rate < 0.05 * (far + p["each"] / far_rate),
+        "Run both and compare the one-way times at your size. Which is the larger part there, start-up or copying?": (
+            abs(times["half the library work"] / times["twice the copy rate"] - 1) > 0.02  # told apart by what the table shows
+        ),
     }
 
 

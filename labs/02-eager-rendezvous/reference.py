@@ -18,20 +18,6 @@ ROOM = {"wmpi.pool": "15 MiB"}
 TWO = {"platform.host.cores": "2"}
 STEPS = ["the sender asks", "the receiver finds the matching receive", "the receiver answers", "the data travel", "MPI_Send returns"]
 
-TEXTS = {
-    "why": (
-        "The sender asks and then spins: it waits for the answer without giving the processor away. The receiver could answer only if it "
-        "had the processor, but on one processor it gets it when the sender's quantum is over. So every message costs about one quantum. "
-        "With two processors the receiver runs at the same time and answers at once."
-    ),
-    "portable": (
-        "I look for processes that all send before they receive, so that the program works as long as messages are short enough to be "
-        "buffered and hangs when they ask first. MPI_Send may always wait until the receive is posted; a correct program must not rely on "
-        "the library having room for its messages."
-    ),
-}
-
-
 def derive(p: Parameters) -> dict[str, str]:
     """Bytes for the traces."""
     return {"below_bytes": str(p["below"]), "above_bytes": str(p["above"])}
@@ -162,6 +148,30 @@ def solve(folder: Path, p: Parameters, bench: Bench) -> None:
 def wrong(folder: Path, p: Parameters, bench: Bench) -> None:
     """Both receive first: it hangs as well."""
     _write(folder, p, "recv", "send")
+
+
+def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
+    """Sentence of the lab -> whether it is true for the student."""
+    one, two = _asks(p, bench, {}), _asks(p, bench, TWO)
+    own = ROOM | {"wmpi.packet": p.text("packet")}
+    at = _boundary(bench, {"wmpi.packet": p.text("packet")})
+    near = bench.curve("wmpi", "shared", [at, at + 2 * KIB], sets=own)
+    plain = bench.curve("wmpi", "shared", [256 * KIB, 512 * KIB, 1024 * KIB, 4096 * KIB], sets=ROOM)
+    peak = bench.curve("wmpi", "shared", [KIB << k for k in range(9)], sets=ROOM).peak_size()
+    return {
+        "less than two milliseconds, before the time jumps to more than a tenth of a second": near[at] < 0.002 < 0.1 < near[at + 2 * KIB],
+        "With one processor, a rendezvous costs about a tenth of a second.": 0.09 < one[0] - one[1] < 0.13,
+        "The result is below a millisecond": 0 < two[0] - two[1] < 0.001,
+        "the rendezvous costs no more than its two short messages: less than a tenth of a millisecond": two[0] - two[1] < 0.0001,
+        "So every message loses most of a quantum of 120 ms": one[0] - one[1] > 0.9 * 0.120,
+        "where the model has 120 ms": abs(plain[512 * KIB] - 0.120) < 0.001,
+        "where the model's increases by the time of the copies": plain[4096 * KIB] > plain[1024 * KIB] > plain[512 * KIB],
+        "since the model's bandwidth has its peak before 256 K": peak < 256 * KIB,
+        "It is the size of a buffer.": at in CLASSES and at > p["packet"],
+        "The original machine sends this size eagerly": one[1] < 0.02,
+        "The cache has 256 K in both of your runs. Did the jump stay where it was?": at != 256 * KIB,
+        "Rendezvous messages need no memory in the pool.": len({_late(p["above"], 3, pool, bench) for pool in ("15 MiB", p.text("pool"))}) == 1,
+    }
 
 
 def curves(p: Parameters, bench: Bench | None = None) -> list[Line]:

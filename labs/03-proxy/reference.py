@@ -20,20 +20,6 @@ STAGES = {
     "waiting for the clock": ("tick",),
 }  # fmt: skip
 
-TEXTS = {
-    "repair": (
-        "I would change how the proxy waits: waking it by an event makes my message several times faster, while the wire gains nothing and "
-        "copies are a thousandth of the time. Larger packets come second, because each packet costs one tick. Only after that do the "
-        "proxy's own copies and finally a faster wire begin to matter."
-    ),
-    "rival": (
-        "At 0 B the polling model gives about ten milliseconds as the paper does, but the model with delayed acknowledgements gives only "
-        "about two, so the start-up speaks for the clock. The rate of long messages alone fits both less clearly. In 1997 I would have "
-        "changed the clock's tick, or watched the packets on the cable with a sniffer."
-    ),
-}
-
-
 def own(p: Parameters) -> dict[str, str]:
     """The student's machines, as overrides."""
     return {"platform.host.tick": p.text("tick"), "winmpich.proxy_packet": p.text("packet")}
@@ -108,6 +94,32 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
         "wire": {"no-proxy": slow[size] / none[size], "ten": 10.0},
         "event": {"no-proxy": curve[size] / none[size], "empty": curve[0] / woken[0]},
         "idea": {"polling": curve[size] / none[size], "other-gain": curve[size] / woken[size]},
+    }
+
+
+def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
+    """Sentence of the lab -> whether it is true for the student."""
+    size, curve = p["size"], _curve(p, bench)
+    right = expected(p, bench)
+    kinds, total, _ = _stages(p, bench)
+    larger = bench.curve("winmpich", "distributed", [0, size], sets=own(p) | {"winmpich.proxy_packet": f"{2 * p['packet']} B"}, reps=REPS)
+    sizes = [0, 1024, 16 * 1024, 64 * 1024]
+    papers = bench.curve("winmpich", "distributed", sizes, reps=REPS)
+    rival = bench.curve("winmpich:delayed-ack", "distributed", sizes, reps=REPS)
+    return {
+        "Look at this value. Which parameter of your machines does it resemble?": abs(right["per-packet"] / p["tick"] - 1) < 0.03,
+        "spend more than three quarters of my message's time waiting for the clock": right["share"] > 0.75,
+        "with a proxy that an event wakes the message becomes several times faster": right["event"] > 2.5,
+        "a packet with twice the data nearly halves the time as long as the proxy polls": 1.7 < curve[size] / larger[size] < 2.2,
+        "Copies are less than a hundredth of the time": kinds["copying"] < 0.01 * total,
+        "the faster network gains hardly anything (my factor is near 1)": right["wire"] < 1.05,
+        "the wire is idle most of the time": kinds["the wire and the cards"] < 0.05 * total,
+        "The polling proxy gives about 10 ms for an empty message and about 98 kB/s at 64 KiB": (
+            abs(papers[0] - 0.010) < 0.0005 and abs(papers.rate(64 * 1024) - 98e3) < 2e3
+        ),
+        "The delayed acknowledgement gives about 2 ms and about 2 MB/s": (
+            abs(rival[0] - 0.002) < 0.0001 and abs(rival.rate(64 * 1024) - 2e6) < 0.1e6
+        ),
     }
 
 

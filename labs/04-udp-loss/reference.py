@@ -7,26 +7,14 @@ from typing import Any
 
 from retrompi.labs.bench import Bench, Line
 from retrompi.labs.student import Parameters
+from retrompi.spec import registry
+from retrompi.spec.model import resolve
 
 SMALL = 4096
 REPS = 200
 OUT_REPS = 500
 MESSAGES = 2 * OUT_REPS
 WHERE = ("wmpi", "distributed")
-
-TEXTS = {
-    "where-from": (
-        "Acknowledgements travel on the same wire and are lost as well: then the data have arrived, but the sender waits for its "
-        "time-out and its window fills. And a datagram that is lost a second time waits twice as long, since every wait of the same "
-        "datagram doubles."
-    ),
-    "choose": (
-        "I would take a time-out a few times as long as the slowest acknowledgement, some fifty milliseconds here. A shorter one sends "
-        "everything twice although nothing was lost, a longer one wastes its time after every loss. The daemon should measure the round "
-        "trip and adapt, as TCP does, and retry often enough to outlive an outage of some seconds."
-    ),
-}
-
 
 def derive(p: Parameters) -> dict[str, str]:
     """When the cable is back."""
@@ -59,6 +47,12 @@ def _line(p: Parameters, bench: Bench, window: str, latency: bool = True) -> flo
 
 def _gone(p: Parameters, bench: Bench) -> float:
     return float(_job(p, bench, "link server@1s")["time_s"])
+
+
+def expected_datagrams(size: int) -> int:
+    """Datagrams that a message takes between the daemons."""
+    values, _ = resolve(registry.model("wmpi"), registry.platform("nt-pair"), {})
+    return math.ceil(size / values.network_packet)
 
 
 def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
@@ -103,6 +97,35 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
             "last-wait": p["timeout"] * (2 ** p["retries"] - 1),
             "from-start": _gone(p, bench),
         },
+    }
+
+
+def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
+    """Sentence of the lab -> whether it is true for the student."""
+    right = expected(p, bench)
+    plain = _time(bench, p["big"], 20)
+    gone = _gone(p, bench)
+    rival = bench.generated("pingpong", {"sizes": [1024], "reps": OUT_REPS}, "winmpich", "distributed", failures=["link server@1s"])
+    sent, kept = (bench.generated("pingpong", {"sizes": [p["big"]], "reps": 20}, *WHERE, sets=s)
+                  for s in ({"wmpi.udp_timeout": p.text("short")}, {}))  # fmt: skip
+    return {
+        "On a short cable this hardly matters.": _line(p, bench, "1", False) < 1.03 * _line(p, bench, "8", False),
+        "On a long line it does": right["window"] > 3,
+        "With a smaller window the line is idle most of the time.": _line(p, bench, "8", False) < 0.5 * _line(p, bench, "1"),
+        "Your messages waited for more time-outs than data datagrams are lost on average.": right["waits"] > 1.1 * right["lost"],
+        "That is at 4 KiB, where the acknowledgement arrives in time": (
+            abs(_time(bench, SMALL, 20, wmpi__udp_timeout=p.text("short")) / _time(bench, SMALL, 20) - 1) < 1e-3
+        ),
+        "The wire and both processors handle these datagrams twice.": right["short"] > 1.3 and sent["packets"] >= kept["packets"],
+        "about a tenth of a second: without loss it repeats hardly anything even in a message of {big}": (
+            _time(bench, p["big"], 20, wmpi__udp_timeout="100 ms") < 1.01 * plain
+        ),
+        "The daemon does not know when it is up again: when does it retry?": abs(right["outage"] / p["outage"] - 1) > 0.05,
+        "Each wait is twice as long as the one before, and there is a wait after the last retry as well.": (
+            abs(right["giveup"] / (p["timeout"] * (2 ** (p["retries"] + 1) - 1)) - 1) < 0.02
+        ),
+        "Compare the two times at which the jobs were aborted.": abs(gone / float(rival["time_s"]) - 1) > 0.02,
+        "Each of these messages is one data datagram.": expected_datagrams(SMALL) == 1,
     }
 
 

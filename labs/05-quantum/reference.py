@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from retrompi.labs.bench import Bench, Curve, Line, options
@@ -10,24 +11,6 @@ from retrompi.labs.student import Parameters
 KIB = 1024
 REPS = 50
 TWO = {"platform.host.cores": "2"}
-
-TEXTS = {
-    "why": (
-        "The receiver polls and keeps the processor until its quantum is over. Only then does the sender run: it receives, sends its "
-        "own message and begins to poll as well, using up its quantum in turn. So every message waits for one whole quantum. As long "
-        "as all bytes fit into the window they are sent within one turn, so the size does not matter."
-    ),
-    "verdict": (
-        "The quantum fits both: between two machines no process competes for the processor, so the message takes milliseconds. The "
-        "delayed acknowledgement would show between two machines too. In 1997 I would have run the test on NT Workstation: the quantum "
-        "predicts 20 to 60 ms there, the acknowledgement no change at all."
-    ),
-    "today": (
-        "It goes wrong when there are more processes than cores, for example in a container with few cores, in continuous integration "
-        "or on a laptop. Then I tell the library to yield or block while it waits, or start fewer processes."
-    ),
-}
-
 
 def own(p: Parameters) -> dict[str, str]:
     """The student's machine, as overrides."""
@@ -97,6 +80,39 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
             "quantum-model": bench.curve("hpvm", "distributed", [0, KIB], reps=REPS)[KIB],
             "nts-delay": _rival(bench, {}),
         },
+    }
+
+
+def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
+    """Sentence of the lab -> whether it is true for the student."""
+    right, curve, small, big = expected(p, bench), _curve(p, bench), p["small"], p["big"]
+    boosted = _curve(p, bench, {"platform.host.boost": "1"})
+    plain, apart = (bench.curve("hpvm", mode, [0, KIB], reps=REPS) for mode in ("shared", "distributed"))
+    nts, papers = _rival(bench, {}), _wmpi(bench, {})
+    delay = {"platform.host.delayed_ack": p.text("ack")}
+    rival = {m: bench.curve("hpvm:delayed-ack", m, [0, KIB], sets=delay, reps=REPS) for m in ("shared", "distributed")}
+    return {
+        "Why is the time the same for 0 B and for your window?": abs(curve[p["window"]] / curve[0] - 1) < 0.01,
+        "So every message costs one quantum, however short it is": abs(curve[small] / p["quantum"] - 1) < 0.01,
+        "A longer message needs several turns, one quantum for each further window.": (
+            abs(curve[big] / curve[0] - math.ceil(big / p["window"])) < 0.05
+        ),
+        "Compute the same from two parameters only": abs(right["plateau"] / right["formula"] - 1) < 0.12,
+        "With the boost your long messages would take less than half as long": boosted[big] < 0.5 * curve[big],
+        "while short ones would not change": abs(boosted[0] / curve[0] - 1) < 0.01 and abs(boosted[small] / curve[small] - 1) < 0.01,
+        "On one processor it gives 120 ms without any fitted number": abs(plain[0] - 0.120) < 0.002,
+        "the message takes about 6 ms": 0.005 < apart[0] < 0.007,
+        "where the model loses one": 0.120 < papers < 0.140,
+        "waits for one such delay, so the whole delay is in its one-way time": (
+            all(abs(c[KIB] - p["ack"]) < 0.010 for c in rival.values())
+        ),
+        "an empty message is a single write and does not wait": all(c[0] < 0.01 for c in rival.values()),
+        "The delayed acknowledgement gives about 200 ms on one machine and about 207 ms between two": (
+            abs(bench.curve("hpvm:delayed-ack", "shared", [0, KIB], reps=REPS)[KIB] - 0.200) < 0.002 and abs(nts - 0.207) < 0.001
+        ),
+        "A second processor would decide as well: it removes the quantum's wait": right["two"] < 0.001,
+        "WMPI receives without polling, but still collapses above 256 K.": right["wmpi"] > p["quantum"],
+        "That is the empty message, whose time includes opening the connection": _curve(p, bench, TWO)[0] > 1.02 * right["two"],
     }
 
 

@@ -74,9 +74,10 @@ def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> 
             value: Any = values[task.of] if task.of else (task.choices or (1.0,))[0]
             sheet[task.id] = told(task, value if task.choices else (0.3 if task.unit == "probability" else float(value) * 1.7))
         elif task.kind == "text":
-            if task.id not in texts:
-                raise InputError(f"TEXTS has no answer to '{task.id}'", lab.folder / "reference.py", code="missing-key")
-            sheet[task.id] = toml_text.quoted(text.fill(texts[task.id], text.names(lab, p, student), strict=False))
+            model = task.model or texts.get(task.id)
+            if not model:
+                raise InputError(f"no 'model' answer to '{task.id}'", lab.folder / "lab.toml", code="missing-key")
+            sheet[task.id] = toml_text.quoted(text.fill(model, text.names(lab, p, student), strict=False))
         elif task.kind != "file":
             sheet[task.id] = told(task, values[task.id])
     (folder / ANSWERS).write_text(answers.sheet(lab, p, student, sheet), encoding="utf-8")

@@ -34,9 +34,9 @@ LARGEST_FILE = 1 << 20
 
 
 def normal_id(student: str) -> str:
-    """An id as hashed: Unicode compatibility form, lower case, single blanks. UsageError if the result is empty."""
+    """An id as hashed: Unicode compatibility form, lower case, no blanks. UsageError if the result is empty."""
     # From the displayed form, which .lab.toml keeps: invisible characters in an id must not change the parameters.
-    text = _plain(unicodedata.normalize("NFKC", shown_id(student)).casefold())
+    text = _plain(unicodedata.normalize("NFKC", shown_id(student)).casefold()).replace(" ", "")
     if not text:
         raise UsageError(
             "the student's id is empty; give the one that your teacher knows, e.g. --student ann.bee@example.edu", code="bad-name"
@@ -89,7 +89,8 @@ def draw(lab: Lab, student: str) -> Parameters:
 
 def folder_name(lab: Lab, student: str) -> str:
     """A folder name for a student's lab: letters, digits, ``.-_`` and a hash, for any id."""
-    plain = unicodedata.normalize("NFKD", normal_id(student)).encode("ascii", "ignore").decode()
+    shown = unicodedata.normalize("NFKC", shown_id(student)).casefold()  # with its blanks, to be read; the hash is of what counts
+    plain = unicodedata.normalize("NFKD", shown).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:32].strip("-")
     return f"lab{lab.key}-{slug or 'student'}-{hashlib.sha256(normal_id(student).encode()).hexdigest()[:6]}"
 
