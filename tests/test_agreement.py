@@ -206,7 +206,7 @@ def test_the_shipped_rows_are_of_the_claims_and_their_verdicts() -> None:
 
 @pytest.mark.skipif(not coverage.file_of().is_file(), reason="not made yet")
 def test_the_tables_of_the_page_are_what_the_file_says() -> None:
-    page = Path(__file__).parents[1] / "docs" / "uncertainty.md"
+    page = Path(__file__).parents[1] / "docs" / "uncertainty" / "statements.md"
     text = page.read_text(encoding="utf-8")
     for name, made in (("coverage", coverage.coverage_table), ("outside", coverage.outside_table)):
         assert made(coverage.shipped(), markdown.table) in text, f"python -m retrompi.papers.markdown {page}: {name}"

@@ -22,7 +22,7 @@ from retrompi.spec import registry
 
 pytest.importorskip("emcee")
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "uncertainty.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "uncertainty" / "tests.md"
 ROW = Checked("wmpi", "standard curve", "nt-pair distributed", 100, 0, 30, 16, 4, 0.9, 0.89, 0.88, 0.9, 0.5, 0.05, 0.05, 1.01, 500.0,
               "300 " * 9 + "300", "160 " * 9 + "160", 1)  # fmt: skip
 
@@ -56,7 +56,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 def test_the_page_has_the_stored_tables_and_the_figure() -> None:
     assert part_of("ranks") == tables.ranks_table(checks.kept())
     assert part_of("rivals") == tables.rivals_table(evidence.kept())
-    assert (PAGE.parent / "img" / "ranks.svg").read_text(encoding="utf-8") == tables.figure(checks.kept())
+    assert (PAGE.parents[1] / "img" / "ranks.svg").read_text(encoding="utf-8") == tables.figure(checks.kept())
 
 
 def test_rows_are_kept_and_replaced(tmp_path: Path) -> None:

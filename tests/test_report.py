@@ -518,12 +518,16 @@ def test_a_small_study_for_real_and_again_from_the_store(monkeypatch: pytest.Mon
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("part", ["readings", "checks"])
-def test_validation_page_is_up_to_date(part: str, tmp_path: Path) -> None:
-    copy = tmp_path / "validation.md"
-    copy.write_text((ROOT / "docs" / "validation.md").read_text(encoding="utf-8"), encoding="utf-8")
+VALIDATION = ["validation.md", *sorted(f"validation/{p.name}" for p in (ROOT / "docs" / "validation").iterdir())]
+
+
+@pytest.mark.parametrize("page", VALIDATION)
+def test_a_page_of_the_validation_is_up_to_date(page: str, tmp_path: Path) -> None:
+    copy = tmp_path / "page.md"
+    copy.write_text((ROOT / "docs" / page).read_text(encoding="utf-8"), encoding="utf-8")
+    part = "readings" if page == "validation.md" else "checks"
     wanted = markdown.reading_table() if part == "readings" else markdown.check_table(copy)
-    assert not markdown.fill(copy, part, wanted), "run: python -m retrompi.papers.markdown docs/validation.md"
+    assert not markdown.fill(copy, part, wanted), f"run: python -m retrompi.papers.markdown docs/{page}"
 
 
 def test_the_runtimes_of_the_second_atlas_are_up_to_date(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ The logarithm of a time is a smooth function of the logarithms of a few of the p
 Legendre polynomials (single ones up to degree 3 of all parameters, products of two and three of the parameters that matter most); the lasso
 selects the terms. Clock ticks, packets and thresholds make steps that a polynomial smooths: they are in `Emulator.error`, which the
 likelihood adds.
-The choice against Gaussian processes is measured in docs/uncertainty.md.
+The choice against Gaussian processes is measured in docs/uncertainty/tests.md.
 """
 
 from __future__ import annotations

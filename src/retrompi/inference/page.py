@@ -1,4 +1,4 @@
-"""The generated parts of docs/uncertainty.md about the posteriors that ship: ``python -m retrompi.inference.page docs/uncertainty.md``.
+"""The generated parts of docs/uncertainty/posteriors.md: ``python -m retrompi.inference.page docs/uncertainty/posteriors.md``.
 
 ``posteriors``: what each is of and how well it was found. ``determined``: of every parameter, how much of its prior's variance is left.
 """

@@ -1,6 +1,6 @@
-"""The generated parts of docs/uncertainty.md that say how posteriors were checked and how rival variants compare.
+"""The generated parts of docs/uncertainty/tests.md that say how posteriors were checked and how rival variants compare.
 
-    python -m retrompi.inference.tables docs/uncertainty.md     # fills <!-- ranks --> and <!-- rivals -->, draws docs/img/ranks.svg
+    python -m retrompi.inference.tables docs/uncertainty/tests.md     # fills <!-- ranks --> and <!-- rivals -->, draws docs/img/ranks.svg
 
 They are made from the stored tables (validate/posteriors/); nothing is simulated.
 """
@@ -107,14 +107,14 @@ def figure(rows: Mapping[tuple[str, str], Checked]) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Fills the parts of the file named by the first argument, and draws the figure beside it."""
+    """Fills the parts of the file named by the first argument, and draws the figure of docs/img."""
     path = Path(argv[0])
     rows = checks.kept()
     made: Mapping[str, Callable[[], str]] = {"ranks": lambda: ranks_table(rows), "rivals": lambda: rivals_table(evidence.kept())}
     for name in parts(path):
         if name in made:
             fill(path, name, made[name]())
-    (path.parent / "img" / "ranks.svg").write_text(figure(rows), encoding="utf-8")
+    (path.parents[1] / "img" / "ranks.svg").write_text(figure(rows), encoding="utf-8")
     return 0
 
 

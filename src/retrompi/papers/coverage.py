@@ -1,7 +1,7 @@
 """How much of what no fit has seen lies inside the intervals: ``validate/agreement.csv``, and the tables made from it.
 
 ``retrompi validate --uncertainty 90% --write`` makes the file, or the rows of one paper; ``python -m retrompi.papers.markdown
-docs/uncertainty.md`` writes the tables.
+docs/uncertainty/statements.md`` writes the tables.
 """
 
 from __future__ import annotations
