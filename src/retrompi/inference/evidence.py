@@ -1,7 +1,7 @@
 """Rival variants of a model, compared by evidence and by predictive score.
 
 The evidence is that of the joint posterior in which a variant has the place of its base: the same statements, the same priors. The score
-is the mean logarithm of the probability that a posterior gives to held-out statements, which nothing was fitted to. docs/uncertainty/tests.md has
+is the mean logarithm of the probability that a posterior gives to held-out statements, which nothing was fitted to. docs/uncertainty has
 the rule by which a difference counts.
 
     python -m retrompi.inference.evidence        # compares all that have posteriors, and writes validate/posteriors/rivals.csv

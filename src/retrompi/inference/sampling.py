@@ -1,7 +1,7 @@
 """Draws from a posterior over the unit cube, by emcee's ensemble sampler with differential-evolution moves.
 
 The cube is mapped to independent normal variables: there the prior has no edges, and the posterior is closer to a normal distribution,
-which the moves are made for. The choice among libraries and moves is measured in docs/uncertainty/tests.md; emcee's snooker move is not used,
+which the moves are made for. The choice among libraries and moves is measured in docs/uncertainty; emcee's snooker move is not used,
 since its draws of a known posterior are a tenth too narrow. The evidence is by importance sampling from a mixture of normal distributions
 fitted to the draws.
 """

@@ -1,4 +1,4 @@
-"""The generated parts of docs/validation.md, docs/validation/, docs/second-atlas.md and docs/uncertainty/, so that prose and program cannot drift apart.
+"""The generated parts of docs/validation*, docs/second-atlas.md and docs/uncertainty/, so that prose and program cannot drift apart.
 
 A part stands between ``<!-- name -->`` and ``<!-- /name -->``; `fill` replaces it. ``python -m retrompi.papers.markdown FILE`` writes
 those that the file has: readings, checks, runtimes, and the verdicts of the store (simulating what is missing).
