@@ -19,7 +19,7 @@ from retrompi.base import translate
 from retrompi.labs import translated
 
 ROOT = Path(__file__).resolve().parent.parent
-PLACES = ("src/retrompi/studio", "src/retrompi/labs", "src/retrompi/classroom", "cli/lab.py", "labs")
+PLACES = ("src/retrompi/studio", "src/retrompi/labs", "src/retrompi/classroom", "src/retrompi/render", "cli/lab.py", "labs")
 """Where texts are that a student or a teacher reads."""
 KEYWORDS: dict[str, Any] = {"_": None, "lazy": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
 PLURALS = {"de": "nplurals=2; plural=(n != 1);", "fr": "nplurals=2; plural=(n > 1);"}

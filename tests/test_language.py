@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from studio_room import app, client, room  # noqa: F401
 
 from retrompi.base import translate
 from retrompi.base.errors import UsageError

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from retrompi.base.translate import lazy
 from retrompi.base.units import format_span
 from retrompi.render.html import Content, table
 from retrompi.spec.model import RuntimeModel
@@ -22,7 +23,7 @@ from retrompi.studies.posteriors import Posterior, word
 __all__ = ["HEAD", "LEVEL", "card", "facts", "narrowed", "of_folder", "of_model", "section", "texts"]
 
 LEVEL = 0.9
-HEAD = ("parameter", "prior range", "90 % interval", "median", "variance left", "by the data")
+HEAD = (lazy("parameter"), lazy("prior range"), lazy("90 % interval"), lazy("median"), lazy("variance left"), lazy("by the data"))
 
 
 def _share(value: float, low: float, high: float, log: bool) -> float:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from dash import html
 
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_time
 from retrompi.render import determined
 from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
@@ -19,15 +20,17 @@ from retrompi.studio.pieces import Part, Value, cited, facts, named, number_rows
 __all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "posterior", "side_tables", "start", "transfer",
            "variants", "wire"]  # fmt: skip
 
-_HEAD = ("parameter", "value", "range", "source")
+_HEAD = (lazy("parameter"), lazy("value"), lazy("range"), lazy("source"))
+_AREAS = {"processor": lazy("Processor"), "scheduler": lazy("Scheduler"), "memory": lazy("Memory"), "protocol stack": lazy("Protocol stack"),
+          "network card": lazy("Network card")}  # fmt: skip
 
 
 def filters(page: str, source: str, words: str, example: str) -> Any:
     """The filters of a card's numbers: the kind of source, and search words; ids ``PAGE-source`` and ``PAGE-text``."""
-    offered = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {told}", "value": k} for k, told in KINDS.items())]
+    offered = [{"label": _("all sources"), "value": ""}, *({"label": f"{k}: {_(told)}", "value": k} for k, told in KINDS.items())]
     return parts.controls(
-        parts.menu("Source", f"{page}-source", offered, source, wide=True),
-        parts.entry("Words", f"{page}-text", words, type="search", debounce=0.4, maxLength=80, placeholder=example),
+        parts.menu(_("Source"), f"{page}-source", offered, source, wide=True),
+        parts.entry(_("Words"), f"{page}-text", words, type="search", debounce=0.4, maxLength=80, placeholder=example),
     )
 
 
@@ -37,16 +40,16 @@ def kinds(found: Counter[str], chosen: str = "") -> html.Div:
     bar = [html.Span(className=f"share kind-{k}", style={"flexGrow": n}, title=f"{n} {k}") for k in KINDS if (n := found[k])]
     words = [
         html.Li([html.Span(k, className=f"kind kind-{k}"), html.B(f" {found[k]} "),
-                 html.Span(f"({found[k] / total:.0%}) {KINDS[k]}", className="soft")], className="chosen" if k == chosen else None)
+                 html.Span(f"({found[k] / total:.0%}) {_(KINDS[k])}", className="soft")], className="chosen" if k == chosen else None)
         for k in KINDS if found[k]
     ]  # fmt: skip
     return html.Div([html.Div(bar, className="shares", **{"aria-hidden": "true"}), html.Ul(words, className="kinds")])
 
 
-def parameters(some: Sequence[Number], what: str = "parameter") -> Part:
+def parameters(some: Sequence[Number], what: str = lazy("parameter")) -> Part:
     """The table of numbers; a notice if no number fits the filter."""
     if not some:
-        return html.P(f"No {what} matches this filter.", className="soft")
+        return html.P(_("Nothing matches this filter."), className="soft")
     return table((what, *_HEAD[1:]), number_rows(some))
 
 
@@ -57,13 +60,13 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
         rows = [[html.Code(name), Value(before or "—"), Value(here or "—"), where] for name, before, here, where in d.changed]
         told: list[Part] = [html.P(d.note)]
         if d.code:
-            told.append(html.P(f"In addition to its parameters, another mechanism: {', '.join(d.code)}."))
+            told.append(html.P(_("In addition to its parameters, another mechanism: {code}.").format(code=", ".join(d.code))))
         if rows:
-            told.append(table(("parameter", f"in {base}", "here", "source here"), rows))
+            told.append(table((_("parameter"), _("in {model}").format(model=base), _("here"), _("source here")), rows))
         elif not d.code:
-            told.append(html.P("Only its name differs.", className="soft"))
+            told.append(html.P(_("Only its name differs."), className="soft"))
         asked = urlencode({"model": d.name}, safe=":")
-        told.append(html.P(html.A("its card", href=f"/models?{asked}")))
+        told.append(html.P(html.A(_("its card"), href=f"/models?{asked}")))
         out.append(html.Details([html.Summary([html.Code(d.name), f" {d.title}"]), *told], className="variant"))
     return out
 
@@ -71,35 +74,47 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
 def start(told: Mapping[str, Any], where: str) -> list[Part]:
     """The steps of a job's start, the windows and daemons it leaves, and its failure rate."""
     steps = told.get("steps", ())
-    refused = [html.P([html.B("Cannot run there: "), told["refused"]], className="notice")] if told.get("refused") else []
+    refused = [html.P([html.B(_("Cannot run there: ")), told["refused"]], className="notice")] if told.get("refused") else []
     if not steps:
-        return [*refused, html.P("No steps are needed." if not refused else "", className="soft")]
+        return [*refused, html.P(_("No steps are needed.") if not refused else "", className="soft")]
     rows = [
-        [str(s["step"]), "by hand" if s["manual"] else "", Value(worded(s["windows"] or None)), Value(worded(s["daemons"] or None)),
+        [str(s["step"]), _("by hand") if s["manual"] else "", Value(worded(s["windows"] or None)), Value(worded(s["daemons"] or None)),
          Value(format_time(s["seconds"]) if s["seconds"] else ""), str(s["note"])]
         for s in steps
     ]  # fmt: skip
-    line = (
-        f"{told['ranks']} ranks on the {told['hosts']} machines of {where}: {told['manual_steps_per_job']} steps by hand, "
-        f"{told['windows']} windows, "
-        f"{told['daemons']} daemons; {told['failures']} of {told['attempts']} drawn starts fail."
+    line = _(
+        "{ranks} ranks on the {hosts} machines of {where}: {manual_steps_per_job} steps by hand, "
+        "{windows} windows, {daemons} daemons; {failures} of {attempts} drawn starts fail."
+    ).format(
+        ranks=told["ranks"],
+        hosts=told["hosts"],
+        where=where,
+        manual_steps_per_job=told["manual_steps_per_job"],
+        windows=told["windows"],
+        daemons=told["daemons"],
+        failures=told["failures"],
+        attempts=told["attempts"],
     )
-    return [*refused, html.P(line), table(("step", "by hand", "windows", "daemons", "takes", "note"), rows)]
+    return [*refused, html.P(line), table((_("step"), _("by hand"), _("windows"), _("daemons"), _("takes"), _("note")), rows)]
 
 
 def collectives(rows: Sequence[Mapping[str, Any]]) -> html.Div:
     """The algorithm of each collective operation, when it is used, and its source."""
     keys = ("operation", "algorithm", "when", "source")
-    return table(("collective", *keys[1:]), [[str(r[k]) for k in keys] for r in rows])
+    return table((_("collective"), _("algorithm"), _("when"), _("source")), [[str(r[k]) for k in keys] for r in rows])
 
 
 def fit(told: Mapping[str, Any] | None) -> list[Part]:
     """The fit in force: its values with their identifiability, and the residuals against the statements it saw."""
     if told is None:
-        return [html.P("None: every value above is as given by its source.", className="soft")]
-    seed = f", seed {told['seed']}" if "seed" in told else ""
+        return [html.P(_("None: every value above is as given by its source."), className="soft")]
+    seed = _(", seed {seed}").format(seed=told["seed"]) if "seed" in told else ""
     out: list[Part] = [
-        html.P(f"Fit of {told['of']}: {told.get('date', '?')}, code {told.get('version', '?')}{seed}. {told.get('note', '')}")
+        html.P(
+            _("Fit of {of}: {date}, code {version}{seed}. {note}").format(
+                of=told["of"], date=told.get("date", "?"), version=told.get("version", "?"), seed=seed, note=told.get("note", "")
+            )
+        )
     ]
     if told["values"]:
         rows: list[list[Part]] = [
@@ -107,15 +122,15 @@ def fit(told: Mapping[str, Any] | None) -> list[Part]:
              str(v["identifiability"])]
             for v in told["values"]
         ]  # fmt: skip
-        out.append(table(("parameter", "value", "range", "identifiability"), rows))
+        out.append(table((_("parameter"), _("value"), _("range"), _("identifiability")), rows))
     if told["residuals"]:
         rows = [
             [[html.A(r["claim"], href=f"/scorecard?{urlencode({'q': r['claim']})}"), html.Br(), html.Small(r["says"])],
              Value(f"{worded(r['observed'])} {r['unit']}"), Value(f"{worded(r['low'])} – {worded(r['high'])}"),
-             Value(f"{r['half_ranges']:+.2f} half ranges")]
+             Value(_("{half_ranges:+.2f} half ranges").format(half_ranges=r['half_ranges']))]
             for r in told["residuals"]
         ]  # fmt: skip
-        out.append(table(("statement", "simulated", "read as", "from the midpoint"), rows))
+        out.append(table((_("statement"), _("simulated"), _("read as"), _("from the midpoint")), rows))
     return out
 
 
@@ -127,7 +142,11 @@ def posterior(told: Mapping[str, Any] | None) -> list[Part]:
     for r in told["parameters"]:
         path, prior, inside, middle, left, data = map(written, determined.texts(r))
         rows.append([html.Code(path), Value(prior), [inside, html.Br(), _strip(r["places"])], Value(middle), Value(left), data])
-    return [html.H2("Posterior", id="posterior"), html.P(f"Posterior of {determined.facts(told)}."), table(determined.HEAD, rows)]
+    return [
+        html.H2(_("Posterior"), id="posterior"),
+        html.P(_("Posterior of {facts}.").format(facts=determined.facts(told))),
+        table(determined.HEAD, rows),
+    ]
 
 
 def _strip(places: Sequence[float]) -> html.Span:
@@ -142,24 +161,35 @@ def _strip(places: Sequence[float]) -> html.Span:
 def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     """The statements whose checks concern this model, fitted and held out counted separately, with their newest verdicts."""
     if not rows:
-        return [html.P("No published statement names it.", className="soft")]
+        return [html.P(_("No published statement names it."), className="soft")]
     known = [r for r in rows if r["verdict"] in ("pass", "fail")]
     told = []
-    for use, words in (("calibrate", "fitted"), ("validate", "held out")):
+    for use, words in (("calibrate", _("fitted")), ("validate", _("held out"))):
         mine = [r for r in known if r["use"] == use]
         every = sum(r["use"] == use for r in rows)
         passed = sum(r["verdict"] == "pass" for r in mine)
-        told.append(f"{words}: {passed} of {len(mine)} pass" if mine else f"{words}: {every} not judged in this store yet" if every else "")
+        told.append(
+            _("{words}: {passed} of {n} pass").format(words=words, passed=passed, n=len(mine))
+            if mine
+            else _("{words}: {every} not judged in this store yet").format(words=words, every=every)
+            if every
+            else ""
+        )
     items = [
         [html.A(r["id"], href=f"/scorecard?{urlencode({'q': r['id']})}"),
          verdict(r["verdict"] if r["verdict"] in ("pass", "fail") else "unjudged"),
-         {"calibrate": "fitted", "validate": "held out"}.get(r["use"], str(r["use"])), str(r["says"])]
+         {"calibrate": _("fitted"), "validate": _("held out")}.get(r["use"], str(r["use"])), str(r["says"])]
         for r in rows
     ]  # fmt: skip
     line = "; ".join(t for t in told if t)
     return [
         html.P(f"{line}." if line else ""),
-        html.Details([html.Summary(f"{len(rows)} statements"), table(("statement", "verdict", "group", "what it says"), items)]),
+        html.Details(
+            [
+                html.Summary(_("{n} statements").format(n=len(rows))),
+                table((_("statement"), _("verdict"), _("group"), _("what it says")), items),
+            ]
+        ),
     ]
 
 
@@ -167,12 +197,12 @@ def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     """The machines that the model's library is known to have run on, simulated and published; nothing where none is known."""
     if not rows:
         return []
-    out: list[Part] = [html.H2("Machines it is known to have run on", id="transfer")]
+    out: list[Part] = [html.H2(_("Machines it is known to have run on"), id="transfer")]
     for head, told in ((NUMBERS, numbers(rows)), (HELD, held(rows))):
         cells: list[list[Part]] = [
             [*(Value(r[k]) if k in ("published", "simulated", "ratio") else str(r[k]) for k in head[1:]), str(r["ref"] or "")] for r in told
         ]
-        out += [table((*head[1:], "source"), cells)] if cells else []
+        out += [table((*head[1:], _("source")), cells)] if cells else []
     return out
 
 
@@ -180,12 +210,12 @@ def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> l
     """The hosts, identical ones once, and the named placements."""
     rows: list[list[Part]] = [
         [[g.title, html.Br(), html.Small(", ".join(g.names), className="soft")] if len(g.names) > 1 else g.title, g.os,
-         f"{g.byte_order} endian"]
+         _("{byte_order} endian").format(byte_order=g.byte_order)]
         for g in groups
     ]  # fmt: skip
-    out: list[Part] = [table(("machine", "operating system", "byte order"), rows)]
+    out: list[Part] = [table((_("machine"), _("operating system"), _("byte order")), rows)]
     if placements:
-        out.append(facts([(f"placement {p['name']}", ", ".join(p["ranks"])) for p in placements]))
+        out.append(facts([(_("placement {name}").format(name=p["name"]), ", ".join(p["ranks"])) for p in placements]))
     return out
 
 
@@ -197,9 +227,9 @@ def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[N
         mine = [s for s in sides if s.area == area and any(c.name in names for c in s.cells)]
         if not mine:
             continue
-        out.append(html.H3(area.capitalize()))
+        out.append(html.H3(_(_AREAS.get(area, lazy("Other")))))
         single = len(groups) == 1
-        head = ("quantity", *((g.title for g in groups) if not single else ("value",)), "range", "source")
+        head = (_("quantity"), *((g.title for g in groups) if not single else (_("value"),)), _("range"), _("source"))
         rows = []
         for s in mine:
             spans = [html.Div(span) for span in dict.fromkeys(c.span for c in s.cells if c.span)]
@@ -225,12 +255,12 @@ def wire(some: Sequence[Number], link: str, loops: Sequence[Number]) -> list[Par
     """The numbers of the wire, and the costs of measured loops on the hosts, if they are described."""
     out: list[Part] = []
     if some:
-        out += [html.H3(f"Wire: {link}"), parameters(some, "quantity")]
+        out += [html.H3(_("Wire: {link}").format(link=link)), parameters(some, _("quantity"))]
     if loops:
         out += [
-            html.H3("Rinf1 loops"),
-            html.P("Cost of the arithmetic loops of the paper's Rinf1 benchmark.", className="soft"),
-            html.Details([html.Summary(f"{len(loops)} numbers"), parameters(loops, "quantity")]),
+            html.H3(_("Rinf1 loops")),
+            html.P(_("Cost of the arithmetic loops of the paper's Rinf1 benchmark."), className="soft"),
+            html.Details([html.Summary(_("{n} numbers").format(n=len(loops))), parameters(loops, _("quantity"))]),
         ]
     return out
 
@@ -242,7 +272,9 @@ def stands_for(card: Mapping[str, Any]) -> list[Part]:
         out += [html.P(card["stands_for"]), *cited(card["stands_for_rows"])]
     told = card["calibrated"]
     if told is None:
-        out.append(html.P("No calibrated range is specified; every use is outside one.", className="soft"))
+        out.append(html.P(_("No calibrated range is specified; every use is outside one."), className="soft"))
     else:
-        out.append(html.P(f"Calibrated for {told['text']} ({told['source']}); a use outside it is noted."))
+        out.append(
+            html.P(_("Calibrated for {text} ({source}); a use outside it is noted.").format(text=told["text"], source=told["source"]))
+        )
     return out

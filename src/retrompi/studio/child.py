@@ -13,7 +13,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from retrompi.base import translate
 from retrompi.base.errors import RetrompiError
+from retrompi.base.translate import _
 from retrompi.spec.bounds import Bounds
 
 __all__ = ["Allowed", "Simulating", "run", "taken_B"]
@@ -45,6 +47,8 @@ class Allowed:
     memory_B: int
     result_B: int
     bounds: Bounds
+    language: str = translate.ENGLISH
+    """Of the words in its result."""
 
 
 class Simulating:
@@ -81,6 +85,7 @@ def run(line: Connection, now: Any, allowed: Allowed, function: Callable[..., An
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _limit(allowed.memory_B)
     worker.adopt(Simulating(Forking(), now, allowed.bounds.rows()))
+    translate.use(allowed.language)
     last = 0.0
 
     def report(done: int, total: int, what: str = "") -> None:
@@ -93,16 +98,16 @@ def run(line: Connection, now: Any, allowed: Allowed, function: Callable[..., An
     try:
         said = json.dumps({"kind": "done", "result": function(report, *args)}, allow_nan=False).encode()
         if len(said) > allowed.result_B:
-            said = _failed(f"what came out is {len(said) >> 20} MiB, more than the studio shows")
+            said = _failed(_("what came out is {size} MiB, more than the studio shows").format(size=len(said) >> 20))
     except RetrompiError as error:
         said = _failed(" ".join(str(error).split()))
     except MemoryError:
-        said = _failed(f"needs more than {allowed.memory_B >> 20} MiB of memory, the most a job may take here")
+        said = _failed(_("needs more than {size} MiB of memory, the most a job may take here").format(size=allowed.memory_B >> 20))
     except Exception as error:
         import traceback
 
         traceback.print_exc()
-        said = _failed(f"internal error: {type(error).__name__}; see the terminal of 'retrompi studio' for details")
+        said = _failed(_("internal error: {name}; see the terminal of 'retrompi studio' for details").format(name=type(error).__name__))
     line.send_bytes(said)
     os._exit(0)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.sim.message_path import Channel, MessagePath, PacketTransit
 
@@ -23,7 +24,7 @@ _BOX = (136, 52)
 _TOP = 64
 _ROWS = {"memory": 100, "kernel": 92, "card": 80}
 """Kind of box -> its distance below the previous row; an empty row takes no space."""
-_MEDIA = {"pool": "shared memory pool", "ring": "packet slots", "stream": "TCP", "datagram": "UDP", "dma": "DMA"}
+_MEDIA = {"pool": lazy("shared memory pool"), "ring": lazy("packet slots"), "stream": "TCP", "datagram": "UDP", "dma": "DMA"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +112,14 @@ def diagram(path: MessagePath, transits: Sequence[PacketTransit], wire: str = "w
         mine = [p for p in processes if path.processes[p].host == host]
         _processes(out, path, mine, host, x, width, mirrored=i > 0)
         _memories(out, path, channels, host, x, width, rows["memory"])
-        sockets = [
-            c for c in channels if c.medium in _SOCKETS and host in (path.processes[c.source].host, path.processes[c.target].host)
-        ]
+        sockets = [c for c in channels if c.medium in _SOCKETS and host in (path.processes[c.source].host, path.processes[c.target].host)]
         if sockets:
             _add(
                 out,
                 Box(
                     kernel_of(host),
                     "kernel",
-                    "operating system",
+                    _("operating system"),
                     " and ".join(_media(sockets)),
                     host,
                     x + 8,
@@ -130,7 +129,7 @@ def diagram(path: MessagePath, transits: Sequence[PacketTransit], wire: str = "w
                 ),
             )
         if any(host in (path.processes[c.source].host, path.processes[c.target].host) for c in far):
-            _add(out, Box(card_of(host), "card", "network card", "", host, x + width / 2 - 72, rows["card"] - 19, 144, 38))
+            _add(out, Box(card_of(host), "card", _("network card"), "", host, x + width / 2 - 72, rows["card"] - 19, 144, 38))
     bottom = max(b.y + b.h for b in out.boxes.values()) + 14
     out.hosts = [(h, _MARGIN + i * (_WIDTH - 2 * _MARGIN - width), 4, width, bottom - 4) for i, h in enumerate(hosts)]
     out.height = bottom + (24 if far else 6)
@@ -157,7 +156,7 @@ def _add(out: Diagram, box: Box) -> None:
 
 
 def _media(channels: Sequence[Channel]) -> list[str]:
-    return list(dict.fromkeys(_MEDIA[c.medium] for c in channels))
+    return list(dict.fromkeys(_(_MEDIA[c.medium]) for c in channels))
 
 
 def _processes(out: Diagram, path: MessagePath, mine: Sequence[int], host: str, x: float, width: float, *, mirrored: bool) -> None:
@@ -187,7 +186,7 @@ def _memories(out: Diagram, path: MessagePath, channels: Sequence[Channel], host
         if len(found) > 1:
             middle = x + (i + 0.5) * width / len(found)
         size = format_bytes(c.total) if c.unit == "B" else f"{c.total} {c.unit if c.total != 1 else c.unit.removesuffix('s')}"
-        _add(out, Box(name, "memory", _MEDIA[c.medium], size if c.total else "", host, middle - w / 2, y - 26, w, 52))
+        _add(out, Box(name, "memory", _(_MEDIA[c.medium]), size if c.total else "", host, middle - w / 2, y - 26, w, 52))
 
 
 def _lines(out: Diagram, path: MessagePath, transits: Sequence[PacketTransit], channels: Sequence[Channel], wire: str) -> None:
@@ -211,7 +210,7 @@ def _lines(out: Diagram, path: MessagePath, transits: Sequence[PacketTransit], c
             _join(out, "wire", card_of(hosts[0]), card_of(hosts[1]), wire)
     for p in transits:
         if p.channel < 0:
-            _join(out, "direct", f"process {p.source}", f"process {p.target}", "direct copy")
+            _join(out, "direct", f"process {p.source}", f"process {p.target}", _("direct copy"))
 
 
 def _join(out: Diagram, kind: str, a: str, b: str, label: str = "") -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.measure.stored_curves import StoredCurve
 from retrompi.papers.exhibits import CurveFigure
@@ -21,7 +22,7 @@ from retrompi.studio.parameters import readable
 
 __all__ = ["curves_figure", "legend_of", "metric_rows", "number_rows", "plain", "settled", "what_if_figure"]
 
-_TITLES = {"time": "One-way time", "bandwidth": "Bandwidth"}
+_TITLES = {"time": lazy("One-way time"), "bandwidth": lazy("Bandwidth")}
 
 
 def settled(figure: go.Figure, revision: str = "") -> go.Figure:
@@ -49,7 +50,7 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
     modes, platforms = {c["mode"] for c in made}, {c["platform"] for c in made}
     # The figure distinguishes curves by model and mode; two platforms of one model and mode cannot occur together here.
     points = [{**r, "model": c["model"], "mode": c["mode"]} for c in made for r in c["rows"]]
-    plan = CurveFigure(series, _TITLES[series], series,
+    plan = CurveFigure(series, _(_TITLES[series]), series,
                        tuple((c["model"], c["mode"], legend_of(c, len(modes) > 1, len(platforms) > 1)) for c in made), y=y)  # fmt: skip
     marks = [Mark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]] if published else []
     figure = curve_figure(points, plan, marks)
@@ -59,10 +60,10 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
                  {int(k): tuple(v) for k, v in o["bands"].items()})
         for o in answer["overlays"] if o["kind"] != "simulated"
     ]  # fmt: skip
-    column, _, unit = AXES[series]
+    column, _title, unit = AXES[series]
     for i, one in enumerate(simulated):
         colour = PALETTE[(5, 3, 4, 2, 1, 0)[i % 6]]
-        name = f"run {one['run']}: {plain(one['name'])}"
+        name = _("run {run}: {plain}").format(run=one["run"], plain=plain(one["name"]))
         figure.add_trace(_line(one["rows"], column, unit, name, colour, DASHES[1 + i % 5], "circle-open"))
     add_measured(figure, measured, series)
     return settled(figure, f"{sorted(modes)} {sorted(platforms)}")
@@ -98,9 +99,11 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
     level, draws = (told["level"], told["draws"]) if told else (0.0, 0)
     key = (base["model"], base["mode"])
     points = [{**r, "model": key[0], "mode": key[1]} for r in base["rows"]]
-    plan = CurveFigure(series, _TITLES[series], series, ((*key, f"{name_of(key[0])} as it was"),), y=y, published=False)
+    plan = CurveFigure(
+        series, _(_TITLES[series]), series, ((*key, _("{runtime} as it was").format(runtime=name_of(key[0]))),), y=y, published=False
+    )
     figure = curve_figure(points, plan, (), level, draws)
-    column, _, unit = AXES[series]
+    column, _title, unit = AXES[series]
     if changed is not None:
         for trace in (t for t in figure.data if t.mode == "lines+markers"):
             trace.line.dash, trace.line.width = "dot", 2
@@ -109,7 +112,7 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
             known = [r for r in changed["rows"] if r.get(f"{column}_low") is not None and (series == "time" or r["size_B"] > 0)]
             low, high = ([r[f"{column}_{end}"] for r in known] for end in ("low", "high"))
             figure.add_trace(bands.area([place(r["size_B"]) for r in known], low, high, PALETTE[1], log=y == "log"))
-        ended = "" if changed["outcome"] == "completed" else f" (until its end: {changed['outcome']})"
+        ended = "" if changed["outcome"] == "completed" else _(" (until its end: {outcome})").format(outcome=changed["outcome"])
         figure.add_trace(_line(changed["rows"], column, unit, f"changed{ended}", PALETTE[1], "solid", "square", 3.5))
         if ended and changed["rows"]:
             last = max((r for r in changed["rows"]), key=lambda r: r["size_B"])
@@ -146,8 +149,8 @@ def metric_rows(
 
     rows = [{"what": metric.label, **{name: shown(name, metric, c) for name, c in named}} for metric in map(metrics.parse, METRICS)]
     best = {name: max(c["rows"], key=lambda r: float(r["bandwidth_MBps"]), default=None) for name, c in named}
-    rows.insert(2, {"what": "at the size", **{name: format_bytes(r["size_B"]) if r else "" for name, r in best.items()}})
+    rows.insert(2, {"what": _("at the size"), **{name: format_bytes(r["size_B"]) if r else "" for name, r in best.items()}})
     last = {name: max(c["rows"], key=lambda r: int(r["size_B"]), default=None) for name, c in named}
-    rows.append({"what": "bandwidth of the largest message", **{
+    rows.append({"what": _("bandwidth of the largest message"), **{
         name: f"{r['bandwidth_MBps']:.4g} MB/s ({format_bytes(r['size_B'])})" if r else "" for name, r in last.items()}})  # fmt: skip
     return rows

@@ -13,6 +13,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from retrompi.base.translate import _
 from retrompi.base.units import format_bytes, format_time
 from retrompi.render.figures import AXIS, hatched, layout
 from retrompi.render.timeline_view import order
@@ -55,14 +56,14 @@ def call_text(t: Timeline, i: int) -> str:
     """The hover text of a call."""
     c = t.calls
     name = call_name(t.ops[c.op[i]], c.peer[i], c.tag[i], c.bytes[i])
-    still = " (had not returned)" if c.open[i] else ""
-    comm = f", communicator {t.comms[c.comm[i]][0]}" if 0 < c.comm[i] < len(t.comms) else ""
+    still = _(" (had not returned)") if c.open[i] else ""
+    comm = _(", communicator {comms}").format(comms=t.comms[c.comm[i]][0]) if 0 < c.comm[i] < len(t.comms) else ""
     return f"{escape(name)}{comm}<br>{escape(t.files[c.rank[i]])}:{c.line[i]}<br>{format_time((c.end[i] - c.begin[i]) * PS)}{still}"
 
 
 def bars(t: Timeline, rows: Mapping[int, int], unit: float) -> dict[str, Bars]:
     """The states of the processes in ``rows`` (process -> row), by kind."""
-    kind_of = {state: name for name, _, _, states in KINDS for state in states}
+    kind_of = {state: name for name, _colour, _hatch, states in KINDS for state in states}
     out: dict[str, Bars] = {}
     calls = _calls_by_rank(t)
     for place, row in rows.items():
@@ -74,13 +75,15 @@ def bars(t: Timeline, rows: Mapping[int, int], unit: float) -> dict[str, Bars]:
             found.row.append(row)
             found.base.append(begin * PS / unit)
             found.length.append((end - begin) * PS / unit)
-            told = f"<b>{escape(p.name)}</b> on {escape(p.host)}<br>{escape(name)}: {format_time((end - begin) * PS)}"
+            told = _("<b>{name}</b> on {host}<br>{name2}: {end}").format(
+                name=escape(p.name), host=escape(p.host), name2=escape(name), end=format_time((end - begin) * PS)
+            )
             if merged:
-                told += f"<br>most of several states shorter than {format_time(t.resolution * PS)}"
+                told += _("<br>most of several states shorter than {resolution}").format(resolution=format_time(t.resolution * PS))
             k = bisect_right(begins, begin) - 1
             if k >= 0 and t.calls.end[numbers[k]] > begin:
                 told += "<br>in " + call_text(t, numbers[k])
-            found.text.append(f"{told}<br>from {format_time(begin * PS)}")
+            found.text.append(_("{told}<br>from {begin}").format(told=told, begin=format_time(begin * PS)))
     return out
 
 
@@ -96,7 +99,11 @@ def strips(t: Timeline, rows: Mapping[int, int], unit: float) -> tuple[Bars, lis
         out.row.append(rows[place[c.rank[i]]] + 0.37)
         out.base.append(begin * PS / unit)
         out.length.append((end - begin) * PS / unit)
-        out.text.append(f"<b>rank {c.rank[i]}</b><br>{call_text(t, i)}<br>from {format_time(begin * PS)}")
+        out.text.append(
+            _("<b>rank {rank}</b><br>{call_text}<br>from {begin}").format(
+                rank=c.rank[i], call_text=call_text(t, i), begin=format_time(begin * PS)
+            )
+        )
         names.append(t.ops[c.op[i]])
     return out, names
 
@@ -118,17 +125,21 @@ def arrows(t: Timeline, rows: Mapping[int, int], unit: float) -> list[Arrow]:
     for i, hops in enumerate(m.paths()):
         stops = [(place[m.source[i]], m.sent[i]), *((p, at) for p, at, _ in hops)]
         took = m.received[i] - m.sent[i]
-        told = f"<b>rank {m.source[i]} → rank {m.destination[i]}</b>: {format_bytes(m.bytes[i])}"
-        told += ", of a collective" if m.context[i] % 2 else f", tag {m.tag[i]}"
-        told += f"<br>sent at {escape(t.files[m.source[i]])}:{m.line[i]}, {format_time(m.sent[i] * PS)}"
+        told = _("<b>rank {source} → rank {destination}</b>: {bytes}").format(
+            source=m.source[i], destination=m.destination[i], bytes=format_bytes(m.bytes[i])
+        )
+        told += _(", of a collective") if m.context[i] % 2 else _(", tag {tag}").format(tag=m.tag[i])
+        told += _("<br>sent at {files}:{line}, {sent}").format(
+            files=escape(t.files[m.source[i]]), line=m.line[i], sent=format_time(m.sent[i] * PS)
+        )
         if m.received[i] >= 0:
             stops.append((place[m.destination[i]], m.received[i]))
-            told += f"<br>received {format_time(m.received[i] * PS)}, after {format_time(took * PS)}"
+            told += _("<br>received {received}, after {took}").format(received=format_time(m.received[i] * PS), took=format_time(took * PS))
         else:
-            told += "<br>not received"
+            told += _("<br>not received")
         for p, at, left in hops:
-            rest = f" to {format_time(left * PS)}" if left >= 0 else ", not passed on"
-            told += f"<br>through {escape(t.processes[p].name)}: {format_time(at * PS)}{rest}"
+            rest = f" to {format_time(left * PS)}" if left >= 0 else _(", not passed on")
+            told += _("<br>through {name}: {at}{rest}").format(name=escape(t.processes[p].name), at=format_time(at * PS), rest=rest)
         told += "<br>rendezvous" if m.rendezvous[i] else ""
         if all(p in rows for p, _ in stops):
             xs, ys = [at * PS / unit for _, at in stops], [float(rows[p]) for p, _ in stops]
@@ -144,7 +155,7 @@ def gantt(t: Timeline) -> go.Figure:
     rows = {place: row for row, place in enumerate(order(t))}
     figure = go.Figure()
     found = bars(t, rows, scale)
-    for name, colour, hatch, _ in KINDS:
+    for name, colour, hatch, _states in KINDS:
         if name in found:
             b = found[name]
             # A hatched bar is much slower to draw than a plain one.
@@ -159,7 +170,7 @@ def gantt(t: Timeline) -> go.Figure:
         written = {"text": names, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "inside",
                    "textfont": {"size": 10}}  # fmt: skip
         figure.add_trace(go.Bar(
-            orientation="h", y=calls.row, x=calls.length, base=calls.base, width=0.3 if len(rows) <= 8 else 0.22, name="MPI calls",
+            orientation="h", y=calls.row, x=calls.length, base=calls.base, width=0.3 if len(rows) <= 8 else 0.22, name=_("MPI calls"),
             hovertext=calls.text, hoverinfo="text",
             marker={"color": "#ffffff", "line": {"width": 1 if few else 0.5, "color": "#333333" if few else "#999999"}},
             **(written if few else {}),
@@ -168,8 +179,8 @@ def gantt(t: Timeline) -> go.Figure:
     crowded = len(drawn) > 400
     for name, colour, dash, mine in (
         ("messages", "#1a1a1a", "solid", [a for a in drawn if a.arrived and not a.collective]),
-        ("messages of collectives", "#8a5a00", "solid", [a for a in drawn if a.arrived and a.collective]),
-        ("messages not received", "#D55E00", "dash", [a for a in drawn if not a.arrived]),
+        (_("messages of collectives"), "#8a5a00", "solid", [a for a in drawn if a.arrived and a.collective]),
+        (_("messages not received"), "#D55E00", "dash", [a for a in drawn if not a.arrived]),
     ):
         if mine:
             x = [v for a in mine for v in (*a.x, None)]

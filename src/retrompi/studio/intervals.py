@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base.translate import _
 from retrompi.base.units import format_span
 from retrompi.studio.parameters import readable
 
@@ -69,7 +70,7 @@ def _told(of: Ensemble, sizes: Sequence[int]) -> dict[str, Any]:
         row: dict[str, Any] = {"size_B": size}
         for name, values in (("time_us", column * 1e6), ("bandwidth_MBps", size / column / 1e6)):
             ends = interval(values, of.spec.level)
-            low, _, high = _ends(ends) or (None, None, None)
+            low, _middle, high = _ends(ends) or (None, None, None)
             row |= {f"{name}_low": low, f"{name}_high": high, "completed": ends.completed}
         points.append(row)
     shown = {name: _ends(of.interval(metrics.parse(name))) for name in METRICS}
@@ -107,13 +108,17 @@ def beside(answer: Mapping[str, Any], told: Mapping[str, Any] | None) -> dict[st
 def ended_line(told: Mapping[str, Any]) -> str:
     """A sentence on the draws that did not complete; "" if all did."""
     out = []
-    for name, words in (("base", "as it was"), ("changed", "changed")):
+    for name, words in (("base", _("as it was")), ("changed", "changed")):
         ended = told[name]["ended"] if told[name] else {}
         if ended:
             count = sum(ended.values())
             how = ", ".join(f"{n} {outcome}" for outcome, n in ended.items())
-            out.append(f"{words}: {count} of {told['draws']} draws did not complete ({how})")
-    return f"{'; '.join(out)}. The intervals are of the others." if out else ""
+            out.append(
+                _("{words}: {count} of {draws} draws did not complete ({how})").format(
+                    words=words, count=count, draws=told["draws"], how=how
+                )
+            )
+    return _("{out}. The intervals are of the others.").format(out="; ".join(out)) if out else ""
 
 
 def span(ends: Sequence[float] | None, unit: str) -> str:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from retrompi.base import translate
 from retrompi.base.errors import EngineError, UsageError
 from retrompi.base.units import format_bytes
 from retrompi.sim.processes import how_ended, kill_group
@@ -85,6 +86,7 @@ class _Job:
     memory_B: int
     share: Share
     question: str = ""
+    language: str = field(default_factory=translate.language)
     status: str = "queued"
     told: tuple[int, int, str] = (0, 0, "")
     result: Any = None
@@ -358,7 +360,7 @@ class Jobs:
             ours, theirs = self._context.Pipe(duplex=False)
             with theirs:
                 job.now = self._context.RawValue("b", 0)
-                allowed = child.Allowed(job.memory_B, self.limits.result_B, self.limits.bounds)
+                allowed = child.Allowed(job.memory_B, self.limits.result_B, self.limits.bounds, job.language)
                 work = (theirs, job.now, allowed, function, args)
                 process = self._context.Process(target=child.run, args=work, daemon=True)
                 process.start()

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError
+from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def laid(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple
     every = [_sound(m, label) for m in uploads.curves(path, label)]
     found = sorted((m for m in every if m.points), key=lambda m: m.what != "pingpong")
     bare = [f"'{_printable(m.what)}'" for m in every if not m.points]
-    nothing = f"{label}: no size of {', '.join(bare)} has a time or a bandwidth above 0"
+    nothing = _("{label}: no size of {bare} has a time or a bandwidth above 0").format(label=label, bare=", ".join(bare))
     if not found:
         raise InputError(nothing)
     shown = found[: max(most, 0)]
@@ -49,7 +50,7 @@ def laid(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple
     twins = {m.what for m in found if sum(o.what == m.what for o in found) > 1}
     for m in shown:
         what = _printable(m.what)
-        ranks = f", {m.ranks} rank{'s' if m.ranks > 1 else ''}" if m.what in twins and m.ranks else ""
+        ranks = ngettext(", {n} rank", ", {n} ranks", m.ranks).format(n=m.ranks) if m.what in twins and m.ranks else ""
         name = _free(f"{what}{ranks}, " if several or m.what != "pingpong" else "", label, used)
         used.add(name)
         rows = [{"size_B": p.size_B, "time_us": p.time_us, "bandwidth_MBps": p.bandwidth_MBps, "repetitions": p.repetitions or None}
@@ -58,11 +59,20 @@ def laid(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple
         about = ", ".join(_printable(t, 40) for t in (f"{m.provenance.tool} {m.provenance.version}".strip(), units) if t)
         out.append({"run": 0, "name": name, "about": about, "rows": rows, "kind": "measured", "bands": {}})
         sizes = [p.size_B for p in m.points]
-        span = f"{len(sizes)} sizes, {format_bytes(min(sizes))} to {format_bytes(max(sizes))}" if len(sizes) > 1 else format_bytes(sizes[0])
-        meaning = "" if m.what == "pingpong" else f"; a time is {MEANINGS.get(m.what, 'that of one call')}, not of a PingPong"
+        span = (
+            _("{n} sizes, {low} to {high}").format(n=len(sizes), low=format_bytes(min(sizes)), high=format_bytes(max(sizes)))
+            if len(sizes) > 1
+            else format_bytes(sizes[0])
+        )
+        of = _(MEANINGS.get(m.what, lazy("that of one call")))
+        meaning = "" if m.what == "pingpong" else _("; a time is {meaning}, not of a PingPong").format(meaning=of)
         read.append(f"{name}: {span} ({about}){meaning}")
     if len(found) > len(shown):
-        wrong.append(f"{label} has {len(found)} curves; {len(shown)} of them are drawn: {MOST_CURVES} fit into one figure")
+        wrong.append(
+            _("{label} has {n} curves; {n2} of them are drawn: {most_curves} fit into one figure").format(
+                label=label, n=len(found), n2=len(shown), most_curves=MOST_CURVES
+            )
+        )
     return out, read, wrong
 
 

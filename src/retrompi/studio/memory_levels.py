@@ -6,6 +6,7 @@ from math import exp
 
 import plotly.graph_objects as go
 
+from retrompi.base.translate import _
 from retrompi.base.units import format_bytes, format_rate
 from retrompi.render.figures import AXIS, DASHES, PALETTE, layout, size_label
 from retrompi.spec.host import Host
@@ -45,7 +46,7 @@ def figure(room: Platform) -> go.Figure:
     sizes = sorted({2.0 ** (k / _A_DOUBLING) for k in range(_FIRST * _A_DOUBLING, _LAST * _A_DOUBLING + 1)} | {h.l1 for h in room.hosts})
     for i, hosts in enumerate(kinds.values()):
         first = hosts[0]
-        name = first.name + (f" and {len(hosts) - 1} more" if len(hosts) > 1 else "")
+        name = first.name + (_(" and {n} more").format(n=len(hosts) - 1) if len(hosts) > 1 else "")
         drawn.add_scatter(
             x=sizes,
             y=[copy_rate(first, s) for s in sizes],
@@ -55,11 +56,11 @@ def figure(room: Platform) -> go.Figure:
             text=[f"{format_bytes(round(s))}: {format_rate(copy_rate(first, s))}" for s in sizes],
             hoverinfo="text+name",
         )
-    layout(drawn, "Copy rate over the working set")
+    layout(drawn, _("Copy rate over the working set"))
     shown = [2.0**k for k in range(_FIRST, _LAST + 1, 3)]
     drawn.update_xaxes(
         type="log",
-        title={"text": "working set, B (K = 1024)"},
+        title={"text": _("working set, B (K = 1024)")},
         tickvals=shown,
         ticktext=[size_label(s) for s in shown],
         tickangle=0,
@@ -69,7 +70,7 @@ def figure(room: Platform) -> go.Figure:
     step = 10.0 ** len(str(int(top / 1e6))) * 1e5 / 2
     ticks = [i * step for i in range(int(top / step) + 2)]
     drawn.update_yaxes(
-        title={"text": "rate of a copy", "standoff": 12},
+        title={"text": _("rate of a copy"), "standoff": 12},
         range=[0, top * 1.06],
         tickvals=ticks[:: max(len(ticks) // 6, 1)],
         ticktext=[format_rate(t) if t else "0" for t in ticks[:: max(len(ticks) // 6, 1)]],

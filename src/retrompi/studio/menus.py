@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from retrompi.base.translate import _
 from retrompi.spec import machines, registry
 from retrompi.studio.state import Choice
 
@@ -29,7 +30,7 @@ def models() -> Options:
 def platforms(current: str = "") -> Options:
     """Every platform, two of every host of the library on Fast Ethernet, and the ``current`` composition, which an address may name."""
     found = {name: room.title for name, room in registry.platforms().items()}
-    found |= {_PAIR.format(name): f"Library: two of {machine.title}" for name, machine in machines.hosts().items()}
+    found |= {_PAIR.format(name): _("Library: two of {title}").format(title=machine.title) for name, machine in machines.hosts().items()}
     if current and current not in found and is_platform(current):
         found[current] = registry.platform(current).title
     return [{"value": name, "label": f"{title} ({name})"} for name, title in found.items()]
@@ -37,4 +38,7 @@ def platforms(current: str = "") -> Options:
 
 def modes(shared: str, distributed: str) -> Options:
     """The two placements of every platform, with their descriptions."""
-    return [{"value": "shared", "label": f"shared: {shared}"}, {"value": "distributed", "label": f"distributed: {distributed}"}]
+    return [
+        {"value": "shared", "label": _("shared: {shared}").format(shared=shared)},
+        {"value": "distributed", "label": _("distributed: {distributed}").format(distributed=distributed)},
+    ]

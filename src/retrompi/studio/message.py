@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.translate import _
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved, place
@@ -53,7 +54,9 @@ def travel(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str
 
 def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
     sets, size = sets_of(one["set"]), size_of(one["size"])
-    title = f"{registry.model(one['model']).title} on {one['platform']}, {one['mode']}, {format_bytes(size)}{', what if' if sets else ''}"
+    title = (_("{runtime} on {platform}, {mode}, {size}, what if") if sets else _("{runtime} on {platform}, {mode}, {size}")).format(
+        runtime=registry.model(one["model"]).title, platform=one["platform"], mode=one["mode"], size=format_bytes(size)
+    )
     beyond = outside(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
     asked = Resolved.of(Question(one["model"], one["platform"], Message(size), one["mode"], sets))
     shown: dict[str, Any] = {"title": title, "parameters": parameters(one, sets), "outside": beyond}
@@ -68,7 +71,7 @@ def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
         **shown,
         "way": direction,
         "legs": [way.took for way in told.directions],
-        "scene": scene.scene(told, direction, title=title, wire=f"the wire ({link.kind})"),
+        "scene": scene.scene(told, direction, title=title, wire=_("the wire ({kind})").format(kind=link.kind)),
         "bars": scene.bars(chain),
         "hops": [
             {"begin": h.begin, "took": h.took, "where": h.where, "stage": h.stage, "what": h.what, "times": h.times}

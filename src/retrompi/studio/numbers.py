@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_quantity
 from retrompi.spec import registry
 from retrompi.spec.fields import quantities
@@ -39,11 +40,11 @@ __all__ = [
 ]
 
 KINDS = {
-    "paper": "printed in a paper of the reference",
-    "doc": "from documentation of the time",
-    "code": "read in the source code",
-    "fit": "fitted to statements marked for fitting",
-    "assumed": "assumed, with a range where one is known",
+    "paper": lazy("printed in a paper of the reference"),
+    "doc": lazy("from documentation of the time"),
+    "code": lazy("read in the source code"),
+    "fit": lazy("fitted to statements marked for fitting"),
+    "assumed": lazy("assumed, with a range where one is known"),
 }
 """Kind of a source (`SOURCE_KINDS`) -> its meaning."""
 
@@ -155,7 +156,7 @@ class Group:
     def title(self) -> str:
         """``workstation`` or ``workstation and 4 more``."""
         more = len(self.names) - 1
-        return self.names[0] if not more else f"{self.names[0]} and {more} more like it"
+        return self.names[0] if not more else _("{names} and {more} more like it").format(names=self.names[0], more=more)
 
 
 def groups(room: Platform, some: Sequence[Number]) -> list[Group]:
@@ -208,20 +209,20 @@ class Difference:
 
 
 _ELSEWHERE = {
-    "startup": "the start of a job",
-    "joins": "which machines it joins",
-    "cautions": "its cautions",
-    "collectives": "its collectives",
-    "communicators": "how communicators are made",
+    "startup": lazy("the start of a job"),
+    "joins": lazy("which machines it joins"),
+    "cautions": lazy("its cautions"),
+    "collectives": lazy("its collectives"),
+    "communicators": lazy("how communicators are made"),
 }
-_PATH = "the path of a message"
+_PATH = lazy("the path of a message")
 
 
 def _code(variant: type[RuntimeModel], base: type[RuntimeModel]) -> tuple[str, ...]:
     """Differences of a variant's mechanism from its base's, apart from parameters, in words."""
     own = dict.fromkeys(n for k in variant.__mro__ if k not in base.__mro__ for n, v in vars(k).items() if callable(v) or n in _ELSEWHERE)
     changed = [n for n in own if not n.startswith("__") and getattr(variant, n) is not getattr(base, n, None)]
-    return tuple(dict.fromkeys(_ELSEWHERE.get(n, _PATH) for n in changed))
+    return tuple(dict.fromkeys(_(_ELSEWHERE.get(n, _PATH)) for n in changed))
 
 
 def differences(cls: type[RuntimeModel]) -> list[Difference]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
+from retrompi.base.translate import _, language, lazy
 from retrompi.sim.resolved import place
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
@@ -32,7 +33,7 @@ _SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Slider positions of probabilities: the loss rate of a wire is rarely above a hundredth."""
 _MICRO = re.compile(r"(?<![A-Za-z])us(?![A-Za-z])")
 _EVERY = "platform.host."
-_OWN = "each its own"
+_OWN = lazy("each its own")
 _WITHOUT = 8
 """A number without a sourced range can be varied from an eighth to eight times its value."""
 
@@ -155,27 +156,32 @@ def _slot(name: str, label: str, group: str, row: Mapping[str, Any], kind: str) 
     low, high = row["low"], row["high"]
     if low is None or high is None or low == high:
         if not value:
-            return Slot(**common, range="no sourced range, and none can be made of 0: type a value")
+            return Slot(**common, range=_("no sourced range, and none can be made of 0: type a value"))
         ends = (value / _WITHOUT, value * _WITHOUT)
         if units.canonical(unit) == "probability":
             ends = (0.0, 1.0)
         elif whole:
             ends = (1.0, max(_WITHOUT, value * _WITHOUT))
-        what = "the source gives one value" if low is not None else "no sourced range"
-        told = f"{what}; the slider goes from an eighth to eight times" if ends[0] == value / _WITHOUT else what
+        what = _("the source gives one value") if low is not None else _("no sourced range")
+        told = _("{what}; the slider goes from an eighth to eight times").format(what=what) if ends[0] == value / _WITHOUT else what
     else:
         ends = (low, high)
-        told = f"sourced range {_spelled(low, unit, base)} to {_spelled(high, unit, base)}"
+        told = _("sourced range {spelled} to {spelled2}").format(spelled=_spelled(low, unit, base), spelled2=_spelled(high, unit, base))
     texts, scale = _positions(*ends, unit, base, whole)
     return Slot(**common, texts=texts, range=told, scale=scale)
 
 
-@lru_cache(maxsize=64)
 def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
     """The parameters that a PingPong in this configuration uses: the runtime's, those of the ranks' hosts, of the link between them.
 
     Raises UsageError for a wrong name or mode.
     """
+    return _slots(model, platform, mode, language())
+
+
+@lru_cache(maxsize=64)
+def _slots(model: str, platform: str, mode: str, spoken: str) -> tuple[Slot, ...]:
+    """In the language of the context, which is ``spoken``."""
     check_names(model, platform)
     cls = registry.model(model)
     values, room = resolve(cls, registry.platform(platform))
@@ -186,10 +192,10 @@ def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
     for row in values.describe():
         if f"{base}.{row['name']}" in used:
             kind = "whole" if row["unit"] == "count" else ""
-            out.append(_slot(f"{cls.name}.{row['name']}", row["name"], f"Runtime: {cls.title}", row, kind))
+            out.append(_slot(f"{cls.name}.{row['name']}", row["name"], _("Runtime: {title}").format(title=cls.title), row, kind))
     hosts = list(dict.fromkeys(room.hosts[i].name for i in placement))
-    out += [s for host in hosts for s in _of_room(room, host, f"Machine: {host}")]
-    out += _of_room(room, "link", "Network")
+    out += [s for host in hosts for s in _of_room(room, host, _("Machine: {host}").format(host=host))]
+    out += _of_room(room, "link", _("Network"))
     return tuple(s for s in out if not s.name.startswith("platform.") or s.name in used)
 
 
@@ -213,11 +219,12 @@ def slots_for(model: str, platform: str, mode: str, names: Iterable[str]) -> tup
 def _of_every(key: str, mine: list[Slot]) -> Slot:
     """The slot of a key of all hosts; its base is their common value, or else a text that is not a value."""
     first = mine[0]
-    name, group = f"{_EVERY}{key}", "Every machine"
+    name, group = f"{_EVERY}{key}", _("Every machine")
     if len({s.base for s in mine}) == 1:
         return replace(first, name=name, group=group)
-    told = "; ".join(f"{s.group.removeprefix('Machine: ')} {s.base}, {s.source}" for s in mine)
-    return replace(first, name=name, group=group, base=_OWN, source=told)
+    before = _("Machine: {host}").format(host="")
+    told = "; ".join(f"{s.group.removeprefix(before)} {s.base}, {s.source}" for s in mine)
+    return replace(first, name=name, group=group, base=_(_OWN), source=told)
 
 
 def _of_room(room: Platform, part: str, group: str) -> list[Slot]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dash import html
 
+from retrompi.base.translate import _, lazy
 from retrompi.studio.numbers import KINDS, Number
 
 __all__ = ["Part", "Value", "cell", "cited", "counted", "facts", "named", "number_rows", "source", "span_css", "table", "verdict", "worded"]
@@ -15,7 +16,7 @@ __all__ = ["Part", "Value", "cell", "cited", "counted", "facts", "named", "numbe
 Part = Any
 """A Dash component, a text, a number, or a list of them."""
 
-SIGN = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· not judged"}
+SIGN = {"pass": lazy("✓ pass"), "fail": lazy("✗ fail"), "unjudged": lazy("· not judged")}
 
 
 def worded(value: float | str | None) -> str:
@@ -29,7 +30,7 @@ def worded(value: float | str | None) -> str:
 
 def verdict(word: str) -> html.Span:
     """A verdict shown by symbol, word and colour."""
-    return html.Span(SIGN[word], className=f"verdict {word}")
+    return html.Span(_(SIGN[word]), className=f"verdict {word}")
 
 
 def cell(label: str, *parts: Part, css: str = "") -> html.Td:
@@ -55,8 +56,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Part]], css: str = "stack
         return cell(label, *(shown if isinstance(shown, list) else [shown]), css=kind)
 
     words = [html.Caption(caption)] if caption else []
-    names = html.Thead(html.Tr([html.Th(h, scope="col") for h in head]))
-    body = html.Tbody([html.Tr([of(h, c) for h, c in zip(head, row, strict=True)]) for row in rows])
+    names = html.Thead(html.Tr([html.Th(_(h), scope="col") for h in head]))
+    body = html.Tbody([html.Tr([of(_(h), c) for h, c in zip(head, row, strict=True)]) for row in rows])
     return html.Div(html.Table([*words, names, body], className=css), className="scroll")
 
 
@@ -86,7 +87,7 @@ def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
 
 def source(n: Number) -> list[Part]:
     """A number's source: its kind as a chip, the rest as text, and the text of the rows it cites."""
-    return [html.Span(n.kind, className=f"kind kind-{n.kind}", title=KINDS[n.kind]), " ", n.source, *cited(n.rows)]
+    return [html.Span(n.kind, className=f"kind kind-{n.kind}", title=_(KINDS[n.kind])), " ", n.source, *cited(n.rows)]
 
 
 def named(name: str, help: str) -> list[Part]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.paths import reference_dir, source_root
+from retrompi.base.translate import _, lazy
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -50,14 +51,14 @@ def _send_first(ranks: int, size: int) -> Trace:
 
 
 MADE = {
-    "made:broadcast": Made("broadcast (MPI_Bcast)", _generated("broadcast")),
-    "made:allreduce": Made("reduction to all (MPI_Allreduce)", _generated("allreduce")),
-    "made:alltoall": Made("everybody to everybody (MPI_Alltoall)", _generated("alltoall")),
-    "made:halo": Made("halo exchange, 3 steps", _generated("halo")),
-    "made:ring": Made("a token round a ring, 3 times", _generated("ring")),
-    "made:half_to_half": Made("half to half: lower half sends to upper half", _generated("half_to_half")),
-    "made:all_at_once": Made("everybody sends to everybody before anybody receives", _generated("all_at_once")),
-    "made:send_first": Made("everybody sends to the next one first, then receives", _send_first),
+    "made:broadcast": Made(lazy("broadcast (MPI_Bcast)"), _generated("broadcast")),
+    "made:allreduce": Made(lazy("reduction to all (MPI_Allreduce)"), _generated("allreduce")),
+    "made:alltoall": Made(lazy("everybody to everybody (MPI_Alltoall)"), _generated("alltoall")),
+    "made:halo": Made(lazy("halo exchange, 3 steps"), _generated("halo")),
+    "made:ring": Made(lazy("a token round a ring, 3 times"), _generated("ring")),
+    "made:half_to_half": Made(lazy("half to half: lower half sends to upper half"), _generated("half_to_half")),
+    "made:all_at_once": Made(lazy("everybody sends to everybody before anybody receives"), _generated("all_at_once")),
+    "made:send_first": Made(lazy("everybody sends to the next one first, then receives"), _send_first),
 }
 
 
@@ -92,7 +93,9 @@ def load(name: str, ranks: int, size: int, path: str = "", label: str = "") -> t
     from retrompi.traces import files
 
     if name in MADE:
-        return MADE[name].trace(ranks, size), f"{name.removeprefix('made:')}, {ranks} ranks"
+        return MADE[name].trace(ranks, size), _("{removeprefix}, {ranks} ranks").format(
+            removeprefix=name.removeprefix("made:"), ranks=ranks
+        )
     if path:
         return uploads.trace(path, label), label
     return files.read(shipped()[chosen(name)]), name

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.sim.message_path import Direction, Link, MessagePath, NetworkPacket, PacketTransit, Stretch, Work
 from retrompi.studio.diagram import Diagram, card_of, diagram, kernel_of, memory_of
@@ -74,18 +75,18 @@ class Token:
 
 
 _LABELS = {
-    "data": "packet of the message",
-    "request": "request to send",
-    "ready": "answer: ready to receive",
-    "matched": "answer: matched",
-    "done": "answer: copied",
-    "segment": "TCP segment",
-    "ack": "TCP acknowledgement",
-    "credit": "credits given back",
-    "datagram": "UDP datagram",
-    "datagram ack": "acknowledgement of a datagram",
-    "transfer": "transfer by the card",
-    "read": "copy by the system",
+    "data": lazy("packet of the message"),
+    "request": lazy("request to send"),
+    "ready": lazy("answer: ready to receive"),
+    "matched": lazy("answer: matched"),
+    "done": lazy("answer: copied"),
+    "segment": lazy("TCP segment"),
+    "ack": lazy("TCP acknowledgement"),
+    "credit": lazy("credits given back"),
+    "datagram": lazy("UDP datagram"),
+    "datagram ack": lazy("acknowledgement of a datagram"),
+    "transfer": lazy("transfer by the card"),
+    "read": lazy("copy by the system"),
     "timer": "timer",
 }
 _BACK = {"ack", "credit", "datagram ack"}
@@ -226,7 +227,7 @@ def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
         if seen[key] % k == 0:
             kept.append(t)
         seen[key] += 1
-    return kept, f"{len(found)} packets, frames and acknowledgements are on their way; of each kind every {k}. is drawn."
+    return kept, _("{n} packets, frames and acknowledgements are on their way; of each kind every {k}. is drawn.").format(n=len(found), k=k)
 
 
 def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
@@ -328,7 +329,7 @@ def scene(path: MessagePath, direction: int = 0, *, title: str = "", wire: str =
         ],
         "strip": [[*p[:4], texts.index(p[4])] for p in strip],
         "texts": texts,
-        "words": STAGE_WORDS,
+        "words": {k: _(v) for k, v in STAGE_WORDS.items()},
         "alt": " and ".join(f"{h[0]}: {', '.join(b.label for b in picture.boxes.values() if b.host == h[0])}" for h in picture.hosts),
         "stages": {name: list(look) for name, look in STAGES.items()},
         "note": note,

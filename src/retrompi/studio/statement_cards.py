@@ -7,20 +7,21 @@ from urllib.parse import urlencode
 
 from dash import html
 
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.papers.verdicts import Summary, Verdict
 from retrompi.render.dossier import how_of
 from retrompi.render.figures import name_of
 from retrompi.studio.pieces import Part, facts, verdict, worded
-from retrompi.studio.statements import GROUPS, KINDS, Place, Statement
+from retrompi.studio.statements import GROUPS, KINDS, VERDICTS, Place, Statement
 
 __all__ = ["card", "links", "matrix", "read_as", "tallies"]
 
 _MEANING = {
-    "calibrate": "may be used by calibration",
-    "validate": "held out, never used by a fit",
-    "exclude": "contradicted within the paper; shown, never judged",
-    "context": "configuration and definitions",
+    "calibrate": lazy("may be used by calibration"),
+    "validate": lazy("held out, never used by a fit"),
+    "exclude": lazy("contradicted within the paper; shown, never judged"),
+    "context": lazy("configuration and definitions"),
 }
 
 
@@ -35,7 +36,7 @@ def read_as(s: Statement) -> str:
         return _amount(value, "B" if knee else v.unit)
 
     if v.high is None or v.low is None:
-        return f"at least {told(v.low)}" if v.low is not None else f"at most {told(v.high or 0)}"
+        return _("at least {low}").format(low=told(v.low)) if v.low is not None else _("at most {x}").format(x=told(v.high or 0))
     return told(v.low) if v.low == v.high else f"{told(v.low)} – {told(v.high)}"
 
 
@@ -53,12 +54,16 @@ def _distance(v: Verdict) -> str:
     if v.residual is None:
         return ""
     unit = f" {v.unit}" if v.unit else ""
-    return "within the accepted range" if v.residual == 0 else f"{v.residual:+.3g}{unit} outside the accepted range"
+    return (
+        _("within the accepted range")
+        if v.residual == 0
+        else _("{residual:+.3g}{unit} outside the accepted range").format(residual=v.residual, unit=unit)
+    )
 
 
 def curve_query(place: Place) -> str:
     """The address of the curve page for a place."""
-    pairs = [("model", m) for m in place.models]
+    pairs = [(_("model"), m) for m in place.models]
     return "/curves?" + urlencode([*pairs, ("platform", place.platform), ("mode", place.mode)], safe=",:")
 
 
@@ -67,12 +72,17 @@ def links(s: Statement) -> list[Part]:
     out: list[Part] = []
     if s.place is not None:
         where = f"{', '.join(name_of(m) for m in s.place.models)}, {s.place.mode}"
-        out.append(html.A(f"curves: {where}", href=curve_query(s.place)))
+        out.append(html.A(_("curves: {where}").format(where=where), href=curve_query(s.place)))
     for model, platform, mode, size in s.messages:
         asked = urlencode({"model": model, "platform": platform, "mode": mode, "size": format_bytes(size).replace(" ", "")}, safe=":")
-        out.append(html.A(f"anatomy: {name_of(model)}, {mode}, {format_bytes(size)}", href=f"/anatomy?{asked}"))
+        out.append(
+            html.A(
+                _("anatomy: {name_of}, {mode}, {size}").format(name_of=name_of(model), mode=mode, size=format_bytes(size)),
+                href=f"/anatomy?{asked}",
+            )
+        )
     for model in s.verdict.models:
-        out.append(html.A(f"card: {name_of(model)}", href=f"/models?{urlencode({'model': model}, safe=':')}"))
+        out.append(html.A(_("card: {name_of}").format(name_of=name_of(model)), href=f"/models?{urlencode({'model': model}, safe=':')}"))
     return out
 
 
@@ -82,29 +92,29 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
     line = [
         verdict(v.verdict),
         html.Span(c.id, className="id"),
-        html.Span(GROUPS[c.use], className=f"group {c.use}"),
+        html.Span(_(GROUPS[c.use]), className=f"group {c.use}"),
         html.Span([html.Span(f"{c.system}, {c.observable}: ", className="soft"), html.B(v.published)], className="said"),
         html.Span(_observed(v) if isinstance(v.observed, float | int) else "", className="seen"),
     ]
     mechanisms = [html.P([html.B(title), f" — {text}"]) for title, text in s.mechanisms]
-    made = f"{s.when} UTC, code {s.code}" if s.when else ""
+    made = _("{when} UTC, code {code}").format(when=s.when, code=s.code) if s.when else ""
     pairs: list[tuple[str, Part]] = [
         (
-            "in the paper",
+            _("in the paper"),
             [html.Span(f"{c.observable}: "), html.B(v.published), html.Span(f" ({c.configuration}; {c.platform})", className="soft")],
         ),
-        ("printed in", c.source + (f", also in {c.also_in}" if c.also_in else "")),
-        ("kind", f"{KINDS[c.kind]}, {GROUPS[c.use]}: {_MEANING[c.use]}"),
-        ("read as", read_as(s)),
-        ("simulated", _observed(v)),
-        ("distance", _distance(v)),
-        ("how judged", how_of(s.how)),
-        ("reading", v.reading),
-        ("finding", v.note),
-        ("the paper's own", html.Span(v.contradiction, className="contradiction") if v.contradiction else ""),
-        ("why", mechanisms),
+        (_("printed in"), c.source + (_(", also in {also_in}").format(also_in=c.also_in) if c.also_in else "")),
+        (_("kind"), f"{_(KINDS[c.kind])}, {_(GROUPS[c.use])}: {_(_MEANING[c.use])}"),
+        (_("read as"), read_as(s)),
+        (_("simulated"), _observed(v)),
+        (_("distance"), _distance(v)),
+        (_("how judged"), how_of(s.how)),
+        (_("reading"), v.reading),
+        (_("finding"), v.note),
+        (_("the paper's own"), html.Span(v.contradiction, className="contradiction") if v.contradiction else ""),
+        (_("why"), mechanisms),
         ("judged", made),
-        ("look", html.Span([p for a in links(s) for p in (a, " ")], className="links") if links(s) else ""),
+        (_("look"), html.Span([p for a in links(s) for p in (a, " ")], className="links") if links(s) else ""),
     ]
     return html.Details([html.Summary(line), facts(pairs)], id=f"claim-{c.id}", className=f"statement {v.verdict}", open=is_open)
 
@@ -113,9 +123,13 @@ def tallies(found: Sequence[Summary]) -> list[tuple[str, str, str]]:
     """(group, number of passes, a few words) of fitted, held-out and other statements, each separately."""
     out = []
     for t in found:
-        rest = f"; {t.unjudged} not judged" if t.unjudged and t.judged else ""
-        share = f"{t.passed} of {t.judged} pass" if t.judged else f"{t.unjudged} not judged"
-        out.append((GROUPS[t.use], share, _MEANING[t.use] + rest))
+        rest = _("; {unjudged} not judged").format(unjudged=t.unjudged) if t.unjudged and t.judged else ""
+        share = (
+            _("{passed} of {judged} pass").format(passed=t.passed, judged=t.judged)
+            if t.judged
+            else _("{unjudged} not judged").format(unjudged=t.unjudged)
+        )
+        out.append((_(GROUPS[t.use]), share, _(_MEANING[t.use]) + rest))
     return out
 
 
@@ -125,7 +139,7 @@ def matrix(cells: Mapping[str, Mapping[str, Mapping[str, int]]]) -> html.Div:
     def linked(system: str, use: str, word: str, n: int) -> Part:
         sign = {"pass": "✓", "fail": "✗", "unjudged": "·"}[word]
         asked = urlencode({"system": system, "group": use, "verdict": word})
-        label = f"{n} {GROUPS[use]} {word} of {system}"
+        label = _("{system}, {group}: {n} {verdict}").format(system=system, group=_(GROUPS[use]), n=n, verdict=_(VERDICTS[word]))
         return html.A(f"{sign} {n}", href=f"/scorecard?{asked}", className=f"chip {word}", **{"aria-label": label})
 
     rows = []
@@ -134,5 +148,5 @@ def matrix(cells: Mapping[str, Mapping[str, Mapping[str, int]]]) -> html.Div:
         for use in ("calibrate", "validate"):
             row.append(html.Td([linked(system, use, w, n) for w, n in uses[use].items() if n]))
         rows.append(html.Tr(row))
-    head = html.Tr([html.Th(t, scope="col") for t in ("system", GROUPS["calibrate"], GROUPS["validate"])])
+    head = html.Tr([html.Th(t, scope="col") for t in (_("system"), _(GROUPS["calibrate"]), _(GROUPS["validate"]))])
     return html.Div(html.Table([html.Thead(head), html.Tbody(rows)], className="matrix"), className="scroll")

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from retrompi.base.errors import UsageError
+from retrompi.base.translate import lazy
 from retrompi.papers.claims import Claim, checks, load, paper_key, papers
 from retrompi.papers.findings import residual
 from retrompi.papers.paper import Paper, all_papers
@@ -17,12 +18,13 @@ from retrompi.papers.verdicts import Summary, Verdict, judge, summary
 
 __all__ = ["GROUPS", "KINDS", "VERDICTS", "Choice", "Place", "Statement", "chosen", "counts", "matrix", "read", "statements"]
 
-VERDICTS = {"pass": "pass", "fail": "fail", "unjudged": "not judged"}
-GROUPS = {"calibrate": "fitted", "validate": "held out", "exclude": "excluded", "context": "context"}
+VERDICTS = {"pass": lazy("pass"), "fail": lazy("fail"), "unjudged": lazy("not judged")}
+GROUPS = {"calibrate": lazy("fitted"), "validate": lazy("held out"), "exclude": lazy("excluded"), "context": lazy("context")}
 """Use of a claim -> the word on the page; fitted and held-out statements are never counted together."""
-KINDS = {"quant": "number", "knee": "position of a knee", "trend": "trend", "order": "order", "qual": "in words"}
+KINDS = {"quant": lazy("number"), "knee": lazy("position of a knee"), "trend": lazy("trend"), "order": lazy("order"),
+         "qual": lazy("in words")}  # fmt: skip
 ANATOMY_MODES = ("shared", "distributed")
-NOT_YET = "not judged in this store yet"
+NOT_YET = lazy("not judged in this store yet")
 _REFERENCE = "reference: "
 _SMALL, _LARGE = (0, 1 << 10), (1 << 20, 1 << 22)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.translate import _
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -55,10 +56,10 @@ class Listed:
     def state(self) -> str:
         """A few words on how much of it was run."""
         if not self.done:
-            return "not run yet"
+            return _("not run yet")
         every = "" if self.points is None else f" of {self.points}"
-        bad = f", {self.errors} no runs" if self.errors else ""
-        return f"{self.done}{every} points{bad}"
+        bad = _(", {errors} no runs").format(errors=self.errors) if self.errors else ""
+        return _("{done}{every} points{bad}").format(done=self.done, every=every, bad=bad)
 
 
 def listed(store: Store | None) -> list[Listed]:

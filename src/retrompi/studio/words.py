@@ -6,53 +6,54 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_time
 from retrompi.sim.message_path import Link, MessagePath, PacketTransit
 
 __all__ = ["OUTCOME_WORDS", "STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
 
 STAGE_WORDS = {
-    "library": "the MPI library's own instructions",
-    "copy": "copying in memory",
-    "syscall": "calling the operating system",
-    "event": "signalling another process through a kernel object",
-    "switch": "switching the processor to another process",
-    "tick": "waiting for the next tick of the clock",
-    "quantum": "ready to run, but another process spins until its quantum ends",
-    "queueing": "ready, but the processor or the device is busy with other work",
-    "poll": "detecting an earlier arrival by polling",
-    "stack": "TCP/IP in the kernel",
-    "interrupt": "interrupted by the kernel",
-    "nic": "transferring a frame over the network card's bus",
-    "wire": "on the cable",
-    "ack": "waiting for an acknowledgement or its timer",
-    "compute": "the program's own computation",
-    "lock": "the library's lock",
-    "line": "transferring a cache line from another core",
-    "wait": "waiting",
+    "library": lazy("the MPI library's own instructions"),
+    "copy": lazy("copying in memory"),
+    "syscall": lazy("calling the operating system"),
+    "event": lazy("signalling another process through a kernel object"),
+    "switch": lazy("switching the processor to another process"),
+    "tick": lazy("waiting for the next tick of the clock"),
+    "quantum": lazy("ready to run, but another process spins until its quantum ends"),
+    "queueing": lazy("ready, but the processor or the device is busy with other work"),
+    "poll": lazy("detecting an earlier arrival by polling"),
+    "stack": lazy("TCP/IP in the kernel"),
+    "interrupt": lazy("interrupted by the kernel"),
+    "nic": lazy("transferring a frame over the network card's bus"),
+    "wire": lazy("on the cable"),
+    "ack": lazy("waiting for an acknowledgement or its timer"),
+    "compute": lazy("the program's own computation"),
+    "lock": lazy("the library's lock"),
+    "line": lazy("transferring a cache line from another core"),
+    "wait": lazy("waiting"),
 }
 OUTCOME_WORDS = {
-    "limit": "A bound of this studio ended the simulation; what it had computed until then is shown. On the command line, --event-limit, "
-             "--wall-limit, --memory-limit and --time-limit set other bounds.",
-    "timeout": "The run reached the longest simulated time that this studio allows; what happened until then is shown.",
-    "overflow": "A time or an amount passed what 64 bits can count, usually because of a parameter far outside of anything real.",
+    "limit": lazy("A bound of this studio ended the simulation; what it had computed until then is shown. On the command line, "
+             "--event-limit, --wall-limit, --memory-limit and --time-limit set other bounds."),
+    "timeout": lazy("The run reached the longest simulated time that this studio allows; what happened until then is shown."),
+    "overflow": lazy("A time or an amount passed what 64 bits can count, usually because of a parameter far outside of anything real."),
 }  # fmt: skip
 """What a user is told in addition about a run that ended like this."""
 _MEDIUM = {
-    "pool": "the shared memory pool",
-    "ring": "a packet slot",
-    "stream": "the TCP socket",
-    "datagram": "the UDP socket",
-    "dma": "the card's packet buffer",
+    "pool": lazy("the shared memory pool"),
+    "ring": lazy("a packet slot"),
+    "stream": lazy("the TCP socket"),
+    "datagram": lazy("the UDP socket"),
+    "dma": lazy("the card's packet buffer"),
 }
 _NETWORK_PACKET = {
-    "segment": "a TCP segment",
-    "ack": "a TCP acknowledgement",
-    "credit": "returned credits",
-    "datagram": "a frame of a datagram",
-    "datagram ack": "a datagram's acknowledgement",
-    "transfer": "the packet",
-    "read": "data into the user's buffer",
+    "segment": lazy("a TCP segment"),
+    "ack": lazy("a TCP acknowledgement"),
+    "credit": lazy("returned credits"),
+    "datagram": lazy("a frame of a datagram"),
+    "datagram ack": lazy("a datagram's acknowledgement"),
+    "transfer": lazy("the packet"),
+    "read": lazy("data into the user's buffer"),
 }
 
 
@@ -108,69 +109,77 @@ class Speaker:
             return self._elsewhere(link)
         name = self.path.processes[link.process].name
         found = self.at(link)
-        packet, channel = "", "a channel"
+        packet, channel = "", _("a channel")
         if found:
             p = found[0]
-            packet = {"data": f"a packet of {format_bytes(p.bytes)}", "request": "the request to send", "ready": "the answer “ready”"}.get(
-                p.kind, "the last word"
-            )
-            channel = "the sender's memory" if p.channel < 0 else _MEDIUM[self.path.channels[p.channel].medium]
+            packet = {
+                "data": _("a packet of {bytes}").format(bytes=format_bytes(p.bytes)),
+                "request": _("the request to send"),
+                "ready": _("the answer “ready”"),
+            }.get(p.kind, _("the last word"))
+            channel = _("the sender's memory") if p.channel < 0 else _(_MEDIUM[self.path.channels[p.channel].medium])
         into = found is not None and found[1]
         match link.stage:
             case "copy" if found:
                 if found[0].channel < 0:
-                    return f"{name} copies {packet} directly from the sender's memory"
-                return f"{name} copies {packet} {'into' if into else 'out of'} {channel}"
+                    return _("{name} copies {packet} directly from the sender's memory").format(name=name, packet=packet)
+                told = _("{name} copies {packet} into {channel}") if into else _("{name} copies {packet} out of {channel}")
+                return told.format(name=name, packet=packet, channel=channel)
             case "library" if found:
-                return f"{name} runs the library's code to {'send' if into else 'receive'} {packet}"
+                send = lazy("{name} runs the library's code to send {packet}")
+                receive = lazy("{name} runs the library's code to receive {packet}")
+                return _(send if into else receive).format(name=name, packet=packet)
             case "library":
-                forwards = not name.startswith("rank")
-                return f"{name} {'routes the packet' if forwards else 'runs its part of the send or receive call in the library'}"
+                if not name.startswith("rank"):
+                    return _("{name} routes the packet").format(name=name)
+                return _("{name} runs its part of the send or receive call in the library").format(name=name)
             case "syscall" if found:
-                return f"{name} calls the system {'to write' if into else 'to read'} {packet}"
+                told = _("{name} calls the system to write {packet}") if into else _("{name} calls the system to read {packet}")
+                return told.format(name=name, packet=packet)
             case "nic":
-                return f"{name} writes {packet or 'the data'} to the network card by programmed I/O"
+                what = packet or _("the data")
+                return _("{name} writes {packet} to the network card by programmed I/O").format(name=name, packet=what)
             case "event":
-                return f"{name} signals the other process through a kernel object"
+                return _("{name} signals the other process through a kernel object").format(name=name)
             case "switch":
-                return f"the processor switches to {name}"
+                return _("the processor switches to {name}").format(name=name)
             case "quantum":
-                return f"{name} is ready, but another process spins until its quantum ends"
+                return _("{name} is ready, but another process spins until its quantum ends").format(name=name)
             case "queueing":
-                return f"{name} is ready, but the processor is busy with other work"
+                return _("{name} is ready, but the processor is busy with other work").format(name=name)
             case "tick":
-                return f"{name} sleeps until the next clock tick"
+                return _("{name} sleeps until the next clock tick").format(name=name)
             case "interrupt":
-                return f"{name} is interrupted by the kernel"
+                return _("{name} is interrupted by the kernel").format(name=name)
             case "poll":
-                return f"{name} detects the arrival by polling"
+                return _("{name} detects the arrival by polling").format(name=name)
             case "line":
-                return f"{name} waits for a cache line of another core"
+                return _("{name} waits for a cache line of another core").format(name=name)
             case "lock":
-                return f"{name} takes or releases the library's lock"
-        return f"{name}: {STAGE_WORDS[link.stage]}"
+                return _("{name} takes or releases the library's lock").format(name=name)
+        return f"{name}: {_(STAGE_WORDS[link.stage])}"
 
     def _elsewhere(self, link: Link) -> str:
         packet = self.path.packets[link.packet] if link.packet >= 0 else None
-        what = _NETWORK_PACKET.get(packet.kind, "a frame") if packet else "a frame"
+        what = _(_NETWORK_PACKET.get(packet.kind, lazy("a frame"))) if packet else _("a frame")
         match link.stage:
             case "stack":
-                return f"TCP/IP on {link.who} processes {what}"
+                return _("TCP/IP on {who} processes {what}").format(who=link.who, what=what)
             case "copy":
-                return f"the system of {link.who} copies {what}"
+                return _("the system of {who} copies {what}").format(who=link.who, what=what)
             case "nic":
-                return f"{what} crosses the bus of {link.who}'s card"
+                return _("{what} crosses the bus of {who}'s card").format(what=what, who=link.who)
             case "wire":
-                return f"{what} is on the wire"
+                return _("{what} is on the wire").format(what=what)
             case "ack":
-                retry = "retry timer" if "retr" in link.who else "delayed acknowledgement's timer"
-                return f"nothing is sent until the {retry} expires"
+                retry = _("retry timer") if "retr" in link.who else _("delayed acknowledgement's timer")
+                return _("nothing is sent until the {retry} expires").format(retry=retry)
             case "queueing":
-                busy = "the network card" if packet and packet.kind == "transfer" else "the kernel or the card"
-                return f"{what} waits on {link.who}: {busy} is busy with earlier work"
+                busy = _("the network card") if packet and packet.kind == "transfer" else _("the kernel or the card")
+                return _("{what} waits on {who}: {busy} is busy with earlier work").format(what=what, who=link.who, busy=busy)
             case "tick":
-                return "nothing happens until the next clock tick"
-        return f"{link.who}: {STAGE_WORDS[link.stage]}"
+                return _("nothing happens until the next clock tick")
+        return f"{link.who}: {_(STAGE_WORDS[link.stage])}"
 
 
 def hops(path: MessagePath, direction: int = 0, most: int = 60) -> list[Hop]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 
+from retrompi.base.translate import _, lazy
 from retrompi.spec import registry
 from retrompi.studio import menus, parts
 from retrompi.studio.message import size_of, travel
@@ -44,9 +45,9 @@ _SECOND = {**_FIRST, "size": "512 KiB"}
 
 PAGE = Page(
     path="/anatomy",
-    title="Anatomy",
+    title=lazy("Anatomy"),
     order=20,
-    help="The path of one message through processes and channels, and where its time is spent.",
+    help=lazy("The path of one message through processes and channels, and where its time is spent."),
     controls=(
         *_controls("anatomy", "", _FIRST),
         Control("anatomy-view", "value", "view", "one", choice(("one", "two"), "view")),
@@ -56,8 +57,8 @@ PAGE = Page(
 )
 
 
-_VIEWS = [{"label": "one message", "value": "one"}, {"label": "two side by side", "value": "two"}]
-_WAYS = [{"label": "there (rank 0 to rank 1)", "value": "there"}, {"label": "back", "value": "back"}]
+_VIEWS = {"one": lazy("one message"), "two": lazy("two side by side")}
+_WAYS = {"there": lazy("there (rank 0 to rank 1)"), "back": lazy("back")}
 
 
 def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> Component:
@@ -70,13 +71,18 @@ def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> C
     )  # fmt: skip
     typed = dcc.Input(id=f"{prefix}-size", type="text", value=written, debounce=True, size="10")
     fields = parts.controls(
-        parts.menu("Runtime", f"{prefix}-model", menus.models(), values[f"{key}model"]),
-        parts.menu("Platform", f"{prefix}-platform", menus.platforms(values[f"{key}platform"]), values[f"{key}platform"]),
-        parts.menu("Placement", f"{prefix}-mode", menus.modes("both ranks on one host", "on two hosts"), values[f"{key}mode"]),
-        parts.field("Size", html.Div([typed, slider]), "a size with its unit, or use the slider for powers of two"),
-        parts.overrides_field(f"{prefix}-set", values[f"{key}set"], "; see the names in the table below"),
+        parts.menu(_("Runtime"), f"{prefix}-model", menus.models(), values[f"{key}model"]),
+        parts.menu(_("Platform"), f"{prefix}-platform", menus.platforms(values[f"{key}platform"]), values[f"{key}platform"]),
+        parts.menu(_("Placement"), f"{prefix}-mode", menus.modes(_("both ranks on one host"), _("on two hosts")), values[f"{key}mode"]),
+        parts.field(_("Size"), html.Div([typed, slider]), _("a size with its unit, or use the slider for powers of two")),
+        parts.overrides_field(f"{prefix}-set", values[f"{key}set"], _("; see the names in the table below")),
     )
     return html.Fieldset([html.Legend(legend), fields], className="message-controls")
+
+
+def _told(choices: Mapping[str, str]) -> dict[str, str]:
+    """Choices in the language of the reader."""
+    return {value: _(label) for value, label in choices.items()}
 
 
 def layout(query: Query, room: Room) -> Component:
@@ -87,14 +93,14 @@ def layout(query: Query, room: Room) -> Component:
         [
             parts.notices(wrong),
             parts.controls(
-                parts.field("Show", dcc.RadioItems(_VIEWS, values["view"], id="anatomy-view", inline=True)),
-                parts.field("Direction", dcc.RadioItems(_WAYS, values["way"], id="anatomy-way", inline=True)),
+                parts.field(_("Show"), dcc.RadioItems(_told(_VIEWS), values["view"], id="anatomy-view", inline=True)),
+                parts.field(_("Direction"), dcc.RadioItems(_told(_WAYS), values["way"], id="anatomy-way", inline=True)),
             ),
             html.Div(
                 [
-                    html.Div(_message("anatomy", "Message A", values, "")),
+                    html.Div(_message("anatomy", _("Message A"), values, "")),
                     html.Div(
-                        _message("anatomy-b", "Message B", values, "b-"), id="anatomy-second", style={} if two else {"display": "none"}
+                        _message("anatomy-b", _("Message B"), values, "b-"), id="anatomy-second", style={} if two else {"display": "none"}
                     ),
                 ],
                 className="pair",
@@ -104,7 +110,7 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(id="anatomy-player", className="player"),
             dcc.Store(id="anatomy-scenes"),
             dcc.Store(id="anatomy-drawn"),
-            html.H2("Where the time is spent"),
+            html.H2(_("Where the time is spent")),
             dcc.Graph(id="anatomy-stages", config=parts.GRAPH, style={"height": "22rem"}),
             html.Div(id="anatomy-tables"),
         ]
@@ -132,7 +138,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
         values = [dict(m["bars"]).get(stage, 0) for m in arrived]
         if any(values):
             totals = [sum(ps for _, ps in m["bars"]) for m in arrived]
-            told = [[time_of(v), f"{100 * v / t:.1f}", STAGE_WORDS[stage]] for v, t in zip(values, totals, strict=True)]
+            told = [[time_of(v), f"{100 * v / t:.1f}", _(STAGE_WORDS[stage])] for v, t in zip(values, totals, strict=True)]
             out.add_trace(go.Bar(
                 y=names, x=[v / scale for v in values], name=stage, orientation="h", customdata=told,
                 marker={"color": colour, "line": {"color": "white", "width": 1}, "pattern": hatched_bar("/" if hatched else "", 0.35)},
@@ -142,7 +148,8 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     # Measured from the bottom of the figure, with space for the legend's lines, of which there are many on a phone.
     legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "traceorder": "normal"}
     out.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 10, "b": 50}, legend=legend)
-    out.update_xaxes(title={"text": f"time since the send call, {unit}", "standoff": 8}, gridcolor="#e3e3e3", zeroline=False,
+    title = _("time since the send call, {unit}").format(unit=unit)
+    out.update_xaxes(title={"text": title, "standoff": 8}, gridcolor="#e3e3e3", zeroline=False,
                      rangemode="tozero", automargin=True)  # fmt: skip
     out.update_yaxes(autorange="reversed", automargin=True)
     return out
@@ -159,13 +166,19 @@ def _said(shown: list[dict[str, Any]]) -> Component:
             lines.append(html.P([html.B(name), " ", html.Span(m["ended"], className="fail")]))
         else:
             there, back = m["legs"]
-            half = f"A PingPong reports half a round trip, {time_of((there + back) // 2)}"
-            same = "both directions take the same" if there == back else f"forward {time_of(there)}, back {time_of(back)}"
+            half = _("A PingPong reports half a round trip, {there}").format(there=time_of((there + back) // 2))
+            same = (
+                _("both directions take the same")
+                if there == back
+                else _("forward {there}, back {back}").format(there=time_of(there), back=time_of(back))
+            )
             lines.append(
                 html.P([html.B(name), f": {time_of(m['scene']['total'])} {'there' if m['way'] == 0 else 'back'}. {half} ({same})."])
             )
         if m["outside"]:
-            lines.append(html.P(f"Outside the model's calibrated range: {'; '.join(m['outside'])}.", className="soft"))
+            lines.append(
+                html.P(_("Outside the model's calibrated range: {outside}.").format(outside="; ".join(m["outside"])), className="soft")
+            )
     return html.Div([*lines, parts.cautions((f"{'AB'[i]}", m["cautions"]) for i, m in enumerate(shown))])
 
 
@@ -175,25 +188,27 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
     columns: list[Any] = [
         ("begin", "at", time_of),
         ("where", "where"),
-        ("what", "what happens"),
+        ("what", _("what happens")),
         ("stage", "stage"),
         ("times", "times", lambda n: f"{n}×" if n > 1 else ""),
-        ("took", "how long, in all", time_of),
+        ("took", _("how long, in all"), time_of),
     ]
     blocks = []
     for i, m in enumerate(shown):
         told = [c for c in columns if len(shown) == 1 or c[0] != "where"]  # the text states where; two tables have less space
-        block: list[Component] = [html.H2(f"{'AB'[i]}: {m['title']}" if len(shown) > 1 else "Hop by hop")]
+        block: list[Component] = [html.H2(f"{'AB'[i]}: {m['title']}" if len(shown) > 1 else _("Hop by hop"))]
         if "hops" in m:
             total = sum(h["took"] for h in m["hops"])
-            end = {"where": "", "what": "the receive call returns: sum of the above", "stage": "", "times": None,
+            end = {"where": "", "what": _("the receive call returns: sum of the above"), "stage": "", "times": None,
                    "took": total, "begin": total}  # fmt: skip
             exact = f"{total:,}".replace(",", " ")
-            caption = f"What the message does or waits for at each moment; the times add up to {time_of(total)} exactly ({exact} ps)"
+            caption = _("What the message does or waits for at each moment; the times add up to {total} exactly ({exact} ps)").format(
+                total=time_of(total), exact=exact
+            )
             block.append(html.Div(parts.table([*m["hops"], end], told, id=f"anatomy-hops-{'ab'[i]}", caption=caption), className="hops"))
-        heads = [("name", "parameter"), ("text", "value"), ("help", "what it is"), ("source", "source")]
+        heads = [("name", _("parameter")), ("text", _("value")), ("help", _("what it is")), ("source", _("source"))]
         listed = parts.table(m["parameters"], heads, id=f"anatomy-parameters-{'ab'[i]}")
-        words = html.Summary("The mechanism's parameters and where their values come from")
+        words = html.Summary(_("The mechanism's parameters and where their values come from"))
         block.append(html.Details([words, listed], open=len(shown) == 1, className="parameters"))
         blocks.append(html.Div(block))
     return html.Div(blocks, className="pair")
@@ -212,7 +227,7 @@ def register(app: Dash, room: Room) -> None:
         # A post need not come from our controls: a model's name that is a path would be imported.
         values = checked({"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))})
         messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if view == "two" else 1]
-        return f"One message of {' and '.join(m['model'] for m in messages)}", travel, (messages, way)
+        return _("One message of {names}").format(names=" and ".join(m["model"] for m in messages)), travel, (messages, way)
 
     def show(shown: Any) -> Any:
         return [m["scene"] for m in shown if "scene" in m], figure(shown), _said(shown), _tables(shown)

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from dash import Dash, Input, Output, html, no_update
 
 from retrompi.base.errors import RetrompiError
+from retrompi.base.translate import _, lazy
 from retrompi.spec import registry
 from retrompi.studio import card_parts, menus, numbers, parts
 from retrompi.studio.page import Page
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 PAGE = Page(
     path="/models",
-    title="Models",
+    title=lazy("Models"),
     order=50,
-    help="The assumptions of each runtime model: every parameter with its unit, its range and its kind of source.",
+    help=lazy("The assumptions of each runtime model: every parameter with its unit, its range and its kind of source."),
     controls=(
         Control("models-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
         Control("models-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
@@ -49,14 +50,15 @@ def _dossier(model: str, room: Room) -> dict[str, Any]:
 def _head(card: dict[str, Any]) -> list[Part]:
     asked = urlencode({"model": card["name"]}, safe=":")
     base = card["variant_of"]
-    origin = "shipped with retrompi" if card["origin"] == "retrompi" else "your own"
+    origin = _("shipped with retrompi") if card["origin"] == "retrompi" else _("your own")
     of = [html.A(base, href=f"/models?{urlencode({'model': base}, safe=':')}"), f": {card['variant_note']}"] if base else ""
-    look = [html.A("its curves", href=f"/curves?{asked}"), " ", html.A("a message's anatomy", href=f"/anatomy?{asked}")]
+    look = [html.A(_("its curves"), href=f"/curves?{asked}"), " ", html.A(_("a message's anatomy"), href=f"/anatomy?{asked}")]
     return [
         html.H2([f"{card['title']} ", html.Code(card["name"])]),
         html.P(card["summary"], className="lead"),
-        facts([("version", f"{card['version']} ({card['years']})"), ("variant of", of), ("this model", f"{origin}, {card['hash'][:12]}"),
-               ("look", html.Span(look, className="links"))]),
+        facts([(_("version"), f"{card['version']} ({card['years']})"), (_("variant of"), of),
+               (_("this model"), f"{origin}, {card['hash'][:12]}"),
+               (_("look"), html.Span(look, className="links"))]),
         *card_parts.stands_for(card),
     ]  # fmt: skip
 
@@ -70,7 +72,11 @@ def _own_platform(card: dict[str, Any]) -> str:
 def _table(card: dict[str, Any], source: str, words: str) -> list[Part]:
     every = numbers.model_numbers(card)
     some = numbers.fitting(every, source, words)
-    left = f"{len(some)} of {len(every)} parameters" if len(some) < len(every) else f"{len(every)} parameters"
+    left = (
+        _("{n} of {n2} parameters").format(n=len(some), n2=len(every))
+        if len(some) < len(every)
+        else _("{n} parameters").format(n=len(every))
+    )
     return [card_parts.kinds(numbers.by_kind(every), source), html.P(left, className="soft"), card_parts.parameters(some)]
 
 
@@ -79,17 +85,17 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
     room = platform or _own_platform(card)
     differ = numbers.differences(cls)
     return [
-        html.H2("Variants and rival hypotheses", id="variants"),
+        html.H2(_("Variants and rival hypotheses"), id="variants"),
         *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P("None.", className="soft")]),
-        html.H2("How a job is started", id="start"),
+        html.H2(_("How a job is started"), id="start"),
         *card_parts.start(numbers.starts(card["name"], room), room),
-        html.H2("Collectives", id="collectives"),
-        html.P("The first matching row is used.", className="soft"),
-        html.Details([html.Summary(f"{len(card['collectives'])} rows"), card_parts.collectives(card["collectives"])]),
-        html.H2("Fit", id="fit"),
+        html.H2(_("Collectives"), id="collectives"),
+        html.P(_("The first matching row is used."), className="soft"),
+        html.Details([html.Summary(_("{n} rows").format(n=len(card["collectives"]))), card_parts.collectives(card["collectives"])]),
+        html.H2(_("Fit"), id="fit"),
         *card_parts.fit(card["fit"]),
         *card_parts.posterior(card["posterior"]),
-        html.H2("Statements that judge it", id="judged"),
+        html.H2(_("Statements that judge it"), id="judged"),
         *card_parts.judged(card["judged"]),
         *card_parts.transfer(card["transfer"]),
     ]
@@ -98,19 +104,19 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
 def layout(query: Query, room: Room) -> Component:
     """The card of one model, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
-    lines += [f"'{name}' is left out: {type(error).__name__}" for name, error in registry.broken().items()]
+    lines += [_("'{name}' is left out: {name2}").format(name=name, name2=type(error).__name__) for name, error in registry.broken().items()]
     card = _dossier(values["model"], room)
-    rooms = [{"label": "its own", "value": ""}, *menus.platforms(values["platform"])]
+    rooms = [{"label": _("its own"), "value": ""}, *menus.platforms(values["platform"])]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
             parts.controls(
-                parts.menu("Model", "models-model", menus.models(), values["model"], wide=True),
-                parts.menu("Platform of the start", "models-platform", rooms, values["platform"]),
+                parts.menu(_("Model"), "models-model", menus.models(), values["model"], wide=True),
+                parts.menu(_("Platform of the start"), "models-platform", rooms, values["platform"]),
             ),
             html.Div(_head(card), id="models-head"),
-            html.H2("Numbers", id="numbers"),
-            card_parts.filters("models", values["source"], values["q"], "e.g. packet or BF-SM-05"),
+            html.H2(_("Numbers"), id="numbers"),
+            card_parts.filters("models", values["source"], values["q"], _("e.g. packet or BF-SM-05")),
             html.Div(_table(card, values["source"], values["q"]), id="models-numbers"),
             html.Div(_rest(card, values["platform"]), id="models-rest"),
         ]

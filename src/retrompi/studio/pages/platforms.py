@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 from dash import Dash, Input, Output, dcc, html, no_update
 
+from retrompi.base.translate import _, lazy
 from retrompi.spec import registry
 from retrompi.studio import card_parts, memory_levels, menus, numbers, parts
 from retrompi.studio.page import Page
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 PAGE = Page(
     path="/platforms",
-    title="Platforms",
+    title=lazy("Platforms"),
     order=60,
-    help="The platforms: their machines, operating systems, memories and networks, with the source of every value.",
+    help=lazy("The platforms: their machines, operating systems, memories and networks, with the source of every value."),
     controls=(
         Control("platforms-platform", "value", "platform", "nt-pair", menus.PLATFORM),
         Control("platforms-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
@@ -37,14 +38,16 @@ def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
         meta = fit.get("meta", {})
         found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
         fitted += [
-            f"{found}; with {fit['by']}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}",
+            _("{found}; with {by}, {date}, code {version}, seed {seed}").format(
+                found=found, by=fit["by"], date=meta.get("date"), version=meta.get("version"), seed=meta.get("seed")
+            ),
             *cited(fit["rows"]),
         ]
     return [
         html.H2([f"{card['title']} ", html.Code(card["name"])]),
         html.P(card["summary"], className="lead"),
-        facts([("years", card["years"]), ("wire", card["link"]), ("fit", fitted)]),
-        html.H2("Machines", id="machines"),
+        facts([(_("years"), card["years"]), (_("wire"), card["link"]), (_("fit"), fitted)]),
+        html.H2(_("Machines"), id="machines"),
         *card_parts.hosts(groups, card["placements"]),
     ]
 
@@ -52,8 +55,8 @@ def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
 def _levels(platform: str) -> list[Part]:
     figure: go.Figure = memory_levels.figure(registry.platform(platform))
     return [
-        html.H2("Memory", id="memory"),
-        html.P("The rate of a copy from each memory level, by the size of the working set.", className="soft"),
+        html.H2(_("Memory"), id="memory"),
+        html.P(_("The rate of a copy from each memory level, by the size of the working set."), className="soft"),
         dcc.Graph(figure=figure, id="platforms-memory", config=parts.GRAPH, className="plot"),
     ]
 
@@ -66,9 +69,13 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
     told = {g.names[0] for g in groups} | {"link"}
     distinct = [n for n in every if n.name.rpartition(".")[0] in told]
     some = numbers.fitting(distinct, source, words)
-    left = f"{len(some)} of {len(distinct)} numbers" if len(some) < len(distinct) else f"{len(distinct)} numbers"
+    left = (
+        _("{n} of {n2} numbers").format(n=len(some), n2=len(distinct))
+        if len(some) < len(distinct)
+        else _("{n} numbers").format(n=len(distinct))
+    )
     if not some:
-        return [card_parts.kinds(numbers.by_kind(distinct), source), html.P("No parameter matches this filter.", className="soft")]
+        return [card_parts.kinds(numbers.by_kind(distinct), source), html.P(_("No parameter matches this filter."), className="soft")]
     return [
         card_parts.kinds(numbers.by_kind(distinct), source),
         html.P(left, className="soft"),
@@ -93,11 +100,11 @@ def layout(query: Query, room: Room) -> Component:
     return html.Div(
         [
             html.Div(parts.notices(lines)),
-            parts.controls(parts.menu("Platform", "platforms-platform", menus.platforms(chosen), chosen, wide=True)),
+            parts.controls(parts.menu(_("Platform"), "platforms-platform", menus.platforms(chosen), chosen, wide=True)),
             html.Div(_head(card, groups), id="platforms-head"),
             html.Div(_levels(card["name"]), id="platforms-levels"),
-            html.H2("Numbers", id="numbers"),
-            card_parts.filters("platforms", values["source"], values["q"], "e.g. quantum or E-NT-01"),
+            html.H2(_("Numbers"), id="numbers"),
+            card_parts.filters("platforms", values["source"], values["q"], _("e.g. quantum or E-NT-01")),
             html.Div(_numbers(card, values["source"], values["q"]), id="platforms-numbers"),
         ]
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from retrompi.base.errors import UsageError
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
 from retrompi.studio import menus, parts
@@ -42,9 +43,9 @@ def _bytes(written: str) -> int:
 
 PAGE = Page(
     path="/replay",
-    title="Replay",
+    title=lazy("Replay"),
     order=30,
-    help="A complete program on a runtime: timeline, communication matrix, times of the ranks, and the outcome.",
+    help=lazy("A complete program on a runtime: timeline, communication matrix, times of the ranks, and the outcome."),
     controls=(
         Control("replay-trace", "value", "trace", "made:broadcast", chosen),
         Control("replay-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
@@ -59,9 +60,9 @@ PAGE = Page(
 
 def options(room: Room, session: str) -> list[dict[str, str]]:
     """The dropdown options for replay: the session's uploads first."""
-    own = [{"value": f"upload:{u.id}", "label": f"your upload: {u.label}"} for u in room.uploads.of(session, "trace")]
-    made = [{"value": name, "label": f"made: {m.label}"} for name, m in MADE.items()]
-    return [*own, *made, *({"value": name, "label": f"recorded: {name}"} for name in shipped())]
+    own = [{"value": f"upload:{u.id}", "label": _("your upload: {label}").format(label=u.label)} for u in room.uploads.of(session, "trace")]
+    made = [{"value": name, "label": _("made: {label}").format(label=_(m.label))} for name, m in MADE.items()]
+    return [*own, *made, *({"value": name, "label": _("recorded: {name}").format(name=name)} for name in shipped())]
 
 
 def layout(query: Query, room: Room) -> Component:
@@ -69,23 +70,33 @@ def layout(query: Query, room: Room) -> Component:
     values, wrong = read(PAGE.controls, query)
     known = options(room, parts.session())
     if values["trace"] not in {o["value"] for o in known}:
-        wrong.append("the trace of this link was uploaded in another browser session, or has been removed; upload it again")
+        wrong.append(_("the trace of this link was uploaded in another browser session, or has been removed; upload it again"))
         values["trace"] = "made:broadcast"
     made = {} if values["trace"] in MADE else {"display": "none"}
-    ranks = parts.entry("Ranks", "replay-ranks", values["ranks"], f"2 to {MOST_RANKS}", type="number", min=2, max=MOST_RANKS, step=1)
-    size = parts.entry("Size", "replay-size", values["size"], "of each message, with its unit", size="10")
+    ranks = parts.entry(
+        _("Ranks"),
+        "replay-ranks",
+        values["ranks"],
+        _("2 to {most_ranks}").format(most_ranks=MOST_RANKS),
+        type="number",
+        min=2,
+        max=MOST_RANKS,
+        step=1,
+    )
+    size = parts.entry(_("Size"), "replay-size", values["size"], _("of each message, with its unit"), size="10")
     placements = [
-        {"value": "natural", "label": "natural: as the platform is used"}, *menus.modes("all on one host", "one per host, round-robin"),
-        {"value": "block", "label": "block: the processors of a host, then the next"},
-        {"value": "cyclic", "label": "cyclic: one per host, full hosts left out"},
+        {"value": "natural", "label": _("natural: as the platform is used")},
+        *menus.modes(_("all on one host"), _("one per host, round-robin")),
+        {"value": "block", "label": _("block: the processors of a host, then the next")},
+        {"value": "cyclic", "label": _("cyclic: one per host, full hosts left out")},
     ]  # fmt: skip
     figures = [
-        html.H2("What every process did"),
-        html.P("Drag to pan, scroll or pinch to zoom, double-click to reset. Hover over a bar for the call and its line in the "
-               "trace, or over either end of a line for the message.", className="soft"),
+        html.H2(_("What every process did")),
+        html.P(_("Drag to pan, scroll or pinch to zoom, double-click to reset. Hover over a bar for the call and its line in the "
+               "trace, or over either end of a line for the message."), className="soft"),
         dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
         html.Div([
-            html.H2("Communication matrix"),
+            html.H2(_("Communication matrix")),
             html.Div([dcc.Graph(id=f"replay-{what}", config=parts.GRAPH, className="square") for what in ("bytes", "messages")],
                      className="beside"),
         ], id="replay-matrix"),
@@ -94,15 +105,16 @@ def layout(query: Query, room: Room) -> Component:
         [
             parts.notices(wrong),
             parts.controls(
-                parts.menu("Trace", "replay-trace", known, values["trace"]),
-                parts.menu("Runtime", "replay-model", menus.models(), values["model"]),
-                parts.menu("Platform", "replay-platform", menus.platforms(values["platform"]), values["platform"]),
-                parts.menu("Placement", "replay-mode", placements, values["mode"]),
+                parts.menu(_("Trace"), "replay-trace", known, values["trace"]),
+                parts.menu(_("Runtime"), "replay-model", menus.models(), values["model"]),
+                parts.menu(_("Platform"), "replay-platform", menus.platforms(values["platform"]), values["platform"]),
+                parts.menu(_("Placement"), "replay-mode", placements, values["mode"]),
                 html.Div([ranks, size], id="replay-made", style=made),
                 parts.overrides_field("replay-set", values["set"]),
             ),
-            *parts.upload_row("replay", "Upload a trace", room.limits.upload_B, "one file for all ranks, or an archive (tar, zip) with "
-                              "one file per rank; plain, gzip or zstd", ": pack it with zstd or gzip"),
+            *parts.upload_row("replay", _("Upload a trace"), room.limits.upload_B,
+                              _("one file for all ranks, or an archive (tar, zip) with one file per rank; plain, gzip or zstd"),
+                              _(": pack it with zstd or gzip")),
             parts.job_bar("replay"),
             html.Div(id="replay-said"),
             html.Div(figures, id="replay-figures", style={"display": "none"}),
@@ -121,35 +133,45 @@ def _facts(r: Mapping[str, Any]) -> Component:
             html.B(r["name"]),
             ": ",
             html.Span(r["outcome"], className="pass" if good else "fail", id="replay-outcome"),
-            f" after {seconds(r['time_s'])} of simulated time. {r['ranks']} ranks, {r['actions']:,} calls, {r['messages']:,} messages "
-            f"of {format_bytes(r['bytes'])} in all, {r['packets']:,} packets, {r['frames']:,} frames on the wire"
-            + (f", {r['retransmissions']} sent again" if r["retransmissions"] else "")
-            + (f", {r['lost']} lost" if r["lost"] else "")
-            + f"; simulated in {r['wall_s']:.2g} s.",
+            _(
+                " after {time_s} of simulated time. {ranks} ranks, {actions:,} calls, {messages:,} messages of "
+                "{bytes} in all, {packets:,} packets, {frames:,} frames on the wire"
+            ).format(
+                time_s=seconds(r["time_s"]),
+                ranks=r["ranks"],
+                actions=r["actions"],
+                messages=r["messages"],
+                bytes=format_bytes(r["bytes"]),
+                packets=r["packets"],
+                frames=r["frames"],
+            )
+            + (_(", {retransmissions} sent again").format(retransmissions=r["retransmissions"]) if r["retransmissions"] else "")
+            + (_(", {lost} lost").format(lost=r["lost"]) if r["lost"] else "")
+            + _("; simulated in {wall_s:.2g} s.").format(wall_s=r["wall_s"]),
         ]
     )
     told: list[Component] = [head, parts.cautions([("", r["cautions"])])]
     if r["outcome"] in OUTCOME_WORDS:
-        told.append(html.P(OUTCOME_WORDS[r["outcome"]], className="notice"))
+        told.append(html.P(_(OUTCOME_WORDS[r["outcome"]]), className="notice"))
     if r["computation"]:
         told.append(html.P(r["computation"][0].upper() + r["computation"][1:] + ".", className="soft"))
     if r["outside"]:
-        told.append(html.P(f"Outside the model's calibrated range: {'; '.join(r['outside'])}.", className="soft"))
+        told.append(html.P(_("Outside the model's calibrated range: {outside}.").format(outside="; ".join(r["outside"])), className="soft"))
     if r["told"]:
         told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
     if r["cycle"]:
-        caption = "Each waits for the next one, the last for the first" if r["closed"] else "Each waits for the next one"
-        columns = [("process", "process"), ("action", "in"), ("file", "file"), ("line", "line"), ("waits_for", "waits for")]
+        caption = _("Each waits for the next one, the last for the first") if r["closed"] else _("Each waits for the next one")
+        columns = [("process", _("process")), ("action", _("in")), ("file", _("file")), ("line", _("line")), ("waits_for", _("waits for"))]
         told.append(parts.table(r["cycle"], columns, caption=caption, id="replay-cycle"))
     if r["waits"]:
-        columns = [("rank", "rank"), ("file", "file"), ("line", "line"), ("action", "waits in"), ("on", "for")]
-        which = "Position of every rank" if len(r["waits"]) == r["waiting"] else _first(r["waits"], r["waiting"], "waiting ranks")
+        columns = [("rank", _("rank")), ("file", _("file")), ("line", _("line")), ("action", _("waits in")), ("on", _("for"))]
+        which = _("Position of every rank") if len(r["waits"]) == r["waiting"] else _first(r["waits"], r["waiting"], _("waiting ranks"))
         told.append(parts.table(r["waits"], columns, caption=which, id="replay-waits"))
     return html.Div(told)
 
 
 def _first(rows: Sequence[Any], of: int, what: str) -> str:
-    return f"The first {len(rows)} of {of:,} {what}; 'retrompi replay' gives all"
+    return _("The first {n} of {of:,} {what}; 'retrompi replay' gives all").format(n=len(rows), of=of, what=what)
 
 
 def _rank_tables(r: Mapping[str, Any]) -> Component:
@@ -158,21 +180,21 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
 
     ranks: list[Any] = [
         ("rank", "rank"), ("host", "host"), ("time_s", "finished", seconds), ("compute_s", "computing", seconds),
-        ("mpi_s", "in MPI", seconds), ("cpu_s", "on the processor", seconds), ("sent", "sent"),
-        ("bytes_sent", "bytes sent", format_bytes), ("received", "received"),
-        ("bytes_received", "bytes received", format_bytes),
+        ("mpi_s", _("in MPI"), seconds), ("cpu_s", _("on the processor"), seconds), ("sent", "sent"),
+        ("bytes_sent", _("bytes sent"), format_bytes), ("received", "received"),
+        ("bytes_received", _("bytes received"), format_bytes),
     ]  # fmt: skip
     some = "" if len(r["per_rank"]) == r["ranks"] else _first(r["per_rank"], r["ranks"], "ranks")
-    out: list[Component] = [html.H2("Rank by rank"), parts.table(r["per_rank"], ranks, id="replay-ranks-table", caption=some)]
+    out: list[Component] = [html.H2(_("Rank by rank")), parts.table(r["per_rank"], ranks, id="replay-ranks-table", caption=some)]
     if r.get("sums"):
         kinds = [k for k in dict.fromkeys(k for row in r["sums"] for k in row) if k not in ("process", "host")]
-        sums = parts.table(r["sums"], [("process", "process"), ("host", "host"), *((k, k, share) for k in kinds)], id="replay-sums")
-        out.append(html.Details([html.Summary("Fraction of the run in each state"), sums], open=len(r["sums"]) <= 24))
+        sums = parts.table(r["sums"], [("process", _("process")), ("host", _("host")), *((k, k, share) for k in kinds)], id="replay-sums")
+        out.append(html.Details([html.Summary(_("Fraction of the run in each state")), sums], open=len(r["sums"]) <= 24))
     if r["collectives"]:
-        columns = [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls by all members")]
-        out.append(parts.table(r["collectives"], columns, caption="Algorithms of the collectives", id="replay-collectives"))
+        columns = [("operation", _("collective")), ("algorithm", _("algorithm")), ("calls", _("calls by all members"))]
+        out.append(parts.table(r["collectives"], columns, caption=_("Algorithms of the collectives"), id="replay-collectives"))
     if r.get("notes"):
-        out.append(html.P("Drawn from samples. " + " ".join(r["notes"]), className="soft", id="replay-sampled"))
+        out.append(html.P(_("Drawn from samples. ") + " ".join(r["notes"]), className="soft", id="replay-sampled"))
     return html.Div(out)
 
 
@@ -207,7 +229,8 @@ def register(app: Dash, room: Room) -> None:
             found, upload = room.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
             path, label = str(found), upload.label
         asked["size"] = _bytes(asked["size"])
-        return f"Replay of {label or asked['trace']} on {model}", perform, (asked, path, label)
+        told = _("Replay of {trace} on {model}").format(trace=label or asked["trace"], model=model)
+        return told, perform, (asked, path, label)
 
     def show(r: Any) -> Any:
         figures = r.get("figures", {})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import Dash, Input, Output, State, ctx, dcc, html
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.translate import _, lazy, ngettext
 from retrompi.papers.claims import papers
 from retrompi.papers.paper import all_papers
 from retrompi.papers.systems import systems
@@ -35,9 +36,9 @@ FILTERS = (
 )
 PAGE = Page(
     path="/scorecard",
-    title="Scorecard",
+    title=lazy("Scorecard"),
     order=40,
-    help="Every published statement, compared with the simulation; calibrated and held-out statements are counted separately.",
+    help=lazy("Every published statement, compared with the simulation; calibrated and held-out statements are counted separately."),
     controls=(*FILTERS, Control("scorecard-at", "data", "page", 1, number(1, 999, whole=True))),
     inputs={"scorecard-judged.data": inputs.mapping(), "scorecard-at.data": inputs.count},
 )
@@ -48,7 +49,7 @@ def _known(room: Room) -> tuple[list[Statement], str]:
     try:
         return stored(room.open_store()), ""
     except RetrompiError:
-        return statements([]), "There is no store yet; judging creates one."
+        return statements([]), _("There is no store yet; judging creates one.")
 
 
 def _choice(values: Sequence[Any]) -> Choice:
@@ -62,10 +63,12 @@ def _list(found: Sequence[Statement], at: int) -> list[Part]:
     at = min(max(at, 1), pages)
     mine = found[(at - 1) * A_PAGE : at * A_PAGE]
     if not mine:
-        return [html.P("No statement matches these filters.", className="soft")]
+        return [html.P(_("No statement matches these filters."), className="soft")]
     first = (at - 1) * A_PAGE + 1
     line = (
-        f"Statements {first} to {first + len(mine) - 1} of {len(found)}" if pages > 1 else f"{len(found)} statement{'s' * (len(found) > 1)}"
+        _("Statements {first} to {last} of {n}").format(first=first, last=first + len(mine) - 1, n=len(found))
+        if pages > 1
+        else ngettext("{n} statement", "{n} statements", len(found)).format(n=len(found))
     )
     return [html.P(line, className="soft"), *(statement_cards.card(s, is_open=len(mine) == 1) for s in mine)]
 
@@ -84,9 +87,13 @@ def _tallies(some: Sequence[Statement]) -> Component:
 def _overview(everything: Sequence[Statement]) -> list[Part]:
     batches = sorted({(s.when, s.code) for s in everything if s.when})
     if not batches:
-        told = "Nothing has been judged in this store yet: press “Judge”, or run retrompi validate."
+        told = _("Nothing has been judged in this store yet: press “Judge”, or run retrompi validate.")
     else:
-        told = f"Judged {batches[0][0]}" + (f" to {batches[-1][0]}" if batches[-1] != batches[0] else "") + f" UTC, code {batches[-1][1]}."
+        told = (
+            _("Judged {batches}").format(batches=batches[0][0])
+            + (f" to {batches[-1][0]}" if batches[-1] != batches[0] else "")
+            + _(" UTC, code {batches}.").format(batches=batches[-1][1])
+        )
     return [html.P(told, className="soft"), statement_cards.matrix(matrix(everything))]
 
 
@@ -103,17 +110,20 @@ def layout(query: Query, room: Room) -> Component:
 
     titles = [(k, all_papers()[k].title if k in all_papers() else k) for k in papers()]
     fields = [
-        parts.menu("Paper", "scorecard-paper", options("all papers", [(k, f"{k}: {t}") for k, t in titles]), want.paper, wide=True),
-        parts.menu("Runtime or system", "scorecard-system", options("all systems", [(s, s) for s in systems()]), want.system),
-        parts.menu("Group", "scorecard-group", options("all groups", list(GROUPS.items())), want.group),
-        parts.menu("Verdict", "scorecard-verdict", options("all verdicts", list(VERDICTS.items())), want.verdict),
-        parts.entry("Words", "scorecard-text", want.text, type="search", debounce=0.4, maxLength=80,
-                    placeholder="e.g. BF-SM-04 or startup"),
+        parts.menu(_("Paper"), "scorecard-paper", options(_("all papers"), [(k, f"{k}: {t}") for k, t in titles]), want.paper, wide=True),
+        parts.menu(_("Runtime or system"), "scorecard-system", options(_("all systems"), [(s, s) for s in systems()]), want.system),
+        parts.menu(_("Group"), "scorecard-group", options(_("all groups"), [(k, _(v)) for k, v in GROUPS.items()]), want.group),
+        parts.menu(_("Verdict"), "scorecard-verdict", options(_("all verdicts"), [(k, _(v)) for k, v in VERDICTS.items()]), want.verdict),
+        parts.entry(
+            _("Words"), "scorecard-text", want.text, type="search", debounce=0.4, maxLength=80, placeholder=_("e.g. BF-SM-04 or startup")
+        ),
     ]
     judge = html.Div(
         [
-            html.Button("Judge", id="scorecard-judge", type="button", title="simulate the chosen paper, or all papers, and judge again"),
-            html.Small("Judges the chosen paper (or all papers); runs missing from the store are simulated.", className="soft"),
+            html.Button(
+                _("Judge"), id="scorecard-judge", type="button", title=_("simulate the chosen paper, or all papers, and judge again")
+            ),
+            html.Small(_("Judges the chosen paper (or all papers); runs missing from the store are simulated."), className="soft"),
         ],
         className="action",
     )
@@ -121,7 +131,7 @@ def layout(query: Query, room: Room) -> Component:
         [
             html.Div(parts.notices([*lines, trouble])),
             html.Div(_tallies(found), id="scorecard-counts"),
-            html.Details([html.Summary("By system"), html.Div(_overview(everything), id="scorecard-matrix")], open=want == Choice()),
+            html.Details([html.Summary(_("By system")), html.Div(_overview(everything), id="scorecard-matrix")], open=want == Choice()),
             parts.controls(*fields),
             judge,
             parts.job_bar("scorecard"),
@@ -130,8 +140,8 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(_list(found, at), id="scorecard-list"),
             html.Div(
                 [
-                    html.Button("Previous", id="scorecard-previous", type="button", disabled=first),
-                    html.Button("Next", id="scorecard-next", type="button", disabled=last),
+                    html.Button(_("Previous"), id="scorecard-previous", type="button", disabled=first),
+                    html.Button(_("Next"), id="scorecard-next", type="button", disabled=last),
                 ],
                 id="scorecard-pager",
                 className="pager",
@@ -161,7 +171,7 @@ def register(app: Dash, room: Room) -> None:
     )
     def shown(*values: Any) -> Any:
         filters, at = values[: len(FILTERS)], values[-1]
-        everything, _ = _known(room)
+        everything, _when = _known(room)
         found = chosen(everything, _choice(filters))
         step = {"scorecard-previous": -1, "scorecard-next": 1}.get(str(ctx.triggered_id))
         wanted = (at if isinstance(at, int) else 1) + step if step else at if ctx.triggered_id == "scorecard-judged" else 1
@@ -174,7 +184,8 @@ def register(app: Dash, room: Room) -> None:
         if paper and paper not in papers():
             raise UsageError(f"no paper '{str(paper)[:60]}'{nearest(str(paper)[:60], papers())}", code="unknown-paper")
         keys = [paper] if paper else []
-        return f"judging {keys[0] if keys else 'all papers'}", judging.run, (room.store, keys)
+        told = _("judging {paper}").format(paper=keys[0] if keys else _("all papers"))
+        return told, judging.run, (room.store, keys)
 
     parts.register_job(
         app,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dash import Dash, dcc, html
 
+from retrompi.base.translate import _, lazy
 from retrompi.studio.page import Page, pages
 from retrompi.studio.state import Query
 
@@ -14,16 +15,18 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-PAGE = Page(path="/", title="Start", order=0, help="Historical MPI runtimes as processes, channels and an operating system.")
+PAGE = Page(path="/", title=lazy("Start"), order=0, help=lazy("Historical MPI runtimes as processes, channels and an operating system."))
 
 
 def layout(query: Query, room: Room) -> Component:
     """A card for every page."""
     cards = [
-        html.Li([html.H2(dcc.Link(page.title, href=page.path)), html.P(page.help)], className="card")
+        html.Li([html.H2(dcc.Link(_(page.title), href=page.path)), html.P(_(page.help))], className="card")
         for page in pages() if page.path != "/"
     ]  # fmt: skip
-    return html.Div([html.P("Change one parameter, predict what happens, and check."), html.Ul(cards, className="cards", id="start-cards")])
+    return html.Div(
+        [html.P(_("Change one parameter, predict what happens, and check.")), html.Ul(cards, className="cards", id="start-cards")]
+    )
 
 
 def register(app: Dash, room: Room) -> None:

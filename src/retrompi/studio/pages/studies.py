@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.translate import _, lazy
 from retrompi.studies import catalogue
 from retrompi.studio import inputs, parts, study_parts, studying
 from retrompi.studio.page import Page
@@ -36,9 +37,9 @@ FORM = (
 )
 PAGE = Page(
     path="/studies",
-    title="Studies",
+    title=lazy("Studies"),
     order=70,
-    help="Parameter studies: one scenario, many points. Predefined studies, stored ones, and small ones of your own.",
+    help=lazy("Parameter studies: one scenario, many points. Predefined studies, stored ones, and small ones of your own."),
     controls=(CHOSEN, *SHOWN, *FORM),
     inputs={"studies-ran.data": inputs.mapping()},
 )
@@ -53,7 +54,7 @@ def _listed(room: Room) -> list[studying.Listed]:
 
 def _options(some: Sequence[studying.Listed]) -> list[dict[str, str]]:
     return [
-        {"label": "choose a study", "value": ""},
+        {"label": _("choose a study"), "value": ""},
         *({"label": f"{s.name}{f' ({s.id})' if s.id is not None else ''}: {s.title or s.state}", "value": s.key} for s in some),
     ]
 
@@ -73,7 +74,7 @@ def _view(room: Room, which: str, metric: str, x: str, by: Sequence[str], panel:
 
 
 def _axes(axes: Sequence[str], any_size: bool = True) -> list[dict[str, str]]:
-    return [*({"label": a, "value": a} for a in axes), *([{"label": "size (message)", "value": "size"}] if any_size else [])]
+    return [*({"label": a, "value": a} for a in axes), *([{"label": _("size (message)"), "value": "size"}] if any_size else [])]
 
 
 def _form_line(values: Sequence[Any]) -> list[Part]:
@@ -82,7 +83,8 @@ def _form_line(values: Sequence[Any]) -> list[Part]:
     if not key.strip() and not told.strip():
         return [
             html.Span(
-                "Give a key and its values: a list (a,b,c), a range by a factor (8KiB..32KiB:x2) or by steps (1..9:+2).", className="soft"
+                _("Give a key and its values: a list (a,b,c), a range by a factor (8KiB..32KiB:x2) or by steps (1..9:+2)."),
+                className="soft",
             )
         ]
     try:
@@ -91,7 +93,7 @@ def _form_line(values: Sequence[Any]) -> list[Part]:
         return [html.Span(" ".join(str(error).split()), className="notice")]
     from retrompi.studies.design import count
 
-    return [html.Span(f"{count(study)} points")]
+    return [html.Span(_("{count} points").format(count=count(study)))]
 
 
 def layout(query: Query, room: Room) -> Component:
@@ -100,27 +102,27 @@ def layout(query: Query, room: Room) -> Component:
     some = _listed(room)
     which = values["study"]
     if which and not any(which in (s.key, s.name) for s in some):
-        lines.append(f"no study '{which[:60]}' in this store")
+        lines.append(_("no study '{which}' in this store").format(which=which[:60]))
         which = ""
     try:
         content, axes = _view(room, which, values["metric"], values["x"], values["by"], values["panel"])
     except RetrompiError as error:
         content, axes = [parts.notices([str(error)])], ()
-    lines += [f"this study does not vary '{v[:60]}'" for k in ("by", "panel") for v in values[k] if v not in axes]
+    lines += [_("this study does not vary '{v}'").format(v=v[:60]) for k in ("by", "panel") for v in values[k] if v not in axes]
     # A study is identified by its number once it has one: a link to a predefined study still works after it was run.
     which = next((s.key for s in some if which in (s.key, s.name)), "")
-    pick = parts.menu("Study", "studies-study", _options(some), which, wide=True)
+    pick = parts.menu(_("Study"), "studies-study", _options(some), which, wide=True)
     views = [
-        parts.entry("Metric", "studies-metric", values["metric"], maxLength=60, placeholder="its own, or e.g. time@1MiB"),
-        parts.menu("Along", "studies-x", _axes(axes), values["x"] or None, placeholder="chosen from the axes", clearable=True),
+        parts.entry(_("Metric"), "studies-metric", values["metric"], maxLength=60, placeholder=_("its own, or e.g. time@1MiB")),
+        parts.menu(_("Along"), "studies-x", _axes(axes), values["x"] or None, placeholder=_("chosen from the axes"), clearable=True),
         *(parts.menu(label, f"studies-{k}", _axes(axes, False), [v for v in values[k] if v in axes], multi=True, clearable=True)
-          for k, label in (("by", "Lines by"), ("panel", "One figure per"))),
+          for k, label in (("by", _("Lines by")), ("panel", _("One figure per")))),
     ]  # fmt: skip
     fields = [
         parts.entry(label, f"studies-{k}", values[k], maxLength=most, placeholder=f"e.g. {example}")
         for k, label, most, example in (
-            ("key", "Key", 120, "wmpi.packet"), ("values", "Values", 200, "8KiB..32KiB:x2"),
-            ("key2", "Second key (optional)", 120, "platform.host.quantum"), ("values2", "Its values", 200, "20ms,120ms"),
+            ("key", _("Key"), 120, "wmpi.packet"), ("values", _("Values"), 200, "8KiB..32KiB:x2"),
+            ("key2", _("Second key (optional)"), 120, "platform.host.quantum"), ("values2", _("Its values"), 200, "20ms,120ms"),
         )
     ]  # fmt: skip
     form = [values[k] for k in _FORM]
@@ -130,25 +132,30 @@ def layout(query: Query, room: Room) -> Component:
             parts.controls(pick),
             html.Div(
                 [
-                    html.Button("Run this study", id="studies-run", type="button"),
-                    html.Small(f"Stored runs are reused, the others simulated; at most {studying.MOST_POINTS} points.", className="soft"),
+                    html.Button(_("Run this study"), id="studies-run", type="button"),
+                    html.Small(
+                        _("Stored runs are reused, the others simulated; at most {most_points} points.").format(
+                            most_points=studying.MOST_POINTS
+                        ),
+                        className="soft",
+                    ),
                 ],
                 className="action",
             ),
             parts.job_bar("studies"),
             dcc.Store(id="studies-ran"),
-            html.Details([html.Summary("Display options"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
+            html.Details([html.Summary(_("Display options")), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
             html.Div(content, id="studies-shown"),
-            html.H2("Vary something", id="vary"),
+            html.H2(_("Vary something"), id="vary"),
             parts.controls(
-                parts.menu("Scenario", "studies-scenario", catalogue.scenario_names(), values["scenario"]),
+                parts.menu(_("Scenario"), "studies-scenario", catalogue.scenario_names(), values["scenario"]),
                 *fields,
             ),
             html.Div(
-                [html.Button("Run it", id="studies-vary", type="button"), html.Span(_form_line(form), id="studies-form", role="status")],
+                [html.Button(_("Run it"), id="studies-vary", type="button"), html.Span(_form_line(form), id="studies-form", role="status")],
                 className="action",
             ),
-            html.H2("All studies", id="all"),
+            html.H2(_("All studies"), id="all"),
             html.Div(study_parts.listing(some), id="studies-list"),
         ]
     )
@@ -203,7 +210,7 @@ def register(app: Dash, room: Room) -> None:
             design.check(study, studying.MOST_POINTS)
         else:
             return None
-        return f"study {study.name}", studying.run, (room.store, study.definition())
+        return _("study {name}").format(name=study.name), studying.run, (room.store, study.definition())
 
     parts.register_job(
         app, room, "studies", [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")], begin,
