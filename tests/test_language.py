@@ -43,7 +43,7 @@ def test_a_language_belongs_to_its_context() -> None:
     ],
 )  # fmt: skip
 def test_address_cookie_and_browser_choose_the_language(
-    app: Any,  # noqa: F811
+    app: Any,
     address: str,
     accept: str,
     cookie: str | None,

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from retrompi.base.translate import lazy
 from retrompi.base.units import format_bytes, format_quantity, format_span
 from retrompi.papers.transfer import PREDICTION, STATEMENTS
 from retrompi.render.html import table
 
 __all__ = ["HELD", "NUMBERS", "held", "numbers", "transfer_html"]
 
-NUMBERS = ("model", "machine", "what", "published", "simulated", "ratio", "use")
+NUMBERS = (lazy("model"), lazy("machine"), lazy("what"), lazy("published"), lazy("simulated"), lazy("ratio"), lazy("use"))
 """The columns of `numbers`."""
-HELD = ("model", "machine", "fitted", "held out")
+HELD = (lazy("model"), lazy("machine"), lazy("fitted"), lazy("held out"))
 """The columns of `held`."""
 
 

@@ -21,8 +21,8 @@ __all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "paramet
            "variants", "wire"]  # fmt: skip
 
 _HEAD = (lazy("parameter"), lazy("value"), lazy("range"), lazy("source"))
-_AREAS = {"processor": lazy("Processor"), "scheduler": lazy("Scheduler"), "memory": lazy("Memory"), "protocol stack": lazy("Protocol stack"),
-          "network card": lazy("Network card")}  # fmt: skip
+_AREAS = {"processor": lazy("Processor"), "scheduler": lazy("Scheduler"), "memory": lazy("Memory"),
+          "protocol stack": lazy("Protocol stack"), "network card": lazy("Network card")}  # fmt: skip
 
 
 def filters(page: str, source: str, words: str, example: str) -> Any:
