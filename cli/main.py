@@ -68,6 +68,7 @@ SECTIONS = {
     "Work and teach": {
         "studio": "Start the web interface in a browser; Ctrl-C stops it.",
         "lab": "Work through the teaching labs: start, check, hint, report, collect.",
+        "course": "Run a course in the browser: a class of students, their labs, marks and grades.",
         "completion": "Print the shell completion script.",
     },
 }

@@ -52,6 +52,9 @@ PRINTED = {
     "fit": (str(ROOT / "tests" / "data" / "measured" / "netpipe37-np.out"), "--name", "made", "-o", "{folder}/{width}"),
     "lab list": (),
     "lab show": ("1",),
+    "course list": ("--database", "{course}"),
+    "course labs": ("--database", "{course}"),
+    "course grades": ("--database", "{course}"),
     "runs list": (),
     "runs show": ("{run}",),
     "paper rinf1": ("--kernels", "dyads"),
@@ -71,7 +74,8 @@ ELSEWHERE = {
     "study run": "as sweep", "study export": "a file", "study figure": "a file", "study pack": "a file", "study unpack": "one row",
     "study delete": "one line", "calibrate": "minutes", "scenarios run": "the tables of replay, pingpong and startup", "share": "seconds",
     "lab check": "needs a started lab", "lab hint": "a text", "lab start": "one row", "lab report": "a page",
-    "runs tag": "one line", "runs export": "files for programs", "runs delete": "one line",
+    "course new": "links, each of its own", "course add": "links", "course links": "links", "course backup": "rows of tables",
+    "course restore": "as backup", "runs tag": "one line", "runs export": "files for programs", "runs delete": "one line",
     "lab collect": "needs handed-in labs", "platforms export": "a file for SimGrid, not a table",
     "trace extrapolate": "needs recordings on several numbers of ranks",
     "crate write": "as the next two, in test_crate.py", "crate verify": "needs a crate", "crate show": "needs a crate",
@@ -95,7 +99,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     assert run(["--store", store, "replay", TRACE, "-m", "wmpi", "-p", "nt-cluster", "--timeline", str(folder / "t.json")]) == 0
     assert run(["--store", store, "replay", TRACE, "-m", "hpvm", "-p", "nt-cluster"]) == 0
     assert run(["--store", store, "sweep", "bf-wmpi-shared", "--vary", "wmpi.packet=64KiB,128KiB", "--name", "packets", *FEW]) == 0
-    return {"store": store, "run": "1", "other": "2", "study": "packets", "folder": str(folder)}
+    course = str(folder / "course.db")
+    people = "".join(f"u{i:03},A Student of Some Name,u{i}@example.edu\n" for i in range(5))
+    (folder / "students.csv").write_text(f"student,name,email\n{people}")
+    assert run(["course", "new", "MPI", "--labs", "1,2,3,4,5", "--students", str(folder / "students.csv"), "--database", course]) == 0
+    return {"course": course, "store": store, "run": "1", "other": "2", "study": "packets", "folder": str(folder)}
 
 
 @pytest.mark.parametrize("columns", [80, None])

@@ -44,8 +44,11 @@ class Database:
         self.engine, self.label, self.path = engine, label, path
 
     @classmethod
-    def open(cls, where: str | Path | None = None, *, new: bool = False) -> Database:
-        """The database of a course; with ``new`` it is made, and must not hold a course yet. StoreError in one line otherwise."""
+    def open(cls, where: str | Path | None = None, *, new: bool = False, fill: Callable[[Connection], None] | None = None) -> Database:
+        """The database of a course; with ``new`` it is made, and must not hold a course yet. StoreError in one line otherwise.
+
+        ``fill`` fills the new tables, in the transaction that makes them.
+        """
         text = location(None if where is None else str(where))
         if "\0" in text:
             raise StoreError(f"the course {text!a} has NUL in its name", code="bad-store")
@@ -69,7 +72,7 @@ class Database:
             if not os.access(path, os.W_OK):
                 raise StoreError(f"the course {path} is read-only", code="store-read-only")
             found = cls(sqlite_engine(path, read_only=False), str(path), path)
-        found._prepare(new)
+        found._prepare(new, fill)
         return found
 
     @contextmanager
@@ -102,7 +105,7 @@ class Database:
             return f"{self.label} is not a course's database ({said})"
         return f"the course {self.label} cannot be used: {said}"
 
-    def _prepare(self, new: bool) -> None:
+    def _prepare(self, new: bool, fill: Callable[[Connection], None] | None) -> None:
         """Makes the tables, or brings them to this version. StoreError for a database of something else, or of a newer retrompi."""
         with self.transaction() as connection:
             tables = sa.inspect(connection).get_table_names()
@@ -115,6 +118,8 @@ class Database:
                 Base.metadata.create_all(connection)
                 connection.execute(sa.text(f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
                 connection.execute(sa.text(f"INSERT INTO {VERSION_TABLE} VALUES (:v)"), {"v": REVISION})
+                if fill is not None:
+                    fill(connection)
                 return
             if new:
                 raise UsageError(f"there is a course in {self.label} already; give another database", code="exists-already")
@@ -126,6 +131,16 @@ class Database:
                 connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = :v"), {"v": revision})
             if set(Base.metadata.tables) - set(tables):
                 Base.metadata.create_all(connection)
+
+    def discard(self) -> None:
+        """Removes the course: what `new` made and could not fill."""
+        with self.transaction() as connection:
+            Base.metadata.drop_all(connection)
+            connection.execute(sa.text(f"DROP TABLE IF EXISTS {VERSION_TABLE}"))
+        self.close()
+        if self.path is not None:
+            for ending in ("", "-wal", "-shm"):
+                Path(f"{self.path}{ending}").unlink(missing_ok=True)
 
     def close(self) -> None:
         """Closes its connections."""

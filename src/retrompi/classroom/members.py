@@ -20,8 +20,8 @@ from retrompi.classroom.schema import Course, Device, Link, Member
 from retrompi.labs.student import normal_id, shown_id
 from retrompi.studio.room import Member as Person
 
-__all__ = ["ROLES", "Refused", "add", "by_session", "code_for", "enrol", "enter", "find", "join", "link_for", "members", "of_link",
-           "person", "remove", "sign_out"]  # fmt: skip
+__all__ = ["ROLES", "Refused", "add", "by_session", "code_for", "digest", "enrol", "enter", "find", "join", "link_for", "members",
+           "of_link", "person", "remove", "rename", "saw", "sign_out"]  # fmt: skip
 
 ROLES = ("student", "assistant", "teacher")
 CODE_MINUTES = 10
@@ -42,7 +42,8 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _digest(secret: str) -> str:
+def digest(secret: str) -> str:
+    """What is kept of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -69,8 +70,9 @@ def add(db: Database, student: str, *, name: str = "", role: str = "student", em
 
 
 def members(db: Database, role: str | None = None) -> list[dict[str, Any]]:
-    """The members, by role and id."""
-    query = sa.select(Member.__table__).order_by(sa.func.length(Member.role).desc(), Member.role, Member.key)
+    """The members, teachers first, by id."""
+    order = sa.case({role: -i for i, role in enumerate(ROLES)}, value=Member.role)
+    query = sa.select(Member.__table__).order_by(order, Member.key)
     with db.reading() as connection:
         rows = connection.execute(query if role is None else query.where(Member.role == role)).mappings()
         return [dict(row) for row in rows]
@@ -84,6 +86,15 @@ def find(db: Database, student: str) -> dict[str, Any]:
             return dict(row)
         known = [str(s) for s in connection.scalars(sa.select(Member.student))]
     raise UsageError(f"no member '{shown_id(student)[:80]}'{nearest(shown_id(student)[:80], known)}", code="bad-name")
+
+
+def rename(db: Database, member_id: int, *, name: str, email: str | None, role: str) -> None:
+    """Changes what a member is called and may do."""
+    if role not in ROLES:
+        raise UsageError(f"no role '{role[:40]}'{nearest(role[:40], ROLES)}", code="bad-name")
+    values = {"email": email or None, "role": role, **({"name": shown_id(name)[:200]} if shown_id(name) else {})}
+    with db.transaction() as connection:
+        connection.execute(sa.update(Member).where(Member.id == member_id).values(**values))
 
 
 def remove(db: Database, member_id: int) -> None:
@@ -103,7 +114,7 @@ def link_for(db: Database, member_id: int, *, days: float | None = None) -> str:
         old = sa.delete(Link).where(Link.member_id == member_id, Link.kind == "join", Link.used.is_(None))
         connection.execute(old)
         connection.execute(
-            sa.insert(Link), [{"member_id": member_id, "kind": "join", "digest": _digest(secret), "created": _now(), "expires": expires}]
+            sa.insert(Link), [{"member_id": member_id, "kind": "join", "digest": digest(secret), "created": _now(), "expires": expires}]
         )
     return secret
 
@@ -112,7 +123,7 @@ def code_for(db: Database, member_id: int) -> str:
     """A code with which another device of a member comes in, within `CODE_MINUTES`; ``abcd-efgh``."""
     letters = "".join(secrets.choice(_LETTERS) for _ in range(_CODE))
     expires = _now() + timedelta(minutes=CODE_MINUTES)
-    row = {"member_id": member_id, "kind": "device", "digest": _digest(letters), "created": _now(), "expires": expires}
+    row = {"member_id": member_id, "kind": "device", "digest": digest(letters), "created": _now(), "expires": expires}
     with db.transaction() as connection:
         connection.execute(sa.delete(Link).where(Link.member_id == member_id, Link.kind == "device"))
         connection.execute(sa.insert(Link), [row])
@@ -120,7 +131,7 @@ def code_for(db: Database, member_id: int) -> str:
 
 
 def _valid(connection: Connection, kind: str, secret: str) -> RowMapping:
-    row = connection.execute(sa.select(Link.__table__).where(Link.kind == kind, Link.digest == _digest(secret))).mappings().first()
+    row = connection.execute(sa.select(Link.__table__).where(Link.kind == kind, Link.digest == digest(secret))).mappings().first()
     if row is None:
         raise Refused("this code is not known; make a new one in the studio" if kind == "device" else
                       "this link is not known: it may have been replaced by a newer one; ask your teacher")  # fmt: skip
@@ -176,17 +187,17 @@ def enter(db: Database, member_id: int, about: str) -> str:
 
 def _enter(connection: Connection, member_id: int, about: str) -> str:
     session = secrets.token_urlsafe(32)
-    row = {"digest": _digest(session), "member_id": member_id, "created": _now(), "seen": _now(), "about": about[:120]}
+    row = {"digest": digest(session), "member_id": member_id, "created": _now(), "seen": _now(), "about": about[:120]}
     connection.execute(sa.insert(Device), [row])
     newest = sa.select(Device.digest).where(Device.member_id == member_id).order_by(Device.seen.desc()).offset(MOST_DEVICES)
-    for digest in connection.scalars(newest).all():
-        connection.execute(sa.delete(Device).where(Device.digest == digest))
+    for old in connection.scalars(newest).all():
+        connection.execute(sa.delete(Device).where(Device.digest == old))
     return session
 
 
 def by_session(db: Database, session: str) -> Person | None:
     """The member whose browser has this session; None for a stranger's."""
-    query = sa.select(Member.__table__).join(Device, Device.member_id == Member.id).where(Device.digest == _digest(session))
+    query = sa.select(Member.__table__).join(Device, Device.member_id == Member.id).where(Device.digest == digest(session))
     with db.reading() as connection:
         row = connection.execute(query).mappings().first()
     return None if row is None else person(row)
@@ -196,7 +207,7 @@ def saw(db: Database, sessions: Mapping[str, datetime], people: Mapping[int, dat
     """Notes when sessions and members were seen last."""
     with db.transaction() as connection:
         for session, at in sessions.items():
-            connection.execute(sa.update(Device).where(Device.digest == _digest(session)).values(seen=at))
+            connection.execute(sa.update(Device).where(Device.digest == digest(session)).values(seen=at))
         for member_id, at in people.items():
             connection.execute(sa.update(Member).where(Member.id == member_id).values(seen=at))
 
@@ -206,7 +217,7 @@ def sign_out(db: Database, member_id: int, sessions: Sequence[str] | None = None
     with db.transaction() as connection:
         gone = sa.delete(Device).where(Device.member_id == member_id)
         if sessions is not None:
-            gone = gone.where(Device.digest.in_([_digest(s) for s in sessions]))
+            gone = gone.where(Device.digest.in_([digest(s) for s in sessions]))
         else:
             connection.execute(sa.delete(Link).where(Link.member_id == member_id, Link.used.is_(None)))
         connection.execute(gone)

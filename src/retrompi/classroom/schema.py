@@ -205,6 +205,8 @@ class CheckResult(Base):
     status: Mapped[str] = mapped_column(String(16))
     points: Mapped[float] = mapped_column(Double)
     of: Mapped[float] = mapped_column(Double)
+    open: Mapped[float] = mapped_column(Double)
+    """Points that a teacher's mark decides."""
     says: Mapped[str] = mapped_column(Text)
     given: Mapped[str] = mapped_column(Text)
 

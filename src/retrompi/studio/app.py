@@ -109,7 +109,7 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         debug=False, dev_tools_ui=False, dev_tools_props_check=False, dev_tools_serve_dev_bundles=False, dev_tools_hot_reload=False,
         dev_tools_prune_errors=False, dev_tools_disable_version_check=True,
     )  # fmt: skip
-    app.layout = _frame
+    app.layout = lambda: _frame(room)
     known = modules()
 
     @app.callback(
@@ -178,12 +178,13 @@ def _told(error: Exception) -> Any:
     return no_update
 
 
-def _frame() -> Component:
+def _frame(room: Room) -> Component:
     """The frame around every page. Created for each load, so that each tab has its own name."""
     nav = [
         html.Li(dcc.Link(_(page.title), href=page.path, title=_(page.help) + (f" ({i % 10})" if i <= 10 else ""), className="nav-link"))
         for i, page in enumerate(pages(), 1)
     ]
+    nav += [html.Li(html.A(title, href=path, className="nav-link")) for title, path in room.more(parts.session())]
     keys = [html.Div([html.Dt(html.Kbd(_(key))), html.Dd(_(text))]) for key, text in KEYS]
     return html.Div(
         [

@@ -11,7 +11,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from flask import Flask, Response, g, redirect, request
 from werkzeug.exceptions import HTTPException
 
-from retrompi.base.errors import nearest
+from retrompi.base.errors import RetrompiError, nearest
 from retrompi.studio.page import modules
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["Guard", "install"]
+__all__ = ["Guard", "Way", "cookie", "install", "keep_session", "said"]
 
 log = logging.getLogger("retrompi.studio")
 
@@ -38,8 +38,22 @@ _ASSETS = ("/_dash-component-suites/", "/assets/")
 _DASH = ("/_dash-layout", "/_dash-dependencies", "/_favicon.ico")
 _UPDATE = "/_dash-update-component"
 _LOGIN = "/login"
+_ALONE = ("X-Frame-Options", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy")
+"""Headers that keep a page out of others' frames and windows."""
 _YEAR = 365 * 24 * 3600
 _HOUR = 3600
+
+
+@dataclass(frozen=True)
+class Way:
+    """Addresses beside the pages, by their beginning; what they answer is up to whoever registered them with Flask."""
+
+    prefix: str
+    open: bool = False
+    """Whether everybody is answered, also those who are not let in."""
+    foreign: bool = False
+    """Whether pages of other origins may post here, and show what is answered in a frame: what is posted has to prove itself, and answers
+    say themselves who may frame them."""
 
 
 @dataclass
@@ -50,6 +64,10 @@ class Guard:
     names: frozenset[str] = frozenset()
     public: bool = False
     """Whether other machines have access: then by any address of this one, not only the loopback's."""
+    ways: tuple[Way, ...] = ()
+    """Addresses beside the pages; the first whose beginning fits counts."""
+    command: str = "retrompi studio"
+    """What the user runs, for messages."""
     tries: dict[str, list[float]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -71,20 +89,44 @@ class Guard:
         """Whether a request with this cookie is authorised."""
         return self.token is None or (cookie is not None and hmac.compare_digest(cookie.encode(), self.proof().encode()))
 
+    def way(self, path: str) -> Way | None:
+        """The rules of an address beside the pages; None if there is none."""
+        return next((w for w in self.ways if path == w.prefix.rstrip("/") or path.startswith(w.prefix)), None)
+
+    def lets_in(self) -> bool:
+        """Whether the present request is of somebody who may use the studio."""
+        return self.knows(request.cookies.get(cookie("token")))
+
+    def client(self, session: str) -> str:
+        """Who shares the turns of a session's jobs: those at the same address."""
+        return request.remote_addr or ""
+
     def admits(self, given: str, address: str) -> bool | None:
         """Whether ``given`` is the token; None when this address has guessed too often within a minute."""
+        return self.tried(address, lambda: self.token is not None and hmac.compare_digest(given.encode(), self.token.encode()))
+
+    def tried(self, address: str, right: Callable[[], bool], most: int = 10) -> bool | None:
+        """Whether a secret is ``right``; None, without looking, when this address has guessed ``most`` times within a minute."""
         now = time.monotonic()
         with self._lock:
             if len(self.tries) > 10_000:
                 self.tries.clear()
             recent = [t for t in self.tries.get(address, ()) if now - t < 60]
             self.tries[address] = recent
-            if len(recent) >= 10:
+            if len(recent) >= most:
                 return None
-            if self.token is not None and hmac.compare_digest(given.encode(), self.token.encode()):
+            if right():
                 return True
             recent.append(now)
             return False
+
+    def login(self) -> Response:
+        """The page where a browser that is not let in comes in."""
+        if self.token is None:
+            return redirect("/")  # type: ignore[return-value]
+        if request.method != "POST":
+            return Response(_FORM, mimetype="text/html")
+        return _enter(self, request.form.get("token", "")[:500], "/")
 
 
 def install(app: Dash, room: Room, guarded: Guard) -> None:
@@ -98,14 +140,16 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
 
     @server.before_request
     def admit() -> Response | None:
-        refused = _refused(guarded, known, app)
-        if refused is not None:
-            return refused
-        found = request.cookies.get(_cookie("session"), "")
+        found = request.cookies.get(cookie("session"), "")
         g.new_session = _SESSION.fullmatch(found) is None
         g.session = secrets.token_urlsafe(24) if g.new_session else found
+        g.client = guarded.client(g.session)
+        refused = _refused(guarded, known, app)
+        if refused is not None:
+            g.new_session = False  # who is refused gets no session
+            return refused
         if g.new_session and request.path == _UPDATE:
-            return _said(403, "open a page of the studio first (this browser sends no cookie)")
+            return said(403, "open a page of the studio first (this browser sends no cookie)")
         return None
 
     # Ours run before those that Dash installed with its app: refused requests must not reach Dash at all.
@@ -114,23 +158,35 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
 
     @server.after_request
     def sealed(response: Response) -> Response:
+        way = guarded.way(request.path)
         for name, value in _headers(app).items():
-            response.headers[name] = value
+            if way is None or not way.foreign:
+                response.headers[name] = value
+            elif name not in _ALONE:
+                response.headers.setdefault(name, value)
         response.headers["Cache-Control"] = _keeping(response)
         if g.get("new_session") and request.path in known:
-            response.set_cookie(_cookie("session"), g.session, httponly=True, samesite="Lax", path="/")
-        return pressed.press(response)
+            keep_session(response, g.session)
+        near = not guarded.public and request.remote_addr in ("127.0.0.1", "::1", None)
+        return pressed.press(response, near)
 
-    server.add_url_rule(_LOGIN, "login", lambda: _login(guarded), methods=["GET", "POST"])
+    server.add_url_rule(_LOGIN, "login", guarded.login, methods=["GET", "POST"])
 
     @server.errorhandler(Exception)
     def one_line(error: Exception) -> Response:
         if isinstance(error, HTTPException):
-            return _said(error.code or 500, error.name.lower())
+            return said(error.code or 500, error.name.lower())
+        if isinstance(error, RetrompiError):
+            return said(400, " ".join(str(error).split()))
         if request.path.startswith(_ASSETS):  # Dash's response for a file that it does not serve
-            return _said(404, "no such file")
+            return said(404, "no such file")
         log.error("a request of the studio failed", exc_info=error)
-        return _said(500, "internal error; see the terminal of 'retrompi studio' for details")
+        return said(500, f"internal error; see the terminal of '{guarded.command}' for details")
+
+
+def keep_session(response: Response, session: str, lasts_s: int | None = None) -> None:
+    """Gives the browser its session, until it is closed or for a time; over HTTPS it never sends it without."""
+    response.set_cookie(cookie("session"), session, httponly=True, samesite="Lax", path="/", secure=request.is_secure, max_age=lasts_s)
 
 
 def _keeping(response: Response) -> str:
@@ -147,10 +203,11 @@ class Pressed:
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
 
-    def press(self, response: Response) -> Response:
-        """The response, compressed if that helps."""
-        near = request.remote_addr in ("127.0.0.1", "::1", None)
-        if near or response.status_code != 200 or "gzip" not in request.headers.get("Accept-Encoding", "") or request.method != "GET":
+    def press(self, response: Response, near: bool) -> Response:
+        """The response, compressed if that helps: where only this machine is served (``near``) it does not."""
+        if near or response.status_code != 200 or "gzip" not in request.headers.get("Accept-Encoding", "") or request.method == "HEAD":
+            return response
+        if response.is_streamed and not request.path.startswith(_ASSETS):
             return response
         if not (response.mimetype or "").endswith(("javascript", "css", "json", "html")):
             return response
@@ -158,7 +215,7 @@ class Pressed:
         data = self._files.get(request.full_path) if is_file else None
         response.direct_passthrough = False
         if data is None:
-            data = gzip.compress(response.get_data(), 6)
+            data = gzip.compress(response.get_data(), 6 if is_file else 3)
             if is_file and len(self._files) < 64:
                 self._files[request.full_path] = data
         response.set_data(data)
@@ -167,40 +224,44 @@ class Pressed:
         return response
 
 
-def _cookie(what: str) -> str:
+def cookie(what: str) -> str:
     """The name of a cookie, with the port: browsers share cookies between all ports of a host, which may run several studios."""
     port = urlsplit(f"//{request.host}").port or 80
     return f"retrompi-{what}-{port}"
 
 
-def _said(status: int, line: str) -> Response:
+def said(status: int, line: str) -> Response:
+    """An answer of one line."""
     return Response(line + "\n", status=status, mimetype="text/plain")
 
 
 def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response | None:
     """The response to a refused request; None if it is permitted."""
     if not guarded.host(request.headers.get("Host", "")):
-        return _said(403, "this studio is not known by that name; use the address that 'retrompi studio' printed")
+        return said(403, f"this studio is not known by that name; use the address that '{guarded.command}' printed")
     path = request.path
+    way = guarded.way(path)
     if request.method == "POST":
-        if path not in (_UPDATE, _LOGIN):
-            return _said(405, "nothing to post here")
-        if not _same_origin():
-            return _said(403, "a page of another origin may not post here")
+        if path not in (_UPDATE, _LOGIN) and way is None:
+            return said(405, "nothing to post here")
+        if not (way is not None and way.foreign) and not _same_origin():
+            return said(403, "a page of another origin may not post here")
         if path == _UPDATE and request.mimetype != "application/json":
-            return _said(415, "a callback is JSON")
+            return said(415, "a callback is JSON")
     elif request.method not in ("GET", "HEAD"):
-        return _said(405, "GET, HEAD and POST are understood here")
+        return said(405, "GET, HEAD and POST are understood here")
     elif path == _UPDATE:
-        return _said(405, "a callback is posted")
-    if path == _LOGIN:
+        return said(405, "a callback is posted")
+    if path == _LOGIN or (way is not None and way.open):
         return None
-    if not guarded.knows(request.cookies.get(_cookie("token"))):
-        if path in known and "token" in request.args:
+    if not guarded.lets_in():
+        if path in known and guarded.token is not None and "token" in request.args:
             return _enter(guarded, request.args["token"], path)
-        if path in known:
+        if request.method != "POST" and (path in known or way is not None):
             return redirect(_LOGIN)  # type: ignore[return-value]
-        return _said(401, "open the address that 'retrompi studio' printed first")
+        return said(401, f"open the address that '{guarded.command}' printed first")
+    if way is not None:
+        return None
     if path in known:
         # Redirect, so that the token does not stay in the address, where it could be shared.
         return _clean(path) if "token" in request.args else None
@@ -208,7 +269,7 @@ def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response |
         return _bad_callback(app)
     if path in _DASH or path.startswith(_ASSETS):
         return None
-    return _said(404, f"there is no page '{_plain(path)}'{nearest(path[:60], known)}")
+    return said(404, f"there is no page '{_plain(path)}'{nearest(path[:60], known)}")
 
 
 def _plain(text: str) -> str:
@@ -230,11 +291,11 @@ def _clean(path: str) -> Response:
 def _enter(guarded: Guard, given: str, path: str) -> Response:
     admitted = guarded.admits(given, request.remote_addr or "")
     if admitted is None:
-        return _said(429, "too many wrong tokens; wait a minute")
+        return said(429, "too many wrong tokens; wait a minute")
     if not admitted:
-        return _said(403, "that is not this studio's token")
+        return said(403, "that is not this studio's token")
     answer = _clean(path)
-    answer.set_cookie(_cookie("token"), guarded.proof(), httponly=True, samesite="Lax", path="/")
+    answer.set_cookie(cookie("token"), guarded.proof(), httponly=True, samesite="Lax", path="/")
     return answer
 
 
@@ -245,38 +306,30 @@ _FORM = """<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name
 """
 
 
-def _login(guarded: Guard) -> Response:
-    if guarded.token is None:
-        return redirect("/")  # type: ignore[return-value]
-    if request.method != "POST":
-        return Response(_FORM, mimetype="text/html")
-    return _enter(guarded, request.form.get("token", "")[:500], "/")
-
-
 def _bad_callback(app: Dash) -> Response | None:
     """The response to a post that is not a callback of the studio's pages; None if it is one."""
     try:
         body = json.loads(request.get_data(cache=True))
     except (ValueError, RecursionError):
-        return _said(400, "this is not JSON")
+        return said(400, "this is not JSON")
     if not isinstance(body, dict) or not isinstance(body.get("output"), str):
-        return _said(400, "not a callback: an object with an 'output' is expected")
+        return said(400, "not a callback: an object with an 'output' is expected")
     if body["output"] not in app.callback_map and not app._got_first_request["setup_server"]:
         app._setup_server()
     if body["output"] not in app.callback_map:
-        return _said(404, "no page has such a callback")
+        return said(404, "no page has such a callback")
     declared = app.callback_map[body["output"]]
     for key in ("inputs", "state"):
         given = body.get(key, [])
         if not isinstance(given, list) or len(given) != len(declared[key]):
-            return _said(400, f"this callback has other {key}")
+            return said(400, f"this callback has other {key}")
         if not all(_wanted(*pair) for pair in zip(given, declared[key], strict=True)):
-            return _said(400, f"this callback has other {key}")
+            return said(400, f"this callback has other {key}")
     changed = body.get("changedPropIds", [])
     if not isinstance(changed, list) or not all(isinstance(c, str) and _is_input(c, declared["inputs"]) for c in changed):
-        return _said(400, "changedPropIds is a list of this callback's inputs")
+        return said(400, "changedPropIds is a list of this callback's inputs")
     if not _named_outputs(body["output"], body.get("outputs")):
-        return _said(400, "this callback has other outputs")
+        return said(400, "this callback has other outputs")
     return None
 
 

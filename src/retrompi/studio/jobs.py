@@ -23,7 +23,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, Protocol
 
 from retrompi.base import translate
 from retrompi.base.errors import EngineError, UsageError
@@ -33,7 +33,7 @@ from retrompi.studio import child, control
 from retrompi.studio.limits import Limits
 from retrompi.studio.turns import FIRST_S, Share, Turns
 
-__all__ = ["JobState", "Jobs", "Report"]
+__all__ = ["Account", "JobState", "Jobs", "Report"]
 
 Report = Callable[..., None]
 """``report(done, total, what="")``: reports progress."""
@@ -44,6 +44,16 @@ _TICK_S = 0.1
 """Interval of decisions while jobs compete."""
 _MEMORY_S = 1.0
 """Interval of looking at the memory of all jobs."""
+
+
+class Account(Protocol):
+    """What sessions may use and have used, where that is limited."""
+
+    def ask(self, session: str) -> None:
+        """Raises UsageError if the session may begin no more jobs now."""
+
+    def pay(self, session: str, cpu_s: float) -> None:
+        """Notes the processor seconds of a job that has ended. Must not wait: the jobs are locked."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,7 @@ class _Job:
     result: Any = None
     error: str = ""
     took: float = 0.0
+    cpu_s: float = 0.0
     size_B: int = 0
     process: Any = None
     now: Any = None
@@ -119,6 +130,8 @@ class Jobs:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
+        self.account: Account | None = None
+        """Set where sessions have quotas."""
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([_PRELOAD, *_started_by()])
         self._changed = threading.Condition()
@@ -157,6 +170,8 @@ class Jobs:
         has. Raises UsageError when the session, or all sessions together, have too many jobs.
         """
         limits = self.limits
+        if self.account is not None:
+            self.account.ask(session)
         self._arrived += 1
         job = _Job(
             secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or limits.job_s, limits.job_s),
@@ -376,6 +391,7 @@ class Jobs:
     def _kill(self, job: _Job) -> None:
         """Ends a job's process, if it has one."""
         if job.process is not None:
+            job.cpu_s += control.cpu_s(job.process.pid)  # also of one that has ended and was not waited for
             kill_group(job.process.pid)
             job.process.kill()
             job.process.join(5)
@@ -394,6 +410,8 @@ class Jobs:
         job.status, job.error = status, error
         if self._open.pop(job.id, None) is not None:
             self._order = None
+            if self.account is not None:
+                self.account.pay(job.session, job.cpu_s)
         self._forget(job)
         self._changed.notify_all()
 

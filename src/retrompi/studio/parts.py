@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
-from flask import g, request
+from flask import g
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
@@ -37,8 +37,9 @@ def session() -> str:
 
 
 def client() -> str:
-    """The address of the browser of the current request: its sessions share their turns."""
-    return request.remote_addr or ""
+    """Whose request the current one is, as the guard knows: the address of a browser, or a member of a class. All of one client's sessions
+    share their turns."""
+    return str(g.get("client", ""))
 
 
 def text(value: Any, most: int = 500) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,10 @@ def _nobody(session: str) -> None:
     """A studio of one's own has no members, and no shelf beside the folders."""
 
 
+def _nothing(session: str) -> Sequence[tuple[str, str]]:
+    return ()
+
+
 @dataclass
 class Room:
     """``store`` is a path, a URL or None for the user's default store (see `retrompi.store.open_store`)."""
@@ -54,6 +58,8 @@ class Room:
     """Session -> whose it is; None in a studio of one's own, where everything is allowed."""
     shelf_of: Callable[[str], Any] = _nobody
     """Session -> where the works on labs are kept; None: in the folders that `retrompi lab start` makes."""
+    more: Callable[[str], Sequence[tuple[str, str]]] = _nothing
+    """Session -> (title, address) of what the navigation has beside the pages."""
     _open: ExitStack = field(default_factory=ExitStack, repr=False)
     folder: Path = field(init=False)
     """The studio's temporary folder, removed with it."""

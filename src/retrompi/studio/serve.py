@@ -7,9 +7,9 @@ import ipaddress
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from retrompi.base.errors import RetrompiError, UsageError
@@ -17,7 +17,7 @@ from retrompi.studio.guard import Guard
 from retrompi.studio.limits import Limits
 from retrompi.studio.room import Room
 
-__all__ = ["LEAST_TOKEN", "Studio", "is_loopback"]
+__all__ = ["LEAST_TOKEN", "Studio", "is_loopback", "reachable"]
 
 LEAST_TOKEN = 12
 """Least characters of a token."""
@@ -32,6 +32,20 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def reachable(host: str) -> str:
+    """The address by which other machines reach a server that listens at ``host``: for "every address" the one that this machine has on
+    its way out, else its name. Nothing is sent."""
+    if host not in ("0.0.0.0", "::", "[::]"):
+        return "127.0.0.1" if host == "localhost" else host
+    for family, outside in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):  # addresses of documentation
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((outside, 9))
+            found = str(probe.getsockname()[0])
+            if not ipaddress.ip_address(found).is_loopback:
+                return found
+    return socket.getfqdn() or "127.0.0.1"
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -76,6 +90,11 @@ class Studio:
     ``port`` 0 selects any free one; ``names`` are further host names of this machine (a Host header with any other is refused).
     """
 
+    threads = 12
+    """Requests answered at once."""
+    proxy: ClassVar[Mapping[str, Any]] = {}
+    """Settings of waitress for a proxy in front of it."""
+
     def __init__(
         self,
         *,
@@ -99,19 +118,31 @@ class Studio:
 
             limits = limits or Limits()
             self.room = Room(Jobs(limits), store, limits)
+            self.furnish()
             own = {socket.gethostname().lower(), socket.getfqdn().lower()} if not is_loopback(host) else set()
             own.add(str(urlsplit(self.address).netloc.rpartition(":")[0]).lower())  # 127.0.0.2, or the name given by --host
-            guarded = Guard(token, frozenset({n.lower() for n in names} | own), public=not is_loopback(host))
+            guarded = self.guard(frozenset({n.lower() for n in names} | own))
             self.app = create_app(self.room, guarded)
+            self.add_routes(guarded)
             self._server = self._waitress()
         except BaseException:
             self.close()
             raise
 
+    def furnish(self) -> None:
+        """For a studio with more in its room than that of one user."""
+
+    def guard(self, names: frozenset[str]) -> Guard:
+        """Who has access, at a machine of these names."""
+        return Guard(self.token, names, public=not is_loopback(self.host))
+
+    def add_routes(self, guarded: Guard) -> None:
+        """For addresses beside the pages; ``guarded.ways`` names them."""
+
     @property
     def address(self) -> str:
-        """The URL for a browser on this machine, without the token."""
-        shown = "127.0.0.1" if self.host in ("0.0.0.0", "localhost") else "[::1]" if self.host in ("::", "[::]") else self.host
+        """The URL as browsers reach it, from other machines too where they are let in; without the token."""
+        shown = reachable(self.host)
         return f"http://{f'[{shown}]' if ':' in shown and not shown.startswith('[') else shown}:{self.port}/"
 
     @property
@@ -126,9 +157,9 @@ class Studio:
 
         logging.getLogger("waitress").setLevel(logging.ERROR)  # clients that hang up and full queues are not worth a message
         made = create_server(
-            self.app.server, sockets=[self._socket], threads=12, connection_limit=2 * MOST, backlog=512, channel_timeout=60,
+            self.app.server, sockets=[self._socket], threads=self.threads, connection_limit=2 * MOST, backlog=512, channel_timeout=60,
             cleanup_interval=5, max_request_body_size=self.room.limits.body_B, max_request_header_size=_HEADER_B, expose_tracebacks=False,
-            ident=None, clear_untrusted_proxy_headers=True, asyncore_use_poll=True,
+            ident=None, clear_untrusted_proxy_headers=True, asyncore_use_poll=True, **self.proxy,
         )  # fmt: skip
         tend(made)
         return made

@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +81,8 @@ class Uploads:
     def __init__(self, folder: Path, most_B: int) -> None:
         self.most_B = most_B
         self.folder = Path(tempfile.mkdtemp(prefix="uploads-", dir=folder))  # accessible only to its owner
+        self.account: Callable[[str, int], None] | None = None
+        """Set where sessions have quotas: (session, bytes) -> UsageError if it may upload no more."""
         self._lock = threading.Lock()
         self._of: OrderedDict[str, OrderedDict[str, Upload]] = OrderedDict()
         self._folders: dict[str, Path] = {}
@@ -105,6 +107,8 @@ class Uploads:
             raise UsageError(f"{label} is empty", code="empty-file")
         if len(raw) > self.most_B:
             raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded", code="too-large")
+        if self.account is not None:
+            self.account(session, len(raw))
         upload = Upload(secrets.token_urlsafe(12), label, len(raw), kind)
         with self._lock:
             self._expire()

@@ -1,0 +1,85 @@
+"""The course's own pages: HTML written on the server, in the studio's style, without scripts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+from flask import Response, g, request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from retrompi.base import translate
+from retrompi.base.translate import _, ngettext
+from retrompi.studio.room import Member
+
+__all__ = ["ago", "message", "page", "style", "teaching", "when"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_HERE = Path(__file__).parent
+_LOADING = threading.Lock()
+
+
+def when(time: datetime | None) -> str:
+    """A time, UTC to the minute; a dash for none."""
+    return "–" if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def ago(time: datetime | None) -> str:
+    """How long ago, in one unit."""
+    if time is None:
+        return _("never")
+    past = max(datetime.now(UTC) - time, timedelta())
+    if past < timedelta(minutes=2):
+        return _("now")
+    if past < timedelta(hours=2):
+        return _("{n} min ago").format(n=past // timedelta(minutes=1))
+    if past < timedelta(days=2):
+        return _("{n} h ago").format(n=past // timedelta(hours=1))
+    return _("{n} days ago").format(n=past.days)
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+                       lstrip_blocks=True)  # fmt: skip
+    made.filters.update(when=when, ago=ago, points=lambda v: "–" if v is None else f"{v:g}", percent=lambda v: f"{v:.0%}")
+    made.globals.update(_=_, ngettext=ngettext)
+    return made
+
+
+@cache
+def style() -> str:
+    """The style sheet: the studio's own, and what the course's pages have beside it."""
+    studio = _HERE.parent / "studio" / "assets"
+    parts = [studio / "studio.css", studio / "cards.css", _HERE / "templates" / "course.css"]
+    return "\n".join(p.read_text(encoding="utf-8") for p in parts)
+
+
+def page(template: str, status: int = 200, **values: Any) -> Response:
+    """A page from its template. ``member`` is whose browser asks, None for a stranger's."""
+    with _LOADING:
+        found = _environment().get_template(template)
+    text = found.render(member=g.get("member"), here=request.path, lang=translate.language(), line=values.pop("line", ""), **values)
+    return Response(text, status=status, mimetype="text/html")
+
+
+def message(line: str, status: int = 200) -> Response:
+    """A page of one line."""
+    return page("message.html", status, line=line)
+
+
+def teaching(function: F) -> F:
+    """A view for teachers and assistants alone: for anybody else there is no such page."""
+
+    @wraps(function)
+    def view(*args: Any, **values: Any) -> Any:
+        member: Member | None = g.get("member")
+        if member is None or not member.teaches:
+            return message(_("This page is for the teachers of the course."), 403)
+        return function(*args, **values)
+
+    return view  # type: ignore[return-value]

@@ -1,0 +1,173 @@
+"""The works of one member, kept in the course's database (`retrompi.labs.work.Shelf`), and the record of every check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from retrompi.base.errors import InputError, UsageError
+from retrompi.classroom.course import is_late, is_open, plan
+from retrompi.classroom.database import Database
+from retrompi.classroom.page import when
+from retrompi.classroom.schema import Check, CheckResult, WorkFile
+from retrompi.classroom.schema import Work as Row
+from retrompi.classroom.scores import tell
+from retrompi.labs import student as _student
+from retrompi.labs.student import Sealed, State, normal_id
+from retrompi.labs.work import Conflict, Work, begin
+from retrompi.studio.room import Member
+
+if TYPE_CHECKING:
+    from retrompi.labs.grade import Grading
+    from retrompi.labs.lab import Lab
+
+__all__ = ["DatabaseShelf", "bring", "state_of", "told_state", "work_of"]
+
+LONGEST_GIVEN = 4000
+"""Characters of an answer that the record of a check keeps."""
+
+
+def told_state(state: State) -> dict[str, Any]:
+    """A state for its column."""
+    told = {k: getattr(state, k) for k in ("student", "lab", "version", "seed", "token", "checks", "seal")}
+    sealed = {k: {"text": s.text, "check": s.check, "late": s.late} for k, s in state.sealed.items()}
+    return {**told, "sealed": sealed, "hints": dict(state.hints)}
+
+
+def state_of(row: Mapping[str, Any]) -> State:
+    """The state in a column."""
+    sealed = {k: Sealed(v["text"], v["check"], v["late"]) for k, v in row["sealed"].items()}
+    return State(**{**row, "sealed": sealed})
+
+
+def work_of(connection: Connection, row: Mapping[str, Any]) -> Work:
+    """The work of a row of `works`."""
+    files = connection.execute(sa.select(WorkFile.name, WorkFile.content).where(WorkFile.work_id == row["id"]))
+    return Work(state_of(row["state"]), row["answers"], {f.name: f.content for f in files}, row["revision"])
+
+
+class DatabaseShelf:
+    """The works of ``member``. ``changed`` is called with (member, lab) when one is begun, for whoever prepares its answers."""
+
+    def __init__(self, db: Database, member: Member, changed: Callable[[Member, str], None] = lambda member, lab: None) -> None:
+        self.db, self.member, self._changed = db, member, changed
+
+    def labs(self) -> list[str]:
+        """The names of the labs with a work."""
+        with self.db.reading() as connection:
+            return [str(n) for n in connection.scalars(sa.select(Row.lab).where(Row.member_id == self.member.id).order_by(Row.lab))]
+
+    def _row(self, connection: Connection, lab: str) -> Mapping[str, Any] | None:
+        mine = sa.select(Row.__table__).where(Row.member_id == self.member.id, Row.lab == lab)
+        found = connection.execute(mine).mappings().first()
+        return None if found is None else dict(found)
+
+    def open(self, lab: Lab) -> Work:
+        """The member's work on ``lab``, begun if there is none. UsageError while the lab is not open, or if it is not of the course."""
+        with self.db.reading() as connection:
+            row = self._row(connection, lab.name)
+            found = None if row is None else work_of(connection, row)
+        if found is not None:
+            if found.state.version != lab.version:
+                raise InputError(
+                    f"the work was begun with version {found.state.version} of lab {lab.key}; this retrompi has version {lab.version}",
+                    code="wrong-version",
+                )
+            return found
+        planned = plan(self.db, lab.name)
+        if not is_open(planned) and not self.member.teaches:
+            raise UsageError(f"lab {lab.key} opens at {when(planned['opens'])} UTC", code="not-open")
+        made = begin(lab, self.member.student)
+        try:
+            with self.db.transaction() as connection:
+                if self._row(connection, lab.name) is None:
+                    self._insert(connection, made)
+        except Exception as error:
+            if not isinstance(error.__cause__, IntegrityError):  # another of the member's browsers was faster
+                raise
+        self._changed(self.member, lab.name)
+        return self.open(lab)
+
+    def _insert(self, connection: Connection, work: Work) -> None:
+        now = datetime.now(UTC)
+        row = {"member_id": self.member.id, "lab": work.state.lab, "revision": 1, "state": told_state(work.state),
+               "answers": dict(work.answers), "begun": now, "saved": now}  # fmt: skip
+        made = connection.execute(sa.insert(Row).returning(Row.id), [row]).scalar_one()
+        if work.files:
+            connection.execute(sa.insert(WorkFile), [{"work_id": made, "name": n, "content": c} for n, c in work.files.items()])
+
+    def save(self, work: Work) -> Work:
+        """Keeps ``work``; returns it with its new revision. Conflict if what is kept is not the revision that was opened."""
+        if normal_id(work.state.student) != normal_id(self.member.student):
+            raise UsageError("that is the work of another student", code="bad-name")
+        with self.db.transaction() as connection:
+            query = sa.update(Row).where(Row.member_id == self.member.id, Row.lab == work.state.lab, Row.revision == work.revision)
+            values = {"revision": work.revision + 1, "state": told_state(work.state), "answers": dict(work.answers),
+                      "saved": datetime.now(UTC)}  # fmt: skip
+            made = connection.execute(query.values(**values).returning(Row.id)).first()
+            if made is None:
+                raise Conflict(f"lab {work.state.lab[:2]} was changed elsewhere in the meantime; look at it again")
+            self._files(connection, int(made.id), work)
+        return replace(work, revision=work.revision + 1)
+
+    def _files(self, connection: Connection, work_id: int, work: Work) -> None:
+        kept = connection.execute(sa.select(WorkFile.name, WorkFile.content).where(WorkFile.work_id == work_id))
+        before = {f.name: f.content for f in kept}
+        for name in before.keys() - work.files.keys() | {n for n, c in work.files.items() if n in before and before[n] != c}:
+            connection.execute(sa.delete(WorkFile).where(WorkFile.work_id == work_id, WorkFile.name == name))
+        new = [{"work_id": work_id, "name": n, "content": c} for n, c in work.files.items() if before.get(n) != c]
+        if new:
+            connection.execute(sa.insert(WorkFile), new)
+
+    def checked(self, work: Work, grading: Grading) -> None:
+        """Records a check: what it said of each task, and whether it came late."""
+        late = is_late(plan(self.db, work.state.lab))
+        row = {"member_id": self.member.id, "lab": work.state.lab, "at": datetime.now(UTC), "late": late, "number": grading.checks,
+               "points": grading.points, "of": grading.of, "passed": grading.passed, "hints": grading.hints,
+               "flags": list(grading.flags)}  # fmt: skip
+        with self.db.transaction() as connection:
+            made = connection.execute(sa.insert(Check).returning(Check.id), [row]).scalar_one()
+            results = [
+                {"check_id": made, "task": r.task, "kind": r.kind, "status": r.status, "points": r.points, "of": r.of, "open": r.open,
+                 "says": r.says, "given": r.given[:LONGEST_GIVEN]}
+                for r in grading.results
+            ]  # fmt: skip
+            connection.execute(sa.insert(CheckResult), results)
+            tell(connection, work.state.lab, self.member.id)
+
+
+def bring(db: Database, member: Member, work: Work) -> Work:
+    """Keeps a work that was done on the command line (a zip of its folder) as the member's, in the place of what there was.
+
+    UsageError for another student's, or with fewer checks, hints or sealed predictions than the one that is kept: a work goes on, it does
+    not go back.
+    """
+    if normal_id(work.state.student) != normal_id(member.student):
+        raise UsageError(f"that is the work of '{work.state.student[:60]}', and this the page of '{member.student[:60]}'", code="bad-name")
+    if not work.state.intact or work.state.seed != _student.seed_of(_lab(work.state.lab), work.state.student):
+        raise UsageError("the lab's own file .lab.toml in it was changed by hand; ask your teacher", code="damaged-file")
+    plan(db, work.state.lab)
+    shelf = DatabaseShelf(db, member)
+    kept = shelf.open(_lab(work.state.lab))
+    lost = [t for t, s in kept.state.sealed.items() if work.state.sealed.get(t) != s]
+    fewer = [t for t, n in kept.state.hints.items() if work.state.hints.get(t, 0) < n]
+    if lost or fewer:
+        raise UsageError(
+            f"the work kept here is ahead of it ({', '.join(lost or fewer)}): take a copy of that one to the command line, and go on there",
+            code="changed-meanwhile",
+        )
+    checks = max(work.state.checks, kept.state.checks)
+    state = replace(work.state, checks=checks)
+    return shelf.save(replace(work, state=replace(state, seal=state.computed_seal()), revision=kept.revision))
+
+
+def _lab(name: str) -> Lab:
+    from retrompi.labs.lab import lab
+
+    return lab(name)

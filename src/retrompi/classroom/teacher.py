@@ -1,0 +1,227 @@
+"""The teacher's pages: who is where, what the class predicted and got wrong, marks, members, dates."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from flask import Blueprint, Response, g, redirect, request
+
+from retrompi.base.csv_safe import write_rows
+from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.translate import _
+from retrompi.classroom import course, marks, members, predictions, records
+from retrompi.classroom.database import Database
+from retrompi.classroom.own import devices
+from retrompi.classroom.page import message, page, teaching
+from retrompi.classroom.prepare import Preparer
+from retrompi.classroom.roster import Roster
+from retrompi.labs.lab import Lab
+from retrompi.labs.lab import lab as lab_of
+
+__all__ = ["teacher"]
+
+HOME = "/course/teacher"
+
+
+class Served(Protocol):
+    """What these pages need of the server (`retrompi.classroom.serve.ClassServer`)."""
+
+    db: Database
+    course: course.About
+    roster: Roster
+    preparer: Preparer
+
+    @property
+    def links(self) -> str:
+        """The beginning of the members' links."""
+        ...
+
+    def settings(self, **values: Any) -> None:
+        """Changes the course's settings while it is served."""
+        ...
+
+
+def _may_change() -> None:
+    """UsageError for an assistant, who sees and marks but does not change the course."""
+    if g.member.role != "teacher":
+        raise UsageError(_("only a teacher of the course may change this"), code="not-allowed")
+
+
+def _back(where: str) -> Response:
+    return redirect(where, 303)  # type: ignore[return-value]
+
+
+def teacher(server: Served) -> Blueprint:
+    """The routes under /course/teacher."""
+    made = Blueprint("teacher", __name__, url_prefix=HOME)
+    db = server.db
+
+    def people() -> list[dict[str, Any]]:
+        recent = server.roster.seen()
+        return [{**row, "seen": recent.get(row["id"], row["seen"])} for row in members.members(db)]
+
+    def named(lab: str) -> Lab:
+        return lab_of(course.plan(db, lab[:80])["lab"])
+
+    def whom(member_id: int) -> dict[str, Any]:
+        found = next((row for row in people() if row["id"] == member_id), None)
+        if found is None:
+            raise UsageError(_("there is no such member"), code="gone")
+        return found
+
+    def overview(**values: Any) -> Response:
+        plans = course.labs(db)
+        rows = people()
+        found = records.standings(db)
+        return page(
+            "teacher.html", course=server.course, labs=[{**p, "about": lab_of(p["lab"])} for p in plans], found=found,
+            students=[r for r in rows if r["role"] == "student"], staff=[r for r in rows if r["role"] != "student"], base=server.links,
+            **values,
+        )  # fmt: skip
+
+    @made.errorhandler(RetrompiError)
+    def refused(error: RetrompiError) -> Response:
+        return message(str(error), 404 if error.code in ("gone", "unknown-lab", "unknown-task") else 400)
+
+    @made.get("")
+    @teaching
+    def home() -> Response:
+        return overview()
+
+    @made.get("/lab/<lab>")
+    @teaching
+    def of_lab(lab: str) -> Response:
+        found = named(lab)
+        plan = course.plan(db, found.name)
+        rows = predictions.sealed(db, found)
+        shown = []
+        for task in found.predictions:
+            right: dict[str, Any] | None = None
+            if task.id in plan["revealed"]:
+                known = {student: server.preparer.right(found.name, student) for student, _texts in rows}
+                right = {s: r[task.of] for s, r in known.items() if r and task.of in r}
+            shown.append(predictions.distribution(task, rows, right))
+        return page("lab.html", lab=found, plan=plan, predictions=shown, statistics=records.statistics(db, found), students=len(rows),
+                    mistakes=records.mistakes(db, found), open_tasks=marks.open_tasks(found))  # fmt: skip
+
+    @made.post("/lab/<lab>/<what>")
+    @teaching
+    def change_lab(lab: str, what: str) -> Response:
+        _may_change()
+        found = named(lab)
+        if what == "dates":
+            course.dates(db, found.name, opens=course.time_of(_zoned("opens")), closes=course.time_of(_zoned("closes")))
+            return _back(f"{HOME}#labs")
+        if what == "release":
+            marks.release(db, found.name, request.form.get("yes") == "1")
+            return _back(f"{HOME}#labs")
+        if what == "reveal":
+            course.reveal(db, found.name, request.form.get("task", "")[:80], request.form.get("yes") == "1")
+            return _back(f"{HOME}/lab/{found.name}#{quote(request.form.get('task', '')[:80])}")
+        raise UsageError(_("there is no such page"), code="gone")
+
+    @made.get("/marks/<lab>/<task>")
+    @teaching
+    def marking(lab: str, task: str) -> Response:
+        found = named(lab)
+        asked = found.task(task[:80])
+        anonymous = server.course.settings.anonymous
+        sheets = marks.sheets(db, found, asked, anonymous=anonymous)
+        return page("marks.html", lab=found, task=asked, sheets=sheets, criteria=marks.criteria(asked), anonymous=anonymous,
+                    open_tasks=marks.open_tasks(found), released=course.plan(db, found.name)["released"])  # fmt: skip
+
+    @made.post("/marks/<lab>/<task>/<tag>")
+    @teaching
+    def mark(lab: str, task: str, tag: str) -> Response:
+        found = named(lab)
+        asked = found.task(task[:80])
+        sheet = next((s for s in marks.sheets(db, found, asked) if s.tag == tag), None)
+        if sheet is None:
+            raise UsageError(_("there is no such answer"), code="gone")
+        given = {}
+        for number, one in enumerate(marks.criteria(asked)):
+            comment = request.form.get(f"comment-{number}", "").strip() if one.name else request.form.get("comment", "").strip()
+            given[one.name] = marks.Given(_points(request.form.get(f"points-{number}", "")), comment)
+        if marks.WHOLE not in given:
+            given[marks.WHOLE] = marks.Given(None, request.form.get("comment", "").strip())
+        marks.give(db, found, asked, sheet.member_id, given, g.member.id)
+        return _back(f"{HOME}/marks/{found.name}/{asked.id}#{sheet.tag}")
+
+    def student_page(member_id: int, **values: Any) -> Response:
+        person = whom(member_id)
+        found = records.standings(db)
+        rows = [{"plan": p, "about": lab_of(p["lab"]), "standing": found.get((member_id, p["lab"]))} for p in course.labs(db)]
+        return page("student.html", course=server.course, person=person, labs=rows, devices=devices(db, member_id), **values)
+
+    @made.get("/student/<int:member_id>")
+    @teaching
+    def student(member_id: int) -> Response:
+        return student_page(member_id)
+
+    @made.post("/student/<int:member_id>/<what>")
+    @teaching
+    def change_student(member_id: int, what: str) -> Response:
+        _may_change()
+        person = whom(member_id)
+        if what == "link":
+            return student_page(member_id, link=f"{server.links}join/{members.link_for(db, member_id)}")
+        if what == "out":
+            members.sign_out(db, member_id)
+            server.roster.forget()
+            return student_page(member_id)
+        if what == "remove":
+            if request.form.get("sure", "").strip() != person["student"]:
+                return student_page(member_id, line=_("Not deleted: the id was not typed as it stands here."))
+            if member_id == g.member.id:
+                return student_page(member_id, line=_("Not deleted: that is yourself."))
+            members.remove(db, member_id)
+            server.roster.forget()
+            return _back(HOME)
+        raise UsageError(_("there is no such page"), code="gone")
+
+    @made.post("/add")
+    @teaching
+    def add() -> Response:
+        _may_change()
+        given = {k: request.form.get(k, "").strip()[:200] for k in ("student", "name", "role")}
+        try:
+            found = members.add(db, given["student"], name=given["name"], role=given["role"] or "student")
+        except RetrompiError as error:
+            return overview(line=str(error))
+        return student_page(found, link=f"{server.links}join/{members.link_for(db, found)}")
+
+    @made.post("/settings")
+    @teaching
+    def settings() -> Response:
+        _may_change()
+        server.settings(code=request.form.get("code", "")[:40], anonymous=request.form.get("anonymous") == "1")
+        return _back(f"{HOME}#settings")
+
+    @made.get("/grades.csv")
+    @teaching
+    def grades() -> Response:
+        rows = records.grades(db)
+        out = io.StringIO()
+        write_rows(out, list(rows[0]) if rows else ["student"], rows)
+        head = {"Content-Disposition": 'attachment; filename="grades.csv"'}
+        return Response(out.getvalue(), mimetype="text/csv", headers=head)
+
+    return made
+
+
+def _zoned(name: str) -> str:
+    """A time of a form, which is UTC as the page says."""
+    text = request.form.get(name, "")[:40].strip()
+    return f"{text}+00:00" if text else ""
+
+
+def _points(text: str) -> float | None:
+    """Points of a form; None where nothing is given. UsageError otherwise."""
+    if not text.strip():
+        return None
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        raise UsageError(_("'{text}' is no number of points").format(text=text[:20]), code="bad-value") from None
