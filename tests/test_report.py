@@ -169,7 +169,8 @@ def test_a_figure_draws_every_point_and_mark() -> None:
     wanted = [m for m in marks if (m.mode, m.series, m.shape) == ("shared", "time", "point")]
     assert len(stars) == len(wanted)
     labels = {a.text for a in figure.layout.annotations}
-    assert labels == {"4K · BF-SM-03", "128K–512K · BF-SM-04"}
+    assert labels == {"WMPI and WinMPICH: 4K", "WMPI: 128K–512K"}
+    assert {a.hovertext.partition(":")[0] for a in figure.layout.annotations} == {"BF-SM-03", "BF-SM-04"}
     assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
 
 
@@ -387,7 +388,7 @@ def test_images_are_images(made_up: Reproduction, tmp_path: Path) -> None:
     assert [p.name for p in paths] == ["shared-time.png", "shared-time.svg"]
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     assert "<svg" in paths[1].read_text(encoding="utf-8")
-    assert "BF-SM-03" in paths[1].read_text(encoding="utf-8")
+    assert "WMPI: 128K–512K" in paths[1].read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(export.browser() is None, reason="needs Chromium or Chrome")

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import studio_work
+import zstandard
 from refusals import refused
 from studio_room import JSON, UPDATE, app, client, ended, room, soon
 
@@ -97,17 +98,25 @@ def test_tools_of_developers_are_off_whatever_the_environment_says(room: Room, m
     assert client.get("/_mcp").status_code == 404
 
 
-def test_answers_to_other_machines_are_compressed(client: Any) -> None:
-    headers = {"Accept-Encoding": "gzip"}
-    for path in ("/assets/studio.css", "/assets/studio.css", "/_dash-layout"):
-        plain = client.get(path, headers=headers)
+@pytest.mark.parametrize("how", ["gzip", "zstd"])
+def test_answers_are_compressed(client: Any, how: str) -> None:
+    unpack = {"gzip": gzip.decompress, "zstd": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)}[how]
+    for path in ("/assets/studio.css", "/assets/studio.css", "/assets/sketch.js", "/_dash-layout"):
+        plain = client.get(path)
         assert "Content-Encoding" not in plain.headers
-        pressed = client.get(path, headers=headers, environ_base={"REMOTE_ADDR": "192.0.2.1"})
-        assert pressed.headers["Content-Encoding"] == "gzip"
+        pressed = client.get(path, headers={"Accept-Encoding": how})
+        assert pressed.headers["Content-Encoding"] == how
+        assert "Accept-Encoding" in pressed.headers["Vary"]
         if path.startswith("/assets"):
-            assert gzip.decompress(pressed.data) == plain.data
-            assert len(pressed.data) < len(plain.data)
-    assert "Content-Encoding" not in client.get("/assets/studio.css", environ_base={"REMOTE_ADDR": "192.0.2.1"}).headers
+            assert unpack(pressed.data) == plain.data
+            assert len(pressed.data) < len(plain.data) / 2
+
+
+def test_an_address_without_a_page_has_links(client: Any) -> None:
+    answer = client.get("/curve", headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert "did you mean" in answer.text or "/curves" in answer.text
+    assert 'href="/curves"' in answer.text
 
 
 @pytest.mark.parametrize("path", [

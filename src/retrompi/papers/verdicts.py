@@ -6,6 +6,7 @@ The checks of every claim are beside ``claims.csv``; published numbers come from
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,6 +101,16 @@ def _no_check(claim: Claim) -> str:
     return "its runtime or test is not simulated yet"
 
 
+_UNITS = re.compile(r"(?<![A-Za-z])(?:[KMG]?B(?:yte)?/s|[KMG]bit/s|[KMG]bps|ms|us|µs|seconds|processors|functions|times)(?![A-Za-z])")
+
+
+def _published(claim: Claim) -> str:
+    """What the paper states, with its unit once: some rows have it in their text."""
+    if claim.kind != "quant" or claim.unit == "-" or claim.unit in claim.value or _UNITS.search(claim.value):
+        return claim.value
+    return f"{claim.value} {claim.unit}"
+
+
 def _verdict(claim: Claim, data: Data, how: Checks) -> Verdict:
     entries = how.get(claim.id, ())
     findings = [evaluate(claim, c, data) for c in entries]
@@ -130,7 +141,7 @@ def _verdict(claim: Claim, data: Data, how: Checks) -> Verdict:
         unit=shown.unit or (claim.unit if claim.unit != "-" else ""),
         note="; ".join(dict.fromkeys(notes + texts)),
         observable=claim.observable,
-        published=f"{claim.value} {claim.unit}" if claim.kind == "quant" and claim.unit != "-" else claim.value,
+        published=_published(claim),
         residual=distance,
         reading=" ".join(str(c["reading"]) for c in entries if "reading" in c),
         contradiction=claim.note,

@@ -93,14 +93,20 @@ class Look:
     dash: str
 
 
+_MOST_DASHES = 3
+"""The most modes that dashes alone tell apart, each model in its colour."""
+
+
 def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
     """(model, mode) -> its look in a figure: colour by model and dash by mode; if there is only one of either, both by the other."""
     keys = list(dict.fromkeys(wanted))
     models, modes = (list(dict.fromkeys(k[i] for k in keys)) for i in (0, 1))
     out: dict[tuple[str, str], Look] = {}
+    # Many modes of few models: each curve has a colour of its own, or nine curves would have two.
+    each = len(modes) > max(_MOST_DASHES, len(models))
     for model, mode in keys:
-        number = modes.index(mode)
-        if len(models) == 1 and len(modes) > 1:
+        number = keys.index((model, mode)) if each else modes.index(mode)
+        if each or (len(models) == 1 and len(modes) > 1):
             index = _LINES[number % len(_LINES)]
             # Every second symbol is open: where two curves coincide, both are visible.
             out[model, mode] = Look(PALETTE[index], SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
@@ -277,14 +283,16 @@ def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, s
             figure.add_vrect(x0=mark.x0, x1=mark.x1, fillcolor=faint(colour, 0.12), line_width=0, layer="below")
         at = (log10(mark.x0) + log10(mark.x1)) / 2
         row = 0
-        while any(abs(at - other) < 2.6 and row == used for other, used in taken):
+        while any(abs(at - other) < 3.4 and row == used for other, used in taken):
             row += 1
         taken.append((at, row))
         sizes = size_label(mark.x0) + (f"–{size_label(mark.x1)}" if mark.x1 != mark.x0 else "")
-        edge = at > 5.0  # a label centred here would exceed a phone's screen
+        whose = " and ".join(name_of(m) for m in mark.models)
+        edge = at > 5.0  # a label centred here would exceed a phone's screen: it ends at its line
         figure.add_annotation(
-            x=1 if edge else at, xref="paper" if edge else "x", xanchor="right" if edge else "center", y=1, yref="paper", yanchor="bottom",
-            yshift=2 + 17 * row, text=f"{sizes} · {mark.claim}", hovertext=mark.text, showarrow=False, font={"size": 12.5, "color": colour},
+            x=at, xref="x", xanchor="right" if edge else "center", y=1, yref="paper", yanchor="bottom",
+            yshift=2 + 17 * row, text=f"{whose}: {sizes}", hovertext=f"{mark.claim}: {mark.text}", showarrow=False,
+            font={"size": 12.5, "color": colour},
         )  # fmt: skip
     figure.update_layout(margin={"t": 46 + 17 * (1 + max((row for _, row in taken), default=-1))})
 

@@ -273,4 +273,6 @@
       box.replaceChildren();
     },
   };
+  const first = document.getElementById("first-data"); /* of the studio's first answer */
+  if (first) window.retrompiSketch.draw(document.getElementById("first-sketch"), JSON.parse(first.textContent));
 })();

@@ -219,8 +219,31 @@ def _number_axis(axis: Axis) -> dict[str, Any]:
     if len(texts) > _MOST_WRITTEN:
         scale |= _round_ticks([axis.numbers[t] for t in texts], axis.log, axis.unit)
     else:
-        scale |= {"tickvals": [axis.numbers[t] for t in texts[::every]], "ticktext": [_tick(axis, t) for t in texts[::every]]}
+        shown = _apart([(axis.numbers[t], _tick(axis, t)) for t in texts[::every]], axis.log)
+        scale |= {"tickvals": [v for v, _ in shown], "ticktext": [t for _, t in shown]}
     return {**AXIS, **scale, "title": {"text": _title(axis)}, "tickangle": 0}
+
+
+_LETTERS = 40
+"""Letters that fit along an axis on a phone."""
+
+
+def _apart(ticks: Sequence[tuple[float, str]], log: bool) -> list[tuple[float, str]]:
+    """The ticks whose labels do not touch their neighbours': values are not evenly spread."""
+
+    def at(value: float) -> float:
+        return log10(value) if log else value
+
+    found = sorted(ticks, key=lambda t: t[0])
+    if len(found) < 2 or (log and found[0][0] <= 0):
+        return found
+    across = (at(found[-1][0]) - at(found[0][0])) or 1.0
+    out = [found[0]]
+    for value, text in found[1:]:
+        gap = (at(value) - at(out[-1][0])) / across * _LETTERS
+        if gap >= (len(text) + len(out[-1][1])) / 2 + 1:
+            out.append((value, text))
+    return out
 
 
 def _round_ticks(values: Sequence[float], log: bool, unit: str) -> dict[str, Any]:

@@ -76,8 +76,8 @@ class Run:
 
 def span_of(t: Timeline) -> tuple[int, int]:
     """First and last time (ps) that the timeline has anything at."""
-    begins = [p.begin[0] for p in t.processes if len(p.begin)]
-    return min(begins, default=0), max((p.end for p in t.processes if len(p.begin)), default=t.end)
+    begins = [int(p.begin[0]) for p in t.processes if len(p.begin)]  # from an array, whose numbers JSON does not know
+    return min(begins, default=0), int(max((p.end for p in t.processes if len(p.begin)), default=t.end))
 
 
 def order(t: Timeline) -> list[int]:

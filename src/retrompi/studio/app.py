@@ -15,9 +15,9 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_u
 from flask import request
 
 from retrompi.base import translate
-from retrompi.base.errors import RetrompiError
+from retrompi.base.errors import RetrompiError, nearest
 from retrompi.base.translate import _, lazy
-from retrompi.studio import guard, language, parts
+from retrompi.studio import first, guard, language, parts
 from retrompi.studio.page import Page, declared, modules, pages
 from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
@@ -52,21 +52,26 @@ _INDEX = """<!DOCTYPE html>
 </html>
 """
 
-_PLOTLY = "/_dash-component-suites/plotly/package_data/plotly.min.js"
+_UNUSED = re.compile(r'<script src="[^"]*/dash_table/[^"]*"></script>\n?')
+"""Scripts of Dash that no page needs: those of its tables."""
 
 KEYS = (
     ("?", lazy("show or hide these keys")),
     ("1 … 9, 0", lazy("go to a page, in the order of the navigation")),
     ("/", lazy("go to the first control of the page")),
     ("l", lazy("copy the link of this view")),
+    ("d", lazy("dark or light")),
+    ("p", lazy("large letters and few controls, for a projector")),
     (lazy("Esc"), lazy("close this; cancel the page's running job")),
     (lazy("Tab, Shift Tab"), lazy("go from control to control; arrow keys move a slider")),
 )
 
 
 class _Studio(Dash):
-    """Dash with an index page that does not reveal the Python version, and that preloads the scripts needed by figures; its callbacks are
+    """Dash with an index page that does not reveal the Python version, and that shows a page's first figure itself; its callbacks are
     called only with values that their inputs are declared to have (`retrompi.studio.inputs`)."""
+
+    room: Room
 
     def callback(self, *args: Any, **options: Any) -> Any:
         register = super().callback(*args, **options)
@@ -86,7 +91,9 @@ class _Studio(Dash):
 
     def interpolate_index(self, **kwargs: Any) -> str:
         kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
-        kwargs["metas"] += f'<link rel="preload" as="script" href="{_PLOTLY}">' if request.path != "/" else ""
+        kwargs["scripts"] = _UNUSED.sub("", kwargs["scripts"])
+        kwargs["metas"] += first.head()
+        kwargs["app_entry"] = first.body(request.path, request.query_string.decode("latin-1"), self.room) + kwargs["app_entry"]
         page = str(super().interpolate_index(**kwargs))
         without = _("The studio draws its pages with JavaScript, which this browser has switched off.")
         return page.replace('<html lang="en">', f'<html lang="{translate.language()}">', 1).replace("{%noscript%}", escape(without), 1)
@@ -101,9 +108,10 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         "retrompi.studio", assets_folder=str(Path(__file__).parent / "assets"), use_pages=False, suppress_callback_exceptions=True,
         title="retrompi studio", update_title="", serve_locally=True, compress=False, eager_loading=False, index_string=_INDEX,
         include_assets_files=True, assets_external_path="", external_scripts=[], external_stylesheets=[], url_base_pathname="/",
-        add_log_handler=False, on_error=_told,
+        add_log_handler=False, on_error=_told, assets_ignore=first.IGNORED,
         **{name: False for name in ("enable_mcp", "websocket_callbacks") if name in signature(Dash.__init__).parameters},
     )  # fmt: skip
+    app.room = room
     # Set explicitly, or environment variables (DASH_UI, DASH_PROPS_CHECK ...) could disable them.
     app.enable_dev_tools(
         debug=False, dev_tools_ui=False, dev_tools_props_check=False, dev_tools_serve_dev_bundles=False, dev_tools_hot_reload=False,
@@ -126,6 +134,7 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         _keep_address(app, module.PAGE)
         module.register(app, room)
     language.install(app.server, room)
+    first.install(app)
     guard.install(app, room, guarded or guard.Guard())
     return app
 
@@ -134,8 +143,7 @@ def page_content(pathname: str, search: str, room: Room) -> tuple[Component, str
     """(content of a page, its title): the page's layout in the state given by the address; an error line for invalid addresses."""
     module = modules().get(pathname.rstrip("/") or "/")
     if module is None:
-        told = _("there is no page '{path}'").format(path=pathname[:80])
-        return html.Div([html.H1(_("No such page")), parts.notices([told])]), _("no such page")
+        return _nowhere(pathname), _("no such page")
     page: Page = module.PAGE
     try:
         content = module.layout(Query(search), room)
@@ -150,7 +158,16 @@ def page_content(pathname: str, search: str, room: Room) -> tuple[Component, str
         className="page-head",
     )  # fmt: skip
     keep = [dcc.Store(id=f"{page.name}-controls", data=[_told_control(c) for c in page.controls]), dcc.Store(id=f"{page.name}-kept")]
-    return html.Div([head, html.P(_(page.help), className="soft"), content, *keep], id=f"page-{page.name}"), _(page.title)
+    return html.Div([head, html.P(_(page.help), className="soft help"), content, *keep], id=f"page-{page.name}"), _(page.title)
+
+
+def _nowhere(pathname: str) -> Component:
+    """The page of an address that has none: the nearest one, and all there are."""
+    shown = "".join(c if c.isprintable() else "?" for c in pathname[:80])
+    links = [html.Li([dcc.Link(_(p.title), href=p.path), f": {_(p.help)}"]) for p in pages()]
+    told = _("there is no page '{path}'").format(path=shown) + nearest(pathname[:60], modules())
+    return html.Div([html.H1(_("No such page")), parts.notices([told]), html.H2(_("The pages of this studio")), html.Ul(links)],
+                    id="page-none")  # fmt: skip
 
 
 def _told_control(control: Control) -> dict[str, Any]:
@@ -193,8 +210,18 @@ def _frame(room: Room) -> Component:
                 [
                     dcc.Link("retrompi studio", href="/", className="brand"),
                     html.Nav(html.Ul(nav), **{"aria-label": _("pages")}),
-                    html.Button("?", id="studio-help", className="quiet", type="button", title=_("keys (?)"), **{"aria-label": _("keys")}),
-                    language.switch(),
+                    html.Div(
+                        [
+                            html.Button(_("Dark"), id="studio-theme", className="quiet", type="button", title=_("dark or light (d)"),
+                                        **{"aria-pressed": "false"}),
+                            html.Button(_("Projector"), id="studio-projector", className="quiet", type="button",
+                                        title=_("large letters and few controls (p)"), **{"aria-pressed": "false"}),
+                            html.Button("?", id="studio-help", className="quiet", type="button", title=_("keys (?)"),
+                                        **{"aria-label": f"? {_('keys')}"}),
+                            language.switch(),
+                        ],
+                        className="tools",
+                    ),
                 ]
             ),
             html.Div(id="studio-notice", role="status", **{"aria-live": "polite"}),

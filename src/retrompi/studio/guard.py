@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import zstandard
 from flask import Flask, Response, g, redirect, request
 from werkzeug.exceptions import HTTPException
 
 from retrompi.base.errors import RetrompiError, nearest
+from retrompi.studio.first import nowhere
 from retrompi.studio.page import modules
 
 if TYPE_CHECKING:
@@ -167,8 +169,7 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
         response.headers["Cache-Control"] = _keeping(response)
         if g.get("new_session") and request.path in known:
             keep_session(response, g.session)
-        near = not guarded.public and request.remote_addr in ("127.0.0.1", "::1", None)
-        return pressed.press(response, near)
+        return pressed.press(response)
 
     server.add_url_rule(_LOGIN, "login", guarded.login, methods=["GET", "POST"])
 
@@ -198,30 +199,45 @@ def _keeping(response: Response) -> str:
 
 
 class Pressed:
-    """Compresses responses for browsers on other machines; each file is compressed once. For local browsers it would only cost time."""
+    """Compresses what is sent, each file once: by zstd for browsers that read it, else by gzip."""
 
     def __init__(self) -> None:
-        self._files: dict[str, bytes] = {}
+        self._files: dict[tuple[str, str], bytes] = {}
 
-    def press(self, response: Response, near: bool) -> Response:
-        """The response, compressed if that helps: where only this machine is served (``near``) it does not."""
-        if near or response.status_code != 200 or "gzip" not in request.headers.get("Accept-Encoding", "") or request.method == "HEAD":
+    def press(self, response: Response) -> Response:
+        """The response, compressed if that helps."""
+        accepted = request.headers.get("Accept-Encoding", "")
+        how = next((name for name in ("zstd", "gzip") if name in accepted), "")
+        if not how or response.status_code != 200 or request.method not in ("GET", "POST") or "Content-Encoding" in response.headers:
             return response
         if response.is_streamed and not request.path.startswith(_ASSETS):
             return response
-        if not (response.mimetype or "").endswith(("javascript", "css", "json", "html")):
+        if not (response.mimetype or "").endswith(("javascript", "css", "json", "html", "svg+xml")):
             return response
         is_file = request.path.startswith(_ASSETS)
-        data = self._files.get(request.full_path) if is_file else None
-        response.direct_passthrough = False
+        data = self._files.get((how, request.full_path)) if is_file else None
         if data is None:
-            data = gzip.compress(response.get_data(), 6 if is_file else 3)
-            if is_file and len(self._files) < 64:
-                self._files[request.full_path] = data
+            response.direct_passthrough = False
+            whole = response.get_data()
+            if len(whole) < _SMALL:
+                return response
+            data = _pressed(whole, how, thoroughly=is_file)
+            if is_file and len(self._files) < 128:
+                self._files[how, request.full_path] = data
+        response.direct_passthrough = False
         response.set_data(data)
-        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Content-Encoding"] = how
         response.headers.add("Vary", "Accept-Encoding")
         return response
+
+
+_SMALL = 1000
+
+
+def _pressed(data: bytes, how: str, *, thoroughly: bool) -> bytes:
+    if how == "gzip":
+        return gzip.compress(data, 9 if thoroughly else 4)
+    return zstandard.ZstdCompressor(level=12 if thoroughly else 3).compress(data)
 
 
 def cookie(what: str) -> str:
@@ -269,7 +285,8 @@ def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response |
         return _bad_callback(app)
     if path in _DASH or path.startswith(_ASSETS):
         return None
-    return said(404, f"there is no page '{_plain(path)}'{nearest(path[:60], known)}")
+    line = f"there is no page '{_plain(path)}'{nearest(path[:60], known)}"
+    return nowhere(line) if "text/html" in request.headers.get("Accept", "") else said(404, line)
 
 
 def _plain(text: str) -> str:

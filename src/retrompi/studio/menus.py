@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from retrompi.base.translate import _
 from retrompi.spec import machines, registry
-from retrompi.studio.state import Choice
+from retrompi.studio.state import Choice, Query
 
-__all__ = ["PLATFORM", "is_platform", "models", "modes", "platforms"]
+__all__ = ["PLATFORM", "followed", "is_platform", "models", "modes", "own_platforms", "platforms"]
 
 Options = list[dict[str, str]]
 MOST_HOSTS = 64
@@ -20,6 +20,18 @@ def is_platform(name: object) -> bool:
 
 
 PLATFORM = Choice(registry.platform_names, "platform", is_platform)
+
+
+def own_platforms(model: str) -> list[str]:
+    """The platforms that a runtime was calibrated on, the first of them its own; [] where none is known."""
+    known = registry.models()[model].calibrated if model in registry.model_names() else None
+    return [p for p in known.platforms if is_platform(p)] if known is not None else []
+
+
+def followed(query: Query) -> Query:
+    """A link that names a runtime and no platform means the runtime's own platform."""
+    own = own_platforms(query["model"]) if "model" in query and "platform" not in query else []
+    return query.also("platform", own[0]) if own else query
 
 
 def models() -> Options:

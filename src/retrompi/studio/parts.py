@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
 from flask import g
 
 from retrompi.base.csv_safe import write_rows
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "cautions", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "group", "job_bar", "job_line",
-           "menu", "notices", "outputs", "overrides_field", "register_job", "session", "table", "text", "texts", "upload_row",
-           "uploaded_line"]  # fmt: skip
+__all__ = ["GRAPH", "bench", "cautions", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "graph", "group",
+           "job_bar", "job_line", "menu", "notices", "outputs", "overrides_field", "register_graph", "register_job", "session",
+           "table", "text", "texts", "upload_row", "uploaded_line"]  # fmt: skip
 
+_MENU_PX = 480
+"""The height of an open menu: a dozen entries."""
 GRAPH = CONFIG
 """The ``config`` of every dcc.Graph."""
 TICK_MS = 250
@@ -85,7 +87,32 @@ def field(label: str, control: Component, help: str = "", *, wide: bool = False)
 
 def menu(label: str, control_id: str, options: Sequence[Any], value: Any, help: str = "", *, wide: bool = False, **more: Any) -> Component:
     """A menu under its label, always with a value unless ``more`` allows clearing it; ``more`` goes to Dash's Dropdown."""
-    return field(label, dcc.Dropdown(options, value, id=control_id, **{"clearable": False, **more}), help, wide=wide)
+    shown = dcc.Dropdown(options, value, id=control_id, **{"clearable": False, "maxHeight": _MENU_PX, **more})
+    return field(label, shown, help, wide=wide)
+
+
+def graph(graph_id: str, label: str, *, numbers: str = "", config: Mapping[str, Any] | None = None, css: str = "plot") -> Component:
+    """A figure with its name for screen readers; sketched until Plotly has come (`register_graph`). ``numbers``: its table's id."""
+    from retrompi.studio.first import pending
+
+    more = {"aria-describedby": numbers} if numbers else {}
+    drawn = dcc.Graph(id=graph_id, figure=pending(), config=dict(config or GRAPH), className=css)
+    sketch = html.Div(id=f"{graph_id}-sketch", className="sketch")
+    return html.Div([drawn, sketch], className=f"drawn {css}", role="figure", **{"aria-label": label, **more})
+
+
+def register_graph(app: Dash, *graph_ids: str) -> None:
+    """Sketches each new state of these figures while Plotly is not there."""
+    for graph_id in graph_ids:
+        app.clientside_callback(
+            ClientsideFunction("retrompi", "sketch"), Output(f"{graph_id}-sketch", "title"), Input(graph_id, "figure"),
+            State(graph_id, "id"),
+        )  # fmt: skip
+
+
+def bench(asked: Sequence[Component], shown: Sequence[Component]) -> Component:
+    """A page's controls beside what they change, which stays in view; on a phone the figure comes first."""
+    return html.Div([html.Div(list(asked), className="asked"), html.Div(list(shown), className="shown")], className="bench")
 
 
 def entry(label: str, control_id: str, value: Any, help: str = "", *, wide: bool = False, **more: Any) -> Component:

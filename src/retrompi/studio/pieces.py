@@ -58,7 +58,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Part]], css: str = "stack
     words = [html.Caption(caption)] if caption else []
     names = html.Thead(html.Tr([html.Th(_(h), scope="col") for h in head]))
     body = html.Tbody([html.Tr([of(_(h), c) for h, c in zip(head, row, strict=True)]) for row in rows])
-    return html.Div(html.Table([*words, names, body], className=css), className="scroll")
+    return html.Div(html.Table([*words, names, body], className=css), className="scroll", tabIndex=0, role="region",
+                    **{"aria-label": caption or f"{_('table')}: {', '.join(_(h) for h in head if h)}"})  # fmt: skip
 
 
 def facts(pairs: Iterable[tuple[str, Part]]) -> html.Dl:

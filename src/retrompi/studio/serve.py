@@ -75,13 +75,15 @@ def _bound(host: str, port: int) -> socket.socket:
     return ours
 
 
-def _remember() -> None:
-    """Preloads the data of the first page with sliders while the server is idle."""
+def _remember(room: Room) -> None:
+    """Preloads the data of the first page with sliders, and the pages' first figures, while the server is idle."""
     from retrompi.spec import registry
+    from retrompi.studio import first
     from retrompi.studio.parameters import slots
 
     with suppress(RetrompiError):  # reported by the page
         registry.models(), registry.platforms(), slots("wmpi", "nt-pair", "shared")
+        first.prepare(room)
 
 
 class Studio:
@@ -167,7 +169,7 @@ class Studio:
     def run(self, ready: Callable[[], None] | None = None) -> None:
         """Serves until it is interrupted or `close`d by another thread."""
         self.room.jobs.warm()
-        later = threading.Timer(1.5, _remember)
+        later = threading.Timer(1.5, _remember, [self.room])
         later.daemon = True
         later.start()
         if ready is not None:

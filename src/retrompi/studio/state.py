@@ -41,6 +41,12 @@ class Query(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._found)
 
+    def also(self, key: str, value: str) -> Query:
+        """The query with one more value."""
+        more = Query()
+        more.too_long, more._found = self.too_long, {**self._found, key: [*self.all(key), value]}
+        return more
+
     def all(self, key: str) -> list[str]:
         """Every value of a key, in order; [] without one."""
         return list(self._found.get(key, ()))

@@ -17,7 +17,24 @@
       target.setAttribute("aria-labelledby", label.id);
     }
   }
+  /* Dash writes radio buttons and checkboxes as options of a list, with the real control inside: then it would be announced twice. */
+  function plainly() {
+    for (const hidden of document.querySelectorAll(".dash-dropdown-focus-target:not([tabindex='-1'])")) hidden.tabIndex = -1;
+    for (const option of document.querySelectorAll("label.dash-options-list-option[role], label.dash-options-list-option[aria-selected]")) {
+      if (!option.querySelector("input[type=radio], input[type=checkbox]") || option.closest(".dash-dropdown-content")) continue;
+      option.removeAttribute("role");
+      option.removeAttribute("aria-selected");
+      const group = option.closest("[role=listbox]");
+      if (!group) continue;
+      group.setAttribute("role", option.querySelector("input[type=radio]") ? "radiogroup" : "group");
+      const legend = (group.closest("fieldset") || document.createElement("i")).querySelector("legend");
+      const label = group.closest(".field, label, .slot");
+      const said = legend ? legend.textContent : label && label.querySelector(".name, label") ? label.querySelector(".name, label").textContent : "";
+      if (!group.hasAttribute("aria-labelledby")) group.setAttribute("aria-label", said || "choices");
+    }
+  }
   function name() {
+    plainly();
     for (const label of document.querySelectorAll(".field > label:not([data-named])")) field(label);
     for (const part of document.querySelectorAll(".field :is([role=slider], input:not([type=radio], [type=checkbox]))")) {
       const label = part.closest(".field").querySelector(":scope > label[data-named]");
@@ -32,5 +49,5 @@
   new MutationObserver(() => {
     if (!due) requestAnimationFrame(() => { due = false; name(); });
     due = true;
-  }).observe(document.documentElement, { childList: true, subtree: true });
+  }).observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["aria-selected", "role"] });
 })();

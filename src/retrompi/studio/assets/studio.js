@@ -39,12 +39,30 @@ window.dash_clientside = window.dash_clientside || {};
     look: function () {
       return parseFloat(getComputedStyle(document.documentElement).fontSize);
     },
+    /* Until Plotly has come a figure is sketched over its place. */
+    sketch: function (figure, id) {
+      const box = document.getElementById(`${id}-sketch`);
+      if (!box || !figure || !window.retrompiSketch || !(figure.data || []).length) return nothing();
+      const there = () => { /* the graph's element comes with its script */
+        const drawn = document.getElementById(id);
+        return drawn && drawn.querySelector(".main-svg .trace, .main-svg .hm, .main-svg .point");
+      };
+      if (!window.Plotly || !there()) {
+        window.retrompiSketch.draw(box, figure);
+        const wait = () => { if (there()) window.retrompiSketch.clear(box); else if (box.isConnected && box.figure) setTimeout(wait, 120); };
+        wait();
+      }
+      return nothing();
+    },
     arrive: function (title, path) {
+      const early = document.getElementById("first"); /* what stood there until the page came */
+      if (early) early.remove();
       document.title = title && path !== "/" ? `${title} · retrompi studio` : "retrompi studio";
       for (const a of document.querySelectorAll(".nav-link")) {
         if (a.getAttribute("href") === path) a.setAttribute("aria-current", "page");
         else a.removeAttribute("aria-current");
       }
+      pressed();
       return nothing();
     },
   };
@@ -75,10 +93,54 @@ window.dash_clientside = window.dash_clientside || {};
     else dialog.showModal();
   }
 
+  /* The figure of the first answer moves into the page's own, as soon as there is one, until that is drawn. */
+  const first = document.getElementById("first-data");
+  if (first && window.retrompiSketch) {
+    const figure = JSON.parse(first.textContent), path = location.pathname;
+    const watch = new MutationObserver(() => {
+      const box = document.querySelector("#main .drawn .sketch");
+      if (!box && location.pathname === path) return;
+      watch.disconnect();
+      if (location.pathname !== path) return;
+      window.dash_clientside.retrompi.sketch(figure, box.id.replace(/-sketch$/, ""));
+    });
+    watch.observe(document.documentElement, { childList: true, subtree: true });
+  }
+
+  function remember(name, value) {
+    try {
+      if (value === null) localStorage.removeItem(name);
+      else localStorage.setItem(name, value);
+    } catch (error) { /* a browser that keeps nothing: for this page only */ }
+  }
+  const root = document.documentElement;
+  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+  /* The other of light and dark; back to what the system says when that is the same. */
+  function turn() {
+    const wanted = dark() ? "light" : "dark";
+    const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    if (wanted === system) delete root.dataset.theme;
+    else root.dataset.theme = wanted;
+    remember("retrompi-theme", wanted === system ? null : wanted);
+  }
+  /* Figures are made for the letters of the page, so that it is loaded again; its state is in its address. */
+  function project() {
+    remember("retrompi-projector", root.dataset.projector ? null : "1");
+    location.reload();
+  }
+  function pressed() {
+    const [theme, projector] = ["studio-theme", "studio-projector"].map((id) => document.getElementById(id));
+    if (theme) theme.setAttribute("aria-pressed", String(dark()));
+    if (projector) projector.setAttribute("aria-pressed", String(Boolean(root.dataset.projector)));
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", pressed);
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    if (button.id === "studio-help" || button.id === "studio-help-close") keys();
+    if (button.id === "studio-theme") { turn(); pressed(); }
+    else if (button.id === "studio-projector") project();
+    else if (button.id === "studio-help" || button.id === "studio-help-close") keys();
     else if (button.classList.contains("copy-link")) copy(location.href, button);
     else if (button.classList.contains("copy-text")) {
       const text = document.getElementById(button.dataset.copies);
@@ -95,6 +157,8 @@ window.dash_clientside = window.dash_clientside || {};
     }
     if (typing) return;
     if (event.key === "?") { keys(); event.preventDefault(); }
+    else if (event.key === "d") { turn(); pressed(); }
+    else if (event.key === "p") project();
     else if (event.key === "/") {
       const first = document.querySelector("#main .field :is(input, button, select, textarea, [tabindex='0'])");
       event.preventDefault();

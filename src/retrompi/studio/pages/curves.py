@@ -84,34 +84,78 @@ def layout(query: Query, room: Room) -> Component:
         values["run"] = there
     known = {o["value"] for o in stored}
     stored += [{"value": name, "label": name} for name in values["run"] if name not in known]
-    return html.Div(
-        [
-            parts.notices(wrong),
-            parts.controls(
-                parts.menu("Runtimes", "curves-models", menus.models(), values["model"], multi=True, clearable=True),
-                parts.menu("Platform", "curves-platform", platforms, values["platform"]),
-                parts.menu("Modes", "curves-modes", _mode_options(values["platform"], values["mode"]), values["mode"],
-                           "where the two ranks run", multi=True, clearable=True),
-                parts.menu("Overlay stored runs and measured curves", "curves-overlays", stored, values["run"], multi=True,
-                           clearable=True, placeholder="none" if stored else "none in the store"),
-                parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="curves-series", inline=True)),
-                parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="curves-y", inline=True)),
-                parts.group("Published statements", dcc.Checklist([{"value": "1", "label": "show"}], values["published"],
-                                                                  id="curves-published", inline=True)),
-                parts.entry("Message sizes", "curves-sizes", values["sizes"], "e.g. 0,1KiB..1MiB:x2", placeholder="0 B to 4 MiB, doubling"),
-            ),
-            *parts.upload_row("curves", "Upload a measured curve", room.limits.upload_B, "a CSV table (a size and a time or bandwidth per "
-                              "row), or output of NetPIPE, OSU, IMB, mpptest or mpi4py"),
-            parts.job_bar("curves"),
-            html.Div(id="curves-problems"),
-            dcc.Graph(id="curves-figure", config=parts.GRAPH, className="plot"),
-            html.Div(id="curves-statements"),
-            html.Div([html.H2("Numbers"), html.Button("Download CSV", id="curves-csv", className="quiet", type="button")],
-                     className="page-head"),
-            html.Div(id="curves-numbers"),
-            dcc.Download(id="curves-download"),
-        ]
-    )  # fmt: skip
+    asked = [
+        parts.controls(
+            parts.menu("Runtimes", "curves-models", menus.models(), values["model"], multi=True, clearable=True),
+            parts.menu("Platform", "curves-platform", platforms, values["platform"]),
+            parts.menu("Modes", "curves-modes", _mode_options(values["platform"], values["mode"]), values["mode"],
+                       "where the two ranks run", multi=True, clearable=True),
+            parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="curves-series", inline=True)),
+            html.Details([
+                html.Summary("More: axis, sizes, stored and measured curves"),
+                parts.controls(
+                    parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="curves-y", inline=True)),
+                    parts.group("Published statements", dcc.Checklist([{"value": "1", "label": "show"}], values["published"],
+                                                                      id="curves-published", inline=True)),
+                    parts.entry("Message sizes", "curves-sizes", values["sizes"], "e.g. 0,1KiB..1MiB:x2",
+                                placeholder="0 B to 4 MiB, doubling"),
+                    parts.menu("Overlay stored runs and measured curves", "curves-overlays", stored, values["run"], multi=True,
+                               clearable=True, placeholder="none" if stored else "none in the store"),
+                ),
+                *parts.upload_row("curves", "Upload a measured curve", room.limits.upload_B, "a CSV table (a size and a time or bandwidth "
+                                  "per row), or output of NetPIPE, OSU, IMB, mpptest or mpi4py"),
+            ], open=bool(values["run"] or values["sizes"]), className="more"),
+        ),
+    ]  # fmt: skip
+    label = "Curves of the runtimes over message size; the numbers are in the tables below"
+    shown = [
+        html.Div([parts.job_bar("curves"), parts.graph("curves-figure", label, numbers="curves-numbers")], className="held"),
+        html.Div(id="curves-problems"),
+        html.Div(id="curves-statements"),
+        html.Div([html.H2("Numbers"), html.Button("Download CSV", id="curves-csv", className="quiet", type="button")],
+                 className="page-head"),
+        html.Div(id="curves-numbers"),
+        dcc.Download(id="curves-download"),
+    ]  # fmt: skip
+    return html.Div([parts.notices(wrong), parts.bench(asked, shown)])
+
+
+def first(query: Query, room: Room) -> Any:
+    """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
+    from retrompi.studio import drawing
+
+    values, _ = read(PAGE.controls, query)
+    if values["run"]:
+        return None
+    wanted = _question(room, values["model"], values["platform"], values["mode"], [], values["sizes"])
+    return wanted, lambda answer: drawing.curves_figure(answer, values["series"], values["y"], bool(values["published"])), True
+
+
+def _question(room: Room, models: Any, platform: Any, chosen: Any, overlays: Any, sizes: Any) -> Any:
+    """The controls' values as a job. Raises UsageError."""
+    models, chosen, overlays = parts.texts(models), parts.texts(chosen), parts.texts(overlays)
+    platform, sizes = parts.text(platform), parts.text(sizes)
+    if platform != OWN:
+        check_names(platform=platform)
+    for model in models:
+        check_names(model=model)
+    wanted = [(m, _where(m, platform), mode) for m in models for mode in chosen]
+    if len(wanted) + len(overlays) > MOST_CURVES:
+        raise UsageError(f"{len(wanted) + len(overlays)} curves are too many for one figure; choose at most {MOST_CURVES}", code="too-many")
+    # A missing upload is reported in a line; the other curves are drawn all the same.
+    files: dict[str, tuple[str, str]] = {}
+    gone: list[str] = []
+    for name in overlays:
+        if name.startswith(UPLOAD):
+            try:
+                path, upload = of_room(room).find(parts.session(), name.removeprefix(UPLOAD))
+            except UsageError as error:
+                gone.append(str(error))
+            else:
+                files[name] = (str(path), upload.label)
+    there = [name for name in overlays if name in files or not name.startswith(UPLOAD)]
+    title = f"{len(wanted)} curve{'s' if len(wanted) != 1 else ''}"
+    return title, runs.curves, (room.places, wanted, parse_sizes(_sizes(sizes)) if sizes else None, there, files, gone)
 
 
 def _where(model: str, platform: str) -> str:
@@ -150,32 +194,10 @@ def register(app: Dash, room: Room) -> None:
     def offered(platform: Any, chosen: Any) -> list[str]:
         return _mode_options(parts.text(platform), parts.texts(chosen))
 
-    def begin(models: Any, platform: Any, chosen: Any, overlays: Any, sizes: Any) -> Any:
-        models, chosen, overlays = parts.texts(models), parts.texts(chosen), parts.texts(overlays)
-        platform, sizes = parts.text(platform), parts.text(sizes)
-        if platform != OWN:
-            check_names(platform=platform)
-        for model in models:
-            check_names(model=model)
-        wanted = [(m, _where(m, platform), mode) for m in models for mode in chosen]
-        if len(wanted) + len(overlays) > MOST_CURVES:
-            raise UsageError(
-                f"{len(wanted) + len(overlays)} curves are too many for one figure; choose at most {MOST_CURVES}", code="too-many"
-            )
-        # A missing upload is reported in a line; the other curves are drawn all the same.
-        files: dict[str, tuple[str, str]] = {}
-        gone: list[str] = []
-        for name in overlays:
-            if name.startswith(UPLOAD):
-                try:
-                    path, upload = kept.find(parts.session(), name.removeprefix(UPLOAD))
-                except UsageError as error:
-                    gone.append(str(error))
-                else:
-                    files[name] = (str(path), upload.label)
-        there = [name for name in overlays if name in files or not name.startswith(UPLOAD)]
-        title = f"{len(wanted)} curve{'s' if len(wanted) != 1 else ''}"
-        return title, runs.curves, (room.places, wanted, parse_sizes(_sizes(sizes)) if sizes else None, there, files, gone)
+    parts.register_graph(app, "curves-figure")
+
+    def begin(*asked: Any) -> Any:
+        return _question(room, *asked)
 
     def show(answer: dict[str, Any], series: str, y: str, published: list[str]) -> Any:
         lines = list(answer["problems"])

@@ -57,11 +57,16 @@ def _choice(values: Sequence[Any]) -> Choice:
     return Choice(paper, system, verdict, group, words[:80])
 
 
+def _weight(s: Statement) -> tuple[bool, int]:
+    """Statements that can fail before those of context, and of these failures first; within, the order of the reference."""
+    return s.claim.use not in ("calibrate", "validate"), ("fail", "pass", "unjudged").index(s.verdict.verdict)
+
+
 def _list(found: Sequence[Statement], at: int) -> list[Part]:
     """One page of the statements, and their number."""
     pages = max(-(-len(found) // A_PAGE), 1)
     at = min(max(at, 1), pages)
-    mine = found[(at - 1) * A_PAGE : at * A_PAGE]
+    mine = sorted(found, key=_weight)[(at - 1) * A_PAGE : at * A_PAGE]
     if not mine:
         return [html.P(_("No statement matches these filters."), className="soft")]
     first = (at - 1) * A_PAGE + 1

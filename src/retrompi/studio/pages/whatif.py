@@ -57,8 +57,8 @@ PAGE = Page(
 
 
 def layout(query: Query, room: Room) -> Component:
-    """The sliders as given by the query beside the figure; on a phone the figure stays above them."""
-    values, wrong = read(PAGE.controls, query)
+    """The sliders as given by the query beside the figure, which stays in view; on a phone the figure comes first."""
+    values, wrong = read(PAGE.controls, menus.followed(query))
     model, platform, mode = values["model"], values["platform"], values["mode"]
     try:
         known = slots_for(model, platform, mode, values["set"])
@@ -67,59 +67,79 @@ def layout(query: Query, room: Room) -> Component:
         mode = "shared"
         known = slots_for(model, platform, mode, values["set"])
     sets, refused = _meant(model, platform, known, values["set"])
-    figure = html.Div(
+    held = html.Div(
         [
-            parts.job_bar("whatif"),
-            parts.job_bar("whatif-draws"),
-            dcc.Graph(id="whatif-figure", config=parts.GRAPH, className="plot"),
+            html.Div([parts.job_bar("whatif"), parts.job_bar("whatif-draws")], className="bars"),
+            parts.graph("whatif-figure", "The curve as it was and the changed one; the numbers are in the tables below",
+                        numbers="whatif-numbers"),
             html.Div(id="whatif-outcome", role="status", **{"aria-live": "polite"}),
         ],
-        className="whatif-figure",
+        className="held",
     )  # fmt: skip
+    asked = [
+        parts.controls(
+            parts.menu("Runtime", "whatif-model", menus.models(), model),
+            parts.menu("Platform", "whatif-platform", menus.platforms(platform), platform),
+            parts.menu("Mode", "whatif-mode", _modes(platform, mode), mode),
+            html.Div(_apart(model, platform), id="whatif-apart", className="field wide", role="status"),
+            parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="whatif-series", inline=True)),
+            parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="whatif-y", inline=True)),
+            parts.group("Uncertainty", dcc.Checklist([{"value": LEVEL_TEXT, "label": f"{LEVEL_TEXT[:-1]} % interval"}],
+                        values["interval"], id="whatif-interval", inline=True),
+                        f"{intervals.DRAWS} draws of each curve, kept in the studio's store"),
+        ),
+        html.Div(
+            [
+                html.Div([html.H2("Parameters"), html.Button("As it was", id="whatif-reset", className="quiet", type="button",
+                          title="reset every parameter to the model's value")], className="page-head"),
+                parts.field("Find", dcc.Input(id="whatif-find", type="search", placeholder="name or text", value="")),
+                html.Div(_groups(known, sets), id="whatif-parameters"),
+            ],
+            className="whatif-parameters",
+        ),
+    ]  # fmt: skip
+    shown = [
+        held,
+        html.H2("Numbers"),
+        html.Div(id="whatif-numbers"),
+        html.H2("Equivalent command"),
+        parts.copyable(_command(model, platform, mode, known, sets), id="whatif-command"),
+        html.Div([html.Button("Keep in store", id="whatif-keep", className="quiet", type="button"),
+                  html.Span("", id="whatif-keep-line", role="status")], className="job"),
+    ]  # fmt: skip
     return html.Div(
         [
             html.Div(parts.notices([*wrong, *refused]), id="whatif-wrong"),
-            parts.controls(
-                parts.menu("Runtime", "whatif-model", menus.models(), model),
-                parts.menu("Platform", "whatif-platform", menus.platforms(platform), platform),
-                parts.menu("Mode", "whatif-mode", _modes(platform, mode), mode),
-                parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="whatif-series", inline=True)),
-                parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="whatif-y", inline=True)),
-                parts.group("Uncertainty", dcc.Checklist([{"value": LEVEL_TEXT, "label": f"{LEVEL_TEXT[:-1]} % interval"}],
-                            values["interval"], id="whatif-interval", inline=True),
-                            f"{intervals.DRAWS} draws of each curve, kept in the studio's store"),
-            ),
-            html.Div(
-                [
-                    html.Div(
-                        [
-                            html.Div([html.H2("Parameters"), html.Button("As it was", id="whatif-reset", className="quiet", type="button",
-                                      title="reset every parameter to the model's value")], className="page-head"),
-                            parts.field("Find", dcc.Input(id="whatif-find", type="search", placeholder="name or text", value="")),
-                            html.Div(_groups(known, sets), id="whatif-parameters"),
-                        ],
-                        className="whatif-parameters",
-                    ),
-                    html.Div(
-                        [
-                            figure,
-                            html.H2("Equivalent command"),
-                            parts.copyable(_command(model, platform, mode, known, sets), id="whatif-command"),
-                            html.Div([html.Button("Keep in store", id="whatif-keep", className="quiet", type="button"),
-                                      html.Span("", id="whatif-keep-line", role="status")], className="job"),
-                            html.H2("Numbers"),
-                            html.Div(id="whatif-numbers"),
-                        ]
-                    ),
-                ],
-                className="whatif",
-            ),
+            parts.bench(asked, shown),
             dcc.Store(id="whatif-slots", data=_told(model, platform, mode, known)),
             dcc.Store(id="whatif-sets", data=sets),
             dcc.Store(id="whatif-question"),
             dcc.Store(id="whatif-drawn"),
         ]
-    )  # fmt: skip
+    )
+
+
+def first(query: Query, room: Room) -> Any:
+    """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
+    from retrompi.studio import drawing
+
+    values, _ = read(PAGE.controls, menus.followed(query))
+    if values["interval"]:
+        return None
+    model, platform, mode = values["model"], values["platform"], values["mode"]
+    sets, _ = _meant(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
+    asked = _asked({"model": model, "platform": platform, "mode": mode, "sets": sets})
+    wanted = f"PingPong of {model} on {platform}, {mode}", runs.what_if, (room.places, *asked)
+    return wanted, lambda answer: drawing.what_if_figure(answer, values["series"], values["y"]), True
+
+
+def _apart(model: str, platform: str) -> list[Component]:
+    """A line when a runtime is not on the platform that it is known from."""
+    own = menus.own_platforms(model)
+    apart = bool(own) and platform not in own
+    link = html.Button(f"Use {own[0]}" if own else "", id="whatif-own", className="link", type="button")
+    told = f"{registry.models()[model].title} was calibrated on {', '.join(own)}, not on {platform}: the curve is a prediction. "
+    return [html.P([told, link], className="notice", hidden=not apart)]  # the button is an input: it is always there
 
 
 def _modes(platform: str, mode: str) -> list[str]:
@@ -218,27 +238,33 @@ def register(app: Dash, room: Room) -> None:
 
     @app.callback(
         *parts.outputs("whatif-parameters.children", "whatif-slots.data", "whatif-mode.options", "whatif-mode.value",
-                       "whatif-wrong.children"),
+                       "whatif-platform.options", "whatif-platform.value", "whatif-apart.children", "whatif-wrong.children"),
         Output("whatif-sets", "data", allow_duplicate=True), Output("whatif-question", "data", allow_duplicate=True),
         Input("whatif-model", "value"), Input("whatif-platform", "value"), Input("whatif-mode", "value"), Input("whatif-reset", "n_clicks"),
-        State("whatif-sets", "data"), prevent_initial_call=True,
+        Input("whatif-own", "n_clicks"), State("whatif-sets", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def other(model: Any, platform: Any, mode: Any, _clicks: int | None, sets: Any) -> Any:
+    def other(model: Any, platform: Any, mode: Any, _clicks: int | None, _own: int | None, sets: Any) -> Any:
         model, platform, mode = parts.text(model), parts.text(platform), parts.text(mode)
+        if ctx.triggered_id == "whatif-model" or (ctx.triggered_id == "whatif-own" and _own):
+            platform = next(iter(menus.own_platforms(model)), platform)  # the platform follows the runtime
         offered = modes(platform)
         before = {} if ctx.triggered_id == "whatif-reset" else _named(sets)
         wrong = []
         try:
             known = slots_for(model, platform, mode, before)
         except UsageError as error:
-            wrong.append(f"{error}: shown in shared mode")
+            if mode in offered:
+                wrong.append(f"{error}: shown in shared mode")
             mode = "shared"
             known = slots_for(model, platform, mode, before)
         names = {s.name for s in known}
         kept = {k: v for k, v in before.items() if k in names}
         told = parts.notices(wrong) if wrong else None
         question = {"model": model, "platform": platform, "mode": mode, "sets": kept}
-        return _groups(known, kept), _told(model, platform, mode, known), offered, mode, told, kept, question
+        return (_groups(known, kept), _told(model, platform, mode, known), offered, mode, menus.platforms(platform), platform,
+                _apart(model, platform), told, kept, question)  # fmt: skip
+
+    parts.register_graph(app, "whatif-figure")
 
     def begin(question: Any) -> Any:
         if not question:

@@ -1,0 +1,157 @@
+"""What a browser shows before the studio's scripts have come: title, navigation, and the page's first figure, sketched.
+
+On a slow line the scripts take seconds and Plotly more: the first answer already has the figure's numbers, drawn by render/sketch.js. When
+the page is there its figure takes the sketch over, until Plotly draws it anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flask import Response, g, request
+
+from retrompi.base import translate
+from retrompi.base.errors import RetrompiError
+from retrompi.base.translate import _
+from retrompi.studio.page import modules
+from retrompi.studio.state import MOST_CHARACTERS, Query
+
+if TYPE_CHECKING:
+    from dash import Dash
+
+    from retrompi.studio.room import Room
+
+__all__ = ["IGNORED", "body", "head", "install", "nowhere", "pending", "prepare"]
+
+IGNORED = r"^early\.js$"
+"""Files of the assets that Dash does not put at the page's end: they come before it."""
+PATIENCE_S = 1.5
+"""How long the first answer waits for its figure; without one the page comes without."""
+_PREPARING_S = 60.0
+MOST_KEPT = 64
+_EARLY, _SKETCH = "/assets/early.js", "/assets/sketch.js"
+
+
+@cache
+def _scripts() -> dict[str, bytes]:
+    from retrompi.render.plotted import sketch_script
+
+    return {_EARLY: (Path(__file__).parent / "assets" / "early.js").read_bytes(), _SKETCH: sketch_script().encode()}
+
+
+def _source(path: str) -> str:
+    """The address of a script with its version, so that browsers keep it."""
+    return f"{path}?m={hashlib.sha256(_scripts()[path]).hexdigest()[:12]}"
+
+
+def install(app: Dash) -> None:
+    """Serves the scripts."""
+
+    def serve(path: str) -> Callable[[], Response]:
+        return lambda: Response(_scripts()[path], mimetype="text/javascript")
+
+    for path in (_EARLY, _SKETCH):
+        app.server.add_url_rule(path, path.rpartition("/")[2], serve(path))
+
+
+def head() -> str:
+    """What decides about light and dark, before anything is painted."""
+    return f'<script src="{_source(_EARLY)}"></script>'
+
+
+def body(path: str, search: str, room: Room) -> str:
+    """Navigation, title and first figure of the page at ``path``, as HTML; hidden by assets/studio.css once the page itself is there."""
+    module = modules().get(path.rstrip("/") or "/")
+    if module is None:
+        return ""
+    page = module.PAGE
+    links = "".join(
+        f'<li><a class="nav-link" href="{escape(p)}"{" aria-current=page" if p == page.path else ""}>{escape(_(m.PAGE.title))}</a></li>'
+        for p, m in modules().items()
+    )
+    drawn, data = "", _figure(module, path, search, room)
+    if data:
+        name = escape(_("{page}: its first figure, being completed").format(page=_(page.title)))
+        drawn = f"""<div class="drawn plot" role="figure" aria-label="{name}"><div class="sketch" id="first-sketch"></div></div>
+<script type="application/json" id="first-data">{data}</script><script src="{_source(_SKETCH)}"></script>"""
+    else:
+        drawn = f'<p class="soft">…</p><script src="{_source(_SKETCH)}"></script>'
+    return f"""<div id="first"><header><a class="brand" href="/">retrompi studio</a>
+<nav aria-label="{escape(_("pages"))}"><ul>{links}</ul></nav></header>
+<main><div class="page-head"><h1>{escape(_(page.title))}</h1></div><p class="soft help">{escape(_(page.help))}</p>{drawn}</main></div>
+"""
+
+
+_NOWHERE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title} · retrompi studio</title>
+{head}<link rel="stylesheet" href="/assets/studio.css"></head><body>
+<div id="first"><header><a class="brand" href="/">retrompi studio</a></header><main><h1>{title}</h1>
+<p class="notice">{told}</p><h2>{pages}</h2><ul>{links}</ul></main></div></body></html>
+"""
+
+
+def nowhere(told: str) -> Response:
+    """The page of an address that has none, with links to those there are."""
+    links = "".join(f'<li><a href="{escape(p)}">{escape(_(m.PAGE.title))}</a>: {escape(_(m.PAGE.help))}</li>' for p, m in modules().items())
+    words = {"language": translate.language(), "title": escape(_("No such page")), "pages": escape(_("The pages of this studio"))}
+    return Response(_NOWHERE.format(head=head(), told=escape(told), links=links, **words), status=404, mimetype="text/html")
+
+
+def _figure(module: Any, path: str, search: str, room: Room) -> str:
+    """The page's first figure as JSON; "" for a page without one, or where it takes longer than `PATIENCE_S`."""
+    begin = getattr(module, "first", None)
+    # Another site's picture or frame would begin jobs here.
+    if begin is None or len(search) > MOST_CHARACTERS or request.headers.get("Sec-Fetch-Dest", "document") != "document":
+        return ""
+    kept: dict[tuple[str, str, str], str] = room.extra.setdefault("first", {})
+    key = (path, search, translate.language())
+    if key in kept:
+        return kept[key]
+    with suppress(RetrompiError):  # the page itself says what is wrong
+        found = begin(Query(search), room)
+        if found is None:
+            return ""
+        (title, function, arguments), show, shared = found
+        job = room.jobs.submit(g.session, title, function, *arguments, slot=f"first {path}", question=search,
+                               client=str(g.get("client", "")))  # fmt: skip
+        state = room.jobs.wait(job, g.session, PATIENCE_S)
+        if state.status != "done":
+            room.jobs.cancel(job, g.session)
+            return ""
+        data = _written(show(state.result))
+        if shared and len(kept) < MOST_KEPT:
+            kept[key] = data
+        return data
+    return ""
+
+
+def prepare(room: Room, session: str = "first") -> None:
+    """Makes the figures of the pages as they open without a query, for the first visitor."""
+    for path, module in modules().items():
+        if hasattr(module, "first"):
+            with suppress(RetrompiError):  # reported by the page
+                (title, function, arguments), show, _ = module.first(Query(), room)
+                job = room.jobs.submit(session, title, function, *arguments, slot=f"first {path}", question="", client=session)
+                state = room.jobs.wait(job, session, _PREPARING_S)
+                if state.status == "done":
+                    room.extra.setdefault("first", {})[path, "", translate.language()] = _written(show(state.result))
+
+
+def _written(figure: Any) -> str:
+    """A figure as JSON, safe within a script element."""
+    spec = json.loads(figure.to_json())
+    spec["layout"].pop("template", None)
+    return json.dumps({"data": spec["data"], "layout": spec["layout"]}, separators=(",", ":")).replace("</", "<\\/")
+
+
+def pending() -> dict[str, Any]:
+    """The figure of a graph that has none yet: no axes, which would tell of values that nobody has computed."""
+    return {"data": [], "layout": {"xaxis": {"visible": False}, "yaxis": {"visible": False}, "paper_bgcolor": "rgba(0,0,0,0)",
+                                   "plot_bgcolor": "rgba(0,0,0,0)"}}  # fmt: skip
