@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from studio_room import app, room
 
 from retrompi.base import translate
 from retrompi.base.errors import UsageError
-
-__all__ = ["app", "room"]  # fixtures
 
 
 @pytest.mark.parametrize(

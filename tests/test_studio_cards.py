@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from refusals import refused
+from studio_room import app, draw, room, words
 
 from retrompi.studies import design
 
@@ -21,6 +23,8 @@ from retrompi.spec.sources import SOURCE_KINDS
 from retrompi.store import open_store
 from retrompi.studio import memory_levels, numbers, studying
 from retrompi.studio.statements import Choice, chosen, counts, matrix, read, statements
+
+__all__ = ["app", "draw", "room"]  # fixtures
 
 ROWS = [
     {
@@ -201,27 +205,27 @@ class TestStudies:
 
 class TestLabs:
     def test_commands_of_a_text_are_views_of_the_studio(self) -> None:
-        from retrompi.studio.pages.labs import commands
+        from retrompi.studio.lab_commands import form_of, view_of
 
-        told = commands(
-            "    retrompi pingpong --model wmpi --mode shared --set wmpi.packet=64KiB --sizes 0,1KiB\n"
-            "    retrompi explain -m wmpi --mode shared --size 512KiB\n"
-            "    retrompi pingpong --model ./evil --mode shared\n"
-            "    retrompi replay mine.ti --model wmpi\nretrompi explain -m hpvm --size 1B\n"
+        lines = (
+            "retrompi pingpong --model wmpi --mode shared --set wmpi.packet=64KiB --sizes 0,1KiB",
+            "retrompi explain -m wmpi --mode shared --size 512KiB",
+            "retrompi pingpong --model ./evil --mode shared",
+            "retrompi replay mine.ti --model wmpi",
         )
-        assert [a for _, a in told] == [
-            "/whatif?model=wmpi&mode=shared&set=wmpi.packet%3D64KiB",
-            "/anatomy?model=wmpi&mode=shared&size=512KiB",
-        ]
+        assert [view_of(form) for form in map(form_of, lines) if form is not None] == [
+            "/whatif?model=wmpi&mode=shared&set=wmpi.packet%3D64KiB", "/anatomy?model=wmpi&mode=shared&size=512KiB", "", "",
+        ]  # fmt: skip
+        assert form_of("retrompi runs delete 1") is None
+        assert form_of("rm -rf /") is None
 
-    def test_every_lab_has_a_page_and_a_path_is_no_lab(self, tmp_path: Path) -> None:
+    def test_every_lab_has_a_page_and_a_path_is_no_lab(self, tmp_path: Path, draw: Any) -> None:
         from retrompi.labs.lab import lab_names
-        from retrompi.studio.pages import labs
 
         for name in lab_names():
-            assert "retrompi lab start" in str(labs._shown(name, "ann"))
+            assert name[:2] in words(draw("/labs", f"?lab={int(name[:2])}")[0])
         evil = tmp_path / "evil"
         evil.mkdir()
         (evil / "reference.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-        assert "labs-list" in str(labs._shown(str(evil), "ann"))
+        assert "labs-list" in str(draw("/labs", f"?lab={evil}")[0])
         assert not (tmp_path / "ran").exists()

@@ -9,9 +9,12 @@ import pytest
 
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
+from retrompi.labs import text
 from retrompi.labs.lab import lab, lab_names
+from retrompi.labs.student import draw
 from retrompi.studio.jobs import Jobs
-from retrompi.studio.pages import labs, whatif
+from retrompi.studio.lab_commands import form_of, view_of
+from retrompi.studio.pages import whatif
 from retrompi.studio.parameters import slots_for
 from retrompi.studio.room import Room
 from retrompi.studio.state import Query, read
@@ -28,8 +31,10 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
 @pytest.mark.parametrize("name", lab_names())
 def test_every_what_if_of_a_lab_is_taken_as_it_is(name: str, student: str, room: Room) -> None:
     """Nothing of a link is left out, and the command that the page shows sets what the link does."""
-    for part in labs._text(lab(name), student):
-        for address in re.findall(r"href='(/whatif\?[^']*)'", str(part)):
+    found = lab(name)
+    written = text.rendered(found, draw(found, student), student)
+    for form in filter(None, (form_of(line) for line in re.findall(r"^    (retrompi [^\n]+)$", written, re.MULTILINE))):
+        for address in re.findall(r"^/whatif\?.*", view_of(form)):
             query = Query(address.partition("?")[2])
             values, wrong = read(whatif.PAGE.controls, query)
             assert not wrong, address

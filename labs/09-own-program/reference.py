@@ -17,6 +17,7 @@ import zstandard
 
 from retrompi import traces
 from retrompi.base.errors import InputError
+from retrompi.labs import sandbox
 from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
 from retrompi.measure.launch import mpi_job
@@ -160,7 +161,7 @@ def inspect(task: str, folder: Path, p: Parameters, bench: Bench) -> str:
     if not bench.may_run:
         return ""
     with tempfile.TemporaryDirectory(prefix="retrompi-lab-") as name:
-        return judged(_recorded(source, int(p["ranks"]), Path(name)), p)
+        return judged(recorded(source, int(p["ranks"]), Path(name), bench.boxed), p)
 
 
 def judged(trace: Trace, p: Parameters) -> str:
@@ -214,8 +215,11 @@ def _read(file: Path) -> Trace:
     return traces.read(file)
 
 
-def _recorded(source: Path, ranks: int, work: Path) -> Trace:
-    """The trace of the program in ``source``, compiled and run here: under SMPI, or natively where only an MPI is."""
+def recorded(source: Path, ranks: int, work: Path, boxed: bool = False) -> Trace:
+    """The trace of the program in ``source``, compiled and run in ``work``: under SMPI, or natively where only an MPI is.
+
+    ``boxed``: in a box (`retrompi.labs.sandbox`), as on a server; the student's own machine needs none.
+    """
     from retrompi.measure.launch.build import default_family
     from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
     from retrompi.measure.record.library import find_compiler
@@ -228,17 +232,18 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
         )
     compiler = "smpicc" if family == "smpi" else "mpicc"
     wrapper = str(shutil.which("smpicc")) if family == "smpi" else find_compiler(family).path
-    program = work / "exchange"
-    made = _limited([wrapper, "-O1", "-o", str(program), str(source.resolve()), "-lm"], os.environ, work)
+    program, mine = work / "exchange", work / source.name
+    shutil.copyfile(source, mine)
+    made = _limited([wrapper, "-O1", "-o", str(program), str(mine), "-lm"], os.environ, work, boxed)
     if made.code != 0 or not program.is_file():
         lines = made.errors.splitlines()
         first = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
-        raise InputError(f"{compiler} cannot compile it: {first.replace(str(source.resolve()), source.name)[:200]}", source)
-    out = work / "trace"
+        raise InputError(f"{compiler} cannot compile it: {first.replace(str(mine), source.name)[:200]}", source)
+    out = work / "trace.tar.zst"
     ended: list[Ended] = []
 
     def run(words: list[str], environment: dict[str, str]) -> int:
-        ended.append(_limited(words, environment, work))
+        ended.append(_limited(words, environment, work, boxed))
         return ended[0].code
 
     command = [str(program)]
@@ -255,12 +260,15 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
     return done.trace  # type: ignore[no-any-return]
 
 
-def _limited(words: list[str], environment: Mapping[str, str], work: Path) -> Ended:
+def _limited(words: list[str], environment: Mapping[str, str], work: Path, boxed: bool = False) -> Ended:
     """Runs a command in ``work`` with limits of time, memory and files and little of our environment; none of its processes is left."""
     kept = {k: v for k, v in environment.items() if k in _KEPT or k.startswith("RETROMPI_RECORD")}
+    own = {"HOME": str(work), "TMPDIR": str(work)}
+    if boxed:
+        return mpi_job.run(sandbox.boxed(words, work, kept), {**kept, **own}, SECONDS, cwd=str(work), memory_B=sandbox.MEMORY_B)
     limits = f"ulimit -t {SECONDS} -v {MEMORY >> 10} -f {WRITTEN >> 9} -c 0"
     command = ["/bin/sh", "-c", f'{limits}; exec "$@"', "sh", *words]
-    return mpi_job.run(command, {**kept, "HOME": str(work), "TMPDIR": str(work)}, SECONDS, cwd=str(work))
+    return mpi_job.run(command, {**kept, **own}, SECONDS, cwd=str(work))
 
 
 # --- a solution as a student writes it -------------------------------------------------------------------------------------

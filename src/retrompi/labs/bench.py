@@ -84,11 +84,11 @@ class Bench:
     """Simulations for one student's lab. ``folder`` is the student's, or None if there is none.
 
     ``may_run``: programs in that folder may be compiled and run. This is allowed in the student's own check; a teacher who collects
-    submissions must enable it (``--run-programs``), since they are untrusted code.
+    submissions must enable it (``--run-programs``), since they are untrusted code. ``boxed``: they are run in a box, as on a server.
     """
 
-    def __init__(self, store: Store, folder: Path | None = None, may_run: bool = False) -> None:
-        self.store, self.folder, self.may_run = store, folder, may_run
+    def __init__(self, store: Store, folder: Path | None = None, may_run: bool = False, boxed: bool = False) -> None:
+        self.store, self.folder, self.may_run, self.boxed = store, folder, may_run, boxed
         self._known: dict[Any, Any] = {}
 
     def once(self, key: Any, work: Callable[[], Any]) -> Any:

@@ -380,10 +380,11 @@ def _named_outputs(output: str, given: Any) -> bool:
 
 
 def _wanted(given: Any, declared: Mapping[str, Any]) -> bool:
-    """Whether an input is the declared one, or a list matching its pattern."""
+    """Whether an input is the declared one: a list for a pattern of many (ALL), one component for any other (MATCH)."""
+    many = str(declared["id"]).startswith("{") and ["ALL"] in json.loads(declared["id"]).values()
     if isinstance(given, list):
-        return str(declared["id"]).startswith("{") and all(isinstance(one, dict) and _is(one, declared) for one in given)
-    return isinstance(given, dict) and not str(declared["id"]).startswith("{") and _is(given, declared)
+        return many and all(isinstance(one, dict) and _is(one, declared) for one in given)
+    return isinstance(given, dict) and not many and _is(given, declared)
 
 
 def _is(given: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from dash import ALL
+
 from retrompi.studio.inputs import EVERYWHERE, Check, for_each, of_control
 from retrompi.studio.state import Control
 
@@ -62,12 +64,13 @@ def _of_pages() -> dict[str, Check]:
 
 
 def declared(inputs: Iterable[tuple[Any, str]]) -> list[Check]:
-    """The checks of (id, property) in order. Raises LookupError for one that is not declared: a defect of ours."""
+    """The checks of (id, property) in order; a pattern is declared by its ``type``. Raises LookupError for one that is not: our defect."""
     out = []
     for component, prop in inputs:
-        full = f"{component}.{prop}"
+        full = f"{component['type'] if isinstance(component, dict) else component}.{prop}"
         check = _of_pages().get(full) or EVERYWHERE.get(full) or EVERYWHERE.get(prop)
         if check is None:
             raise LookupError(f"the callbacks' input {full} is not declared: add it to the controls or the inputs of its page")
-        out.append(for_each(check) if isinstance(component, dict) else check)
+        many = isinstance(component, dict) and any(value is ALL for value in component.values())
+        out.append(for_each(check) if many else check)
     return out

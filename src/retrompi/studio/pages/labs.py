@@ -1,19 +1,21 @@
-"""Teaching labs: the list, and a lab's text with a student's own numbers; checking is done on the command line."""
+"""Teaching labs: the list with one's progress, and a lab step by step: predict, seal, run, answer, check, report."""
 
 from __future__ import annotations
 
-import shlex
+import base64
+import binascii
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
-from dash import Dash, Input, Output, dcc, html
+from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
 
-from retrompi.base.errors import RetrompiError, UsageError, nearest
-from retrompi.spec import registry
-from retrompi.studio import menus, parts
+from retrompi.base.errors import RetrompiError
+from retrompi.base.translate import _, lazy
+from retrompi.studio import inputs, lab_jobs, lab_page, parts
+from retrompi.studio.lab_room import Desk
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, facts
-from retrompi.studio.state import Control, Query, read, text
+from retrompi.studio.state import Control, Query, number, read, text
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -22,160 +24,361 @@ if TYPE_CHECKING:
     from retrompi.studio.room import Room
 
 MOST_ID = 120
+MOST_STEPS = 60
 
 
 def _lab(value: str) -> str:
-    from retrompi.labs.lab import lab_names
+    """A lab's folder, from its number (1, 01) or its name; "" for none."""
+    from retrompi.labs.lab import lab
 
-    if value and value not in lab_names():
-        raise UsageError(f"no lab '{value[:60]}'{nearest(value[:60], lab_names())}", code="unknown-lab")
-    return value
+    return lab(value).name if value else ""
 
 
+_ANSWER = inputs.text(20_000)
 PAGE = Page(
     path="/labs",
-    title="Labs",
+    title=lazy("Labs"),
     order=80,
-    help="Teaching labs: predict, measure, compare. The parameters differ from student to student.",
-    controls=(Control("labs-lab", "value", "lab", "", _lab), Control("labs-student", "value", "student", "", text(MOST_ID))),
-)
+    help=lazy("Teaching labs: predict, measure, compare. The parameters differ from student to student."),
+    controls=(
+        Control("labs-lab", "value", "lab", "", _lab),
+        Control("labs-student", "value", "student", "", text(MOST_ID)),
+        Control("labs-step", "data", "step", 1, number(1, MOST_STEPS, whole=True)),
+    ),
+    inputs={
+        "labs-answer.value": _ANSWER, "labs-typed.data": _ANSWER, "labs-file-typed.data": _ANSWER, "labs-slide.marks": lambda v: None,
+        "labs-answer.id": lambda v: None, "labs-place.value": inputs.text(), "labs-place.id": lambda v: None,
+        "labs-file.value": _ANSWER, "labs-file.id": lambda v: None, "labs-field.value": _ANSWER, "labs-field.id": lambda v: None,
+        "labs-run-job.data": inputs.text(60), "labs-again.data": inputs.number, "labs-slide.value": inputs.number,
+        "labs-question.data": inputs.mapping(lab=inputs.text(), student=inputs.text(), task=inputs.text(), step=inputs.number,
+                                             count=inputs.number),
+        "labs-paper-question.data": inputs.mapping(lab=inputs.text(), student=inputs.text(), count=inputs.number),
+    },
+)  # fmt: skip
 
 
-def commands(written: str) -> list[tuple[str, str]]:
-    """(what, address) of the studio's views of the commands in a lab's text: curves as what-ifs, messages as anatomies, each once."""
-    out: dict[str, str] = {}
-    for line in written.splitlines():
-        if not line.startswith(("    retrompi pingpong ", "    retrompi explain ")):
-            continue
-        try:
-            words = shlex.split(line)[1:]
-        except ValueError:
-            continue
-        told = _told(words)
-        if told is not None:
-            out.setdefault(told[1], told[0])
-    return [(what, address) for address, what in out.items()]
+# -- what is shown -------------------------------------------------------------------------------------------------------
 
 
-def _told(words: list[str]) -> tuple[str, str] | None:
-    """The view of one command; None for a command without a corresponding page."""
-    kind, rest = words[0], words[1:]
-    given: dict[str, str] = {}
-    sets: list[str] = []
-    while rest:
-        word = rest.pop(0)
-        if word == "--set" and rest:
-            sets.append(rest.pop(0))
-        elif word in ("--model", "-m", "--mode", "--platform", "-p", "--size", "--sizes", "--reps", "--seed") and rest:
-            given[{"-m": "model", "-p": "platform"}.get(word, word.lstrip("-"))] = rest.pop(0)
-        elif not word.startswith("-") and kind == "explain" and "model" not in given:
-            given["model"] = word
-        else:
-            return None
-    model = given.get("model", "")
-    if model not in registry.model_names() or not menus.is_platform(given.get("platform", "nt-pair")):
-        return None
-    place = [(k, given[k]) for k in ("mode", "platform") if k in given]
-    if kind == "explain":
-        asked = [("model", model), *place, ("size", given.get("size", "")), *([("set", ", ".join(sets))] if sets else [])]
-        return f"anatomy: {model}, {given.get('mode', '')}, {given.get('size', '')}", f"/anatomy?{urlencode(asked, safe=':')}"
-    if sets:
-        changed = ", ".join(s for s in sets)
-        return (
-            f"what if: {model}, {given.get('mode', '')}, {changed}",
-            f"/whatif?{urlencode([('model', model), *place, *(('set', s) for s in sets)], safe=':')}",
-        )
-    return f"curves: {model}, {given.get('mode', '')}", f"/curves?{urlencode([('model', model), *place], safe=':')}"
-
-
-def _listing() -> list[Part]:
+def _listing(desk: Desk, student: str) -> list[Part]:
     from retrompi.labs.lab import labs
 
-    cards = [
-        html.Li(
-            [
-                html.H2(html.A(f"{found.key} {found.title}", href=f"/labs?{urlencode({'lab': found.name})}")),
-                html.P(found.summary),
-                html.P(f"{found.minutes} minutes, {found.points:g} points" + (f"; needs {', '.join(found.needs)}" if found.needs else ""),
-                       className="soft"),
-            ],
-            className="card",
-        )
-        for found in labs()
-    ]  # fmt: skip
+    begun = desk.progress(student)
+    cards = []
+    for found in labs():
+        mine = begun.get(found.name)
+        needs = ", ".join(found.needs)
+        told = _("{minutes} minutes, {points} points").format(minutes=found.minutes, points=f"{found.points:g}")
+        lines: list[Part] = [
+            html.H2(html.A(f"{found.key} {found.title}", href=desk.address(found, student))), html.P(found.summary),
+            html.P(told + (_("; needs {tools}").format(tools=needs) if needs else ""), className="soft"),
+        ]  # fmt: skip
+        if mine is not None:
+            lines.append(html.Progress(value=str(mine.done), max=str(mine.of), **{"aria-label": _("progress")}))
+            lines.append(html.P(mine.line, className="soft"))
+        cards.append(html.Li(lines, className="card"))
     return [html.Ul(cards, className="cards", id="labs-list")]
 
 
-def _text(found: Lab, student: str) -> list[Part]:
-    """The text with the student's numbers; the id itself, an arbitrary text, is not inserted into the Markdown."""
-    from retrompi.labs import student as _student
-    from retrompi.labs import text as _words
-
-    if student.strip():
-        values = _student.draw(found, student)
-        who = f"The numbers of {_student.shown_id(student)[:MOST_ID]}."
-    else:
-        values = _student.draw(found, "nobody")
-        who = "Enter your id above to see your own parameters; those shown are an example."
-    written = _words.rendered(found, values, "you")
-    views = commands(written)
-    look = [html.H2("The same in the studio"), html.Ul([html.Li(html.A(what, href=address)) for what, address in views], id="labs-views")]
+def _about(found: Lab) -> Component:
     goals = [html.Li([goal.text, html.Span(f" ({goal.topic}, {goal.bloom})", className="soft")]) for goal in found.goals]
-    begin = f"retrompi lab start {found.name} --student {shlex.quote(student.strip() or 'YOUR-ID')}"
-    return [
-        html.P(who, className="lead", id="labs-who"),
-        facts(
-            [("goals", html.Ul(goals)), ("time", f"{found.minutes} minutes, {found.points:g} points"), ("needs", ", ".join(found.needs))]
-        ),
-        html.P("Start it in a new folder; checking, hints and the report are commands to run there:"),
-        parts.copyable(begin, id="labs-start"),
-        dcc.Markdown(_under(written), className="lab-text", link_target=None),
-        *(look if views else []),
-    ]
+    told = _("{minutes} minutes, {points} points").format(minutes=found.minutes, points=f"{found.points:g}")
+    return facts([(_("goals"), html.Ul(goals)), (_("time"), told), (_("needs"), ", ".join(found.needs))])
 
 
-def _under(written: str) -> str:
-    """The text with its headings one level lower, below the page's own title."""
-    code, out = False, []
-    for line in written.splitlines():
-        code = code != line.startswith("```")
-        out.append(f"#{line}" if line.startswith("#") and not code else line)
-    return "\n".join(out)
+def _shown(desk: Desk, name: str, student: str, step: int) -> list[Part]:
+    """The list, or a step of a lab; what is wrong with the name is told above the list."""
+    from retrompi.labs.lab import lab
 
-
-def _shown(name: str, student: str) -> list[Part]:
-    from retrompi.labs.lab import lab, lab_names
-
-    if name not in lab_names():  # a path would be imported
-        return _listing()
     try:
-        return _text(lab(name), student)
+        found = lab(name) if name else None
     except RetrompiError as error:
-        return [parts.notices([" ".join(str(error).split())])]
+        return [parts.notices([str(error)]), *_listing(desk, student)]
+    if found is None:
+        return _listing(desk, student)
+    if not desk.who(student):
+        begin = _("Enter the id that your teacher knows, above: it draws your own numbers, and your work is kept under it.")
+        title = html.H2(f"{found.key} {found.title}")
+        return [title, html.P(found.summary), html.P(begin, className="notice", id="labs-who"), _about(found)]
+    try:
+        work = desk.work(found, student)
+        all_ = desk.steps(found, work)
+        number_ = min(max(step, 1), len(all_)) - 1
+        view = lab_page.step_view(found, work, all_, number_, desk.last(found, student))
+    except RetrompiError as error:
+        return [parts.notices([str(error)])]
+    desk.ahead(found, student)
+    own = _("The numbers of {student}. Everything is saved as you type.").format(student=work.state.student[:MOST_ID])
+    return [
+        html.Div([
+            html.P([html.B(f"{found.key} {found.title}"), " · ", own], className="soft", id="labs-who"),
+            html.P(desk.summary(found, student), id="labs-summary", role="status"),
+        ], className="lab-head"),
+        html.Details([html.Summary(_("About this lab")), _about(found), html.P(_(
+            "Where the text speaks of answers.toml, of a file or of a command, use the fields and buttons of this page. The same work goes "
+            "on in a terminal: take your folder as a zip, or run retrompi there."))]),
+        html.Div(view, id="labs-view"),
+    ]  # fmt: skip
 
 
 def layout(query: Query, room: Room) -> Component:
-    """The labs, or the text of one."""
+    """The labs, or a step of one."""
     from retrompi.labs.lab import labs
 
     values, lines = read(PAGE.controls, query)
-    known = [{"label": "all labs", "value": ""}, *({"label": f"{found.key} {found.title}", "value": found.name} for found in labs())]
+    desk = Desk(room)
+    known = [{"label": _("all labs"), "value": ""}, *({"label": f"{found.key} {found.title}", "value": found.name} for found in labs())]
+    member = room.member(parts.session())
+    hidden = {"style": {"display": "none"}} if member is not None else {}
     return html.Div(
         [
             parts.notices(lines),
             parts.controls(
-                parts.menu("Lab", "labs-lab", known, values["lab"]),
-                parts.entry("Student's id", "labs-student", values["student"], debounce=0.6, maxLength=MOST_ID,
-                            placeholder="the id you use for your teacher", autoComplete="off"),
+                parts.menu(_("Lab"), "labs-lab", known, values["lab"]),
+                html.Div(parts.entry(_("Student's id"), "labs-student", values["student"], debounce=0.6, maxLength=MOST_ID,
+                                     placeholder=_("the id you use for your teacher"), autoComplete="off"), **hidden),
             ),
-            html.Div(_shown(values["lab"], values["student"]), id="labs-shown"),
+            dcc.Store(id="labs-step", data=values["step"]), dcc.Store(id="labs-again", data=0), dcc.Store(id="labs-question"),
+            dcc.Store(id="labs-paper-question"), dcc.Download(id="labs-download"),
+            html.Div(_shown(desk, values["lab"], values["student"], int(values["step"])), id="labs-shown"),
+            parts.job_bar("labs"), parts.job_bar("labs-paper"),
         ]
     )  # fmt: skip
 
 
-def register(app: Dash, room: Room) -> None:
-    """Registers the callbacks for the lab and the student."""
+# -- what happens --------------------------------------------------------------------------------------------------------
 
-    @app.callback(Output("labs-shown", "children"), Input("labs-lab", "value"), Input("labs-student", "value"), prevent_initial_call=True)
-    def shown(name: Any, student: Any) -> Any:
-        return _shown(str(name or ""), str(student or "")[:MOST_ID])
+_WHERE = (State("labs-lab", "value"), State("labs-student", "value"))
+_FIELDS = (
+    State({"type": "labs-answer", "task": ALL}, "value"), State({"type": "labs-answer", "task": ALL}, "id"),
+    State({"type": "labs-place", "task": ALL, "place": ALL}, "value"), State({"type": "labs-place", "task": ALL, "place": ALL}, "id"),
+    State({"type": "labs-file", "name": ALL}, "value"), State({"type": "labs-file", "name": ALL}, "id"),
+)  # fmt: skip
+
+
+def _answers_of(values: Any, ids: Any, places: Any, place_ids: Any) -> dict[str, Any]:
+    """Task -> answer, from the fields of a page."""
+    out: dict[str, Any] = {i["task"]: v or "" for i, v in zip(ids, values, strict=True)}
+    for i, v in sorted(zip(place_ids, places, strict=True), key=lambda x: (x[0]["task"], x[0]["place"])):
+        out.setdefault(i["task"], [])
+        if v:
+            out[i["task"]].append(v)
+    return out
+
+
+def register(app: Dash, room: Room) -> None:
+    """Registers the callbacks."""
+    desk = Desk(room)
+
+    def clicked() -> bool:
+        """Whether a button was really pressed: new ones come with no clicks."""
+        return bool(ctx.triggered and ctx.triggered[0]["value"])
+
+    @app.callback(
+        Output("labs-shown", "children"), Input("labs-lab", "value"), Input("labs-student", "value"), Input("labs-step", "data"),
+        Input("labs-again", "data"), prevent_initial_call=True,
+    )  # fmt: skip
+    def shown(name: Any, student: Any, step: Any, _again: Any) -> Any:
+        if ctx.triggered_id == "labs-lab" and step != 1:
+            set_props("labs-step", {"data": 1})
+            step = 1
+        return _shown(desk, parts.text(name), parts.text(student), int(step or 1))
+
+    def keep(name: Any, student: Any, fields: tuple[Any, ...]) -> list[str]:
+        """Saves what stands in the fields, typed a moment ago; returns what is wrong."""
+        values, ids, places, place_ids, files, file_ids = fields
+        wrong = []
+        for task, value in _answers_of(values, ids, places, place_ids).items():
+            said = desk.save(name, student, {task: value}, quiet=True)
+            wrong += [said] if said else []
+        for i, content in zip(file_ids, files, strict=True):
+            if content:
+                desk.put(name, student, str(i["name"]), str(content).encode())
+        return wrong
+
+    @app.callback(
+        Output("labs-step", "data"), Input({"type": "labs-go", "to": ALL}, "n_clicks"), Input({"type": "labs-turn", "to": ALL}, "n_clicks"),
+        *_WHERE, *_FIELDS, prevent_initial_call=True,
+    )  # fmt: skip
+    def turn(_steps: Any, _turns: Any, name: Any, student: Any, *fields: Any) -> Any:
+        if not clicked():
+            return no_update
+        keep(name, student, fields)
+        to = str(ctx.triggered_id["to"])
+        return int(to) + 1 if to.isdecimal() and int(to) < MOST_STEPS else no_update
+
+    for typed, store, key in (("labs-answer", "labs-typed", "task"), ("labs-file", "labs-file-typed", "name")):
+        app.clientside_callback(
+            ClientsideFunction("retrompi_labs", "typed"), Output({"type": store, key: MATCH}, "data"),
+            Input({"type": typed, key: MATCH}, "value"), prevent_initial_call=True,
+        )  # fmt: skip
+    app.clientside_callback(ClientsideFunction("retrompi_labs", "top"), Output("labs-view", "title"), Input("labs-step", "data"),
+                            prevent_initial_call=True)  # fmt: skip
+
+    @app.callback(
+        Output({"type": "labs-saved", "task": MATCH}, "children"), Input({"type": "labs-typed", "task": MATCH}, "data"), *_WHERE,
+        prevent_initial_call=True,
+    )  # fmt: skip
+    def saved(value: Any, name: Any, student: Any) -> Any:
+        return desk.save(name, student, {str(ctx.triggered_id["task"]): value or ""}) if ctx.triggered_id else no_update
+
+    @app.callback(
+        Output({"type": "labs-saved", "task": MATCH}, "children", allow_duplicate=True),
+        Input({"type": "labs-place", "task": MATCH, "place": ALL}, "value"), *_WHERE, prevent_initial_call=True,
+    )  # fmt: skip
+    def ordered(values: Any, name: Any, student: Any) -> Any:
+        if not ctx.triggered_id:
+            return no_update
+        return desk.save(name, student, {str(ctx.triggered_id["task"]): [v for v in values if v]})
+
+    @app.callback(
+        Output({"type": "labs-file-said", "name": MATCH}, "children"), Input({"type": "labs-file-typed", "name": MATCH}, "data"), *_WHERE,
+        prevent_initial_call=True,
+    )  # fmt: skip
+    def edited(value: Any, name: Any, student: Any) -> Any:
+        return desk.put(name, student, str(ctx.triggered_id["name"]), str(value or "").encode()) if ctx.triggered_id else no_update
+
+    @app.callback(
+        Output({"type": "labs-file-said", "name": MATCH}, "children", allow_duplicate=True),
+        Output({"type": "labs-upload", "name": MATCH}, "contents"), Input({"type": "labs-upload", "name": MATCH}, "contents"), *_WHERE,
+        State("labs-again", "data"), prevent_initial_call=True,
+    )  # fmt: skip
+    def uploaded(contents: Any, name: Any, student: Any, again: Any) -> Any:
+        if not contents or not ctx.triggered_id:
+            return no_update, no_update
+        try:
+            raw = base64.b64decode(str(contents).partition(",")[2], validate=True)
+        except (binascii.Error, ValueError):
+            return parts.notices([_("The upload is damaged.")]), None
+        said = desk.put(name, student, str(ctx.triggered_id["name"]), raw)
+        set_props("labs-again", {"data": int(again or 0) + 1})
+        return said, None
+
+    @app.callback(
+        Output("labs-again", "data"), Output("labs-seal-said", "children"), Input({"type": "labs-seal", "of": ALL}, "n_clicks"), *_WHERE,
+        *_FIELDS, State("labs-again", "data"), State("labs-step", "data"), prevent_initial_call=True,
+    )  # fmt: skip
+    def seal(_clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
+        if not clicked():
+            return no_update, no_update
+        *fields, again, step = rest
+        wrong = keep(name, student, tuple(fields)) or desk.seal(name, student, int(step or 1))
+        return (no_update, parts.notices(wrong)) if wrong else (int(again or 0) + 1, [])
+
+    @app.callback(
+        Output({"type": "labs-hints", "task": MATCH}, "children"), Input({"type": "labs-hint", "task": MATCH}, "n_clicks"),
+        Input({"type": "labs-take", "task": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
+    )  # fmt: skip
+    def hint(_asked: Any, _taken: Any, name: Any, student: Any) -> Any:
+        if not clicked():
+            return no_update
+        return desk.hint(name, student, str(ctx.triggered_id["task"]), take=ctx.triggered_id["type"] == "labs-take")
+
+    app.clientside_callback(
+        ClientsideFunction("retrompi_labs", "slide"), Output({"type": "labs-field", "form": MATCH, "name": MATCH}, "value"),
+        Input({"type": "labs-slide", "form": MATCH, "name": MATCH}, "value"),
+        State({"type": "labs-slide", "form": MATCH, "name": MATCH}, "marks"), prevent_initial_call=True,
+    )  # fmt: skip
+
+    @app.callback(
+        Output({"type": "labs-run-shown", "form": MATCH}, "children"), Output({"type": "labs-run-line", "form": MATCH}, "children"),
+        Output({"type": "labs-run-job", "form": MATCH}, "data"), Output({"type": "labs-run-tick", "form": MATCH}, "max_intervals"),
+        Input({"type": "labs-run", "form": MATCH}, "n_clicks"), Input({"type": "labs-run-tick", "form": MATCH}, "n_intervals"),
+        State({"type": "labs-field", "form": MATCH, "name": ALL}, "value"), State({"type": "labs-field", "form": MATCH, "name": ALL}, "id"),
+        State({"type": "labs-run-job", "form": MATCH}, "data"), *_WHERE, State({"type": "labs-file", "name": ALL}, "value"),
+        State({"type": "labs-file", "name": ALL}, "id"), prevent_initial_call=True,
+    )  # fmt: skip
+    def run(_clicks: Any, ticks: Any, values: Any, ids: Any, job: Any, name: Any, student: Any, files: Any, file_ids: Any) -> Any:
+        if not clicked():
+            return no_update, no_update, no_update, no_update
+        key = str(ctx.triggered_id["form"])
+        try:
+            if ctx.triggered_id["type"] == "labs-run":
+                for i, content in zip(file_ids, files, strict=True):
+                    if content:
+                        desk.put(name, student, str(i["name"]), str(content).encode())
+                job = desk.run(name, student, key, {str(i["name"]): str(v or "") for i, v in zip(ids, values, strict=True)})
+            state = room.jobs.wait(parts.text(job), parts.session(), parts.PATIENCE_S)
+            if not state.ended:
+                return no_update, parts.job_line(state), job, (ticks if isinstance(ticks, int) else 0) + 1
+            if state.status != "done":
+                return [parts.notices([state.error or state.status])], "", None, 0
+            return desk.ran(name, student, state.result), _("done in {seconds} s").format(seconds=f"{state.seconds:.2g}"), None, 0
+        except RetrompiError as error:
+            return [parts.notices([str(error)])], "", None, 0
+
+    # A check: the fields are saved and sealed at once; then the grading is a job, unless all right values are known.
+
+    @app.callback(
+        Output("labs-question", "data"), Input({"type": "labs-check", "task": ALL}, "n_clicks"), *_WHERE, *_FIELDS,
+        State("labs-question", "data"), State("labs-step", "data"), prevent_initial_call=True,
+    )  # fmt: skip
+    def check(_clicks: Any, name: Any, student: Any, *rest: Any) -> Any:
+        if not clicked():
+            return no_update
+        *fields, before, step = rest
+        wrong = keep(name, student, tuple(fields))
+        if wrong:
+            set_props("studio-notice", {"children": parts.notices(wrong).children})
+        count = int((before or {}).get("count") or 0) + 1
+        return {"lab": name, "student": student, "task": str(ctx.triggered_id["task"]), "step": step, "count": count}
+
+    def begin(question: Any) -> Any:
+        if not question:
+            return None
+        found = desk.lab(question["lab"])
+        done = desk.sealed(found, question["student"])
+        return _("checking"), lab_jobs.checked, (done, room.places[1], desk.known.get(lab_jobs.key_of(found, done.state.student)))
+
+    def graded(result: Mapping[str, Any], question: Any) -> Any:
+        if not question:
+            return no_update
+        found = desk.lab(question["lab"])
+        desk.graded(found, question["student"], result)
+        step = desk.steps(found, desk.work(found, question["student"]))[min(int(question["step"] or 1), MOST_STEPS) - 1]
+        here = {t.id for t in step.tasks}
+        one = question["task"]
+        for row in result["grading"]["tasks"]:
+            if row["task"] in here and (one.startswith("*") or row["task"] == one):
+                set_props({"type": "labs-result", "task": row["task"]}, {"children": lab_page.result_parts(row)})
+        return desk.summary(found, question["student"])
+
+    parts.register_job(
+        app, room, "labs", [Input("labs-question", "data")], begin, parts.outputs("labs-summary.children"), graded,
+        views=[Input("labs-question", "data")], prevent_initial_call=True,
+    )  # fmt: skip
+
+    @app.callback(
+        Output("labs-paper-question", "data"), Input({"type": "labs-report", "of": ALL}, "n_clicks"), *_WHERE,
+        State("labs-paper-question", "data"), prevent_initial_call=True,
+    )  # fmt: skip
+    def report(_clicks: Any, name: Any, student: Any, before: Any) -> Any:
+        if not clicked():
+            return no_update
+        return {"lab": name, "student": student, "count": int((before or {}).get("count") or 0) + 1}
+
+    def paper(question: Any) -> Any:
+        if not question:
+            return None
+        found = desk.lab(question["lab"])
+        done = desk.work(found, question["student"])
+        return _("report"), lab_jobs.report_page, (done, room.places[1], desk.known.get(lab_jobs.key_of(found, done.state.student)))
+
+    parts.register_job(
+        app, room, "labs-paper", [Input("labs-paper-question", "data")], paper, parts.outputs("labs-download.data"),
+        lambda result: {"content": result["page"], "filename": "report.html", "type": "text/html"}, prevent_initial_call=True,
+    )  # fmt: skip
+
+    @app.callback(
+        Output("labs-download", "data", allow_duplicate=True), Input({"type": "labs-pack", "of": ALL}, "n_clicks"), *_WHERE,
+        prevent_initial_call=True,
+    )  # fmt: skip
+    def packed(_clicks: Any, name: Any, student: Any) -> Any:
+        from retrompi.labs.shelf import pack
+
+        if not clicked():
+            return no_update
+        found = desk.lab(name)
+        work = desk.work(found, student)
+        content = base64.b64encode(pack(work, found)).decode()
+        return {"content": content, "filename": f"lab{found.key}.zip", "base64": True, "type": "application/zip"}

@@ -1,0 +1,480 @@
+"""The commands of a lab's text as forms: what can be changed in each, and its run in a job, by the functions that the command uses.
+
+Independent of Dash, whose import takes a process long. A student's files are untrusted: traces cannot name other files, scenarios cannot
+name code, and nothing of a form is ever given to a shell.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.base.scratch import folder as temporary
+from retrompi.base.translate import _, lazy
+from retrompi.base.units import format_bytes, format_time
+from retrompi.spec import registry
+from retrompi.studio.parameters import check_names
+
+__all__ = ["LONGEST", "Field", "Form", "form_of", "run", "view_of"]
+
+LONGEST = 20_000
+"""Characters of a file edited in a form."""
+MOST_POINTS = 400
+MOST_HOSTS = 64
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_VALUED = {"-m": "model", "--model": "model", "-p": "platform", "--platform": "platform", "--mode": "mode", "--sizes": "sizes",
+           "--size": "size", "--reps": "reps", "--seed": "seed", "--set": "set", "--memory-share": "share", "--name": "name",
+           "--segments": "segments", "-o": "out", "--timeline": "timeline", "--metric": "metric", "--vary": "vary", "-n": "ranks",
+           "--backend": "backend", "-r": "runs", "--repetitions": "runs", "--ranks": "ranks", "--section": "section"}  # fmt: skip
+_FLAGS = {"--hold-out": "held", "--smpi": "smpi"}
+_LABELS = {
+    "sizes": lazy("Sizes"), "size": lazy("Size"), "reps": lazy("Repetitions"), "seed": lazy("Seed"), "mode": lazy("Placement"),
+    "set": lazy("Other parameters"), "file": lazy("File"), "metric": lazy("Metric"), "vary": lazy("Varied"), "model": lazy("Runtime"),
+    "segments": lazy("Segments"), "share": lazy("Share of memory-bound time"), "ranks": lazy("Ranks"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Field:
+    """An entry of a form: ``kind`` is text, number, or area (the content of the student's file ``file``); ``slides``: has a slider."""
+
+    name: str
+    label: str
+    value: str
+    kind: str = "text"
+    file: str = ""
+    slides: bool = False
+
+
+@dataclass(frozen=True)
+class Form:
+    """A command of the text: ``kind`` says which, ``given`` what of it is fixed, ``fields`` what a student can change."""
+
+    kind: str
+    line: str
+    given: Mapping[str, str]
+    fields: tuple[Field, ...]
+
+
+def form_of(line: str, varied: Mapping[str, str] | None = None) -> Form | None:
+    """The form of a command line; None for a command that has none here. ``varied``: study -> what an earlier sweep of the text varies."""
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:
+        return None
+    kinds = {("pingpong",): "pingpong", ("explain",): "explain", ("replay",): "replay", ("scenarios", "run"): "scenario",
+             ("study", "run"): "study", ("study", "show"): "study", ("sweep",): "sweep", ("fit",): "fit", ("run",): "program",
+             ("trace", "record"): "record", ("trace", "info"): "trace"}  # fmt: skip
+    found = next((k for k in kinds if tuple(words[1 : 1 + len(k)]) == k), None)
+    if not words or words[0] != "retrompi" or found is None:
+        return None
+    rest, given, sets, plain = words[1 + len(found) :], {}, [], []
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            plain += rest
+            break
+        if word in _FLAGS:
+            given[_FLAGS[word]] = "1"
+        elif word in _VALUED and rest:
+            key, value = _VALUED[word], rest.pop(0)
+            if key == "set":
+                sets.append(value)
+            else:
+                given[key] = value
+        elif word.startswith("-"):
+            return None
+        else:
+            plain.append(word)
+    kind = kinds[found]
+    if kind == "record" and "smpi" not in given:
+        return None  # the same in another way, which a box has not
+    if plain and kind == "explain" and "model" not in given:
+        given["model"] = plain.pop(0)
+    if plain:
+        given["file"] = plain[0]
+    if kind == "study" and plain and plain[0] in (varied or {}):
+        given["vary"] = (varied or {})[plain[0]]
+    return Form(kind, line, {k: v for k, v in given.items() if k not in ("out", "timeline")}, tuple(_fields(kind, given, sets)))
+
+
+def view_of(form: Form) -> str:
+    """The address of the same in the studio's What if or Anatomy; empty for what these do not show."""
+    model = form.given.get("model", "")
+    platform = form.given.get("platform", "nt-pair")
+    if form.kind not in ("pingpong", "explain") or model not in registry.model_names() or platform not in registry.platform_names():
+        return ""
+    keys = [(k, form.given[k]) for k in ("model", "platform", "mode", "size") if k in form.given]
+    sets = [(f.name.removeprefix("set "), f.value) for f in form.fields if f.name.startswith("set ")]
+    if form.kind == "explain":
+        written = ", ".join(f"{k}={v}" for k, v in sets)
+        return f"/anatomy?{urlencode([*keys, *([('set', written)] if written else [])], safe=':')}"
+    return f"/whatif?{urlencode([*keys, *(('set', f'{k}={v}') for k, v in sets)], safe=':')}"
+
+
+def _fields(kind: str, given: Mapping[str, str], sets: Sequence[str]) -> Iterator[Field]:
+    shown = {"pingpong": ("sizes", "reps", "seed"), "explain": ("size",), "replay": ("mode", "share"), "fit": ("segments",),
+             "study": ("metric",), "sweep": ("vary",)}.get(kind, ())  # fmt: skip
+    for key in shown:
+        if key in given or (kind, key) in (("study", "metric"), ("pingpong", "sizes")):
+            yield Field(key, _(_LABELS[key]), given.get(key, ""), "number" if key in ("reps", "seed", "segments") else "text")
+    if kind in ("pingpong", "explain", "replay"):
+        for one in sets:
+            key, _equals, value = one.partition("=")
+            yield Field(f"set {key}", key, value, slides=re.match(r"\d", value) is not None)
+        yield Field("set", _(_LABELS["set"]), "")
+    name = given.get("file", "")
+    file = name if "." in name else f"{name}.toml"
+    if kind in ("scenario", "study", "sweep") or (kind == "replay" and name.endswith(".txt")):
+        yield Field("file", file, "", "area", file)
+
+
+# -- in a job ------------------------------------------------------------------------------------------------------------
+
+Told = dict[str, Any]
+"""lines: texts; problems: texts; tables: caption, head, rows of texts; figures: name and Plotly's JSON; files: name -> bytes in hex."""
+
+
+def run(report: Any, store: str | None, kind: str, given: Mapping[str, str], values: Mapping[str, str], files: Mapping[str, bytes]) -> Told:
+    """Runs a form. ``values``: what the fields have; ``files``: the student's. A job that does not complete is a result."""
+    report(0, 1, kind)
+    asked = {**given, **{k: v.strip() for k, v in values.items() if k in _LABELS and k != "file"}}
+    asked = {k: v for k, v in asked.items() if v or k == "set"}
+    sets = _sets(values)
+    with temporary("lab") as place:
+        for name, content in files.items():
+            if _FILE.fullmatch(name):
+                (place / name).write_bytes(content)
+        try:
+            return _RUNS[kind](asked, sets, place, store)
+        except RetrompiError as error:
+            raise UsageError(str(error).replace(f"{place}/", ""), code=error.code) from None
+
+
+def _sets(values: Mapping[str, str]) -> dict[str, str]:
+    """The overrides of the fields, and those of "other parameters": KEY=VALUE, separated by commas."""
+    out = {k.removeprefix("set "): v.strip() for k, v in values.items() if k.startswith("set ") and v.strip()}
+    for part in re.split(r"[,;]", values.get("set", "")):
+        key, equals, value = part.strip().removeprefix("--set").strip().partition("=")
+        if part.strip() and (not equals or not key.strip() or not value.strip()):
+            raise UsageError(f"'{part.strip()[:60]}' is not KEY=VALUE, as platform.host.cores=2", code="bad-syntax")
+        if part.strip():
+            out[key.strip()] = value.strip()
+    return out
+
+
+def _names(model: str, platform: str) -> None:
+    """Refuses names that are no model's or platform's of this installation; ``abe*16`` is sixteen hosts of one."""
+    name, star, count = platform.partition("*")
+    if star and (not count.isdecimal() or not 1 <= int(count[:4]) <= MOST_HOSTS):
+        raise UsageError(f"'{platform[:60]}': from 1 to {MOST_HOSTS} hosts are simulated here", code="out-of-range")
+    check_names(model, name if star and name in registry.platform_names() else platform)
+
+
+def _whole(asked: Mapping[str, str], key: str, low: int, high: int) -> int | None:
+    if key not in asked:
+        return None
+    if not re.fullmatch(r"\d{1,9}", asked[key]) or not low <= int(asked[key]) <= high:
+        raise UsageError(f"'{asked[key][:40]}': a whole number from {low} to {high} is wanted", code="out-of-range")
+    return int(asked[key])
+
+
+def _options(asked: Mapping[str, str], sets: Mapping[str, str], store: str | None) -> dict[str, Any]:
+    out: dict[str, Any] = {"set": dict(sets), "store": store}
+    if "mode" in asked:
+        out["mode"] = asked["mode"]
+    if (seed := _whole(asked, "seed", 0, 1 << 30)) is not None:
+        out["seed"] = seed
+    return out
+
+
+def _told(lines: Sequence[str] = (), tables: Sequence[Told] = (), figures: Mapping[str, Any] | None = None, **more: Any) -> Told:
+    drawn = {name: json.loads(f.to_json()) for name, f in (figures or {}).items()}
+    return {"lines": [x for x in lines if x], "tables": list(tables), "figures": drawn, **more}
+
+
+def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Told:
+    return {"caption": caption, "head": list(head), "rows": [list(r) for r in rows]}
+
+
+def _time(us: float) -> str:
+    return f"{us:.6g} µs" if us < 1000 else f"{us / 1000:.6g} ms" if us < 1e6 else f"{us / 1e6:.6g} s"
+
+
+def _curve_rows(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    return [[format_bytes(r["size_B"]), _time(float(r["time_us"])), f"{float(r['bandwidth_MBps']):.5g} MB/s" if r["size_B"] else "",
+             f"{r['repetitions']}"] for r in rows]  # fmt: skip
+
+
+def _head() -> list[str]:
+    return [_("size"), _("one-way time"), _("bandwidth"), _("repetitions")]
+
+
+def _pingpong(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    from retrompi.api.runs import pingpong
+    from retrompi.base.units import parse_sizes
+    from retrompi.spec.outside_range import outside
+
+    model, platform = asked.get("model", ""), asked.get("platform", "nt-pair")
+    if model.startswith("models/"):
+        model, platform = _fitted_here(model, place)
+    else:
+        _names(model, platform)
+    sizes = parse_sizes(asked["sizes"]) if "sizes" in asked else None
+    if sizes is not None and len(sizes) > MOST_POINTS:
+        raise UsageError(f"{len(sizes)} sizes; at most {MOST_POINTS} are simulated at once here", code="too-many")
+    curve = pingpong(model, platform, sizes=sizes, reps=_whole(asked, "reps", 1, 10_000), **_options(asked, sets, store))
+    far = [] if model.startswith("/") else outside(model, platform, sizes=[r["size_B"] for r in curve.rows], ranks=2, sets=dict(sets))
+    ended = [f"{curve.outcome}: {curve.detail}", *curve.diagnosis()] if curve.outcome != "completed" else []
+    figures = {}
+    if len(curve.rows) > 2 and not model.startswith("/"):
+        figures = {what: _drawn(curve.rows, what) for what in ("time", "bandwidth")}
+    notes = [_("Outside the model's calibrated range: {what}.").format(what="; ".join(far))] if far else []
+    return _told([*ended, *notes], [_table("", _head(), _curve_rows(curve.rows))], figures)
+
+
+def _drawn(rows: Sequence[Mapping[str, Any]], series: str) -> Any:
+    """A student's curve alone: what the papers found would answer predictions that come later."""
+    import plotly.graph_objects as go
+
+    from retrompi.render import figures
+
+    column = figures.AXES[series][0]
+    shown = sorted((r for r in rows if series == "time" or r["size_B"]), key=lambda r: r["size_B"])
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[figures.place(r["size_B"]) for r in shown], y=[r[column] for r in shown], mode="lines+markers",
+        line={"color": figures.PALETTE[0]}, text=[format_bytes(r["size_B"]) for r in shown],
+        hovertemplate="%{text}: %{y:.5g}<extra></extra>",
+    )  # fmt: skip
+    figures.layout(figure, "")
+    axis = figures.value_axis(series)
+    figure.update_layout(xaxis=figures.size_axis([r["size_B"] for r in shown]), yaxis=axis, showlegend=False)
+    return figure
+
+
+def _explain(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    from retrompi.api.runs import message
+
+    _names(asked.get("model", ""), asked.get("platform", "nt-pair"))
+    found = message(asked["model"], asked.get("platform", "nt-pair"), size=asked.get("size", ""), **_options(asked, sets, store))
+    total = found.total
+    rows = [[str(r["stage"]), str(r["process"]), format_time(r["seconds"]), f"{100 * r['seconds'] / total:.1f} %" if total else ""]
+            for r in found.rows]  # fmt: skip
+    line = _("{size}: {time} one way").format(size=format_bytes(found.size), time=_time(total * 1e6))
+    return _told([line], [_table("", [_("stage"), _("process"), _("time"), _("share")], rows)], {"stages": found.plot()})
+
+
+def _read_trace(place: Path, name: str) -> Any:
+    from retrompi import traces
+    from retrompi.studio import uploads
+
+    if not _FILE.fullmatch(name) or not (place / name).is_file():
+        raise UsageError(f"there is no file '{name[:60]}' among yours yet", code="not-found")
+    if name.endswith(".zst"):
+        return uploads.trace(str(place / name), name)
+    return traces.parse((place / name).read_text(encoding="utf-8", errors="replace"), name=name)
+
+
+def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    from retrompi.api.asking import asked_of
+    from retrompi.api.runs import run_of
+    from retrompi.sim.observe import Observe
+    from retrompi.sim.timeline import Request
+    from retrompi.spec.question import Replay
+    from retrompi.spec.timed_section import Program
+    from retrompi.studio.gantt import gantt
+
+    model, platform = asked.get("model", ""), asked.get("platform", "nt-pair")
+    _names(model, platform)
+    trace = _read_trace(place, asked.get("file", ""))
+    try:
+        share = float(asked.get("share", "0").rstrip(" %")) / (100 if asked.get("share", "").endswith("%") else 1)
+    except ValueError:
+        raise UsageError(f"'{asked['share'][:40]}' is no share, as 0.3 or 30 %", code="bad-number") from None
+    workload = Replay(trace, asked["file"], Program(asked.get("section"), None, share))
+    resolved, where = asked_of(model, platform, workload, _options(asked, sets, store))  # type: ignore[arg-type]
+    done = run_of(resolved, where, Observe(timeline=Request(limit=4000)) if trace.ranks <= 16 and trace.actions <= 2000 else Observe())
+    row = done.row
+    took = "" if row["time_s"] is None else " " + _("after {time}").format(time=format_time(row["time_s"]))
+    counts = _("{ranks} ranks, {messages} messages, {bytes}").format(
+        ranks=row["ranks"], messages=row["messages"], bytes=format_bytes(row["bytes"] or 0))  # fmt: skip
+    lines = [f"{row['outcome']}{took}: {counts}", *(done.diagnosis() if row["outcome"] != "completed" else [])]
+    rows = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
+            for r in done.rows[:64]]  # fmt: skip
+    table = _table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], rows)
+    figures = {}
+    if done.found.timeline is not None:
+        figures = {"timeline": gantt(done.found.timeline.thinned(1500, 1500, 300))}
+    return _told(lines, [table], figures)
+
+
+def _checked_toml(place: Path, name: str) -> Path:
+    """A student's scenario or study, which names no code and no other file. Raises RetrompiError."""
+    file = place / (name if "." in name else f"{name}.toml")
+    if not _FILE.fullmatch(file.name) or not file.is_file():
+        raise UsageError(f"there is no file '{file.name[:60]}' among yours", code="not-found")
+    text = file.read_text(encoding="utf-8", errors="replace")
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        raise InputError(f"not valid TOML: {error}", file.name, code="unreadable-file") from None
+
+    def walk(value: Any, key: str) -> None:
+        if isinstance(value, Mapping):
+            for k, v in value.items():
+                if k in ("file", "include", "base") and isinstance(v, str):
+                    raise InputError(f"'{k}' names another file, which a form here does not read", file.name, code="bad-value")
+                walk(v, k)
+        elif isinstance(value, list):
+            if len(value) > MOST_POINTS:
+                raise InputError(f"'{key}' has {len(value)} values; at most {MOST_POINTS} here", file.name, code="too-many")
+            for v in value:
+                walk(v, key)
+        elif isinstance(value, str) and key == "model":
+            check_names(model=value)
+        elif isinstance(value, str) and key == "platform":
+            _names("wmpi", value)
+        elif isinstance(value, str) and re.match(r"[./~]", value.strip()):
+            raise InputError(f"'{key}': a path is no value here", file.name, code="bad-value")
+
+    walk(data, "")
+    return file
+
+
+def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    from retrompi.api.asking import Where
+    from retrompi.api.runs import run_of
+    from retrompi.sim.resolved import Resolved
+    from retrompi.store import open_store
+    from retrompi.studies import catalogue
+
+    scenario = catalogue.scenario(str(_checked_toml(place, asked.get("file", ""))))
+    found = run_of(Resolved.of(scenario.question()), Where(open_store(store), False))
+    row = found.row
+    took = "" if row["time_s"] is None else " " + _("after {time}").format(time=format_time(row["time_s"]))
+    lines = [f"{row['outcome']}{took}", *(found.diagnosis() if row["outcome"] != "completed" else [])]
+    rows = found.found.rows
+    if rows and "size_B" in rows[0]:
+        figures = {what: _drawn(rows, what) for what in ("time", "bandwidth")} if len(rows) > 2 else {}
+        return _told(lines, [_table("", _head(), _curve_rows(rows))], figures)
+    ranks = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
+             for r in rows[:64]]  # fmt: skip
+    return _told(lines, [_table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], ranks)])
+
+
+def _study(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    from retrompi.api.studies import StudyResult
+    from retrompi.store import open_store
+    from retrompi.studies import design
+    from retrompi.studies.run import run_study
+    from retrompi.studies.worker_pool import Pool
+
+    file = _checked_toml(place, asked.get("file", ""))
+    if "vary" in asked or "[trace]" in file.read_text(encoding="utf-8", errors="replace").replace("[base.trace]", ""):
+        key, equals, values = asked.get("vary", "").partition("=")
+        if not equals:
+            raise UsageError("'Varied' is KEY=VALUES, as trace.ranks=2,14", code="bad-syntax")
+        if key.strip() in ("model", "platform"):
+            raise UsageError("vary a parameter, not the model or the platform", code="bad-value")
+        made = design.from_command(str(file), {key.strip(): values.strip()})
+    else:
+        made = design.study(str(file))
+    at = open_store(store)
+    result = StudyResult(at, run_study(at, made, executor=Pool(1)))
+    metric = asked.get("metric") or None
+    view = result.view(metric)
+    axes = list(view.rows[0]["values"]) if view.rows else []
+    rows = [[*(str(r["values"].get(k, "")) for k in axes), _valued(r["value"], view.metric.unit)] for r in view.rows]
+    figures = {"study": result.plot(metric)} if len(view.rows) > 2 else {}
+    return _told([result.title], [_table("", [*axes, str(view.metric.name)], rows)], figures)
+
+
+def _valued(value: Any, unit: str) -> str:
+    if not isinstance(value, (int, float)):
+        return "" if value is None else str(value)
+    return f"{value:.6g} {unit}" if unit not in ("s", "") else _time(value * 1e6) if unit == "s" else f"{value:.6g}"
+
+
+def _fitted_here(model: str, place: Path) -> tuple[str, str]:
+    """(model's folder, platform's file) of a fit that the text names: it is made anew, as the student's folder has none."""
+    name = model.removeprefix("models/")
+    made = _made_fit({"name": name, "file": "curve.csv"}, place)[0]
+    return str(made.folder), str(made.room or made.platform)
+
+
+def _made_fit(asked: Mapping[str, str], place: Path) -> tuple[Any, Any]:
+    from retrompi.measure.fit.make import fitted_curve, make
+    from retrompi.studio.uploads import curves
+
+    name, file = asked.get("name", "mine"), asked.get("file", "curve.csv")
+    if not _FILE.fullmatch(name) or not _FILE.fullmatch(file) or not (place / file).is_file():
+        raise UsageError(f"there is no file '{file[:60]}' among yours", code="not-found")
+    (series, *_others) = curves(str(place / file), file)
+    fitted = fitted_curve("same", series, segments=_whole(asked, "segments", 1, 40), hold_out="held" in asked)
+    return make([fitted], name=name, folder=place / "models"), fitted
+
+
+def _fit(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    from retrompi.base.units import format_rate
+    from retrompi.measure.fit.make import summary
+
+    _made, curve = _made_fit(asked, place)
+    fit = curve.fit
+
+    def rate(value: float) -> str:
+        return "" if value == float("inf") else format_rate(value)
+
+    segments = [[format_bytes(s.low), "" if s.high is None else format_bytes(s.high), _time(s.latency_s * 1e6), rate(s.rate_Bps),
+                 str(s.row()["points"])] for s in fit.segments]  # fmt: skip
+    steps = [[format_bytes(t["size_B"]), format_bytes(t["low_B"]), format_bytes(t["high_B"]), f"{t['step']:+.1%}"]
+             for t in (x.row() for x in fit.thresholds)]  # fmt: skip
+    rest = [[format_bytes(r["size_B"]), _time(r["measured_s"] * 1e6), _time(r["fitted_s"] * 1e6), f"{r['error']:+.2%}",
+             _("yes") if r["seen"] else _("held out")]
+            for r in (x.row() for x in sorted((*fit.residuals, *curve.held), key=lambda x: x.size))]  # fmt: skip
+    lines = [_("{segments} segments; noise of a time {noise}").format(segments=len(fit.segments), noise=f"{fit.noise:.2%}")]
+    for what, errors in ((_("seen"), summary(fit.residuals)), (_("held out"), summary(curve.held))):
+        if errors:
+            numbers = {k: f"{errors[v]:.2%}" for k, v in (("median", "median"), ("p95", "p95"), ("worst", "worst"))}
+            lines.append(_("errors at sizes {what}: median {median}, 95th percentile {p95}, worst {worst}").format(what=what, **numbers))
+    tables = [_table(_("Segments"), [_("from"), _("below"), _("latency"), _("rate"), _("sizes")], segments)]
+    if steps:
+        tables.append(_table(_("Thresholds"), [_("threshold"), _("lies in"), "..", _("step")], steps))
+    tables.append(_table(_("Residuals"), [_("size"), _("measured"), _("fitted"), _("error"), _("seen by the fit")], rest))
+    return _told(lines, tables)
+
+
+def _trace(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    trace = _read_trace(place, asked.get("file", ""))
+    info, pairs = trace.info(), trace.traffic()["pairs"]
+    calls = [[name, str(count)] for name, count in sorted(info["calls"].items())]
+    sent = [[str(a), str(b), str(count), format_bytes(total)] for a, b, count, total in pairs[:400]]
+    lines = [_("{ranks} ranks, {actions} actions").format(ranks=trace.ranks, actions=trace.actions)]
+    return _told(lines, [_table(_("Calls"), [_("call"), _("times")], calls),
+                         _table(_("Messages"), [_("from"), _("to"), _("messages"), _("bytes")], sent)])  # fmt: skip
+
+
+def _program(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    from retrompi.studio.lab_programs import execute
+
+    return execute(asked, place)
+
+
+def _record(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    from retrompi.studio.lab_programs import recorded
+
+    return recorded(asked, place)
+
+
+_RUNS: dict[str, Callable[[Mapping[str, str], Mapping[str, str], Path, str | None], Told]] = {
+    "pingpong": _pingpong, "explain": _explain, "replay": _replay, "scenario": _scenario, "study": _study, "sweep": _study, "fit": _fit,
+    "trace": _trace, "program": _program, "record": _record,
+}  # fmt: skip

@@ -1,0 +1,293 @@
+"""The components of a lab's page: steps, tasks with their fields, forms with their results. Texts of students are text nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dash import dcc, html
+
+from retrompi.base.translate import _, ngettext
+from retrompi.labs import answers as _answers
+from retrompi.labs import text as _words
+from retrompi.labs import work as _work
+from retrompi.labs.student import draw
+from retrompi.render.html import CONFIG
+from retrompi.studio.lab_commands import LONGEST, view_of
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.labs.lab import Lab, Task
+    from retrompi.labs.work import Work
+    from retrompi.studio.lab_commands import Field, Form
+    from retrompi.studio.lab_text import Step
+
+__all__ = ["hint_parts", "result_parts", "shown", "step_view"]
+
+GOOD = ("right", "sealed", "open", "changed")
+
+
+def _said(status: str) -> str:
+    return {
+        "right": _("✓ right"), "sealed": _("✓ sealed"), "open": _("○ open, marked by your teacher"), "wrong": _("✗ wrong"),
+        "unreadable": _("✗ cannot be read"), "missing": _("· to do"), "waiting": _("· waits for a prediction"),
+        "changed": _("! changed after it was sealed"),
+    }[status]  # fmt: skip
+
+
+def _markdown(text: str) -> Component:
+    return dcc.Markdown(text, className="lab-text", link_target=None)
+
+
+def _points(value: float) -> str:
+    return ngettext("{n} point", "{n} points", int(value) if value == 1 else 2).format(n=f"{value:g}")
+
+
+def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, graded: Mapping[str, Any] | None) -> list[Component]:
+    """One step with the way to the others. ``graded``: the row of the last check's grading."""
+    step = all_[number]
+    results = {r["task"]: r for r in (graded or {}).get("tasks", [])}
+    known = _words.names(lab, draw(lab, work.state.student), work.state.student)
+    title = html.H2(step.title if number else lab.title, id="labs-step-title", tabIndex=-1)
+    out: list[Component] = [_way(all_, number, work, results), title]
+    if step.shut:
+        out.append(html.P(_("This step opens when the predictions of the steps before it are sealed."), className="notice"))
+        return [*out, _onward(all_, number)]
+    shown_check = False
+    for piece in step.pieces:
+        if piece.task is not None:
+            out.append(_task(piece.task, lab, work, known, results.get(piece.task.id)))
+        elif piece.form is not None:
+            out.append(_form(piece.form, piece.key, work))
+        elif piece.own == "check":
+            if not step.seals and not shown_check and not any(t.kind == "prediction" for t in step.tasks):
+                out.append(_check("*", _("Check everything")))
+                shown_check = True
+        elif piece.own == "report":
+            out.append(_report())
+        elif piece.text:
+            out.append(_markdown(piece.text))
+    if step.seals:
+        out.append(_seal(step))
+    elif any(t.kind != "prediction" for t in step.tasks):
+        out.append(_check("*", _("Check")))
+    return [*out, _onward(all_, number)]
+
+
+def _way(all_: Sequence[Step], number: int, work: Work, results: Mapping[str, Any]) -> Component:
+    items = []
+    for i, step in enumerate(all_):
+        done = [t for t in step.tasks if results.get(t.id, {}).get("status") in GOOD or t.id in work.state.sealed]
+        state = "✓" if step.tasks and len(done) == len(step.tasks) else f"{len(done)}/{len(step.tasks)}" if step.tasks else ""
+        label = step.title or _("Begin")
+        shut = _("opens after the predictions before it") if step.shut else ""
+        items.append(html.Li(html.Button(
+            [html.Span(f"{i + 1}. {label}"), html.Small(" 🔒" if step.shut else f" {state}" if state else "")],
+            id={"type": "labs-go", "to": str(i)}, type="button", className="quiet here" if i == number else "quiet", title=shut,
+            **{"aria-current": "step"} if i == number else {},
+        )))  # fmt: skip
+    summary = html.Summary(_("Step {n} of {all}").format(n=number + 1, all=len(all_)))
+    return html.Details([summary, html.Ol(items, className="lab-steps")], className="lab-way")
+
+
+def _onward(all_: Sequence[Step], number: int) -> Component:
+    buttons = []
+    if number:
+        buttons.append(html.Button(_("Back"), id={"type": "labs-turn", "to": str(number - 1)}, type="button", className="quiet"))
+    if number + 1 < len(all_):
+        buttons.append(html.Button(_("Next step"), id={"type": "labs-turn", "to": str(number + 1)}, type="button"))
+    return html.Div(buttons, className="lab-onward")
+
+
+def _seal(step: Step) -> Component:
+    return html.Div(
+        [
+            html.P(_("Seal your predictions to go on: they cannot be changed afterwards, and what follows is shown then.")),
+            html.Button(_("Seal my predictions"), id={"type": "labs-seal", "of": "step"}, type="button"),
+            html.Div(id="labs-seal-said", role="status", **{"aria-live": "polite"}),
+        ],
+        className="lab-seal",
+    )  # fmt: skip
+
+
+def _check(task: str, label: str) -> Component:
+    return html.Div(html.Button(label, id={"type": "labs-check", "task": task}, type="button"), className="lab-check")
+
+
+def _report() -> Component:
+    return html.Div(
+        [html.Button(_("Check everything"), id={"type": "labs-check", "task": "*all"}, type="button"),
+         html.Button(_("Report"), id={"type": "labs-report", "of": "lab"}, type="button", className="quiet"),
+         html.Button(_("My folder as a zip"), id={"type": "labs-pack", "of": "lab"}, type="button", className="quiet")],
+        className="lab-check",
+    )  # fmt: skip
+
+
+# -- a task --------------------------------------------------------------------------------------------------------------
+
+
+def _task(task: Task, lab: Lab, work: Work, known: Mapping[str, str], result: Mapping[str, Any] | None) -> Component:
+    sealed = work.state.sealed.get(task.id)
+    kind = {"prediction": _("prediction"), "text": _("in your own words"), "file": _("file")}.get(task.kind, "")
+    head = [html.B(task.id), html.Small(" " + ", ".join(x for x in (kind, _points(task.points)) if x), className="soft")]
+    lacking = _work.lacking(task, work)
+    body: list[Component] = [html.P(head, className="lab-task-head"), _markdown(_words.fill(task.question, known))]
+    if sealed is not None:
+        body.append(html.P([html.Span(_("Sealed:") + " ", className="soft"), html.B(sealed.text)], className="lab-sealed"))
+    elif lacking:
+        body.append(html.P(_("Predict first: {tasks}.").format(tasks=", ".join(lacking)), className="soft"))
+    elif task.kind == "file":
+        body.append(_file(task, work))
+    else:
+        body += [_field(task, work.answers.get(task.id)), html.Small(_hint_of(task), className="soft", id=f"labs-form-{task.id}")]
+    said = html.Span([html.Span(id={"type": "labs-saved", "task": task.id}, role="status", className="soft"),
+                      dcc.Store(id={"type": "labs-typed", "task": task.id})])  # fmt: skip
+    if sealed is None and not lacking:
+        tools: list[Component] = []
+        if task.kind != "prediction":
+            tools.append(html.Button(_("Check this"), id={"type": "labs-check", "task": task.id}, type="button", className="quiet"))
+        if task.hints:
+            tools.append(html.Button(_("Hint …"), id={"type": "labs-hint", "task": task.id}, type="button", className="quiet"))
+        body.append(html.Div([*tools, said], className="lab-tools"))
+        if task.hints:
+            body.append(html.Div(hint_parts(lab, work, task), id={"type": "labs-hints", "task": task.id}))
+    shown_ = result_parts(result) if result is not None else []
+    body.append(html.Div(shown_, id={"type": "labs-result", "task": task.id}, role="status", **{"aria-live": "polite"}))
+    return html.Section(body, className="lab-task", id=f"labs-task-{task.id}", **{"aria-label": task.id})
+
+
+def _hint_of(task: Task) -> str:
+    return task.asked
+
+
+def _field(task: Task, value: Any) -> Component:
+    name = {"type": "labs-answer", "task": task.id}
+    label = {"aria-label": _("Answer to {task}").format(task=task.id)}
+    text = _answers.shown(value if value is not None else "")
+    if task.kind == "order":
+        given = value if isinstance(value, list) else []
+        options = [{"label": task.shown(c), "value": c} for c in task.choices]
+        return html.Ol([
+            html.Li(dcc.Dropdown(options, given[i] if i < len(given) else None,
+                                 id={"type": "labs-place", "task": task.id, "place": f"{i:02d}"},
+                                 placeholder=_("place {n}").format(n=i + 1), searchable=False))
+            for i in range(len(task.choices))
+        ], className="lab-order", **{"aria-label": _("Order for {task}").format(task=task.id)})  # fmt: skip
+    if task.choices:
+        chosen = next((c for c in task.choices if _answers.normal(c) == _answers.normal(text)), None)
+        radio = dcc.RadioItems([{"label": task.shown(c), "value": c} for c in task.choices], chosen, id=name, className="lab-choices")
+        return html.Fieldset([html.Legend(label["aria-label"], className="hidden-label"), radio])
+    if task.kind == "text":
+        area = dcc.Textarea(id=name, value=text, rows=6, maxLength=LONGEST, className="lab-area", spellCheck=True)
+        return html.Label([html.Span(label["aria-label"], className="hidden-label"), area])
+    entry = dcc.Input(id=name, value=text, type="text", maxLength=200, autoComplete="off", inputMode="text")
+    return html.Label([html.Span(label["aria-label"], className="hidden-label"), entry])
+
+
+def _file(task: Task, work: Work) -> Component:
+    content = work.files.get(task.file)
+    editable = task.file.endswith((".txt", ".c", ".toml", ".csv", ".ti"))
+    out: list[Component] = [dcc.Upload(
+        html.Button(_("Upload {file}").format(file=task.file), type="button", className="quiet"),
+        id={"type": "labs-upload", "name": task.file}, multiple=False, max_size=_work.LARGEST_FILE,
+    )]  # fmt: skip
+    if editable:
+        text = content.decode("utf-8", "replace") if content is not None else ""
+        out.insert(0, _editor(task.file, text, 18 if task.file.endswith(".c") else 8))
+    elif content is not None:
+        out.insert(0, html.P(_("{file} is there, {size} B.").format(file=task.file, size=len(content))))
+    said = html.Div([html.Span(id={"type": "labs-file-said", "name": task.file}, role="status", className="soft"),
+                     dcc.Store(id={"type": "labs-file-typed", "name": task.file})])  # fmt: skip
+    return html.Div([*out, said], className="lab-file")
+
+
+def _editor(name: str, text: str, rows: int) -> Component:
+    area = dcc.Textarea(id={"type": "labs-file", "name": name}, value=text, rows=rows, maxLength=LONGEST, spellCheck=False,
+                        className="lab-area code")  # fmt: skip
+    return html.Label([html.Span(name, className="lab-file-name"), area])
+
+
+def hint_parts(lab: Lab, work: Work, task: Task, ask: bool = False) -> list[Component]:
+    """The hints taken; with ``ask`` the question whether the next one is worth its cost."""
+    taken = _work.hints(work, lab, task.id)
+    out: list[Component] = [html.P(f"{i}. {h}", className="lab-hint") for i, h in enumerate(taken, 1)]
+    if ask and len(taken) < len(task.hints):
+        cost = min(lab.hint_cost, max(task.points - lab.hint_cost * len(taken), 0))
+        told = _("The next hint costs {cost} of this task's {points}.").format(cost=f"{cost:g}", points=_points(task.points))
+        out.append(html.P([told, " ", html.Button(_("Take the hint"), id={"type": "labs-take", "task": task.id}, type="button")]))
+    elif ask:
+        out.append(html.P(_("There is no further hint."), className="soft"))
+    return out
+
+
+def result_parts(result: Mapping[str, Any]) -> list[Component]:
+    """The outcome of a task's check, beside its field."""
+    says = result.get("compared") or result.get("says") or ""
+    head = f"{_said(result['status'])}; " + _("{points} of {of}").format(points=f"{result['points']:g}", of=f"{result['of']:g}")
+    return [html.P([html.B(head), html.Span(f" {says}") if says else None], className=f"lab-result {result['status']}")]
+
+
+# -- a form --------------------------------------------------------------------------------------------------------------
+
+
+def _form(form: Form, key: str, work: Work) -> Component:
+    fields = [_entry(form, key, f, work) for f in form.fields]
+    run = html.Button(_("Run"), id={"type": "labs-run", "form": key}, type="button")
+    address = view_of(form)
+    what = _("all parameters as sliders") if form.kind == "pingpong" else _("the way of the message")
+    said = html.Span(id={"type": "labs-run-line", "form": key}, role="status", className="soft")
+    view = [html.A(what, href=address, target="_blank")] if address else []
+    return html.Section(
+        [
+            html.P(html.Code(form.line), className="lab-command"),
+            html.Div(fields, className="controls"),
+            html.Div([run, *view, said], className="lab-tools"),
+            dcc.Store(id={"type": "labs-run-job", "form": key}),
+            dcc.Interval(id={"type": "labs-run-tick", "form": key}, interval=400, n_intervals=0, max_intervals=0),
+            html.Div(id={"type": "labs-run-shown", "form": key}),
+        ],
+        className="lab-form", **{"aria-label": form.line},
+    )  # fmt: skip
+
+
+def _entry(form: Form, key: str, field: Field, work: Work) -> Component:
+    name = {"type": "labs-field", "form": key, "name": field.name}
+    if field.kind == "area":
+        content = work.files.get(field.file, b"").decode("utf-8", "replace")
+        area = dcc.Textarea(id=name, value=content, rows=min(24, content.count("\n") + 2), maxLength=LONGEST, spellCheck=False,
+                            className="lab-area code")  # fmt: skip
+        return html.Label([html.Span(field.label), area], className="field wide")
+    placeholder = "platform.host.cores=2, …" if field.name == "set" else ""
+    entry = dcc.Input(id=name, value=field.value, type="text", maxLength=500, placeholder=placeholder, autoComplete="off",
+                      inputMode="numeric" if field.kind == "number" else "text", style={"width": "100%"})  # fmt: skip
+    parts: list[Component] = [html.Label([html.Span(field.label), entry])]
+    if field.slides:
+        parts.append(html.Div(dcc.Slider(
+            -2, 2, 0.25, value=0, marks={-2: "÷4", 0: field.value, 2: "×4"}, included=False, updatemode="mouseup", allow_direct_input=False,
+            id={"type": "labs-slide", "form": key, "name": field.name},
+        ), title=_("a quarter to four times of {value}").format(value=field.value), className="lab-slider"))  # fmt: skip
+    wide = field.name in ("sizes", "set", "vary")
+    return html.Div(parts, className="field wide" if wide else "field")
+
+
+def shown(told: Mapping[str, Any]) -> list[Component]:
+    """The result of a form: lines, figures and tables in place."""
+    import plotly.graph_objects as go
+
+    out: list[Component] = [html.P(line) for line in told["lines"]]
+    names = {"time": _("One-way time"), "bandwidth": _("Bandwidth"), "stages": _("Stages"), "timeline": _("What every process did"),
+             "study": _("The study")}  # fmt: skip
+    for name, figure in told["figures"].items():
+        drawn = go.Figure(figure)
+        drawn.update_layout(dragmode=False, paper_bgcolor="rgba(0,0,0,0)", title_text="", margin={"t": 20, "r": 8})
+        height = int(drawn.layout.height or 340)
+        graph = dcc.Graph(figure=drawn, config=CONFIG, style={"height": f"{height}px"})
+        out.append(html.Figure([html.Figcaption(names.get(name, name)), graph], className="lab-figure"))
+    for table in told["tables"]:
+        head = html.Thead(html.Tr([html.Th(h, scope="col") for h in table["head"]]))
+        rows = html.Tbody([html.Tr([html.Td(c) for c in row]) for row in table["rows"]])
+        caption = [html.Caption(table["caption"])] if table["caption"] else []
+        out.append(html.Div(html.Table([*caption, head, rows], className="wide"), className="scroll", tabIndex=0, role="region",
+                            **{"aria-label": table["caption"] or _("table")}))  # fmt: skip
+    return out

@@ -1,0 +1,121 @@
+"""A lab's text in steps: what a student may see before and after the predictions are sealed, and the forms within it. Without Dash.
+
+A step is a part under a heading of level 2. What follows the last prediction of a step, and all later steps, stay on the server until
+every prediction so far is sealed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from retrompi.labs import text as _words
+from retrompi.labs.student import draw
+from retrompi.studio.lab_commands import Form, form_of
+
+if TYPE_CHECKING:
+    from retrompi.labs.lab import Lab, Task
+    from retrompi.labs.work import Work
+
+__all__ = ["Piece", "Step", "steps"]
+
+_TASK = re.compile(r"^\[task ([a-z][a-z0-9_-]*)\]$")
+_COMMAND = re.compile(r"^    (retrompi .+)$")
+_OWN = re.compile(r"^    retrompi lab (check|report|hint).*$")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a step: Markdown, a task, or a form; ``own``: check or report, which the page has as buttons."""
+
+    text: str = ""
+    task: Task | None = None
+    form: Form | None = None
+    own: str = ""
+    key: str = ""
+    """Of a form: its number in the lab's text."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """``pieces`` are those that the student may see; ``seals``: the predictions to seal here; ``shut``: an earlier step waits for its."""
+
+    title: str
+    pieces: tuple[Piece, ...]
+    seals: tuple[Task, ...] = ()
+    shut: bool = False
+    tasks: tuple[Task, ...] = ()
+
+
+def steps(lab: Lab, work: Work) -> list[Step]:
+    """The steps of a student's lab, in order."""
+    known = {**_words.names(lab, draw(lab, work.state.student), work.state.student), "student": "you"}
+    titles, bodies = [""], [[]]  # type: tuple[list[str], list[list[str]]]
+    fenced = False
+    for line in lab.text.splitlines():
+        fenced = fenced != line.startswith("```")
+        if line.startswith("# ") and not fenced:
+            continue  # the page has its own heading
+        if line.startswith("## ") and not fenced:
+            titles.append(line[3:].strip())
+            bodies.append([])
+        else:
+            bodies[-1].append(line)
+    out: list[Step] = []
+    shut, varied, number = False, {}, 0  # type: tuple[bool, dict[str, str], int]
+    for title, body in zip(titles, bodies, strict=True):
+        pieces: list[Piece] = []
+        for piece in _pieces(body, lab, known, varied):
+            number += piece.form is not None
+            pieces.append(piece if piece.form is None else Piece(form=piece.form, key=str(number)))
+        open_ = [p.task for p in pieces if p.task is not None and p.task.kind == "prediction" and p.task.id not in work.state.sealed]
+        tasks = tuple(p.task for p in pieces if p.task is not None)
+        if shut:
+            out.append(Step(_words.fill(title, known), (), (), True, tasks))
+            continue
+        if open_:
+            last = max(i for i, p in enumerate(pieces) if p.task is not None and p.task.kind == "prediction")
+            pieces = pieces[: last + 1]
+            shut = True
+        out.append(Step(_words.fill(title, known), tuple(pieces), tuple(open_), False, tasks))
+    if not out[0].title and not out[0].tasks and len(out) > 1 and not out[1].shut:
+        first, second = out[0], out[1]
+        both = (*first.pieces, Piece(text=f"### {second.title}"), *second.pieces)
+        out[:2] = [Step(second.title, both, second.seals, False, second.tasks)]
+    return out
+
+
+def _pieces(body: list[str], lab: Lab, known: Mapping[str, str], varied: dict[str, str]) -> list[Piece]:
+    out: list[Piece] = []
+    lines: list[str] = []
+
+    def close() -> None:
+        text = _words.fill("\n".join(lines), known).strip("\n")
+        if text.strip():
+            out.append(Piece(text=text))
+        lines.clear()
+
+    for line in body:
+        task, command = _TASK.match(line), _COMMAND.match(line)
+        if task:
+            close()
+            out.append(Piece(task=lab.task(task[1])))
+        elif _OWN.match(line):
+            close()
+            out.append(Piece(own=_OWN.match(line)[1]))  # type: ignore[index]
+        elif command:
+            written = _words.fill(command[1], known)
+            form = form_of(written, varied)
+            if form is None:
+                lines.append(line)
+                continue
+            close()
+            if form.kind == "sweep":
+                varied[form.given.get("file", "").removesuffix(".toml")] = form.given.get("vary", "")
+            out.append(Piece(form=form))
+        else:
+            lines.append(line)
+    close()
+    return out
