@@ -49,7 +49,8 @@ def boxed(words: Sequence[str], work: Path | None, environment: Mapping[str, str
     root = os.geteuid() == 0
     out = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"] if root else []
     out += ["bwrap", "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "box",
-            "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # fmt: skip
+            "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev", "--size", str(_WRITTEN),
+            "--tmpfs", "/tmp"]  # fmt: skip
     for name in ("lib", "lib32", "lib64", "libx32", "bin", "sbin"):
         place = Path("/", name)
         if place.is_symlink():
@@ -64,6 +65,7 @@ def boxed(words: Sequence[str], work: Path | None, environment: Mapping[str, str
         if root:
             _give(work)
         out += ["--bind", str(work), str(work), "--chdir", str(work)]
+    out += ["--remount-ro", "/"]
     limits = [f"--cpu={SECONDS}", f"--as={_ADDRESSES}", f"--fsize={_WRITTEN}", f"--nproc={_PROCESSES}", "--core=0", "--nofile=512"]
     return [*out, "--", "prlimit", *limits, "--", *words]
 
