@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from retrompi.base.translate import _
 from retrompi.sim import simulate
 from retrompi.sim.computation import scale_of
 from retrompi.sim.diagnosis import lines
@@ -30,13 +31,13 @@ ROWS = 512
 
 def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dict[str, Any]:
     """Reads, simulates, draws. A program that hangs or aborts is a result, not an error."""
-    report(0, 3, "reading the trace")
+    report(0, 3, _("reading the trace"))
     trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
 
     from retrompi.render import timeline_page
     from retrompi.studio.gantt import gantt
 
-    report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
+    report(1, 3, _("simulating {ranks} ranks, {actions} calls").format(ranks=trace.ranks, actions=trace.actions))
     sets = sets_of(asked["set"])
     question = Question(asked["model"], asked["platform"], Replay(trace, name), asked["mode"], sets, limit_s=LIMIT_S)
     resolved = Resolved.of(question)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, StoreError
+from retrompi.base.translate import _, lazy
 from retrompi.studio.laid import MOST_CURVES, laid
 from retrompi.studio.parameters import check_names
 
@@ -26,8 +27,8 @@ Places = tuple[str | None, str]
 Stores = tuple["Store | None", "Store"]
 """The same stores, opened."""
 
-DRAWN = {"pingpong": "simulated", "benchmark": "simulated", "native": "measured here", "measured": "measured", "smpi": "on SMPI",
-         "program": "replayed"}  # fmt: skip
+DRAWN = {"pingpong": lazy("simulated"), "benchmark": lazy("simulated"), "native": lazy("measured here"), "measured": lazy("measured"),
+         "smpi": lazy("on SMPI"), "program": lazy("replayed")}  # fmt: skip
 """Kinds of stored runs that have a curve, and their names."""
 NEWEST = 300
 UPLOAD = "upload:"
@@ -213,7 +214,8 @@ def overlay_choices(location: str | None) -> list[dict[str, str]]:
         return []
     runs = [r for kind in DRAWN for r in store.runs(kind=kind, outcome="completed", limit=NEWEST)]
     newest = sorted(runs, key=lambda r: -int(r["id"]))[:NEWEST]
-    return [{"value": str(r["id"]), "label": f"run {r['id']}: {run_name(r)} ({DRAWN[r['kind']]})"} for r in newest]
+    told = _("run {id}: {name} ({kind})")
+    return [{"value": str(r["id"]), "label": told.format(id=r["id"], name=run_name(r), kind=_(DRAWN[r["kind"]]))} for r in newest]
 
 
 def what_if(
@@ -222,12 +224,12 @@ def what_if(
     """base: the unchanged curve; changed: with overrides (None without any); outside: properties outside the calibrated range."""
     from retrompi.spec.outside_range import outside
 
-    report(0, 1 + bool(sets), "as it was")
+    report(0, 1 + bool(sets), _("as it was"))
     changed = None
     with opened(places) as stores:
         base = curve_of(stores, model, platform, mode, sizes)
         if sets:
-            report(1, 2, "as changed")
+            report(1, 2, _("as changed"))
             changed = curve_of(stores, model, platform, mode, sizes, sets)
     used = [r["size_B"] for r in base["rows"]]
     return {"base": base, "changed": changed, "outside": outside(model, platform, sizes=used, ranks=2, sets=sets)}

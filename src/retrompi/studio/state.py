@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.translate import _
 
 __all__ = ["Choice", "Control", "Parse", "Query", "choice", "encode", "flag", "link", "number", "read", "text"]
 
@@ -168,7 +169,7 @@ def link(path: str, controls: Iterable[Control], **values: Any) -> str:
 def read(controls: Sequence[Control], query: Query) -> tuple[dict[str, Any], list[str]]:
     """(values by key, notices): every control has a value; invalid values in the query are replaced by the default and reported."""
     values: dict[str, Any] = {}
-    notices = ["this link is longer than a link of the studio can be: shown without it"] if query.too_long else []
+    notices = [_("this link is longer than a link of the studio can be: shown without it")] if query.too_long else []
     for control in controls:
         given = query.all(control.key)
         if control.named:
@@ -182,7 +183,7 @@ def read(controls: Sequence[Control], query: Query) -> tuple[dict[str, Any], lis
     known = [c.key for c in controls]
     for key in query:
         if key not in known and key != "lang":  # the language, see `retrompi.studio.language`
-            notices.append(f"'{_shown(key)}' in this link means nothing here{nearest(key[:60], known)}")
+            notices.append(_("'{key}' in this link means nothing here{nearest}").format(key=_shown(key), nearest=nearest(key[:60], known)))
     return values, notices
 
 
@@ -195,7 +196,7 @@ def _parsed(control: Control, value: str, otherwise: Any, notices: list[str]) ->
     try:
         return control.parse(value)
     except RetrompiError as error:
-        notices.append(f"{control.key}={_shown(value)} in this link: {error}")
+        notices.append(_("{key}={value} in this link: {error}").format(key=control.key, value=_shown(value), error=error))
         return otherwise
 
 
@@ -211,7 +212,7 @@ def _named(control: Control, given: list[str], notices: list[str]) -> dict[str, 
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name or not value:
-            notices.append(f"{control.key}={_shown(item)} in this link is not NAME=VALUE")
+            notices.append(_("{key}={item} in this link is not NAME=VALUE").format(key=control.key, item=_shown(item)))
             continue
         got = _parsed(control, item, None, notices)
         if got is not None:
