@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from flask import g
+from studio_room import app, room
+from unwrapped import unwrapped
 
+from retrompi import studio
 from retrompi.base import translate
-from retrompi.base.errors import UsageError
+from retrompi.base.errors import InputError, UsageError
+from retrompi.labs import answers, lab, translated
+from retrompi.spec import registry
+from retrompi.studies import catalogue, design
+from retrompi.studio.app import page_content
+from retrompi.studio.page import pages
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "packaging"))
+import messages
+
+__all__ = ["app", "room"]  # fixtures
 
 
 @pytest.mark.parametrize(
@@ -57,3 +75,145 @@ def test_address_cookie_and_browser_choose_the_language(
     assert answer.headers["Content-Language"] == spoken
     if "?" in address and spoken == "de":  # kept across pages
         assert '<html lang="de">' in browser.get("/curves", headers={"Accept-Language": "fr"}).text
+
+
+# -- what is translated --------------------------------------------------------------------------------------------------------
+
+STUDIO = Path(studio.__file__).parent
+UNTRANSLATED = {
+    "guard.py": "refusals of requests, which are no pages",
+    "jobs.py": "why a job ended: error lines",
+    "inputs.py": "errors about requests that no page of ours makes",
+    "uploads.py": "errors about files",
+}
+"""Files of the studio whose words stay English, and why."""
+WORDS_OF_MACHINES = {"Swap:", "protocol stack", "network card", "Gbps", "Mbps", "datagram ack", "ratio ends", "memory … … … …",
+                     "… init\n… send … 0 … 6\n… recv … 0 … 6\n… finalize\n", "    retrompi pingpong ", "    retrompi explain "}  # fmt: skip
+"""Texts of the studio that nobody reads as words: keys, units, the lines of a trace."""
+
+
+@pytest.mark.parametrize("file", sorted(f for f in STUDIO.rglob("*.py") if f.name not in UNTRANSLATED), ids=lambda f: f.name)
+def test_no_text_of_the_studio_is_left_unmarked(file: Path) -> None:
+    left = [(line, text) for line, text in unwrapped(file) if text not in WORDS_OF_MACHINES]
+    assert left == [], "texts for people go through _() or lazy() (docs/translating.md)"
+
+
+def test_unmarked_texts_are_found(tmp_path: Path) -> None:
+    made = tmp_path / "page.py"
+    shown = 'html.P("No such page"), f"run {n} of the store", _("a b"), html.A("in yards", href="a b")'
+    made.write_text(f'def f(n):\n    """Doc of it."""\n    return [{shown}]\n')
+    assert [text for _line, text in unwrapped(made)] == ["No such page", "run … of the store", "in yards"]
+
+
+@pytest.mark.parametrize("language", [which for which in translate.languages() if which != translate.ENGLISH])
+def test_a_catalogue_has_every_text_of_the_code_and_each_is_translated(language: str) -> None:
+    known = {messages.key(e): e for e in messages.read(language)}
+    assert set(known) == set(messages.extracted()), "out of step with the code: make messages"
+    for entry in known.values():
+        assert entry.translated(), f"not translated, or fuzzy: {entry.msgid}"
+        said = [entry.msgstr] if not entry.msgid_plural else list(entry.msgstr_plural.values())
+        for text in said:
+            assert _fields(text) == _fields(entry.msgid_plural or entry.msgid), entry.msgid
+            ends = [(t[:1] in " \u202f", t[-1:] == " ") for t in (text, entry.msgid)]
+            assert ends[0] == ends[1] or text[0] == "\u202f", entry.msgid
+            if language == "fr":
+                assert not re.search(r"[^\W\d_][;?!]|« | »|[^\W\d_] [;:?!]", re.sub(r"\{[^}]*\}|'[^']*'|\?\)", "", text)), entry.msgid
+            if language == "de":
+                assert not re.search(r"[“”]\w|\w„|«|»", text), entry.msgid
+
+
+def _fields(text: str) -> list[str]:
+    return sorted(re.findall(r"(?<!\{)\{[^{}]*\}(?!\})", text))
+
+
+HEADS = ("H1", "H2", "H3", "Button", "Label", "Legend", "Caption", "Title")
+"""Components whose words are the studio's own."""
+
+
+@pytest.mark.parametrize("path", [p.path for p in pages()])
+def test_a_page_has_no_head_or_label_that_is_not_translated(app: Any, room: Any, path: str) -> None:
+    """In a language in which every translated text stands in brackets, whatever stands outside of them is the data's, or was forgotten."""
+    with app.server.test_request_context(path), translate.speaking(translate.PSEUDO):
+        g.session = "a" * 30
+        content, title = page_content(path, "", room)
+    assert title.startswith("⟦")
+    found = {text for kind, text in _heads(content) if kind in HEADS}
+    left = {t for text in found for t in [re.sub(r"⟦[^⟦⟧]*⟧", "", re.sub(r"⟦[^⟦⟧]*⟧", "", text)).strip()] if re.search(r"[A-Za-z]{3,}", t)}
+    assert found
+    assert left - _names() == set()
+
+
+def _names() -> set[str]:
+    """Names, which are the same in every language."""
+    titles = {cls.title for cls in registry.models().values()} | {room.title for room in registry.platforms().values()}
+    return {*titles, *registry.model_names(), *registry.platform_names(), *catalogue.scenario_names(), *design.studies()}
+
+
+def _heads(component: Any, kind: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(component, (list, tuple)):
+        for one in component:
+            yield from _heads(one, kind)
+    elif isinstance(component, str):
+        yield kind, component
+    elif hasattr(component, "to_plotly_json") and type(component).__name__ not in ("Code", "Store"):
+        yield from _heads(getattr(component, "children", None) or (), type(component).__name__)
+
+
+# -- labs ----------------------------------------------------------------------------------------------------------------------
+
+LABS = sorted(f.parent for f in (Path(__file__).parent.parent / "labs").glob("*/lab.toml"))
+TRANSLATED = [(folder, language) for folder in LABS for language in translated.languages_of(folder)]
+
+
+def test_the_first_three_labs_are_translated() -> None:
+    assert {(f.name[:2], language) for f, language in TRANSLATED} >= {(k, which) for k in ("01", "02", "03") for which in ("de", "fr")}
+
+
+@pytest.mark.parametrize(("folder", "language"), TRANSLATED, ids=lambda v: v if isinstance(v, str) else v.name[:2])
+def test_a_labs_translation_is_whole_and_follows_the_english(folder: Path, language: str) -> None:
+    assert messages.stale(folder, language) == [], "translate these, then: make messages-labs"
+    english, said = translated.english(folder), translated.given(folder, language)
+    for name, text in english.items():
+        fields = re.compile(r"\{[a-z][a-z0-9_]*(?::arg)?\}|BF-[A-Z]+-\d+[a-z]?|`[^`]*`|\[task [^]]*\]")
+        assert set(fields.findall(said[name])) == set(fields.findall(text)), name
+        if ".levels." in name:
+            assert said[name].partition(":")[0] == text.partition(":")[0], name
+    plain, other = ([line for line in translated.text_file(folder, which).read_text(encoding="utf-8").splitlines()
+                     if line.startswith(("    ", "[task"))] for which in ("en", language))  # fmt: skip
+    assert plain == other, "commands and places of tasks are the same in every language"
+
+
+def test_a_choice_is_shown_in_the_language_and_answered_in_either() -> None:
+    made = lab.load(LABS[0], "de")
+    task = made.task("better")
+    assert made.language == "de"
+    assert [task.shown(c) for c in task.choices] == ["halbe Bibliotheksarbeit", "doppelte Kopierrate"]
+    for written in ("Doppelte Kopierrate", "twice the copy rate"):
+        assert answers.value(task, answers.Given(written, written)) == "twice the copy rate"
+    assert lab.load(LABS[0], "it").title == lab.load(LABS[0], "en").title
+    assert not [f for f in made.files if translated.FILE.fullmatch(f.name)], "a student gets no translations as files"
+
+
+def test_a_decimal_comma_is_explained_in_the_language() -> None:
+    task = lab.load(LABS[0], "de").task("startup")
+    with translate.speaking("de"), pytest.raises(answers.Problem, match="„3,5 ms“ hat ein Dezimalkomma; schreiben Sie einen Punkt"):
+        answers.value(task, answers.Given("3,5 ms", "3,5 ms"))
+
+
+def test_a_translation_that_names_what_the_lab_has_not_is_refused(tmp_path: Path) -> None:
+    for f in LABS[0].iterdir():
+        if f.is_file() and f.suffix in (".toml", ".md", ".py"):
+            (tmp_path / f.name).write_bytes(f.read_bytes())
+    (tmp_path / "lab.de.toml").write_text('[task.startpu]\nquestion = "?"\n')
+    with pytest.raises(InputError, match=r"lab\.de\.toml: \[task\]: lab\.toml has no 'startpu'; did you mean 'startup'"):
+        lab.load(tmp_path, "de")
+
+
+def test_the_command_line_speaks_the_terminals_language(retrompi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANG", "fr_FR.UTF-8")
+    monkeypatch.setenv("LC_ALL", "")
+    monkeypatch.setenv("LANGUAGE", "")
+    assert "Latence et débit d'après une courbe PingPong" in retrompi("lab", "show", "1").out
+    assert "Latenz und Bandbreite aus einer PingPong-Kurve" in retrompi("lab", "--language", "de", "show", "1").out
+    assert "no language 'xx'" in retrompi("lab", "--language", "xx", "list").err
+    assert translate.language() == "en"

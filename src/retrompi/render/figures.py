@@ -13,6 +13,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes, format_rate, format_span, format_time
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.render import bands
@@ -60,8 +61,8 @@ ZERO = 0.5
 """The position of 0 B on the logarithmic axis: one doubling left of 1 B."""
 
 AXES = {
-    "time": ("time_us", "one-way time", "µs"),
-    "bandwidth": ("bandwidth_MBps", "bandwidth", "MB/s"),
+    "time": ("time_us", lazy("one-way time"), "µs"),
+    "bandwidth": ("bandwidth_MBps", lazy("bandwidth"), "MB/s"),
 }
 """Series -> (column of a point, axis title, unit)."""
 
@@ -205,7 +206,7 @@ def size_axis(sizes: Iterable[float], least: int = 1 << 22) -> dict[str, Any]:
     top = max([*sizes, least])
     return {
         "type": "log",
-        "title": {"text": "message size, B (K = 1024)"},
+        "title": {"text": _("message size, B (K = 1024)")},
         "tickvals": [place(s) for s in shown if s <= top],
         "ticktext": [size_label(s) for s in shown if s <= top],
         "range": [log10(ZERO) - 0.12, log10(top) + 0.12],
@@ -224,11 +225,11 @@ _TICKS = {
 
 def value_axis(what: str, y: str = "log", drawn: Iterable[float] = ()) -> dict[str, Any]:
     """The axis of a series of `AXES`, logarithmic or linear; ``drawn`` are the values on it, for the ticks of a narrow axis."""
-    _, title, unit = AXES[what]
+    _column, title, unit = AXES[what]
     if y != "log":
-        return {**AXIS, "type": "linear", "title": {"text": f"{title}, {unit}", "standoff": 12}, "rangemode": "tozero"}
+        return {**AXIS, "type": "linear", "title": {"text": f"{_(title)}, {unit}", "standoff": 12}, "rangemode": "tozero"}
     values, texts = zip(*_TICKS[what], strict=True)
-    axis = {**AXIS, "type": "log", "title": {"text": title, "standoff": 12}, "tickvals": values, "ticktext": texts}
+    axis = {**AXIS, "type": "log", "title": {"text": _(title), "standoff": 12}, "tickvals": values, "ticktext": texts}
     known = [v for v in drawn if v > 0]
     if known and sum(min(known) <= v <= max(known) for v in values) < _LEAST_TICKS:
         show = _time if what == "time" else _rate

@@ -11,6 +11,7 @@ from flask import g
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.render.html import CONFIG
 from retrompi.studio.jobs import JobState
@@ -120,16 +121,29 @@ def entry(label: str, control_id: str, value: Any, help: str = "", *, wide: bool
     return field(label, dcc.Input(id=control_id, value=value, **{"type": "text", "debounce": True, **more}), help, wide=wide)
 
 
+def series() -> dict[str, str]:
+    """What a curve shows, for a choice."""
+    return {"time": _("time"), "bandwidth": _("bandwidth")}
+
+
+def scales() -> dict[str, str]:
+    """The scales of an axis, for a choice."""
+    return {"log": _("logarithmic"), "linear": _("linear")}
+
+
 def overrides_field(control_id: str, value: str, more: str = "") -> Component:
     """A text entry for overrides; ``more`` is appended to its line of help."""
-    return entry("What if", control_id, value, f"overrides KEY=VALUE, separated by commas{more}", wide=True, maxLength=500,
-                 placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"})  # fmt: skip
+    help = _("overrides KEY=VALUE, separated by commas{more}").format(more=more)
+    return entry(_("What if"), control_id, value, help, wide=True, maxLength=500, placeholder="packet=16KiB, platform.host.quantum=20ms",
+                 style={"width": "100%"})  # fmt: skip
 
 
 def upload_row(page: str, label: str, most_B: int, words: str, advice: str = "") -> list[Component]:
     """A button that uploads a file (PAGE-upload), a description of accepted files, and a place for the result (PAGE-upload-said)."""
     button = dcc.Upload(html.Button(label, type="button", className="quiet"), id=f"{page}-upload", multiple=False, max_size=most_B)
-    told = f"{words}; at most {format_bytes(most_B)}. It stays on the machine of this studio and is removed with your session."
+    told = _("{words}; at most {most_b}. It stays on the machine of this studio and is removed with your session.").format(
+        words=words, most_b=format_bytes(most_B)
+    )
     data = {"data-most": str(most_B), **({"data-advice": advice} if advice else {})}
     return [html.Div([button, html.Span(told, className="soft")], className="upload-row", **data),
             html.Div(id=f"{page}-upload-said", role="status", **{"aria-live": "polite"})]  # fmt: skip
@@ -137,7 +151,7 @@ def upload_row(page: str, label: str, most_B: int, words: str, advice: str = "")
 
 def uploaded_line(label: str, size_B: int) -> Component:
     """The line about a completed upload."""
-    return html.P(f"{label}, {format_bytes(size_B)}, is uploaded.", className="soft")
+    return html.P(_("{label}, {size_b}, is uploaded.").format(label=label, size_b=format_bytes(size_B)), className="soft")
 
 
 def outputs(*names: str) -> list[Output]:
@@ -186,7 +200,7 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str] |
     told = [html.Caption(caption)] if caption else []
     named = {"id": id} if id else {}
     made = html.Table([*told, head, html.Tbody(body)], className="stack" if stack else "wide", **named)
-    return html.Div(made, className="scroll", tabIndex=0, role="region", **{"aria-label": caption or "table"})
+    return html.Div(made, className="scroll", tabIndex=0, role="region", **{"aria-label": caption or _("table")})
 
 
 def _is_component(value: Any) -> bool:
@@ -195,38 +209,45 @@ def _is_component(value: Any) -> bool:
 
 def copyable(text: str, *, id: str) -> Component:
     """A text in a monospaced font with a button that copies it."""
-    button = html.Button("Copy", className="copy-text quiet", type="button", title="copy", **{"data-copies": id})
+    button = html.Button(_("Copy"), className="copy-text quiet", type="button", title=_("copy"), **{"data-copies": id})
     return html.Div([html.Code(text, id=id), button], className="copyable")
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
 
 
+_ENDED = {"failed": lazy("failed"), "cancelled": lazy("cancelled")}
+
+
 def job_line(state: JobState) -> str:
     """A job's state in one line."""
     if state.status == "queued":
         if state.own:
-            return f"{state.title}: waits for your other jobs; cancel one of them"
+            return _("{title}: waits for your other jobs; cancel one of them").format(title=state.title)
         if state.ahead or state.running:
-            return f"{state.title}: waiting, number {state.ahead + 1} in the queue; {state.running} jobs have begun"
-        return f"{state.title}: about to start"
+            return _("{title}: waiting, number {ahead} in the queue; {running} jobs have begun").format(
+                title=state.title, ahead=state.ahead + 1, running=state.running
+            )
+        return _("{title}: about to start").format(title=state.title)
     if state.paused:
-        return f"{state.title}: paused after {state.seconds:.0f} s, continues in its turn; {state.running} jobs share the processors"
+        return _("{title}: paused after {seconds:.0f} s, continues in its turn; {running} jobs share the processors").format(
+            title=state.title, seconds=state.seconds, running=state.running
+        )
     if state.status == "running":
-        part = f"{state.done} of {state.total}" if state.total else "running"
+        part = _("{n} of {of}").format(n=state.done, of=state.total) if state.total else _("running")
         return f"{state.title}: {part}{', ' + state.what if state.what else ''} ({state.seconds:.0f} s)"
     if state.status == "done":
-        return f"{state.title}: done in {state.seconds:.2g} s"
-    return f"{state.title}: {state.status}" + (f": {state.error}" if state.error else "")
+        return _("{title}: done in {seconds:.2g} s").format(title=state.title, seconds=state.seconds)
+    return f"{state.title}: {_(_ENDED.get(state.status, state.status))}" + (f": {state.error}" if state.error else "")
 
 
 def job_bar(page: str) -> Component:
     """Progress, status line and cancel button of a page's job; ids PAGE-progress, PAGE-job-line, PAGE-cancel. See `register_job`."""
     return html.Div(
         [
-            html.Progress(id=f"{page}-progress", max="1", value="0", hidden=True, **{"aria-label": "progress"}),
+            html.Progress(id=f"{page}-progress", max="1", value="0", hidden=True, **{"aria-label": _("progress")}),
             html.Span("", id=f"{page}-job-line", role="status", **{"aria-live": "polite"}),
-            html.Button("Cancel", id=f"{page}-cancel", className="cancel quiet", type="button", hidden=True),
+            html.Button(_("Cancel"), id=f"{page}-cancel", className="cancel quiet", type="button", hidden=True),
             dcc.Store(id=f"{page}-job"),
             dcc.Interval(id=f"{page}-tick", interval=TICK_MS, n_intervals=0, max_intervals=0),
         ],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from retrompi.base.errors import UsageError
+from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
 from retrompi.studio import inputs, menus, parts, runs
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 OWN = "own"
 MOST_SIZES = 64
 LARGEST_B = 64 << 20
-SIGNS = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· unjudged"}
+SIGNS = {"pass": lazy("✓ pass"), "fail": lazy("✗ fail"), "unjudged": lazy("· unjudged")}
 
 
 def _sizes(value: str) -> str:
@@ -40,9 +41,9 @@ def _sizes(value: str) -> str:
 
 PAGE = Page(
     path="/curves",
-    title="Curves",
+    title=lazy("Curves"),
     order=10,
-    help="One-way time and bandwidth over message size: runtimes, published statements, stored runs and measured curves.",
+    help=lazy("One-way time and bandwidth over message size: runtimes, published statements, stored runs and measured curves."),
     controls=(
         Control("curves-models", "value", "model", ["wmpi", "winmpich", "hpvm"], choice(registry.model_names, "model")),
         Control("curves-platform", "value", "platform", "nt-pair", choice([OWN], "platform", menus.is_platform)),
@@ -64,7 +65,9 @@ def _mode_options(platform: str, chosen: list[str]) -> list[str]:
 
 def _choices(room: Room, session: str) -> list[dict[str, str]]:
     """The dropdown options for overlays: the session's uploads first."""
-    own = [{"value": f"{UPLOAD}{u.id}", "label": f"your upload: {u.label}"} for u in of_room(room).of(session, "curve")]
+    own = [
+        {"value": f"{UPLOAD}{u.id}", "label": _("your upload: {label}").format(label=u.label)} for u in of_room(room).of(session, "curve")
+    ]
     return [*own, *runs.overlay_choices(room.store)]
 
 
@@ -77,42 +80,43 @@ def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
 def layout(query: Query, room: Room) -> Component:
     """The controls as given by the query; the figure, the statements and the numbers below."""
     values, wrong = read(PAGE.controls, query)
-    platforms = [{"value": OWN, "label": "each runtime's own (on which it was calibrated)"}, *menus.platforms(values["platform"])]
+    platforms = [{"value": OWN, "label": _("each runtime's own (on which it was calibrated)")}, *menus.platforms(values["platform"])]
     stored = _choices(room, parts.session())
     if len(there := _there(values["run"], stored)) < len(values["run"]):
-        wrong.append("a measured curve of this link was uploaded in another browser session, or has been removed; upload it again")
+        wrong.append(_("a measured curve of this link was uploaded in another browser session, or has been removed; upload it again"))
         values["run"] = there
     known = {o["value"] for o in stored}
     stored += [{"value": name, "label": name} for name in values["run"] if name not in known]
     asked = [
         parts.controls(
-            parts.menu("Runtimes", "curves-models", menus.models(), values["model"], multi=True, clearable=True),
-            parts.menu("Platform", "curves-platform", platforms, values["platform"]),
-            parts.menu("Modes", "curves-modes", _mode_options(values["platform"], values["mode"]), values["mode"],
-                       "where the two ranks run", multi=True, clearable=True),
-            parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="curves-series", inline=True)),
+            parts.menu(_("Runtimes"), "curves-models", menus.models(), values["model"], multi=True, clearable=True),
+            parts.menu(_("Platform"), "curves-platform", platforms, values["platform"]),
+            parts.menu(_("Modes"), "curves-modes", _mode_options(values["platform"], values["mode"]), values["mode"],
+                       _("where the two ranks run"), multi=True, clearable=True),
+            parts.group(_("Series"), dcc.RadioItems(parts.series(), values["series"], id="curves-series", inline=True)),
             html.Details([
-                html.Summary("More: axis, sizes, stored and measured curves"),
+                html.Summary(_("More: axis, sizes, stored and measured curves")),
                 parts.controls(
-                    parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="curves-y", inline=True)),
-                    parts.group("Published statements", dcc.Checklist([{"value": "1", "label": "show"}], values["published"],
+                    parts.group(_("Vertical axis"), dcc.RadioItems(parts.scales(), values["y"], id="curves-y", inline=True)),
+                    parts.group(_("Published statements"), dcc.Checklist([{"value": "1", "label": _("show")}], values["published"],
                                                                       id="curves-published", inline=True)),
-                    parts.entry("Message sizes", "curves-sizes", values["sizes"], "e.g. 0,1KiB..1MiB:x2",
-                                placeholder="0 B to 4 MiB, doubling"),
-                    parts.menu("Overlay stored runs and measured curves", "curves-overlays", stored, values["run"], multi=True,
-                               clearable=True, placeholder="none" if stored else "none in the store"),
+                    parts.entry(_("Message sizes"), "curves-sizes", values["sizes"], _("e.g. 0,1KiB..1MiB:x2"),
+                                placeholder=_("0 B to 4 MiB, doubling")),
+                    parts.menu(_("Overlay stored runs and measured curves"), "curves-overlays", stored, values["run"], multi=True,
+                               clearable=True, placeholder=_("none") if stored else _("none in the store")),
                 ),
-                *parts.upload_row("curves", "Upload a measured curve", room.limits.upload_B, "a CSV table (a size and a time or bandwidth "
-                                  "per row), or output of NetPIPE, OSU, IMB, mpptest or mpi4py"),
+                *parts.upload_row("curves", _("Upload a measured curve"), room.limits.upload_B,
+                                  _("a CSV table (a size and a time or bandwidth per row), or output of NetPIPE, OSU, IMB, "
+                                    "mpptest or mpi4py")),
             ], open=bool(values["run"] or values["sizes"]), className="more"),
         ),
     ]  # fmt: skip
-    label = "Curves of the runtimes over message size; the numbers are in the tables below"
+    label = _("Curves of the runtimes over message size; the numbers are in the tables below")
     shown = [
         html.Div([parts.job_bar("curves"), parts.graph("curves-figure", label, numbers="curves-numbers")], className="held"),
         html.Div(id="curves-problems"),
         html.Div(id="curves-statements"),
-        html.Div([html.H2("Numbers"), html.Button("Download CSV", id="curves-csv", className="quiet", type="button")],
+        html.Div([html.H2(_("Numbers")), html.Button(_("Download CSV"), id="curves-csv", className="quiet", type="button")],
                  className="page-head"),
         html.Div(id="curves-numbers"),
         dcc.Download(id="curves-download"),
@@ -154,7 +158,7 @@ def _question(room: Room, models: Any, platform: Any, chosen: Any, overlays: Any
             else:
                 files[name] = (str(path), upload.label)
     there = [name for name in overlays if name in files or not name.startswith(UPLOAD)]
-    title = f"{len(wanted)} curve{'s' if len(wanted) != 1 else ''}"
+    title = ngettext("{n} curve", "{n} curves", len(wanted)).format(n=len(wanted))
     return title, runs.curves, (room.places, wanted, parse_sizes(_sizes(sizes)) if sizes else None, there, files, gone)
 
 
@@ -203,9 +207,11 @@ def register(app: Dash, room: Room) -> None:
         lines = list(answer["problems"])
         for c in answer["curves"]:
             if c["outcome"] != "completed":
-                lines.append(" ".join([c["detail"], OUTCOME_WORDS.get(c["outcome"], "")]))
+                lines.append(" ".join([c["detail"], _(OUTCOME_WORDS.get(c["outcome"], ""))]))
             if c["outside"]:
-                lines.append(f"{c['model']} is outside its calibrated range: {'; '.join(c['outside'])}")
+                lines.append(
+                    _("{model} is outside its calibrated range: {outside}").format(model=c["model"], outside="; ".join(c["outside"]))
+                )
         figure = drawing.curves_figure(answer, series, y, bool(published))
         named = [(f"{c['model']}, {c['mode']}", c["cautions"]) for c in answer["curves"]]
         named += [(o["name"], o.get("cautions", ())) for o in answer["overlays"]]
@@ -243,7 +249,16 @@ def _named(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     made = answer["curves"]
     beside = [len({c[key] for c in made}) > 1 for key in ("mode", "platform")]
     found = [(legend_of(c, *beside), c["rows"]) for c in made]
-    return [*found, *((f"run {o['run']}: {o['name']}" if o["run"] else f"upload: {o['name']}", o["rows"]) for o in answer["overlays"])]
+    return [
+        *found,
+        *(
+            (
+                _("run {run}: {name}").format(run=o["run"], name=o["name"]) if o["run"] else _("upload: {name}").format(name=o["name"]),
+                o["rows"],
+            )
+            for o in answer["overlays"]
+        ),
+    ]
 
 
 def _statements(answer: dict[str, Any]) -> Component | None:
@@ -252,17 +267,19 @@ def _statements(answer: dict[str, Any]) -> Component | None:
         return None
     rows = [
         {
-            "id": v["id"], "what": v["observable"], "published": v["published"], "use": v["use"],
+            "id": v["id"], "what": v["observable"], "published": v["published"], "use": _(v["use"]),
             "observed": v["observed"] if isinstance(v["observed"], str) or v["observed"] is None else f"{v['observed']:.4g} {v['unit']}",
-            "verdict": html.Span(SIGNS.get(v["verdict"], v["verdict"]), className=v["verdict"]), "note": v["note"],
+            "verdict": html.Span(_(SIGNS.get(v["verdict"], v["verdict"])), className=v["verdict"]), "note": v["note"],
         }
         for v in answer["verdicts"]
     ]  # fmt: skip
-    columns = (("id", "statement"), ("what", "about"), ("published", "published"), ("observed", "these curves"), ("verdict", "verdict"),
-               ("use", "use"), ("note", "note"))  # fmt: skip
+    columns = (("id", _("statement")), ("what", _("about")), ("published", _("published")), ("observed", _("these curves")),
+               ("verdict", _("verdict")), ("use", _("use")), ("note", _("note")))  # fmt: skip
     counts = {word: sum(v["verdict"] == word for v in answer["verdicts"]) for word in SIGNS}
-    told = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
-    return html.Details([html.Summary(f"Published statements about these curves: {told}"), parts.table(rows, columns)], open=False)
+    told = ", ".join(f"{n} {_(word)}" for word, n in counts.items() if n)
+    return html.Details(
+        [html.Summary(_("Published statements about these curves: {told}").format(told=told)), parts.table(rows, columns)], open=False
+    )
 
 
 def _numbers(answer: dict[str, Any], series: str) -> Component:
@@ -271,10 +288,10 @@ def _numbers(answer: dict[str, Any], series: str) -> Component:
 
     named = _named(answer)
     wholes = [*answer["curves"], *({"rows": o["rows"], "outcome": "completed"} for o in answer["overlays"])]
-    head = [("what", "")] + [(name, name) for name, _ in named]
+    head = [("what", "")] + [(name, name) for name, _curve in named]
     unit = "µs" if series == "time" else "MB/s"
     rows = number_rows(named, series)
-    columns = [("size_B", "size", format_bytes), *((name, f"{name}, {unit}", lambda v: f"{v:.4g}") for name, _ in named)]
+    columns = [("size_B", _("size"), format_bytes), *((name, f"{name}, {unit}", lambda v: f"{v:.4g}") for name, _curve in named)]
     summary = metric_rows([(name, whole) for (name, _), whole in zip(named, wholes, strict=True)])
     return html.Div([
         parts.table(summary, head, id="curves-summary", stack=False), parts.table(rows, columns, id="curves-table", stack=False),

@@ -86,7 +86,7 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
     differ = numbers.differences(cls)
     return [
         html.H2(_("Variants and rival hypotheses"), id="variants"),
-        *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P("None.", className="soft")]),
+        *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P(_("None."), className="soft")]),
         html.H2(_("How a job is started"), id="start"),
         *card_parts.start(numbers.starts(card["name"], room), room),
         html.H2(_("Collectives"), id="collectives"),

@@ -11,6 +11,7 @@ from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx
 
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
@@ -36,9 +37,9 @@ def _set(value: str) -> str:
 
 PAGE = Page(
     path="/whatif",
-    title="What if",
+    title=lazy("What if"),
     order=15,
-    help="Change a parameter of the runtime or its platform, and compare the original curve with the changed one.",
+    help=lazy("Change a parameter of the runtime or its platform, and compare the original curve with the changed one."),
     controls=(
         Control("whatif-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
         Control("whatif-platform", "value", "platform", "nt-pair", menus.PLATFORM),
@@ -63,36 +64,37 @@ def layout(query: Query, room: Room) -> Component:
     try:
         known = slots_for(model, platform, mode, values["set"])
     except RetrompiError as error:
-        wrong.append(f"mode={mode} in this link: {error}")
+        wrong.append(_("mode={mode} in this link: {error}").format(mode=mode, error=error))
         mode = "shared"
         known = slots_for(model, platform, mode, values["set"])
     sets, refused = _meant(model, platform, known, values["set"])
     held = html.Div(
         [
             html.Div([parts.job_bar("whatif"), parts.job_bar("whatif-draws")], className="bars"),
-            parts.graph("whatif-figure", "The curve as it was and the changed one; the numbers are in the tables below",
+            parts.graph("whatif-figure", _("The curve as it was and the changed one; the numbers are in the tables below"),
                         numbers="whatif-numbers"),
             html.Div(id="whatif-outcome", role="status", **{"aria-live": "polite"}),
         ],
         className="held",
     )  # fmt: skip
+    drawn = _("{level} % interval").format(level=LEVEL_TEXT[:-1])
     asked = [
         parts.controls(
-            parts.menu("Runtime", "whatif-model", menus.models(), model),
-            parts.menu("Platform", "whatif-platform", menus.platforms(platform), platform),
-            parts.menu("Mode", "whatif-mode", _modes(platform, mode), mode),
+            parts.menu(_("Runtime"), "whatif-model", menus.models(), model),
+            parts.menu(_("Platform"), "whatif-platform", menus.platforms(platform), platform),
+            parts.menu(_("Mode"), "whatif-mode", _modes(platform, mode), mode),
             html.Div(_apart(model, platform), id="whatif-apart", className="field wide", role="status"),
-            parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="whatif-series", inline=True)),
-            parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="whatif-y", inline=True)),
-            parts.group("Uncertainty", dcc.Checklist([{"value": LEVEL_TEXT, "label": f"{LEVEL_TEXT[:-1]} % interval"}],
+            parts.group(_("Series"), dcc.RadioItems(parts.series(), values["series"], id="whatif-series", inline=True)),
+            parts.group(_("Vertical axis"), dcc.RadioItems(parts.scales(), values["y"], id="whatif-y", inline=True)),
+            parts.group(_("Uncertainty"), dcc.Checklist([{"value": LEVEL_TEXT, "label": drawn}],
                         values["interval"], id="whatif-interval", inline=True),
-                        f"{intervals.DRAWS} draws of each curve, kept in the studio's store"),
+                        _("{draws} draws of each curve, kept in the studio's store").format(draws=intervals.DRAWS)),
         ),
         html.Div(
             [
-                html.Div([html.H2("Parameters"), html.Button("As it was", id="whatif-reset", className="quiet", type="button",
-                          title="reset every parameter to the model's value")], className="page-head"),
-                parts.field("Find", dcc.Input(id="whatif-find", type="search", placeholder="name or text", value="")),
+                html.Div([html.H2(_("Parameters")), html.Button(_("As it was"), id="whatif-reset", className="quiet", type="button",
+                          title=_("reset every parameter to the model's value"))], className="page-head"),
+                parts.field(_("Find"), dcc.Input(id="whatif-find", type="search", placeholder=_("name or text"), value="")),
                 html.Div(_groups(known, sets), id="whatif-parameters"),
             ],
             className="whatif-parameters",
@@ -100,11 +102,11 @@ def layout(query: Query, room: Room) -> Component:
     ]  # fmt: skip
     shown = [
         held,
-        html.H2("Numbers"),
+        html.H2(_("Numbers")),
         html.Div(id="whatif-numbers"),
-        html.H2("Equivalent command"),
+        html.H2(_("Equivalent command")),
         parts.copyable(_command(model, platform, mode, known, sets), id="whatif-command"),
-        html.Div([html.Button("Keep in store", id="whatif-keep", className="quiet", type="button"),
+        html.Div([html.Button(_("Keep in store"), id="whatif-keep", className="quiet", type="button"),
                   html.Span("", id="whatif-keep-line", role="status")], className="job"),
     ]  # fmt: skip
     return html.Div(
@@ -129,7 +131,11 @@ def first(query: Query, room: Room) -> Any:
     model, platform, mode = values["model"], values["platform"], values["mode"]
     sets, _ = _meant(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
     asked = _asked({"model": model, "platform": platform, "mode": mode, "sets": sets})
-    wanted = f"PingPong of {model} on {platform}, {mode}", runs.what_if, (room.places, *asked)
+    wanted = (
+        _("PingPong of {model} on {platform}, {mode}").format(model=model, platform=platform, mode=mode),
+        runs.what_if,
+        (room.places, *asked),
+    )
     return wanted, lambda answer: drawing.what_if_figure(answer, values["series"], values["y"]), True
 
 
@@ -137,8 +143,10 @@ def _apart(model: str, platform: str) -> list[Component]:
     """A line when a runtime is not on the platform that it is known from."""
     own = menus.own_platforms(model)
     apart = bool(own) and platform not in own
-    link = html.Button(f"Use {own[0]}" if own else "", id="whatif-own", className="link", type="button")
-    told = f"{registry.models()[model].title} was calibrated on {', '.join(own)}, not on {platform}: the curve is a prediction. "
+    link = html.Button(_("Use {own}").format(own=own[0]) if own else "", id="whatif-own", className="link", type="button")
+    told = _("{title} was calibrated on {own}, not on {platform}: the curve is a prediction. ").format(
+        title=registry.models()[model].title, own=", ".join(own), platform=platform
+    )
     return [html.P([told, link], className="notice", hidden=not apart)]  # the button is an input: it is always there
 
 
@@ -153,7 +161,11 @@ def _meant(model: str, platform: str, known: tuple[Slot, ...], given: Mapping[st
     for name, value in given.items():
         full = name if name in names else f"{model}.{name}" if f"{model}.{name}" in names else ""
         if not full:
-            wrong.append(f"no parameter '{name}' in this configuration{nearest(name, names, 4)}. {_left_out(name, value)}")
+            wrong.append(
+                _("no parameter '{name}' in this configuration{nearest}. {left_out}").format(
+                    name=name, nearest=nearest(name, names, 4), left_out=_left_out(name, value)
+                )
+            )
             continue
         try:
             resolve(model, platform, [f"{full}={value}"])
@@ -164,7 +176,7 @@ def _meant(model: str, platform: str, known: tuple[Slot, ...], given: Mapping[st
 
 
 def _left_out(name: str, value: str) -> str:
-    return f"set={name}={value} in this link was left out: the curves below are without it"
+    return _("set={name}={value} in this link was left out: the curves below are without it").format(name=name, value=value)
 
 
 def _told(model: str, platform: str, mode: str, known: tuple[Slot, ...]) -> dict[str, Any]:
@@ -204,10 +216,12 @@ def _slot(slot: Slot, value: str) -> Component:
                 value=slot.texts.index(value) if value in slot.texts else slot.nearest(value), className="slide",
             )  # fmt: skip
             entry.append(html.Label([html.Span(slot.label, className="name"), slider], className="sliding"))
-            entry.append(html.Label([html.Span(f"{slot.label}, as a text", className="unseen"), typed], className="typed"))
+            entry.append(
+                html.Label([html.Span(_("{label}, as a text").format(label=slot.label), className="unseen"), typed], className="typed")
+            )
         else:
             entry.append(html.Label([html.Span(slot.label, className="name"), typed], className="typed"))
-    scale = " (log scale)" if slot.texts and slot.scale == "log" else ""
+    scale = _(" (log scale)") if slot.texts and slot.scale == "log" else ""
     about = [html.Span(f"{slot.help}. "), html.Span(f"{slot.base}; {slot.source}. ", className="source"), html.Span(slot.range + scale)]
     return html.Div([html.Div(entry, className="entry"), html.Small(about, className="soft")], className="slot",
                     **{"data-name": slot.name, "data-words": f"{slot.name} {slot.help} {slot.source}".lower()})  # fmt: skip
@@ -254,7 +268,7 @@ def register(app: Dash, room: Room) -> None:
             known = slots_for(model, platform, mode, before)
         except UsageError as error:
             if mode in offered:
-                wrong.append(f"{error}: shown in shared mode")
+                wrong.append(_("{error}: shown in shared mode").format(error=error))
             mode = "shared"
             known = slots_for(model, platform, mode, before)
         names = {s.name for s in known}
@@ -270,7 +284,11 @@ def register(app: Dash, room: Room) -> None:
         if not question:
             return None
         model, platform, mode, sets = _asked(question)
-        return f"PingPong of {model} on {platform}, {mode}", runs.what_if, (room.places, model, platform, mode, sets)
+        return (
+            _("PingPong of {model} on {platform}, {mode}").format(model=model, platform=platform, mode=mode),
+            runs.what_if,
+            (room.places, model, platform, mode, sets),
+        )
 
     def drawn(job: Any) -> dict[str, Any] | None:
         """The result of a job of draws; None before it ends, or when it is gone."""
@@ -296,7 +314,11 @@ def register(app: Dash, room: Room) -> None:
         if not question or not switch:
             return None
         model, platform, mode, sets = _asked(question)
-        return f"draws of {model} on {platform}, {mode}", intervals.what_if, (room.places, model, platform, mode, sets)
+        return (
+            _("draws of {model} on {platform}, {mode}").format(model=model, platform=platform, mode=mode),
+            intervals.what_if,
+            (room.places, model, platform, mode, sets),
+        )
 
     parts.register_job(
         app, room, "whatif-draws", [Input("whatif-question", "data"), Input("whatif-interval", "value")], begin_draws,
@@ -310,12 +332,12 @@ def register(app: Dash, room: Room) -> None:
     def keep(_clicks: int | None, question: Any) -> str:
         if not question:
             return ""
-        job = room.jobs.submit(parts.session(), "keeping a run", runs.keep, room.places, *_asked(question),
+        job = room.jobs.submit(parts.session(), _("keeping a run"), runs.keep, room.places, *_asked(question),
                                client=parts.client())  # fmt: skip
         state = room.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
         if state.status != "done":
-            return state.error or "it is being simulated for the store; 'retrompi runs list' will show it"
-        return f"run {state.result['run']} of the store" + (" (it was there already)" if state.result["there"] else "")
+            return state.error or _("it is being simulated for the store; 'retrompi runs list' will show it")
+        return _("run {run} of the store").format(run=state.result["run"]) + (_(" (it was there already)") if state.result["there"] else "")
 
 
 def _named(sets: Any) -> dict[str, str]:
@@ -344,51 +366,59 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
     """The outcome of the runs in words: a run that did not complete is a result."""
     base, changed = answer["base"], answer["changed"]
     out: list[Component] = []
-    for name, run in (("as it was", base), ("changed", changed)):
+    for name, run in ((_("as it was"), base), (_("changed"), changed)):
         if run is not None and run["outcome"] != "completed":
-            told = " ".join([run["detail"], OUTCOME_WORDS.get(run["outcome"], "")])
+            told = " ".join([run["detail"], _(OUTCOME_WORDS.get(run["outcome"], ""))])
             out.append(html.P([html.Strong(f"{name}: {run['outcome']}. "), told], className="notice ended"))
-    out.append(parts.cautions((name, run["cautions"]) for name, run in (("as it was", base), ("changed", changed)) if run is not None))
+    both = ((_("as it was"), base), (_("changed"), changed))
+    out.append(parts.cautions((name, run["cautions"]) for name, run in both if run is not None))
     if changed is None:
-        out.append(html.P("Nothing has been changed yet.", className="soft"))
+        out.append(html.P(_("Nothing has been changed yet."), className="soft"))
     elif changed["rows"] == base["rows"] and changed["outcome"] == base["outcome"]:
-        out.append(html.P("The two curves are identical: the changes have no effect in this configuration.", className="notice"))
+        out.append(html.P(_("The two curves are identical: the changes have no effect in this configuration."), className="notice"))
     if changed is not None and answer["outside"]:
-        out.append(html.P(f"Outside the model's calibrated range: {'; '.join(answer['outside'])}.", className="soft"))
+        out.append(
+            html.P(_("Outside the model's calibrated range: {outside}.").format(outside="; ".join(answer["outside"])), className="soft")
+        )
     if (drawn := answer.get("intervals")) and (line := intervals.ended_line(drawn)):
         out.append(html.P(line, className="notice"))
-    stored = [f"{name}: run {run['run']} of the store" for name, run in (("as it was", base), ("changed", changed)) if run and run["run"]]
+    stored = [
+        _("{name}: run {run} of the store").format(name=name, run=run["run"])
+        for name, run in ((_("as it was"), base), (_("changed"), changed))
+        if run and run["run"]
+    ]
     return [*out, html.P("; ".join(stored), className="soft")] if stored else out
 
 
 def _numbers(answer: Mapping[str, Any], series: str) -> Component:
     from retrompi.studio.drawing import metric_rows, number_rows
 
-    named = [("as it was", answer["base"]), *([("changed", answer["changed"])] if answer["changed"] else [])]
+    was, now = _("as it was"), _("changed")
+    named = [(was, answer["base"]), *([(now, answer["changed"])] if answer["changed"] else [])]
     unit = "µs" if series == "time" else "MB/s"
     rows = number_rows([(name, c["rows"]) for name, c in named], series)
     told = answer.get("intervals")
     level = f"{100 * intervals.LEVEL:g} %"
-    columns: list[Any] = [("size_B", "size", format_bytes)]
+    columns: list[Any] = [("size_B", _("size"), format_bytes)]
     for name, curve in named:
         columns.append((name, f"{name}, {unit}", lambda v: f"{v:.4g}"))
         if told:
             ends = {r["size_B"]: _ends(r, series) for r in curve["rows"]}
-            rows = [{**r, f"{name} interval": ends.get(r["size_B"], "")} for r in rows]
-            columns.append((f"{name} interval", level))
+            rows = [{**r, f"{name} ends": ends.get(r["size_B"], "")} for r in rows]
+            columns.append((f"{name} ends", level))
     if answer["changed"]:
         for r in rows:
-            r["ratio"] = r["changed"] / r["as it was"] if r.get("as it was") and "changed" in r else None
-        columns.append(("ratio", "changed / as it was", lambda v: f"{v:.3g}"))
+            r["ratio"] = r[now] / r[was] if r.get(was) and now in r else None
+        columns.append(("ratio", _("changed / as it was"), lambda v: f"{v:.3g}"))
         if told:
             rows = [{**r, **_ratio(told, r["size_B"], series)} for r in rows]
-            columns += [("ratio interval", level), ("ahead", "changed is faster in")]
-    curves = zip(("as it was", "changed"), ("base", "changed"), strict=True)
+            columns += [("ratio ends", level), ("ahead", _("changed is faster in"))]
+    curves = zip((was, now), ("base", "changed"), strict=True)
     of_metrics = {name: told[key]["metrics"] for name, key in curves if told[key]} if told else {}
-    heads = [("what", ""), *((name, name) for name, _ in named)]
-    caption = f"in parentheses: {level} interval of {told['draws']} draws" if told else ""
+    heads = [("what", ""), *((name, name) for name, _curve in named)]
+    caption = _("in parentheses: {level} interval of {draws} draws").format(level=level, draws=told["draws"]) if told else ""
     summary = parts.table(metric_rows(named, of_metrics), heads, id="whatif-summary", caption=caption, stack=False)
-    return html.Div([summary, html.Details([html.Summary("Every size"), parts.table(rows, columns, id="whatif-table", stack=False)])])
+    return html.Div([summary, html.Details([html.Summary(_("Every size")), parts.table(rows, columns, id="whatif-table", stack=False)])])
 
 
 def _ends(row: Mapping[str, Any], series: str) -> str:
@@ -402,8 +432,11 @@ def _ratio(told: Mapping[str, Any], size: int, series: str) -> dict[str, str]:
     """The interval of changed / as it was at a size, of the series, and in how many draws the changed one is faster."""
     found = told["ratio"].get(str(size))
     if found is None or found["ends"] is None or (series == "bandwidth" and size == 0):
-        return {"ratio interval": "", "ahead": ""}
-    low, _, high = found["ends"]
+        return {"ratio ends": "", "ahead": ""}
+    low, _middle, high = found["ends"]
     if series == "bandwidth":  # the time's ratio turned over
         low, high = 1 / high, 1 / low
-    return {"ratio interval": f"{low:.3g} .. {high:.3g}", "ahead": f"{round(found['ahead'] * told['draws'])} of {told['draws']} draws"}
+    return {
+        "ratio ends": f"{low:.3g} .. {high:.3g}",
+        "ahead": _("{ahead} of {draws} draws").format(ahead=round(found["ahead"] * told["draws"]), draws=told["draws"]),
+    }
