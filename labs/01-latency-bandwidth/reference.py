@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrompi.base.translate import _
 from retrompi.labs.bench import Bench, Curve, Line, hockney, options
 from retrompi.labs.student import Parameters
 
@@ -126,6 +127,7 @@ def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
 def curves(p: Parameters, bench: Bench) -> list[Line]:
     """What the report draws."""
     return [
-        Line("your machine, shared", "wmpi", "shared", [*_sizes(p), 512 * KIB, 1024 * KIB], own(p)),
-        Line("your two machines", "wmpi", "distributed", [0, p["small"], 16 * KIB, p["large"]], own(p) | {"wmpi.daemon": p.text("daemon")}),
-    ]
+        Line(_("your machine, shared"), "wmpi", "shared", [*_sizes(p), 512 * KIB, 1024 * KIB], own(p)),
+        Line(_("your two machines"), "wmpi", "distributed", [0, p["small"], 16 * KIB, p["large"]],
+             own(p) | {"wmpi.daemon": p.text("daemon")}),
+    ]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 from retrompi import traces
 from retrompi.base.errors import InputError
+from retrompi.base.translate import _
 from retrompi.labs.bench import Bench, Curve, Line, most
 from retrompi.labs.student import Parameters, read_text
 from retrompi.models.wmpi import CLASSES
@@ -180,7 +181,7 @@ def curves(p: Parameters, bench: Bench | None = None) -> list[Line]:
     """What the report draws."""
     sizes = [k * KIB for k in (4, 8, 16, 20, 32, 64, 68, 128, 192, 256, 260, 320, 384, 448, 512, 1024)]
     return [
-        Line("WMPI as it was", "wmpi", "shared", sizes, ROOM),
-        Line(f"packets of {p.text('packet')}", "wmpi", "shared", sizes, ROOM | {"wmpi.packet": p.text("packet")}),
-        Line("two processors", "wmpi", "shared", sizes, ROOM | TWO),
+        Line(_("WMPI as it was"), "wmpi", "shared", sizes, ROOM),
+        Line(_("packets of {size}").format(size=p.text("packet")), "wmpi", "shared", sizes, ROOM | {"wmpi.packet": p.text("packet")}),
+        Line(_("two processors"), "wmpi", "shared", sizes, ROOM | TWO),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from retrompi.base.translate import _
 from retrompi.labs.bench import Bench, Curve, Line, options
 from retrompi.labs.student import Parameters
 from retrompi.spec import registry
@@ -37,7 +38,7 @@ def _curve(p: Parameters, bench: Bench, mode: str = "distributed", **more: str) 
 
 def _payload(p: Parameters) -> int:
     """Data in a full packet: the model's own header taken off."""
-    values, _ = resolve(registry.model("winmpich"), registry.platform("nt-pair"), own(p))
+    values, _room = resolve(registry.model("winmpich"), registry.platform("nt-pair"), own(p))
     return int(values.proxy_packet - values.header)
 
 
@@ -126,5 +127,6 @@ def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
 def curves(p: Parameters, bench: Bench | None = None) -> list[Line]:
     """What the report draws."""
     sizes = [0, 1024, 4096, p["size"], 2 * p["size"]]
-    kinds = {"looks now and then": {}, "woken by an event": {"winmpich.proxy_wait": "event"}, "no proxy": {"winmpich.proxy": "no"}}
+    woken, none = {"winmpich.proxy_wait": "event"}, {"winmpich.proxy": "no"}
+    kinds = {_("looks now and then"): {}, _("woken by an event"): woken, _("no proxy"): none}
     return [Line(label, "winmpich", "distributed", sizes, own(p) | more, reps=REPS) for label, more in kinds.items()]

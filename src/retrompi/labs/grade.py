@@ -14,6 +14,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError
+from retrompi.base.translate import _, lazy, ngettext
 from retrompi.labs import answers as _answers
 from retrompi.labs import text as _text
 from retrompi.labs.answers import Given, Problem
@@ -161,28 +162,34 @@ def is_right(task: Task, value: Any, expected: Any) -> bool:
     return bool(_answers.normal(str(value)) == _answers.normal(str(expected)))
 
 
-_THOUSAND = "out by a factor of a thousand (or a power of it): check the unit's prefix"
+_THOUSAND = lazy("out by a factor of a thousand (or a power of it): check the unit's prefix")
 _GENERIC: Mapping[str, Sequence[tuple[float, str]]] = {
     "s": (
-        (2.0, "twice what is asked: a round trip is two messages, and one way is half of it"),
-        (0.5, "half of what is asked: the tables of retrompi already show one way"),
+        (2.0, lazy("twice what is asked: a round trip is two messages, and one way is half of it")),
+        (0.5, lazy("half of what is asked: the tables of retrompi already show one way")),
         *((1e3**k, _THOUSAND) for k in (1, -1, 2, -2)),
     ),
     "B/s": (
-        (8.0, "a factor of eight: bits and bytes"),
-        (1 / 8.0, "a factor of eight: bits and bytes"),
-        (0.5, "half of what is asked: was the time of a round trip taken for one way?"),
-        (2.0, "twice what is asked: was the one-way time halved once more?"),
+        (8.0, lazy("a factor of eight: bits and bytes")),
+        (1 / 8.0, lazy("a factor of eight: bits and bytes")),
+        (0.5, lazy("half of what is asked: was the time of a round trip taken for one way?")),
+        (2.0, lazy("twice what is asked: was the one-way time halved once more?")),
         *((1e3**k, _THOUSAND) for k in (1, -1, 2, -2)),
     ),
     "B": (
-        (2.0, "twice what is asked"),
-        (0.5, "half of what is asked"),
+        (2.0, lazy("twice what is asked")),
+        (0.5, lazy("half of what is asked")),
         *((1e3**k, _THOUSAND) for k in (1, -1, 2, -2)),
-        *((1024.0**k, "out by a factor of 2^10 (or a power of it): check the unit's prefix") for k in (1, -1, 2, -2)),
+        *((1024.0**k, lazy("out by a factor of 2^10 (or a power of it): check the unit's prefix")) for k in (1, -1, 2, -2)),
     ),
-    "1": ((100.0, "a percentage where a plain number is asked"), (0.01, "a hundredth of what is asked: a share written as percent?")),
-    "probability": ((100.0, "a percentage where a share is asked, or the other way round"), (0.01, "a hundredth of what is asked")),
+    "1": (
+        (100.0, lazy("a percentage where a plain number is asked")),
+        (0.01, lazy("a hundredth of what is asked: a share written as percent?")),
+    ),
+    "probability": (
+        (100.0, lazy("a percentage where a share is asked, or the other way round")),
+        (0.01, lazy("a hundredth of what is asked")),
+    ),
 }
 
 _TWINS = {"kB": 1.024, "MB": 1.024**2, "GB": 1.024**3, "KiB": 1 / 1.024, "MiB": 1 / 1.024**2, "GiB": 1 / 1.024**3}
@@ -201,7 +208,9 @@ def _mixed(task: Task, value: float, expected: float, written: str) -> tuple[flo
         return None
     ten, two = (f"{found[1][0].replace('K', 'k')}B", f"{found[1][0].replace('k', 'K')}iB")
     per = found[2] or ""
-    return off, f"{ten}{per} counts by powers of ten, {two}{per} by powers of two: in which of them was this number computed?"
+    return off, _("{ten}{per} counts by powers of ten, {two}{per} by powers of two: in which of them was this number computed?").format(
+        ten=ten, per=per, two=two
+    )
 
 
 def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any], written: str = "") -> str:
@@ -214,7 +223,7 @@ def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any],
         for name, wrong in mistakes.items():
             if name in says and is_right(task, value, wrong):
                 return says[name]
-        return "not in this order" if task.kind == "order" else "not this one"
+        return _("not in this order") if task.kind == "order" else _("not this one")
     found: list[tuple[float, int, str]] = []
 
     def look(wrong: float, rank: int, said: str) -> None:
@@ -228,14 +237,14 @@ def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any],
     for factor, said in _GENERIC.get(units.canonical(task.unit), ()):
         look(expected * factor, 1, said)
     if units.canonical(task.unit) == "1" and expected:
-        look(1 / expected, 2, "the quotient is upside down")
+        look(1 / expected, 2, _("the quotient is upside down"))
     mixed = _mixed(task, value, expected, written)
     if mixed is not None:
         found.append((round(mixed[0], 6), 1, mixed[1]))
     if found:
-        return min(found)[2]
-    return "not within the tolerance, and none of the usual mistakes leads to it: go through your steps again" + (
-        f", or 'retrompi lab hint . {task.id}' (it costs points)" if task.hints else ""
+        return _(min(found)[2])
+    return _("not within the tolerance, and none of the usual mistakes leads to it: go through your steps again") + (
+        _(", or 'retrompi lab hint . {id}' (it costs points)").format(id=task.id) if task.hints else ""
     )
 
 
@@ -255,13 +264,13 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
         found[task.id] = _prediction(task, lab, state, sheet, found, known)
     flags = []
     if not state.intact:
-        flags.append("the lab's own file .lab.toml was changed by hand")
+        flags.append(_("the lab's own file .lab.toml was changed by hand"))
     if state.seed != seed_of(lab, state.student):
-        flags.append("the seed is not this student's")
+        flags.append(_("the seed is not this student's"))
     flags += [f"{r.task}: {n}" for r in found.values() for n in r.notes]
     if not bench.may_run:
         programs = [t for t in lab.tasks if t.id in getattr(lab.reference, "RUNS", ()) and found[t.id].status == "open"]
-        flags += [f"{t.file} was not compiled and run: its points are open" for t in programs]
+        flags += [_("{file} was not compiled and run: its points are open").format(file=t.file) for t in programs]
     ordered = tuple(found[t.id] for t in lab.tasks)
     return Grading(lab.name, shown_id(state.student), ordered, tuple(flags), state.checks, sum(state.hints.values()), dict(p.texts))
 
@@ -275,18 +284,18 @@ def _graded(
     given = sheet[task.id]
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=given.text.strip(), line=given.line)
     if given.empty:
-        return replace(result, status="missing", says="no answer yet")
+        return replace(result, status="missing", says=_("no answer yet"))
     lacks = [a for a in task.after if a not in state.sealed]
     if lacks:
-        told = (f"graded after {', '.join(lacks)}: empty this answer, predict, check, and fill it in again; "
-                "a prediction that is sealed while its answer stands here is marked for your teacher, for good")  # fmt: skip
+        told = (_("graded after {lacks}: empty this answer, predict, check, and fill it in again; a prediction "
+"that is sealed while its answer stands here is marked for your teacher, for good").format(lacks=', '.join(lacks)))  # fmt: skip
         return replace(result, status="waiting", says=told)
     earned = _earned(task, lab, state)
     if task.kind == "text":
         problem = _too_thin(task, given.text, known)
         if problem:
             return replace(result, status="missing", says=problem)
-        return _open(result, earned, "marked by your teacher")
+        return _open(result, earned, _("marked by your teacher"))
     try:
         value = _answers.value(task, given)
     except Problem as error:
@@ -300,7 +309,8 @@ def _graded(
 
 def _open(result: Result, points: float, why: str) -> Result:
     """The outcome of an answer that a person judges."""
-    return replace(result, status="open", open=points, says=f"open: {points:g} point{'' if points == 1 else 's'}, {why}")
+    told = ngettext("open: {n:g} point, {why}", "open: {n:g} points, {why}", 1 if points == 1 else 2)
+    return replace(result, status="open", open=points, says=told.format(n=points, why=why))
 
 
 def _earned(task: Task, lab: Lab, state: State) -> float:
@@ -312,18 +322,21 @@ def _cost(task: Task, lab: Lab, state: State) -> str:
     """Why a correct answer has fewer points than the task; empty if it has all."""
     taken = state.hints.get(task.id, 0)
     lost = task.points - _earned(task, lab, state)
-    return f"right; {taken} hint{'' if taken == 1 else 's'} cost{'s' if taken == 1 else ''} {lost:g}" if taken and lost else ""
+    if not (taken and lost):
+        return ""
+    return ngettext("right; {n} hint costs {lost:g}", "right; {n} hints cost {lost:g}", taken).format(n=taken, lost=lost)
 
 
 def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
     """Why a free-text answer is not accepted; empty if it is."""
     words = _answers.words_of(text)
     if len(words) < task.words:
-        return f"{len(words)} word{'' if len(words) == 1 else 's'}; asked are at least {task.words}"
+        told = ngettext("{n} word; asked are at least {least}", "{n} words; asked are at least {least}", len(words))
+        return told.format(n=len(words), least=task.words)
     if len({w.casefold() for w in words}) < task.words / 2:
-        return "the same words again and again"
+        return _("the same words again and again")
     if _answers.normal(text) in _answers.normal(_text.fill(task.question, known)):
-        return "that is the question"
+        return _("that is the question")
     return ""
 
 
@@ -332,7 +345,7 @@ def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earne
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=task.file)
     path = folder / task.file
     if path.is_symlink() or not path.is_file():
-        return replace(result, status="missing", says=f"the file {task.file} is missing")
+        return replace(result, status="missing", says=_("the file {name} is missing").format(name=task.file))
     try:
         problem = str(lab.reference.inspect(task.id, folder, p, bench))
     except RetrompiError as error:
@@ -340,7 +353,7 @@ def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earne
     if problem:
         return replace(result, says=problem)
     if not bench.may_run and task.id in getattr(lab.reference, "RUNS", ()):
-        return _open(result, earned, "not compiled and run here")
+        return _open(result, earned, _("not compiled and run here"))
     return replace(result, status="right", points=earned, says=cost)
 
 
@@ -353,20 +366,21 @@ def _prediction(
     result = Result(task.id, task.kind, "sealed", task.points, task.points, given=shown, line=given.line)
     if sealed is None:
         if given.empty:
-            return replace(result, status="missing", points=0.0, says="no prediction yet; a guess is as good as a reckoning")
+            return replace(result, status="missing", points=0.0, says=_("no prediction yet; a guess is as good as a reckoning"))
         try:
             _answers.value(task, given)
         except Problem as error:
             return replace(result, status="unreadable", points=0.0, says=str(error))
-        return replace(result, status="missing", points=0.0, says="not sealed yet; 'retrompi lab check' seals it")
+        return replace(result, status="missing", points=0.0, says=_("not sealed yet; 'retrompi lab check' seals it"))
     notes = []
     if sealed.late:
-        notes.append("sealed when the answer was there already")
+        notes.append(_("sealed when the answer was there already"))
         after = ", ".join(t.id for t in lab.tasks if t.id == task.of or task.id in t.after)
-        result = replace(result, says=f"sealed, but after an answer that depends on it ({after}) stood there: your teacher sees that")
+        told = _("sealed, but after an answer that depends on it ({tasks}) stood there: your teacher sees that").format(tasks=after)
+        result = replace(result, says=told)
     if not _same(task, given, sealed.text):
-        notes.append("changed after sealing (the sealed one counts)")
-        result = replace(result, status="changed", says="changed after sealing; the sealed one counts")
+        notes.append(_("changed after sealing (the sealed one counts)"))
+        result = replace(result, status="changed", says=_("changed after sealing; the sealed one counts"))
     compared = ""
     if task.of and found[task.of].status == "right":
         compared = _compared(task, lab.task(task.of), sealed.text, found[task.of].given)
@@ -391,12 +405,19 @@ def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:
     except Problem:
         return ""
     if not task.number:
-        return f"predicted {a}, found {b}" + ("" if a == b else ": not what you thought")
+        same = lazy("predicted {predicted}, found {answered}")
+        other_than = lazy("predicted {predicted}, found {answered}: not what you thought")
+        return _(same if a == b else other_than).format(predicted=_named(task, a), answered=_named(other, b))
     if not a or not b or (a < 0) != (b < 0):
-        return f"predicted {predicted}, found {answered}"
+        return _("predicted {predicted}, found {answered}").format(predicted=predicted, answered=answered)
     ratio = max(a / b, b / a)
-    how = "as predicted" if ratio < 1.1 else f"off by a factor of {ratio:.2g}"
-    return f"predicted {predicted}, found {answered}: {how}"
+    how = _("as predicted") if ratio < 1.1 else _("off by a factor of {ratio:.2g}").format(ratio=ratio)
+    return _("predicted {predicted}, found {answered}: {how}").format(predicted=predicted, answered=answered, how=how)
+
+
+def _named(task: Task, value: Any) -> str:
+    """A choice, or an order of choices, in the lab's language."""
+    return ", ".join(task.shown(c) for c in value) if isinstance(value, list) else task.shown(str(value))
 
 
 def where(result: Result, folder: Path) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes, format_time
 from retrompi.labs import text as _text
 from retrompi.render import html
@@ -32,8 +33,9 @@ CSS = """
 .text pre { background: var(--tint); padding: .5rem .8rem; overflow-x: auto; max-width: 100%; }
 .text blockquote { margin: 1rem 0; }
 """
-_SAID = {"right": "✓ right", "sealed": "✓ sealed", "open": "○ open", "wrong": "✗ wrong", "unreadable": "✗ cannot be read",
-         "missing": "· to do",         "waiting": "· waits for a prediction", "changed": "! changed after it was sealed"}  # fmt: skip
+_SAID = {"right": lazy("✓ right"), "sealed": lazy("✓ sealed"), "open": lazy("○ open"), "wrong": lazy("✗ wrong"),
+         "unreadable": lazy("✗ cannot be read"), "missing": lazy("· to do"), "waiting": lazy("· waits for a prediction"),
+         "changed": lazy("! changed after it was sealed")}  # fmt: skip
 
 
 def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) -> str:
@@ -42,15 +44,14 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
     body = [
         f"<style>{CSS}</style>",
         f"<h1>Lab {escape(lab.key)}: {escape(lab.title)}</h1>",
-        f'<p class="soft">{escape(grading.student)}; {grading.points:g} of {grading.of:g} points{_opened(grading)}; '
-        f"{grading.checks} check{'' if grading.checks == 1 else 's'}, {grading.hints} hint{'' if grading.hints == 1 else 's'} taken</p>",
+        f'<p class="soft">{escape(grading.student)}; {_summed(grading)}</p>',
         _flags(grading),
         _predictions(grading),
         _curves(lab, p, bench),
-        f'<h2>Text and answers</h2><div class="text">{_body(lab, p, state.student, results)}</div>',
+        f'<h2>{_("Text and answers")}</h2><div class="text">{_body(lab, p, state.student, results)}</div>',
         _numbers(lab, grading),
     ]
-    return html.document(f"Lab {lab.key}: {grading.student}", "\n".join(body))
+    return html.document(f"Lab {lab.key}: {grading.student}", "\n".join(body), language=lab.language)
 
 
 def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
@@ -103,36 +104,45 @@ def _question(lab: str, task: str) -> str:
     return " ".join(_lab.lab(lab).task(task).question.split()) if lab in _lab.lab_names() else ""
 
 
+def _summed(grading: Grading) -> str:
+    """Points, checks and hints in a line."""
+    points = _("{points:g} of {of:g} points").format(points=grading.points, of=grading.of)
+    checks = ngettext("{n} check", "{n} checks", grading.checks).format(n=grading.checks)
+    hints = ngettext("{n} hint taken", "{n} hints taken", grading.hints).format(n=grading.hints)
+    return f"{points}{_opened(grading)}; {checks}, {hints}"
+
+
 def _opened(grading: Grading) -> str:
-    return f", {grading.open:g} open until marked" if grading.open else ""
+    return _(", {points:g} open until marked").format(points=grading.open) if grading.open else ""
 
 
 def _flags(grading: Grading) -> str:
     if not grading.flags:
         return ""
-    return '<div class="defect">To look at: ' + "; ".join(escape(f) for f in grading.flags) + "</div>"
+    return f'<div class="defect">{_("To look at:")} ' + "; ".join(escape(f) for f in grading.flags) + "</div>"
 
 
 def _predictions(grading: Grading) -> str:
     """Predictions compared with the results."""
     rows = []
+    head = (_("prediction"), _("sealed"), _("what became of it"))
     for r in grading.results:
         if r.kind == "prediction":
-            cells = (html.cell("prediction", escape(r.task)),
-                     html.cell("sealed", escape(r.given) if r.status in ("sealed", "changed") else "—"),
-                     html.cell("what became of it", escape(r.compared or r.says or "its task is not solved yet")))  # fmt: skip
+            cells = (html.cell(head[0], escape(r.task)), html.cell(head[1], escape(r.given) if r.status in ("sealed", "changed") else "—"),
+                     html.cell(head[2], escape(r.compared or r.says or _("its task is not solved yet"))))  # fmt: skip
             rows.append("<tr>" + "".join(cells) + "</tr>")
-    return "<h2>Predictions</h2>" + html.table(("prediction", "sealed", "what became of it"), rows) if rows else ""
+    return f"<h2>{_('Predictions')}</h2>" + html.table(head, rows) if rows else ""
 
 
 def _numbers(lab: Lab, grading: Grading) -> str:
     """The student's parameters."""
+    head = (_("name"), _("value"), _("what it is"))
     rows = [
-        f"<tr>{html.cell('name', escape(q.name), 'id')}{html.cell('value', escape(grading.parameters[q.name]), 'n')}"
-        f"{html.cell('what it is', escape(q.about))}</tr>"
+        f"<tr>{html.cell(head[0], escape(q.name), 'id')}{html.cell(head[1], escape(grading.parameters[q.name]), 'n')}"
+        f"{html.cell(head[2], escape(q.about))}</tr>"
         for q in lab.parameters
     ]
-    return "<h2>Your numbers</h2>" + html.table(("name", "value", "what it is"), rows)
+    return f"<h2>{_('Your numbers')}</h2>" + html.table(head, rows)
 
 
 def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
@@ -146,14 +156,15 @@ def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
         found = re.fullmatch(r"\[task ([a-z0-9_-]+)\]", piece)
         if found is None:
             # The page has its own heading.
-            plain = re.sub(r"^# .*\n", "", _text.fill(piece, {**known, "student": "you"}))
+            plain = re.sub(r"^# .*\n", "", _text.fill(piece, {**known, "student": _("you")}))
             out.append(str(parser.render(plain)).replace("<h2>", "<h3>").replace("</h2>", "</h3>"))
             continue
         task, r = lab.task(found[1]), results[found[1]]
         question = parser.render(_text.fill(task.question, known))
-        given = f'<p class="given"><b>Answer:</b> {escape(r.given)}</p>' if r.given else ""
+        given = f'<p class="given"><b>{_("Answer:")}</b> {escape(r.given)}</p>' if r.given else ""
         says = f"<p>{escape(r.compared or r.says)}</p>" if r.compared or r.says else ""
-        head = f"<p><b>{escape(task.id)}</b> <small>{_SAID[r.status]}; {r.points:g} of {r.of:g}</small></p>"
+        of = _("{n:g} of {of:g}").format(n=r.points, of=r.of)
+        head = f"<p><b>{escape(task.id)}</b> <small>{_(_SAID[r.status])}; {of}</small></p>"
         out.append(f'<div class="task {r.status}">{head}{question}{given}{says}</div>')
     return "".join(out)
 
@@ -175,14 +186,14 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
         return ""
     drawn = {}
     curves = [(x, bench.curve(x.model, x.mode, sorted(set(x.sizes)), platform=x.platform, sets=x.sets, reps=x.reps)) for x in lines]
-    for series, title in (("time", "One-way time"), ("bandwidth", "Bandwidth")):
+    for series, title in (("time", _("One-way time")), ("bandwidth", _("Bandwidth"))):
         column = figures.AXES[series][0]
         figure = go.Figure()
         for i, (line, curve) in enumerate(curves):
             rows = [r for r in curve.rows if series == "time" or r["size_B"]]
             rows.sort(key=lambda r: r["size_B"])
             figure.add_scatter(
-                x=[figures.place(r["size_B"]) for r in rows], y=[r[column] for r in rows], name=line.label, mode="lines+markers",
+                x=[figures.place(r["size_B"]) for r in rows], y=[r[column] for r in rows], name=_(line.label), mode="lines+markers",
                 line={"color": figures.PALETTE[i % 7], "dash": figures.DASHES[i % 6]},
                 text=[f"{format_bytes(r['size_B'])}: {format_time(r['time_us'] * 1e-6)}, {r['bandwidth_MBps']:.4g} MB/s" for r in rows],
                 hovertemplate="%{text}<extra>%{fullData.name}</extra>",
@@ -192,4 +203,4 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
         figure.update_layout(xaxis=figures.size_axis(sizes), yaxis=figures.value_axis(series), showlegend=True)
         drawn[series] = figure
     places = "".join(figure_html(f, name) for name, f in drawn.items())
-    return f'<h2>The curves of your machine</h2><div class="figures">{places}</div>{drawing(drawn)}'
+    return f'<h2>{_("The curves of your machine")}</h2><div class="figures">{places}</div>{drawing(drawn)}'

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
+from retrompi.base.translate import _
 from retrompi.labs import answers as _answers
 from retrompi.labs import grade, text
 from retrompi.labs.answers import LONGEST, Given
@@ -210,8 +211,8 @@ def hint(work: Work, lab: Lab, task: str) -> tuple[Work, str]:
     asked = lab.task(task)
     taken = work.state.hints.get(task, 0) + 1
     if taken > len(asked.hints):
-        none = "there is no hint" if not asked.hints else "there is no further hint"
-        raise UsageError(f"{none} for '{task}'", code="not-found")
+        none = _("there is no hint for '{task}'") if not asked.hints else _("there is no further hint for '{task}'")
+        raise UsageError(none.format(task=task), code="not-found")
     after = replace(work, state=resealed(work.state, hints={**work.state.hints, task: taken}))
     return after, hints(after, lab, task)[-1]
 

@@ -209,11 +209,11 @@ def ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in out)
 
 
-def document(title: str, body: str, script: str = "") -> str:
+def document(title: str, body: str, script: str = "", language: str = "en") -> str:
     """A complete page that loads no external resource; ``script`` is ready JavaScript for its head."""
     inline = f"<script>{script}</script>" if script else ""
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="{language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)} — retrompi</title><link rel="icon" href="data:,"><style>{CSS}</style>
 {inline}</head><body>
 {body}</body></html>
