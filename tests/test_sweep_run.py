@@ -361,10 +361,10 @@ def test_a_job_that_kills_its_workers_is_a_row(monkeypatch: pytest.MonkeyPatch, 
         "if 'retrompi.studies.pool_worker' in sys.orig_argv:\n"
         "    from retrompi.studies import case\n"
         "    real = case.evaluate\n"
-        "    def evaluate(job):\n"
+        "    def evaluate(job, *more):\n"
         "        if job.scenario.seed == 2:\n"
         "            os.write(2, b'out of luck\\n'); os._exit(7)\n"
-        "        return real(job)\n"
+        "        return real(job, *more)\n"
         "    case.evaluate = evaluate\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -12,6 +12,7 @@ from retrompi.manual.markdown import Page
 from retrompi.manual.media import media_page
 from retrompi.manual.models import model_pages
 from retrompi.manual.platforms import platform_pages
+from retrompi.manual.schema import schema_page
 from retrompi.manual.sources import source_pages
 from retrompi.manual.teaching import lab_pages, studio_pages
 
@@ -30,5 +31,6 @@ def pages() -> list[Page]:
         *lab_pages(),
         *studio_pages(),
         *file_pages(),
+        schema_page(),
         *source_pages(),
     ]

@@ -3,18 +3,19 @@ per run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from retrompi.base.errors import UsageError
 from retrompi.spec import kernels, registry
+from retrompi.spec.bounds import Bounds
 from retrompi.spec.cojobs import JobSpec, named
 from retrompi.spec.model import model_values, resolve
 from retrompi.spec.network_model import NATIVE
 from retrompi.spec.placements import Placement, placed
-from retrompi.spec.question import Benchmark, Beside, Experiment, Message, Question, Replay, Starts, canonical_hash
+from retrompi.spec.question import Asked, Benchmark, Beside, Experiment, Message, Question, Replay, Starts, canonical_hash
 from retrompi.spec.timed_section import Program
 from retrompi.spec.users_code import users_code
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from retrompi.spec.values import Values
 
 __all__ = ["MODES", "Resolved", "place"]
+
+T = TypeVar("T")
 
 MODES = ("shared", "distributed")
 """Placements that papers compare: on one host, and one rank on each."""
@@ -55,6 +58,8 @@ class Resolved:
     platform: Platform
     room: Platform
     """The platform with its overrides."""
+    alike: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What does not depend on the seed, kept by `once`; questions made by `seeded` share it."""
 
     @classmethod
     def of(cls, question: Question | Resolved) -> Resolved:
@@ -79,6 +84,21 @@ class Resolved:
         """The same model on the same platform with other fields of the question (no names, no overrides), with fresh `Values`."""
         values = model_values(self.model, _of_model(self.question.sets))
         return Resolved(replace(self.question, **fields), self.model, values, self.platform, self.room)
+
+    def seeded(self, seed: int, asked: Asked, bounds: Bounds) -> Resolved:
+        """This question with another seed, from a scenario that differs in nothing else. What is known of this one is not found again."""
+        found = Resolved(replace(self.question, seed=seed, asked=asked, bounds=bounds), self.model, self.values, self.platform, self.room,
+                         self.alike)  # fmt: skip
+        known = self.__dict__
+        found.__dict__.update({k: known[k] for k in ("trace", "ranks", "placement", "apart") if k in known})
+        return found
+
+    def once(self, what: str, make: Callable[[], T]) -> T:
+        """The value of ``make``, which must not depend on the seed: made once for all questions that `seeded` made of one."""
+        if what not in self.alike:
+            self.alike[what] = make()
+        found: T = self.alike[what]
+        return found
 
     @cached_property
     def trace(self) -> Trace:

@@ -108,8 +108,8 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     _refuse_unsupported(asked.trace)
     begin = time.perf_counter()
     others = _compiled_jobs(asked)
-    found = compile_question(asked, calls_of(asked.trace, q), others)
-    rows = found.rows
+    found = asked.once("compiled", lambda: compile_question(asked, calls_of(asked.trace, q), others))
+    rows = dict(found.rows)
     with users_code(asked.model.folder(), "this model returns a value of a wrong type"):
         rows["kills"] = _kills(q.beside.kills, rows, others)
     if asked.apart:
@@ -169,10 +169,10 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[
-            *crowding(asked), *_decided_before(asked), *asked.cautions(), *notes, *_left_open(got, others), *cautions.of_trace(trace),
-            *_origin(trace, got["outcome"]),
+            *asked.once("cautions", lambda: [*crowding(asked), *_decided_before(asked), *asked.cautions()]), *notes,
+            *_left_open(got, others), *asked.once("of trace", lambda: cautions.of_trace(trace)), *_origin(trace, got["outcome"]),
         ],
-        used=sorted(found.used),
+        used=asked.once("used", lambda: sorted(found.used)),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"], rows["hosts"]["names"]),

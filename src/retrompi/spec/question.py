@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
 
 __all__ = ["WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message", "Question", "Replay", "Starts",
-           "Workload", "canonical_hash", "pingpong"]  # fmt: skip
+           "Workload", "canonical_hash", "canonical_parts", "hash_of_parts", "pingpong"]  # fmt: skip
 
 WILDCARDS = ("recorded", "free")
 """What a receive from any source matches: the recorded match (if the trace contains it), or the first message to arrive."""
@@ -38,6 +38,17 @@ Overrides = Mapping[str, str] | Sequence[str] | tuple[tuple[str, str], ...]
 def canonical_hash(value: Any) -> str:
     """SHA-256 of ``value`` as canonical JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def canonical_parts(value: Mapping[str, Any]) -> dict[str, str]:
+    """The canonical JSON of every value of a mapping, for `hash_of_parts`: of values that differ in one key the others are written once."""
+    return {key: json.dumps(part, sort_keys=True, default=str) for key, part in value.items()}
+
+
+def hash_of_parts(parts: Mapping[str, str]) -> str:
+    """`canonical_hash` of the mapping of which these are the `canonical_parts`; its keys are identifiers."""
+    text = ", ".join([f'"{key}": {parts[key]}' for key in sorted(parts)])
+    return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
 
 
 def _frozen(value: Any) -> Any:

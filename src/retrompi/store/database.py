@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -14,6 +15,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from itertools import count as counting
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -31,7 +33,7 @@ from retrompi.store.kept import Kept, numbered, plain
 from retrompi.store.schema import MEASURED, REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
 from retrompi.store.studies import Studies, this_process, time_text
 from retrompi.store.tags import Tags
-from retrompi.store.texts import fitted
+from retrompi.store.texts import Written, fitted, to_json
 
 __all__ = ["BUSY_SECONDS", "Details", "Store", "database_url", "default_path", "open_store", "server_engine",
            "sqlite_engine", "without_password"]  # fmt: skip
@@ -40,6 +42,10 @@ BUSY_SECONDS = 5.0
 """How long to wait for a locked SQLite store before reporting it."""
 
 _ONCE_LOCK = 78360173
+_CACHE_KIB = 256 << 10
+"""Most memory for the pages of an SQLite store, used as far as the store is large."""
+_CHECKPOINT_PAGES = 16384
+"""Pages of the journal beside an SQLite store (64 MiB), before they are written into it."""
 
 CONNECT_SECONDS = 5
 """Time limit for a database server's answer."""
@@ -148,10 +154,13 @@ def sqlite_engine(path: Path, *, read_only: bool) -> Engine:
         if not read_only:
             _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
+            # Of a million runs: identities are written all over their index, whose pages should neither be read nor written each time.
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         return connection
 
     # No pool: an open connection would be carried into forked workers.
-    engine = sa.create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=NullPool, json_serializer=to_json)
 
     def begin(connection: Connection) -> None:
         immediate = connection.get_execution_options().get("retrompi_write", False)
@@ -187,7 +196,8 @@ def server_engine(url: URL, *, pooled: bool = False) -> Engine:
         ours = {"connect_timeout": str(CONNECT_SECONDS), "application_name": f"retrompi, {this_process()}"[:63]}
         url = url.update_query_dict({name: value for name, value in ours.items() if name not in url.query})
     try:
-        return sa.create_engine(url, pool_pre_ping=True, pool_size=16) if pooled else sa.create_engine(url, poolclass=NullPool)
+        more: dict[str, Any] = {"pool_pre_ping": True, "pool_size": 16} if pooled else {"poolclass": NullPool}
+        return sa.create_engine(url, json_serializer=to_json, **more)
     except NoSuchModuleError:
         raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg", code="bad-store") from None
     except ModuleNotFoundError as error:
@@ -356,11 +366,16 @@ class Store(Studies, Tags):
 
     def find_runs(self, identities: Sequence[str]) -> dict[str, int]:
         """`find_run` for many identities in one transaction: identity -> id; those that are not stored are left out."""
-        found: dict[str, int] = {}
         with self._connect() as connection:
-            for some in _parts(identities):
-                query = sa.select(Run.identity, sa.func.max(Run.id)).where(Run.identity.in_(some)).group_by(Run.identity)
-                found |= {str(identity): int(run_id) for identity, run_id in connection.execute(query)}
+            return _newest(connection, identities)
+
+    def endings(self, run_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Id -> outcome and, of runs that did not complete, the reason."""
+        found: dict[int, tuple[str, str]] = {}
+        with self._connect() as connection:
+            for some in _parts(run_ids):
+                query = sa.select(Run.id, Run.outcome, Run.detail).where(Run.id.in_(some))
+                found |= {int(i): (o, "" if o == "completed" else d) for i, o, d in connection.execute(query)}
         return found
 
     def details(self, run_ids: Sequence[int]) -> dict[int, Details]:
@@ -400,24 +415,43 @@ class Store(Studies, Tags):
         meanwhile, the id of that one is returned; with ``fresh``, this run takes its place under the same id. Every measurement
         (`MEASURED`) is stored.
         """
-        row = fitted(Run, {**kept.row, "created": datetime.now(UTC)})
+        return self.keep_all([kept], fresh=fresh)[0]
+
+    def keep_all(self, runs: Sequence[Kept], *, fresh: bool = False) -> list[int]:
+        """`keep` for many runs in one transaction, with a statement for each table rather than for each row; the id of each."""
+        if not runs:
+            return []
+        now = datetime.now(UTC)
+        texts: dict[int, tuple[Any, Written]] = {}
+        rows = [fitted(Run, {**_NOT_KNOWN, **kept.row, "created": now}, texts) for kept in runs]
         with self._connect(write=True) as connection:
-            known: int | None = None
-            if row["kind"] not in MEASURED:
-                if connection.dialect.name == "postgresql":  # SQLite allows only one writer
-                    connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_ONCE_LOCK})"))
-                known = connection.scalar(_NEWEST, {"identity": row["identity"]})
-            if known is None:
-                run_id = int(connection.execute(_INSERT_RUN, [row]).scalar_one())
-            elif not fresh:
-                return int(known)
-            else:
-                run_id = int(known)
-                _make_room(connection, run_id, row)
-            _insert(connection, Point, run_id, kept.points)
-            _insert(connection, RankTime, run_id, kept.ranks)
-            _insert(connection, Anatomy, run_id, numbered(kept.anatomy))
-        return run_id
+            once = list({row["identity"] for row in rows if row["kind"] not in MEASURED})
+            if once and connection.dialect.name == "postgresql":  # SQLite allows only one writer
+                connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_ONCE_LOCK})"))
+            known = _newest(connection, once)
+            free = _free_ids(connection, len(rows))
+            ids: list[int] = []
+            new: list[dict[str, Any]] = []
+            written: list[tuple[int, Kept]] = []
+            for row, kept in zip(rows, runs, strict=True):
+                run_id = known.get(row["identity"]) if row["kind"] not in MEASURED else None
+                if run_id is None:
+                    run_id = next(free)
+                    new.append({**row, "id": run_id})
+                    written.append((run_id, kept))
+                    if row["kind"] not in MEASURED:
+                        known[row["identity"]] = run_id
+                elif fresh:
+                    _insert_runs(connection, new)  # it may be one of them
+                    new = []
+                    _make_room(connection, run_id, row)
+                    written = [*((i, k) for i, k in written if i != run_id), (run_id, kept)]
+                ids.append(run_id)
+            _insert_runs(connection, new)
+            _insert(connection, Point, ((run_id, kept.points) for run_id, kept in written))
+            _insert(connection, RankTime, ((run_id, kept.ranks) for run_id, kept in written))
+            _insert(connection, Anatomy, ((run_id, numbered(kept.anatomy)) for run_id, kept in written))
+        return ids
 
     def alike(self, spec: RunSpec, limit: int = 100) -> tuple[float, int]:
         """(mean, number) of the wall times, seconds, of the newest runs of the same program and model, with any overrides."""
@@ -545,14 +579,42 @@ class Store(Studies, Tags):
 
 # Built once: building a statement takes longer than executing it.
 _NEWEST = sa.select(Run.id).where(Run.identity == sa.bindparam("identity")).order_by(Run.id.desc()).limit(1)
+_NEWEST_OF = (
+    sa.select(Run.identity, sa.func.max(Run.id)).where(Run.identity.in_(sa.bindparam("some", expanding=True))).group_by(Run.identity)
+)
 _RUN = sa.select(*sa.inspect(Run).local_table.columns).where(Run.id == sa.bindparam("run_id"))
-_INSERT_RUN = sa.insert(Run).returning(Run.id)
+_INSERT_RUN = sa.insert(Run)
+_NOT_KNOWN = {c.name: None for c in sa.inspect(Run).local_table.columns if c.nullable}
+_LAST_RUN = sa.select(sa.func.coalesce(sa.func.max(Run.id), 0))
+_NEXT_RUNS = sa.text("SELECT nextval(pg_get_serial_sequence('runs', 'id')) FROM generate_series(1, :n)")
+
+
+def _free_ids(connection: Connection, most: int) -> Iterator[int]:
+    """Ids for up to ``most`` new runs, in ascending order: a writer of SQLite is alone, PostgreSQL counts for all of them."""
+    if connection.dialect.name == "postgresql":
+        return iter(sorted(int(i) for i in connection.scalars(_NEXT_RUNS, {"n": most})))
+    return counting(int(connection.execute(_LAST_RUN).scalar_one()) + 1)
+
+
+def _insert_runs(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        connection.execute(_INSERT_RUN, rows)
+
+
+def _newest(connection: Connection, identities: Sequence[str]) -> dict[str, int]:
+    if len(identities) == 1:
+        run_id = connection.scalar(_NEWEST, {"identity": identities[0]})
+        return {} if run_id is None else {identities[0]: int(run_id)}
+    found: dict[str, int] = {}
+    for some in _parts(identities):
+        found |= {str(identity): int(run_id) for identity, run_id in connection.execute(_NEWEST_OF, {"some": list(some)})}
+    return found
 
 
 def _make_room(connection: Connection, run_id: int, row: Mapping[str, Any]) -> None:
     """Puts the row in the place of run ``run_id``, whose points, ranks and stages are deleted; a timeline, made on request only, stays."""
     before = connection.scalar(sa.select(Run.facts).where(Run.id == run_id)) or {}
-    facts = {**{k: before[k] for k in ("timeline",) if k in before}, **row["facts"]}
+    facts = {**{k: before[k] for k in ("timeline",) if k in before}, **json.loads(row["facts"])}
     connection.execute(sa.update(Run).where(Run.id == run_id).values(**{**row, "facts": facts}))
     for table in (Point, RankTime, Anatomy):
         connection.execute(sa.delete(table).where(table.run_id == run_id))
@@ -562,10 +624,10 @@ def _columns(table: type) -> list[sa.Column[Any]]:
     return list(sa.inspect(table).local_table.columns)
 
 
-def _insert(connection: Connection, table: type, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
+def _insert(connection: Connection, table: type, hanging: Iterable[tuple[int, Iterable[Mapping[str, Any]]]]) -> None:
     names, statement = _hanging_insert(table)
     # Known columns only: keys added to the engine's rows later must not break an older store.
-    values = [fitted(table, {"run_id": run_id, **{n: row.get(n) for n in names}}) for row in rows]
+    values = [fitted(table, {"run_id": run_id, **{n: row.get(n) for n in names}}) for run_id, rows in hanging for row in rows]
     if values:
         connection.execute(statement, values)
 

@@ -10,16 +10,17 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from retrompi.base.cache import cache_dir
 from retrompi.base.release import version
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import kernels
 from retrompi.spec.network_model import NATIVE
-from retrompi.spec.question import Benchmark, Question, Replay, canonical_hash
+from retrompi.spec.question import Benchmark, Question, Replay, canonical_hash, canonical_parts, hash_of_parts
 from retrompi.store.closure import modules
 from retrompi.traces import generate
 
@@ -126,9 +127,22 @@ class RunSpec:
     @cached_property
     def identity(self) -> str:
         """The run's identity in the store: SHA-256 over every field except names of files."""
+        return hash_of_parts(self._parts)
+
+    @cached_property
+    def _parts(self) -> dict[str, str]:
         # Names are labels: a platform copied under another name gives the same results and the same hash.
         labels = ("platform", "trace", "scenario", *(() if self.stopped else ("stopped",)))
-        return canonical_hash({f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels})
+        return canonical_parts({f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_parts"}  # a worker sends it with its result
+
+    def seeded(self, seed: int, scenario_hash: str) -> RunSpec:
+        """The specification of the same run with another seed."""
+        found = replace(self, seed=seed, scenario_hash=scenario_hash)
+        found.__dict__["_parts"] = {**self._parts, **canonical_parts({"seed": seed, "scenario_hash": scenario_hash})}
+        return found
 
 
 def specification(question: Question | Resolved, kind: str = "") -> RunSpec:
@@ -137,6 +151,12 @@ def specification(question: Question | Resolved, kind: str = "") -> RunSpec:
     Raises what `Resolved.of` raises: UsageError for an unknown name, key or unit.
     """
     asked = Resolved.of(question)
+    q = asked.question
+    first = asked.once(f"specification {kind}", lambda: _specification(asked, kind))
+    return first if (first.seed, first.scenario_hash) == (q.seed, q.asked.hash) else first.seeded(q.seed, q.asked.hash)
+
+
+def _specification(asked: Resolved, kind: str) -> RunSpec:
     q = asked.question
     return RunSpec(
         kind=kind or q.workload.kind,

@@ -24,7 +24,11 @@ def plain(value: Any) -> dict[str, Any]:
     """A dataclass or mapping as a new dict; {} for None."""
     if value is None:
         return {}
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        # Not asdict, which copies everything below as well.
+        named = {f.name: getattr(value, f.name) for f in fields(value)}
+        return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in named.items()}
+    return dict(value)
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,8 @@ class Kept:
         row = {
             **{f.name: getattr(spec, f.name) for f in fields(spec) if f.name != "stopped"},
             "identity": spec.identity,
-            "parameters": dict(spec.parameters),
-            "overrides": dict(spec.overrides),
+            "parameters": spec.parameters,
+            "overrides": spec.overrides,
             "host": _machine.node() or "unknown",
             "simgrid_version": _simgrid_version() if by_simgrid(spec.network) or spec.kind == "smpi" else "",
             "outcome": "completed",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from retrompi.sim.timeline import STORED
 from retrompi.spec import kernels
 from retrompi.spec.question import Benchmark, Message, Question, Replay, Starts
 from retrompi.store.identity import RunSpec, specification
+from retrompi.store.kept import plain
 
 if TYPE_CHECKING:
     from retrompi.sim.result import Result
@@ -129,7 +130,7 @@ def _benchmark(store: Store, asked: Resolved, fresh: bool) -> Found:
     prepare_samples(store, asked, fresh)
     result = simulate.run(asked)
     # The marks duplicate the points. A benchmark that did not complete is stored too: its outcome is data.
-    run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=simulate.curve_of(asked, result), fresh=fresh)
+    run_id = store.add_run(spec, {**plain(result), "marks": []}, points=simulate.curve_of(asked, result), fresh=fresh)
     _require_completed(result, what, run_id)
     return Found(run_id, store.points(run_id), False)
 
@@ -204,5 +205,5 @@ def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record
         result = replace(result, timeline=whole.thinned(STORED).row())
     facts, points = record.about(result) if record else ({}, ())
     again = fresh or known is not None or observe.timeline is not None  # then this run tells more than the one that is stored
-    run_id = store.add_run(spec, {**asdict(result), **facts}, points=points, fresh=again)
+    run_id = store.add_run(spec, {**plain(result), **facts}, points=points, fresh=again)
     return Found(run_id, store.ranks(run_id), False, whole)

@@ -12,7 +12,7 @@ __all__ = ["MEASURED", "REVISION", "SIMULATED", "VERSION_TABLE", "Anatomy", "Bas
            "StudyPoint",
            "Verdict", "VerdictBatch"]  # fmt: skip
 
-REVISION = "0005"
+REVISION = "0006"
 """The migration this code works with."""
 
 MEASURED = ("native", "smpi")

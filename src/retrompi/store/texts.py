@@ -12,13 +12,29 @@ import sqlalchemy as sa
 
 from retrompi.base.errors import UsageError
 
-__all__ = ["fitted"]
+__all__ = ["Written", "fitted", "to_json"]
 
 _UNHEARD_OF = re.compile("[\0\ud800-\udfff]")
 
 
-def fitted(table: Any, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row as both databases hold it. NUL and what is not Unicode (a file's name in another encoding) become their escapes.
+_ESCAPED = re.compile(r"\\u(0000|d[89a-f])")
+"""In JSON of ASCII: what may be `_UNHEARD_OF`."""
+
+
+class Written(str):
+    """A value of a JSON column, already as text: of many rows with the same value it is written once."""
+
+    __slots__ = ()
+
+
+def to_json(value: Any) -> str:
+    """How every JSON column is written."""
+    return value if isinstance(value, Written) else json.dumps(value)
+
+
+def fitted(table: Any, row: Mapping[str, Any], known: dict[int, tuple[Any, Written]] | None = None) -> dict[str, Any]:
+    """The row as both databases hold it. NUL and what is not Unicode (a file's name in another encoding) become their escapes. Of rows
+    that share objects, and ``known``, those are written once.
 
     Raises UsageError for a text longer than its column: PostgreSQL refuses it, SQLite would not.
     """
@@ -26,14 +42,26 @@ def fitted(table: Any, row: Mapping[str, Any]) -> dict[str, Any]:
     for name, most in _texts(table).items():
         value = out.get(name)
         if isinstance(value, str):
-            out[name] = value = _plain(value)
+            if not value.isascii() or "\0" in value:
+                out[name] = value = _plain(value)
             if most is not None and len(value) > most:
                 raise UsageError(f"{name} '{value[:40]}…' has {len(value)} characters; the store holds {most}", code="bad-name")
     for name in _objects(table):
-        # A pair of escapes that is one character has been told apart by json: it leaves none with ensure_ascii=False.
-        if isinstance(out.get(name), dict | list) and _UNHEARD_OF.search(_json(out[name])):
-            out[name] = _clean(out[name])
+        if isinstance(out.get(name), dict | list):
+            out[name] = _written(out[name], known)
     return out
+
+
+def _written(value: Any, known: dict[int, tuple[Any, Written]] | None) -> Written:
+    if known is not None and (found := known.get(id(value))) is not None:
+        return found[1]
+    text = json.dumps(value)
+    # A pair of escapes that is one character has been told apart by json: it leaves none with ensure_ascii=False.
+    if _ESCAPED.search(text) and _UNHEARD_OF.search(_json(value)):
+        text = json.dumps(_clean(value))
+    if known is not None:
+        known[id(value)] = value, Written(text)
+    return Written(text)
 
 
 def _json(value: Any) -> str:

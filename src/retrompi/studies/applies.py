@@ -69,7 +69,7 @@ class Applies:
         return {key: self.reasons[key] for key, n in self.idle.items() if n == self.given[key]}
 
     def _of(self, scenario: Scenario) -> Idle:
-        program = (scenario.trace, scenario.np, scenario.generator, repr(sorted(scenario.args.items())), scenario.program)
+        program = (scenario.trace, scenario.np, scenario.generator, repr(scenario.args), scenario.program)
         structure = (scenario.model, scenario.platform, scenario.mode, program, bool(scenario.start), bool(scenario.failures),
                      bool(scenario.traffic), bool(scenario.jobs), tuple((k, _kind(v)) for k, v in scenario.sets.items()))  # fmt: skip
         if structure not in self.known:

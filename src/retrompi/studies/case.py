@@ -26,6 +26,7 @@ from retrompi.store import lookup
 from retrompi.store.identity import RunSpec
 from retrompi.store.identity import specification as specify
 from retrompi.store.kept import Kept, Outbox
+from retrompi.studies.alike import Alike
 from retrompi.studies.scenario import Scenario
 
 __all__ = [
@@ -92,14 +93,14 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
     """
     given = {proper(k): v.strip() for k, v in values.items()}
     model = given.pop("model", scenario.model)
-    sets = dict(scenario.sets)
+    sets = scenario.sets
     if model != scenario.model:
         sets = {k: v for k, v in sets.items() if concerns(k, model) and (_owner(k) or k.startswith(("platform.", PREFIX)))}
     platform = given.pop("platform", scenario.platform)
     if "hosts" in given:
         platform = resized(platform, _whole("hosts", given.pop("hosts"), 1, MAX_HOSTS))
     changed: dict[str, Any] = {"model": model, "platform": platform, "given": {}}
-    args = dict(scenario.args)
+    args = dict(scenario.args) if any(key.startswith("trace.") for key in given) else scenario.args
     program: dict[str, Any] = {}
     for key, text in given.items():
         if key in ("mode", "fidelity", "network"):
@@ -111,7 +112,7 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         elif key.startswith("trace."):
             _of_trace(scenario, key, text, changed, args, program)
         else:
-            sets[key] = text
+            sets = {**sets, key: text}
     if program:
         changed["program"] = replace(scenario.program, **program)
     return replace(scenario, sets=sets, args=args, **changed)
@@ -129,7 +130,7 @@ def _whole(key: str, text: str, low: int, high: int | None = None) -> int:
     return int(text)
 
 
-def _of_trace(scenario: Scenario, key: str, text: str, changed: dict[str, Any], args: dict[str, Any], program: dict[str, Any]) -> None:
+def _of_trace(scenario: Scenario, key: str, text: str, changed: dict[str, Any], args: Any, program: dict[str, Any]) -> None:
     """Applies a key ``trace.NAME`` to a scenario's generator, trace file or start-up."""
     name = key.removeprefix("trace.")
     if scenario.start:
@@ -398,13 +399,16 @@ def identity(scenario: Scenario) -> str:
     return specification(scenario).identity
 
 
-def evaluate(job: Job) -> Done:
-    """Runs a job without a store. Errors of the simulation or its input are not raised but returned as outcome and reason."""
+def evaluate(job: Job, alike: Alike | None = None) -> Done:
+    """Runs a job without a store. Errors of the simulation or its input are not raised but returned as outcome and reason.
+
+    Jobs that are run one after another share ``alike``.
+    """
     outbox: Any = Outbox()
     began = time.perf_counter()
     reason = ""
     try:
-        lookup.answer(outbox, job.scenario.question().with_(bounds=job.bounds))
+        lookup.answer(outbox, (alike or Alike()).resolved(job.scenario, job.bounds))
     except SimulationEnded as ended:
         reason = str(ended)
     except RetrompiError as error:

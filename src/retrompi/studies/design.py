@@ -97,6 +97,16 @@ class Study:
         facts |= {"scenario": self.base.hash, "outcome": self.base.outcome, "order": [[a.key for a in g] for g in self.groups]}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
+    def fixed_base(self, model: str) -> Scenario:
+        """The scenario with the overrides that every point of ``model`` has: made once, its parts are the points' as well."""
+        if model not in self._fixed:
+            self._fixed[model] = case.apply(self.base, _concerning(self.fixed, model))
+        return self._fixed[model]
+
+    @cached_property
+    def _fixed(self) -> dict[str, Scenario]:
+        return {}
+
     @cached_property
     def applies(self) -> Applies:
         """Which of the study's overrides the runs of its points use."""
@@ -444,8 +454,18 @@ def points(study: Study) -> list[Point]:
 
 def _scenario(study: Study, values: Mapping[str, str]) -> Scenario:
     model = values.get("model", study.fixed.get("model", study.base.model))
-    fixed = {k: v for k, v in study.fixed.items() if case.concerns(k, model)}
-    return case.apply(study.base, {**fixed, **{k: v for k, v in values.items() if v != ABSENT}})
+    varied = {k: v for k, v in values.items() if v != ABSENT}
+    if _STRUCTURE.isdisjoint(varied):
+        return case.apply(study.fixed_base(model), varied)
+    return case.apply(study.base, {**_concerning(study.fixed, model), **varied})
+
+
+_STRUCTURE = frozenset({"model", "platform", "hosts"})
+"""Keys that other keys depend on."""
+
+
+def _concerning(fixed: Mapping[str, str], model: str) -> dict[str, str]:
+    return {k: v for k, v in fixed.items() if case.concerns(k, model)}
 
 
 def _grid(study: Study) -> Iterator[dict[str, str]]:

@@ -1,7 +1,8 @@
 """A worker process of the pool, which runs jobs one after another.
 
-``python -m retrompi.studies.pool_worker FD PARENT`` speaks over a socket: a greeting first, then (ticket, Done) for each
-(ticket, begun, Job). It exits with its parent, or when the other end is closed; a simulation is killed with its worker, however that exits.
+``python -m retrompi.studies.pool_worker FD PARENT`` speaks over a socket: a greeting first, then for each batch (ticket, begun, jobs) its
+results in order, in one or more messages (ticket, results, whether these are the last). It exits with its parent, or when the other end is
+closed; a simulation is killed with its worker, however that exits.
 
 A short simulation runs in this process, since a fork costs more than a PingPong. If it crashes the process, the job is repeated in a
 fork, whose last output is reported as the reason. Long simulations, and those on SimGrid's wire, which allows one simulation per
@@ -17,6 +18,7 @@ import resource
 import select
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -34,6 +36,8 @@ INSIDE = 250_000
 """Maximum number of a trace's actions for a simulation in the worker itself, which then mostly takes less than a second."""
 TRIES = 3
 """Maximum number of attempts for a simulation that is killed from outside."""
+TELL_S = 0.03
+"""Results are sent when a batch has ended, and after so many seconds: a job that takes long does not keep those before it."""
 _CHUNK = 1 << 20
 
 
@@ -139,6 +143,7 @@ def serve(descriptor: int, parent: int) -> None:
     asker = Connection(descriptor)
     from retrompi.sim import simulate  # noqa: F401  load what every job needs before the first fork
     from retrompi.studies import case
+    from retrompi.studies.alike import Alike
     from retrompi.traces import generate  # noqa: F401
 
     forking = Forking(descriptor)
@@ -148,9 +153,14 @@ def serve(descriptor: int, parent: int) -> None:
     gc.freeze()
     with suppress(EOFError, OSError):
         while True:
-            ticket, begun, job = asker.recv()
+            ticket, begun, jobs = asker.recv()
             forking.apart = begun > 0
-            asker.send((ticket, case.evaluate(job)))
+            alike, told, due = Alike(), [], time.monotonic() + TELL_S
+            for left, job in enumerate(jobs, 1 - len(jobs)):
+                told.append(case.evaluate(job, alike))
+                if not left or time.monotonic() > due:
+                    asker.send((ticket, told, not left))
+                    told, due = [], time.monotonic() + TELL_S
 
 
 if __name__ == "__main__":

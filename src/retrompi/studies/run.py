@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from retrompi.base.errors import RetrompiError, StoreError
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.studies import case, design
+from retrompi.studies.alike import Alike
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.case import ERROR, Done, Job
 from retrompi.studies.design import Point, Study
@@ -26,8 +28,10 @@ __all__ = ["Asked", "Executor", "Here", "StudyRun", "run_study", "runs_of"]
 GATHER_S = 0.03
 """Results arriving within this time (seconds) are written in one transaction; a killed main process loses at most these and the
 runs in flight."""
-GATHERED = 8
-"""Maximum number of results in one transaction, so that no worker waits for its next job meanwhile."""
+GATHERED = 512
+"""Maximum number of results in one transaction."""
+LOOKED_UP = 256
+"""Maximum number of points that are looked up in the store together; the first few are looked up at once, so that work begins."""
 Report = Callable[[int, int, str], None]
 
 
@@ -64,8 +68,11 @@ class Here:
 
     def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
         """As of `Executor`."""
-        for job in jobs:
-            yield job.position, case.evaluate(job)
+        alike = Alike()
+        for count, job in enumerate(jobs, 1):
+            if count % LOOKED_UP == 0:
+                alike = Alike()
+            yield job.position, case.evaluate(job, alike)
 
     def ready(self, within: float = 0.0) -> bool:
         """False: nothing is computed in the background."""
@@ -149,6 +156,8 @@ class _Run:
         self.pending: list[tuple[str, Done]] = []
         self.rows: list[dict[str, Any]] = []
         self.known: dict[str, int] = {}
+        self.wrote: dict[str, int] = {}
+        """The runs written since points were last looked up."""
         self.outside = Outside()
         self.came = 0
 
@@ -180,30 +189,43 @@ class _Run:
     def jobs(self) -> Iterator[Job]:
         """The points that have to be simulated; the rows of all others are queued for writing."""
         done = {} if self.fresh else self.store.study_done(self.told.study_id)
-        for point in design.each(self.study):
+        each, together = design.each(self.study), 4
+        while points := list(islice(each, together)):
+            together = min(2 * together, LOOKED_UP)
+            named = list(self.named(points, done))
+            stored = {} if self.fresh else self.store.find_runs(list({identity for _, identity in named}))
+            endings = self.store.endings(list(stored.values()))
+            self.wrote.clear()
+            for point, identity in named:
+                if identity in self.waiting:
+                    self.waiting[identity].append(point)
+                    continue
+                known = self.known.get(identity) if self.fresh else stored.get(identity, self.wrote.get(identity))
+                if known is not None:
+                    self.told.found += 1
+                    self.row(point, identity, known, *(endings.get(known) or _ending(self.store, known)), 0.0)
+                    if len(self.rows) > LOOKED_UP:
+                        self.write()
+                    continue
+                self.waiting[identity] = [point]
+                self.names[point.position] = identity
+                yield Job(point.position, point.scenario)
+
+    def named(self, points: Iterable[Point], done: Mapping[int, str]) -> Iterator[tuple[Point, str]]:
+        """The points that have to be looked up, with the identities of their runs."""
+        alike = Alike()
+        for point in points:
             if not _is_draw(point):
                 self.outside.add(point.scenario)
             try:
-                identity = case.identity(point.scenario)
+                identity = alike.specification(point.scenario).identity
             except RetrompiError as error:
                 self.row(point, "", None, ERROR, str(error), 0.0)
                 continue
             if done.get(point.position) == identity:
                 self.told.kept += 1
-                continue
-            if identity in self.waiting:
-                self.waiting[identity].append(point)
-                continue
-            known = self.known.get(identity) if self.fresh else self.store.find_run(identity)
-            if known is not None:
-                self.told.found += 1
-                self.row(point, identity, known, *_ending(self.store, known), 0.0)
-                if len(self.rows) > 100:
-                    self.write()
-                continue
-            self.waiting[identity] = [point]
-            self.names[point.position] = identity
-            yield Job(point.position, point.scenario)
+            else:
+                yield point, identity
 
     def row(self, point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> None:
         """Queues a point's row for the next transaction."""
@@ -218,13 +240,14 @@ class _Run:
             return
         ids: list[int | None] = []
         with self.store.transaction():
+            stored = iter(self.store.keep_all([kept for _, done in self.pending for kept in done.runs], fresh=self.fresh))
             for _, done in self.pending:
                 ids.append(None)
-                for kept in done.runs:
-                    ids[-1] = self.store.keep(kept, fresh=self.fresh)
+                for _ in done.runs:
+                    ids[-1] = next(stored)
             rows = list(self.rows)
             for run_id, (name, done) in zip(ids, self.pending, strict=True):
-                identity = done.runs[-1].spec.identity if done.runs else name
+                identity = done.runs[-1].row["identity"] if done.runs else name
                 rows += [_row(p, identity, run_id, done.outcome, done.reason, done.wall_s) for p in self.waiting[name]]
             self.store.put_study_points(self.told.study_id, rows)
         for run_id, (name, done) in zip(ids, self.pending, strict=True):
@@ -233,8 +256,8 @@ class _Run:
             self.told.refused_draws += draws if done.outcome == ERROR else 0
             self.told.count(done.outcome, done.reason if draws < len(points) else "", len(points))
             self.told.simulated += run_id is not None
-            if self.fresh and run_id is not None:
-                self.known[name] = run_id
+            if run_id is not None:
+                (self.known if self.fresh else self.wrote)[name] = run_id
         self.pending.clear()
         self.rows.clear()
 
@@ -313,8 +336,7 @@ def runs_of(
 
 def _ending(store: Store, run_id: int) -> tuple[str, str]:
     """Outcome and reason of a stored run."""
-    run = store.run(run_id)
-    return run["outcome"], "" if run["outcome"] == "completed" else run["detail"]
+    return store.endings([run_id])[run_id]
 
 
 def _workers(executor: Executor | None, jobs: int) -> AbstractContextManager[Executor]:

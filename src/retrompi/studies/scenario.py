@@ -172,7 +172,11 @@ class Scenario:
     @property
     def hash(self) -> str:
         """SHA-256 of all that determines the run (titles and descriptions are excluded)."""
-        facts = {
+        return hashlib.sha256(json.dumps(self.facts(), sort_keys=True).encode()).hexdigest()
+
+    def facts(self) -> dict[str, Any]:
+        """What `hash` is made of."""
+        return {
             "model": self.model,
             "platform": self.platform,
             "mode": self.mode,
@@ -192,7 +196,6 @@ class Scenario:
             **({"failures": list(self.failures)} if self.failures else {}),
             **({"jobs": [j.row() for j in self.jobs]} if self.jobs else {}),
         }
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def question(self) -> Question:
         """The scenario's question: a start-up, a benchmark's curve, or the ranks of a trace."""

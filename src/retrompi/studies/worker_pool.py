@@ -10,6 +10,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import IO, Any
@@ -26,22 +27,28 @@ MODULE = "retrompi.studies.pool_worker"
 TRIES = 3
 """Maximum number of attempts for a job whose worker is lost."""
 DEPTH = 2
-"""Jobs assigned to a worker: the current and the next one, so that it never waits for the main process."""
+"""Batches assigned to a worker: the current and the next one, so that it never waits for the main process."""
+BATCH_S = 0.05
+"""Target duration of a batch, seconds: one job, unless the ones before were shorter."""
+MOST_JOBS = 100
+"""Maximum number of jobs of a batch."""
+_RECENT = 200
+"""Jobs from whose durations that of the next ones is expected."""
 _LARGE = 1 << 16
-"""A larger job (bytes) is sent to idle workers only, since a busy one might be blocked on writing its result."""
+"""A larger batch (bytes) is sent to idle workers only, since a busy one might be blocked on writing its result."""
 
 
 @dataclass
 class _Ticket:
-    """A job in flight, and the number of times it was started and lost."""
+    """A batch of jobs in flight, those not yet answered, and the number of times it was started and lost."""
 
     number: int
-    job: Job
+    jobs: deque[Job]
     begun: int = 0
 
     def data(self) -> Any:
         """The message for a worker."""
-        return ForkingPickler.dumps((self.number, self.begun, self.job))
+        return ForkingPickler.dumps((self.number, self.begun, list(self.jobs)))
 
 
 @dataclass
@@ -64,6 +71,8 @@ class Pool:
         self._number = 0
         self._open: dict[int, _Ticket] = {}
         self._stillborn = 0
+        self._count, self._seconds = 0.0, 0.0
+        """Recent jobs and their wall time."""
 
     def __enter__(self) -> Pool:
         return self
@@ -87,14 +96,11 @@ class Pool:
         source = iter(jobs)
         more = True
         while True:
-            while more and len(self._open) < (window or self.jobs * DEPTH):
-                job = next(source, None)
-                more = job is not None
-                if job is not None:
-                    self._number += 1
-                    ticket = _Ticket(self._number, job)
-                    self._open[ticket.number] = ticket
-                    self._again.append(ticket)
+            while more and (room := self._room(window)):
+                batch = deque(islice(source, room))
+                more = bool(batch)
+                if batch:
+                    self._queue(batch)
                     self._hand_out()
                 if self._results or (self._workers and self.ready()):
                     break  # return results before queueing more jobs than the workers hold
@@ -105,6 +111,23 @@ class Pool:
                 self._listen()
             elif not more:
                 return
+
+    def _room(self, window: int) -> int:
+        """Number of jobs of the next batch; 0 if as many as wanted are in flight."""
+        if not window:
+            return self._batch() if len(self._open) < self.jobs * DEPTH else 0
+        left = window - sum(len(ticket.jobs) for ticket in self._open.values()) - len(self._results)
+        return max(0, min(left, self._batch(), max(1, window // (self.jobs * DEPTH))))
+
+    def _batch(self) -> int:
+        return int(max(1, min(BATCH_S * self._count / self._seconds, MOST_JOBS))) if self._seconds else 1
+
+    def _queue(self, batch: deque[Job], begun: int = 0) -> _Ticket:
+        self._number += 1
+        ticket = _Ticket(self._number, batch, begun)
+        self._open[ticket.number] = ticket
+        self._again.append(ticket)
+        return ticket
 
     def _forget(self) -> None:
         """Cancels the jobs of an abandoned call: only running ones are left, and their results are dropped."""
@@ -144,14 +167,24 @@ class Pool:
             if said == HELLO:
                 worker.greeted, self._stillborn = True, 0
                 continue
-            number, done = said
-            worker.has.popleft()
-            ticket = self._open.pop(number, None)
+            number, told, ended = said
+            ticket = self._open.get(number)
             if ticket is not None:
-                self._results.append((ticket.job.position, done))
+                self._results.extend((ticket.jobs.popleft().position, done) for done in told)
+            self._expect(len(told), sum(done.wall_s for done in told))
+            if ended:
+                worker.has.popleft()
+                self._open.pop(number, None)
+
+    def _expect(self, count: int, seconds: float) -> None:
+        fade = _RECENT / (_RECENT + count) if self._count > _RECENT else 1.0
+        self._count, self._seconds = self._count * fade + count, self._seconds * fade + seconds
 
     def _lost(self, worker: _Worker) -> None:
-        """Replaces a lost worker and repeats its jobs; the one it was running counts as an attempt."""
+        """Replaces a lost worker and repeats its jobs; the one it was running counts as an attempt.
+
+        Which one of a batch that was is not known: each of them is repeated alone, in a process of its own.
+        """
         self._workers.remove(worker)
         how = _end(worker)
         if not worker.greeted:
@@ -161,10 +194,15 @@ class Pool:
         tickets = [t for t in worker.has if t.number in self._open]
         if tickets and worker.greeted and tickets[0] is worker.has[0]:
             tickets[0].begun += 1
-            if tickets[0].begun >= TRIES:
+            if len(tickets[0].jobs) > 1:
+                batch = tickets.pop(0)
+                del self._open[batch.number]
+                for job in batch.jobs:
+                    self._queue(deque([job]), 1)
+            elif tickets[0].begun >= TRIES:
                 lost = tickets.pop(0)
                 del self._open[lost.number]
-                self._results.append((lost.job.position, Done(ERROR, f"its worker was lost {TRIES} times: {how}")))
+                self._results.append((lost.jobs[0].position, Done(ERROR, f"its worker was lost {TRIES} times: {how}")))
         self._again.extendleft(reversed(tickets))
 
 

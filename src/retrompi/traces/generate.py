@@ -12,6 +12,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from retrompi._engine import Trace
@@ -276,7 +277,7 @@ class Generator:
     @property
     def arguments(self) -> Mapping[str, inspect.Parameter]:
         """The keyword arguments of ``make`` by name."""
-        return inspect.signature(self.make).parameters
+        return _arguments(self.make)
 
     def with_defaults(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments completed by defaults, so that questions with explicit and implicit defaults are equal."""
@@ -291,6 +292,11 @@ class Generator:
         missing = [k for k, p in self.arguments.items() if p.default is p.empty and k not in args]
         if missing:
             raise UsageError(f"this generator needs '{missing[0]}'", code="missing-key")
+
+
+@cache
+def _arguments(make: Callable[..., Trace]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(make).parameters
 
 
 GENERATORS: dict[str, Generator] = {
