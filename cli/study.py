@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli import study_files, study_show
+from retrompi.cli import study_files, study_merge, study_show
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.options import RunOutput, StoreOutput
 from retrompi.cli.output import Column, say
@@ -34,7 +34,7 @@ KEYS = ("id", "name", "hash", "points", "done", "errors", "created", "code_versi
 @click.group()
 @debug_option
 def command() -> None:
-    """Run, list, show, export and delete studies.
+    """Run, list, show, export, merge and delete studies.
 
     \b
     Examples:
@@ -70,7 +70,7 @@ def run_study(ctx: click.Context, study: str, packed: Packed, running: Running, 
     go(ctx, _loaded(study) if _is_file(study) else stored(output.open(), study), running, output)
 
 
-for _one in (study_show.show, study_show.figure, study_files.export, study_files.pack, study_files.unpack):
+for _one in (study_show.show, study_show.figure, study_files.export, study_files.pack, study_files.unpack, study_merge.merge):
     command.add_command(_one)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from retrompi.studies.view import View
 
 LIMIT = 100_000
+MOST_SHARDS = 1_000_000
 MOST_SHOWN = 100
 """Points of a study whose tables are printed when it has run."""
 
@@ -36,6 +37,17 @@ class Running(Uncertain, Executors):
 
     dry_run: bool = option("Do nothing: show how many runs there are, how many are stored and how long the rest will take.")
     max_points: int = option("Refuse a study with more points than this.", type=click.IntRange(1), metavar="N", default=LIMIT)
+    shard: str | None = option("Run only part I of N of the points, e.g. 3/8, to be merged with 'retrompi study merge'.", metavar="I/N")
+
+    def part(self, study: Study) -> Study:
+        """The study, or the shard of it that is to be run; UsageError for a shard that there is not."""
+        if self.shard is None:
+            return study
+        shard, _, shards = self.shard.partition("/")
+        if not (shard.isdecimal() and shards.isdecimal() and 1 <= int(shard) <= int(shards) <= MOST_SHARDS):
+            raise UsageError(f"--shard '{self.shard}' is not I/N with I from 1 to N, N up to {MOST_SHARDS}; example: --shard 3/8",
+                             code="bad-syntax")  # fmt: skip
+        return study.part(int(shard), int(shards))
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,7 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
       retrompi sweep bf-wmpi-shared --vary wmpi.packet=64KiB..1MiB:x2
       retrompi sweep bf-wmpi-shared --vary model=wmpi,hpvm --vary trace.reps=1,10 --dry-run
       retrompi sweep proxy-cost
+      retrompi sweep proxy-cost --shard 2/4 --store shard-2.db
       retrompi sweep bf-wmpi-shared --vary wmpi.packet=64KiB,256KiB --uncertainty 90% --dry-run
     """
     found = _study(scenario)
@@ -117,6 +130,7 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     spec = running.spec()
     if spec is not None:
         study = replace(study, draws=spec.draws)
+    study = running.part(study)
     design.check(study, running.max_points)
     for line in study.applies.lines():
         click.echo(f"note: {line}", err=True)

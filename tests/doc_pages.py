@@ -33,7 +33,7 @@ PROGRAMS = (
     "cd",
     "export",
 )
-SHOWN = ("text", "c", "cpp", "diff", "fortran", "csv", "html", "ini", "sql", "yaml")
+SHOWN = ("text", "bash", "c", "cpp", "diff", "fortran", "csv", "html", "ini", "sql", "yaml")
 """Kinds that are neither run nor read, unless they have a title."""
 
 _FENCE = re.compile(r"^(`{3,})(\w*)[ \t]*(.*)$")

@@ -15,7 +15,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from itertools import count as counting
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,7 +27,9 @@ from sqlalchemy.pool import NullPool
 
 from retrompi.base.errors import RetrompiError, StoreError, UsageError
 from retrompi.base.paths import data_dir
+from retrompi.store.copies import Copies
 from retrompi.store.identity import RunSpec
+from retrompi.store.ids import free_ids, once_at_a_time
 from retrompi.store.kept import Kept, numbered, plain
 from retrompi.store.schema import MEASURED, REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
 from retrompi.store.studies import Studies, this_process, time_text
@@ -41,7 +42,6 @@ __all__ = ["BUSY_SECONDS", "Details", "Store", "database_url", "default_path", "
 BUSY_SECONDS = 5.0
 """How long to wait for a locked SQLite store before reporting it."""
 
-_ONCE_LOCK = 78360173
 _CACHE_KIB = 256 << 10
 """Most memory for the pages of an SQLite store, used as far as the store is large."""
 _CHECKPOINT_PAGES = 16384
@@ -234,7 +234,7 @@ def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
     return (values[i : i + _TOGETHER] for i in range(0, len(values), _TOGETHER))
 
 
-class Store(Studies, Tags):
+class Store(Studies, Tags, Copies):
     """An open store. Every method is one transaction; rows come back as dicts, oldest first."""
 
     def __init__(self, engine: Engine, label: str, *, read_only: bool = False, path: Path | None = None) -> None:
@@ -426,10 +426,10 @@ class Store(Studies, Tags):
         rows = [fitted(Run, {**_NOT_KNOWN, **kept.row, "created": now}, texts) for kept in runs]
         with self._connect(write=True) as connection:
             once = list({row["identity"] for row in rows if row["kind"] not in MEASURED})
-            if once and connection.dialect.name == "postgresql":  # SQLite allows only one writer
-                connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_ONCE_LOCK})"))
+            if once:
+                once_at_a_time(connection)
             known = _newest(connection, once)
-            free = _free_ids(connection, len(rows))
+            free = free_ids(connection, len(rows))
             ids: list[int] = []
             new: list[dict[str, Any]] = []
             written: list[tuple[int, Kept]] = []
@@ -585,15 +585,6 @@ _NEWEST_OF = (
 _RUN = sa.select(*sa.inspect(Run).local_table.columns).where(Run.id == sa.bindparam("run_id"))
 _INSERT_RUN = sa.insert(Run)
 _NOT_KNOWN = {c.name: None for c in sa.inspect(Run).local_table.columns if c.nullable}
-_LAST_RUN = sa.select(sa.func.coalesce(sa.func.max(Run.id), 0))
-_NEXT_RUNS = sa.text("SELECT nextval(pg_get_serial_sequence('runs', 'id')) FROM generate_series(1, :n)")
-
-
-def _free_ids(connection: Connection, most: int) -> Iterator[int]:
-    """Ids for up to ``most`` new runs, in ascending order: a writer of SQLite is alone, PostgreSQL counts for all of them."""
-    if connection.dialect.name == "postgresql":
-        return iter(sorted(int(i) for i in connection.scalars(_NEXT_RUNS, {"n": most})))
-    return counting(int(connection.execute(_LAST_RUN).scalar_one()) + 1)
 
 
 def _insert_runs(connection: Connection, rows: list[dict[str, Any]]) -> None:

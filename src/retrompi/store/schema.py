@@ -9,7 +9,7 @@ from sqlalchemy import JSON, BigInteger, Boolean, DateTime, Double, ForeignKey, 
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 __all__ = ["MEASURED", "REVISION", "SIMULATED", "VERSION_TABLE", "Anatomy", "Base", "Point", "RankTime", "Run", "RunTag", "Study",
-           "StudyPoint",
+           "StudyPoint", "StudyShard",
            "Verdict", "VerdictBatch"]  # fmt: skip
 
 REVISION = "0006"
@@ -185,6 +185,16 @@ class Study(Base):
     code_version: Mapped[str] = mapped_column(String(80))
 
     __table_args__ = (Index("ix_studies_hash", "hash", unique=True),)
+
+
+class StudyShard(Base):
+    """A shard of a study that was run: number ``shard`` of ``shards``."""
+
+    __tablename__ = "study_shards"
+
+    study_id: Mapped[int] = mapped_column(_Id, ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True)
+    shards: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    shard: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
 
 
 class StudyPoint(Base):

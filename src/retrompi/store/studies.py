@@ -115,6 +115,18 @@ class Studies:
         with self._connect(write=True) as connection:
             connection.execute(_upsert(connection.dialect.name), values)
 
+    def add_study_points(self, study_id: int, rows: Iterable[Mapping[str, Any]]) -> int:
+        """`put_study_points`, but a point without a run does not take the place of another; returns how many were new."""
+        given = {int(row["position"]): row for row in rows}
+        query = sa.select(StudyPoint.position, StudyPoint.run_id).where(
+            StudyPoint.study_id == study_id, StudyPoint.position.between(min(given, default=0), max(given, default=0))
+        )
+        with self._connect() as connection:
+            known = {int(position): run_id for position, run_id in connection.execute(query)}
+        better = [row for position, row in given.items() if position not in known or row["run_id"] not in (None, known[position])]
+        self.put_study_points(study_id, better)
+        return len(given.keys() - known.keys())
+
     def study_points(self, study_id: int) -> Rows:
         """Rows position, axes, identity, run_id, outcome, reason, wall_s, and of its run time_s, ranks and messages; by position."""
         columns = (StudyPoint.position, StudyPoint.axes, StudyPoint.identity, StudyPoint.run_id, StudyPoint.outcome, StudyPoint.reason,

@@ -39,12 +39,12 @@ class Applies:
     known: dict[Any, Idle] = field(default_factory=dict, repr=False)
     _calls: dict[Any, tuple[Calls, int]] = field(default_factory=dict, repr=False)
 
-    def count(self, scenario: Scenario) -> None:
-        """Counts a point."""
+    def count(self, scenario: Scenario, times: int = 1) -> None:
+        """Counts a point, or several that differ in their seed."""
         found = self.of(scenario)
-        self.points += 1
-        self.given.update(scenario.sets.keys())
-        self.idle.update(found.keys())
+        self.points += times
+        self.given.update(dict.fromkeys(scenario.sets, times))
+        self.idle.update(dict.fromkeys(found, times))
         for key, line in found.items():
             self.reasons.setdefault(key, line)
 

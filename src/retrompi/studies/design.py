@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 from retrompi.studies.scenario import Scenario, from_data, line_of
 
 __all__ = ["DRAW", "KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name", "count", "each", "from_command",
-           "from_definition", "load", "points"]  # fmt: skip
+           "from_definition", "load", "points", "positions"]  # fmt: skip
 
 LIMIT = 100_000
 """Default limit on the number of points of a study."""
@@ -56,12 +57,18 @@ class Study:
     samples: int = 0
     seed: int = 1
     draws: int = 0
+    shard: tuple[int, int] = (1, 1)
+    """Which part of the points this is: (number from 1 on, how many parts)."""
     path: Path | None = None
     text: str = field(default="", repr=False, compare=False)
 
     def called(self, name: str) -> Study:
         """The same study under another name, unless ``name`` is empty."""
         return replace(self, name=check_name(name)) if name else self
+
+    def part(self, shard: int, shards: int) -> Study:
+        """A part of the same study: every ``shards``-th point, with its draws."""
+        return replace(self, shard=(shard, shards))
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -111,8 +118,12 @@ class Study:
     def applies(self) -> Applies:
         """Which of the study's overrides the runs of its points use."""
         found = Applies()
-        for values in _values(self):
-            found.count(_scenario(self, values))
+        # What a run uses does not depend on its seed: one of many stands for all.
+        seeds = [g for g in self.groups if all(a.key == "seed" for a in g)] if self.sampling == "grid" else []
+        times = math.prod(len(g[0]) for g in seeds)
+        once = replace(self, groups=tuple(tuple(replace(a, values=(a.values[0],)) for a in g) if g in seeds else g for g in self.groups))
+        for values in _values(once):
+            found.count(_scenario(self, values), times)
         return found
 
     def fail(self, message: str, key: str = "", code: str | None = None) -> RetrompiError:
@@ -318,8 +329,20 @@ def _sampling(text: str) -> tuple[str, int]:
 
 
 def count(study: Study) -> int:
-    """Number of points, without building them; each of its draws is one."""
-    return _nominal(study) * (1 + study.draws)
+    """Number of points, without building them; each of its draws is one. Of a shard, its own."""
+    return _own(study) * (1 + study.draws)
+
+
+def _own(study: Study) -> int:
+    shard, shards = study.shard
+    return (_nominal(study) - shard) // shards + 1
+
+
+def positions(study: Study) -> Iterator[int]:
+    """The positions of `each`, without building the points."""
+    shard, shards = study.shard
+    for first in range(shard - 1, _nominal(study), shards):
+        yield from range(first * (1 + study.draws), (first + 1) * (1 + study.draws))
 
 
 def _nominal(study: Study) -> int:
@@ -352,7 +375,7 @@ def check(study: Study, limit: int = LIMIT) -> None:
 
     Raises InputError for a study from a file, UsageError for one from a command line.
     """
-    total = _nominal(study)
+    total = _own(study)
     if count(study) > MOST_DRAWN and study.draws:
         raise study.fail(f"this study has {total} points of {study.draws} draws each, more than {MOST_DRAWN} runs; "
                          "fewer draws or points", "draws", code="too-many")  # fmt: skip
@@ -414,7 +437,8 @@ def each(study: Study) -> Iterator[Point]:
     Overrides that a point's run does not use (`Study.applies`) are left out.
     """
     nowhere = study.applies.nowhere().keys()
-    for position, values in enumerate(_values(study)):
+    shard, shards = study.shard
+    for position, values in islice(enumerate(_values(study)), shard - 1, None, shards):
         scenario = _scenario(study, values)
         # Overrides that no point uses are kept: `check` rejects them.
         idle = study.applies.of(scenario).keys() - nowhere

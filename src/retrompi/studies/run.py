@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -138,7 +139,12 @@ def run_study(
     design.check(study, limit)
     study_id = store.add_study(study.name, study.hash, study.definition())
     run = _Run(store, study, study_id, fresh, report)
-    with store.study_lock(study.hash), store.held(), terminated_is_interrupted(), executor or Here() as workers:
+    shard, shards = study.shard
+    if shards > 1:
+        store.put_shards(study_id, [study.shard])
+    # Shards may run at the same time on one store.
+    lock = study.hash if shards == 1 else sha256(f"{study.hash} {shard}/{shards}".encode()).hexdigest()
+    with store.study_lock(lock), store.held(), terminated_is_interrupted(), executor or Here() as workers:
         return run.go(workers)
 
 

@@ -1,4 +1,5 @@
-"""Views for people who open the store with SQL: names with units, times in UTC, the keys of JSON columns as rows.
+"""The shards of a study that were run; views for people who open the store with SQL: names with units, times in UTC, the keys of JSON
+columns as rows.
 
 What the columns mean is in `retrompi.store.views`. A later change of a table that a view reads drops the view before and makes it
 again after.
@@ -6,6 +7,7 @@ again after.
 
 from __future__ import annotations
 
+import sqlalchemy as sa
 from alembic import op
 
 revision = "0006"
@@ -64,6 +66,14 @@ VIEWS = {
 
 def upgrade() -> None:
     """Apply the change."""
+    op.create_table(
+        "study_shards",
+        sa.Column("study_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), nullable=False),
+        sa.Column("shards", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("shard", sa.Integer(), autoincrement=False, nullable=False),
+        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name="fk_study_shards_study_id_studies", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("study_id", "shards", "shard", name="pk_study_shards"),
+    )
     kind = op.get_bind().dialect.name
     words = {
         "run": _RUN,
@@ -88,3 +98,4 @@ def downgrade() -> None:
     """Revert the change."""
     for name in reversed(VIEWS):
         op.execute(f"DROP VIEW {name}")
+    op.drop_table("study_shards")

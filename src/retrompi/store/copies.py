@@ -1,0 +1,165 @@
+"""The part of the store that copies rows from one store to another, as they are: their JSON is not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from retrompi.base.errors import StoreError
+from retrompi.store.ids import free_ids, once_at_a_time
+from retrompi.store.schema import MEASURED, Anatomy, Point, RankTime, Run, RunTag, StudyPoint, StudyShard
+from retrompi.store.texts import Written
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+__all__ = ["Copies", "RawRuns"]
+
+Rows = list[dict[str, Any]]
+HANGING: tuple[Any, ...] = (Point, RankTime, Anatomy, RunTag)
+
+
+@dataclass
+class RawRuns:
+    """Runs as rows of their table, and the rows of other tables that hang on them."""
+
+    runs: Rows
+    hanging: dict[Any, Rows] = field(default_factory=dict)
+
+
+class Copies:
+    """The methods of `Store` for copying."""
+
+    label: str
+    _connect: Callable[..., AbstractContextManager[Connection]]
+
+    def raw_runs(self, together: int) -> Iterator[RawRuns]:
+        """All runs, oldest first, in parts."""
+        last = 0
+        while True:
+            with self._connect() as connection:
+                query = sa.select(*_raw(Run)).where(Run.id > last).order_by(Run.id).limit(together)
+                runs = _rows(connection.execute(query))
+                if not runs:
+                    return
+                first, last = runs[0]["id"], runs[-1]["id"]
+                part = RawRuns(runs)
+                for table in HANGING:
+                    query = sa.select(*_raw(table)).where(table.run_id.between(first, last))
+                    part.hanging[table] = _rows(connection.execute(query if table is RunTag else query.order_by(table.id)))
+            yield part
+
+    def put_raw_runs(self, part: RawRuns, where: str) -> tuple[dict[int, int], int]:
+        """Stores the runs that are not stored yet: their ids there -> here, and how many were new.
+
+        StoreError for a run of the same identity that has another result: one of the two stores is wrong.
+        """
+        ids: dict[int, int] = {}
+        with self._connect(write=True) as connection:
+            once_at_a_time(connection)
+            known = _known(connection, [row["identity"] for row in part.runs])
+            free = free_ids(connection, len(part.runs))
+            new: Rows = []
+            for row in part.runs:
+                measured = row["kind"] in MEASURED
+                key = row["identity"], row["created"] if measured else None
+                mine = known.get(key)
+                if mine is None:
+                    mine = known[key] = _Mine(next(free), row["outcome"], row["time_s"])
+                    new.append({**row, "id": mine.run_id})
+                elif (mine.outcome, mine.time_s) != (row["outcome"], row["time_s"]):
+                    ours, theirs = _told(mine.outcome, mine.time_s), _told(row["outcome"], row["time_s"])
+                    raise StoreError(f"run {row['id']} of {where} is run {mine.run_id} of {self.label}, which {ours} instead of {theirs}; "
+                                     "one of the two stores is wrong", code="runs-differ")  # fmt: skip
+                ids[row["id"]] = mine.run_id
+            added = {row["id"] for row in new}
+            if new:
+                connection.execute(sa.insert(Run), new)
+            for table, rows in part.hanging.items():
+                moved = [{**{k: v for k, v in row.items() if k != "id"}, "run_id": ids[row["run_id"]]} for row in rows]
+                if table is RunTag:
+                    query = sa.select(RunTag.run_id, RunTag.tag).where(RunTag.run_id.in_([m["run_id"] for m in moved]))
+                    have = {(t.run_id, t.tag) for t in connection.execute(query)}
+                    moved = [m for m in moved if (m["run_id"], m["tag"]) not in have]
+                else:
+                    moved = [m for m in moved if m["run_id"] in added]
+                if moved:
+                    connection.execute(sa.insert(table), moved)
+        return ids, len(new)
+
+    def raw_study_points(self, study_id: int, together: int) -> Iterator[Rows]:
+        """The rows of a study's points by position, in parts, without id and study."""
+        last = -1
+        columns = [c for c in _raw(StudyPoint) if c.name not in ("id", "study_id")]
+        while True:
+            query = sa.select(*columns).where(StudyPoint.study_id == study_id, StudyPoint.position > last)
+            with self._connect() as connection:
+                rows = _rows(connection.execute(query.order_by(StudyPoint.position).limit(together)))
+            if not rows:
+                return
+            last = rows[-1]["position"]
+            yield rows
+
+    def shards(self, study_id: int) -> list[tuple[int, int]]:
+        """(shard, of how many) for each shard of the study that was run."""
+        query = sa.select(StudyShard.shard, StudyShard.shards).where(StudyShard.study_id == study_id)
+        with self._connect() as connection:
+            return sorted((int(i), int(n)) for i, n in connection.execute(query))
+
+    def put_shards(self, study_id: int, shards: Iterable[tuple[int, int]]) -> None:
+        """Notes that these shards of the study have been run."""
+        wanted = set(shards) - set(self.shards(study_id))
+        if wanted:
+            with self._connect(write=True) as connection:
+                connection.execute(sa.insert(StudyShard), [{"study_id": study_id, "shard": i, "shards": n} for i, n in sorted(wanted)])
+
+    def study_versions(self, study_id: int) -> list[str]:
+        """The versions of the code that the runs of a study come from."""
+        query = sa.select(Run.code_version).distinct().join(StudyPoint, StudyPoint.run_id == Run.id).where(StudyPoint.study_id == study_id)
+        with self._connect() as connection:
+            return sorted(str(v) for v in connection.scalars(query))
+
+
+@dataclass(frozen=True)
+class _Mine:
+    run_id: int
+    outcome: str
+    time_s: float | None
+
+
+def _known(connection: Connection, identities: Sequence[str]) -> dict[tuple[str, Any], _Mine]:
+    found: dict[tuple[str, Any], _Mine] = {}
+    for at in range(0, len(identities), 500):
+        query = sa.select(Run.id, Run.identity, Run.kind, Run.created, Run.outcome, Run.time_s)
+        for r in connection.execute(query.where(Run.identity.in_(identities[at : at + 500])).order_by(Run.id)):
+            found[r.identity, _utc(r.created) if r.kind in MEASURED else None] = _Mine(int(r.id), r.outcome, r.time_s)
+    return found
+
+
+def _told(outcome: str, time_s: float | None) -> str:
+    return f"{outcome} in {time_s:g} s" if time_s is not None else outcome
+
+
+def _raw(table: Any) -> list[Any]:
+    """The columns of a table, JSON as text."""
+    columns = sa.inspect(table).local_table.columns
+    return [sa.cast(c, sa.Text).label(c.name) if isinstance(c.type, sa.JSON) else c for c in columns]
+
+
+def _rows(found: Any) -> Rows:
+    texts = {k for k in found.keys() if k in ("parameters", "overrides", "facts", "axes")}  # noqa: SIM118  the columns of a result
+    rows: Rows = [{k: Written(v) if k in texts and v is not None else v for k, v in row.items()} for row in map(dict, found.mappings())]
+    for row in rows:
+        if "created" in row:
+            row["created"] = _utc(row["created"])
+    return rows
+
+
+def _utc(made: datetime) -> datetime:
+    """SQLite drops the time zone."""
+    return made.replace(tzinfo=UTC) if made.tzinfo is None else made
