@@ -39,6 +39,7 @@ SECTIONS = {
         "tornado": "Find which parameters matter: one at a time over its range, or by Sobol indices.",
         "break-even": "Find where along a bandwidth, a latency, a size or a number of ranks A overtakes B.",
         "tolerance": "Find how far a latency, or any other number, can change before a scenario slows down.",
+        "optimise": "Find the best value of a metric over several keys: the least time, the largest bandwidth.",
         "share": "Run a scenario's jobs together and each alone, and show their slow-down.",
     },
     "Judge by what was published": {

@@ -27,6 +27,7 @@ PRINTED = {
     "tornado": ("bf-wmpi-shared", "--vary", "wmpi.packet=64KiB..256KiB", *FEW),
     "break-even": ("bf-wmpi-shared", "--along", "platform.host.quantum=10ms..20ms", "--b", "model=hpvm", "--scan", "2", *FEW),
     "tolerance": ("bf-wmpi-distributed", "--add", "platform.link.latency", *FEW),
+    "optimise": ("bf-wmpi-shared", "--over", "platform.host.quantum=10ms..20ms", "--trials", "2", *FEW),
     "diff": ("{run}", "{other}"),
     "runs diff": ("{run}", "{other}"),
     "sweep": ("bf-wmpi-shared", "--vary", "wmpi.packet=64KiB,128KiB", "--name", "packets", *FEW),

@@ -25,6 +25,8 @@ from .api.runs import Run as Run
 from .api.runs import message as message
 from .api.runs import pingpong as pingpong
 from .api.runs import replay as replay
+from .api.searches import Search as Search
+from .api.searches import optimise as optimise
 from .api.studies import StudyResult as StudyResult
 from .api.studies import study as study
 from .api.studies import sweep as sweep

@@ -1,0 +1,99 @@
+"""Searches over several keys of a scenario at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from retrompi.store import Store
+    from retrompi.studies.metrics import Metric
+    from retrompi.studies.optimise import Optimum, Over
+
+__all__ = ["Search", "optimise"]
+
+
+class Search(Table):
+    """A search for the best value of a metric: a row for each trial, with its keys, the metric (``unit``), outcome and run_id.
+
+    >>> found = retrompi.optimise("bf-wmpi-shared", {"wmpi.event": "1us..100us"}, metric="time@4KiB",
+    ...                           set={"trace.sizes": "4KiB", "trace.reps": 2}, trials=4)
+    >>> found.best["wmpi.event"], found.best["time@4KiB"]    # s
+    ('...us', ...)
+    """
+
+    def __init__(self, found: Optimum, overs: Sequence[Over], metric: Metric, scenario: str) -> None:
+        self.found, self.overs, self.metric, self.scenario = found, overs, metric, scenario
+
+    @property
+    def title(self) -> str:
+        """What was searched for."""
+        return f"{self.scenario}: {self.metric.label}, the {'largest' if self.metric.more_is_better else 'smallest'}"
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """The trials; number 0 is the scenario as it is."""
+        return [t.row(self.overs, self.metric) for t in (self.found.base, *self.found.trials)]
+
+    @property
+    def best(self) -> Row:
+        """The row of the best of them. Raises UsageError if no run has a number."""
+        from retrompi.base.errors import UsageError
+
+        if self.found.best is None:
+            raise UsageError(f"no trial has {self.metric.label}; .rows has the reasons", code="not-a-number")
+        return self.found.best.row(self.overs, self.metric)
+
+    def plot(self) -> go.Figure:
+        """The metric of every trial and the best so far, in its unit."""
+        import plotly.graph_objects as go
+
+        having = [r for r in self.rows if r[self.metric.name] is not None]
+        values = [float(r[self.metric.name]) for r in having]
+        best: list[float] = []
+        for value in values:
+            best.append(value if not best else max(best[-1], value) if self.metric.more_is_better else min(best[-1], value))
+        at = [r["trial"] for r in having]
+        hover = [", ".join(f"{o.key}={r[o.key]}" for o in self.overs if r[o.key]) for r in having]
+        figure = go.Figure(go.Scatter(x=at, y=values, mode="markers", name="trial", text=hover))
+        figure.add_scatter(x=at, y=best, mode="lines", line_shape="hv", name="best so far")
+        figure.update_layout(title=self.title, xaxis_title="trial", yaxis_title=f"{self.metric.label} ({self.metric.unit})")
+        return figure
+
+
+def optimise(
+    scenario: str | Path, over: Mapping[str, str | Sequence[str | float]], *, metric: str = "time", trials: int = 60, seed: int = 1,
+    set: Mapping[str, str | float] | None = None, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Search:  # fmt: skip
+    """Searches for the least time, or the largest bandwidth, over several keys of a scenario at once (Optuna).
+
+    ``over`` has a range (``"16KiB..1MiB"``, ``":log"`` or ``":linear"`` after it) or a list of values for each key. ``seed`` is that of the
+    search and decides its trials, whatever the number of processes ``jobs`` (default: one a processor); runs that are stored are not
+    simulated again, so that more ``trials`` continue a search. ``progress`` is called with (done, all, what); True shows a bar. Raises
+    UsageError for a wrong key or range, and without the package optuna.
+
+    >>> keys = {"platform.host.quantum": "10ms..200ms", "model": ["wmpi", "winmpich"]}
+    >>> short = {"trace.sizes": "4KiB", "trace.reps": 2}
+    >>> retrompi.optimise("bf-wmpi-shared", keys, metric="time@4KiB", trials=4, set=short).best["time@4KiB"]    # s
+    ...
+    """
+    from retrompi.studies import case, catalogue, metrics
+    from retrompi.studies import optimise as searching
+    from retrompi.studies.reading import Asker
+    from retrompi.studies.worker_pool import Pool
+
+    base = case.apply(catalogue.scenario(str(scenario)), texts(set or {}))
+    wanted = metrics.parse(metric)
+    wanted.check(base)
+    overs = searching.space(base, [f"{k}={v if isinstance(v, str) else ','.join(map(str, v))}" for k, v in over.items()])
+    with reporting(progress, "optimise") as report, Pool(jobs) as executor:
+        ask = Asker(opened(store), base, wanted, executor, fresh, report, trials + 1)
+        found = searching.optimise(ask, overs, trials=trials, seed=seed, more_is_better=wanted.more_is_better)
+    return Search(found, overs, wanted, base.name)
