@@ -1,0 +1,170 @@
+"""Studies of many trivial runs: what is shared and batched gives the runs that one question at a time gives, and a crash takes only
+its own."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrompi.sim import worker
+from retrompi.sim.resolved import Resolved
+from retrompi.sim.simulate import SimulationEnded
+from retrompi.spec.question import canonical_hash, canonical_parts, hash_of_parts
+from retrompi.store import Store, open_store
+from retrompi.store.identity import RunSpec, specification
+from retrompi.store.lookup import answer
+from retrompi.studies import case, catalogue, design, worker_pool
+from retrompi.studies.alike import Alike
+from retrompi.studies.case import Job
+from retrompi.studies.pool_worker import Forking
+from retrompi.studies.run import run_study
+from retrompi.studies.worker_pool import Pool
+
+TINY = {"trace.sizes": "1B", "trace.reps": "1"}
+
+
+def study(*vary: str, scenario: str = "bf-wmpi-shared", **fixed: str) -> design.Study:
+    return design.from_command(scenario, list(vary), set_={**TINY, **fixed})
+
+
+STUDIES = (
+    study("seed=1..12"),
+    study("seed=0,7,9223372036854775807", "platform.host.quantum=10ms,20ms"),
+    study("platform.link.latency=1us..5us:+1us", scenario="bf-wmpi-distributed"),
+    study("wmpi.packet=64KiB,256KiB", "seed=1,2", **{"trace.sizes": "1MiB"}),  # some abort
+    study("fidelity=mechanism,loggp", "seed=1,2"),
+    study("model=wmpi,winmpich,hpvm", "seed=1..2", "mode=shared,distributed"),
+)
+
+
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulations in this process, as in a worker."""
+    monkeypatch.setattr(worker._local, "server", Forking(), raising=False)
+
+
+def stored(store: Store) -> dict[str, Any]:
+    """Every run by its identity, with all that hangs on it and nothing that differs from one execution to the next."""
+    details = store.details([row["id"] for row in store.runs()])
+    return {
+        d.run["identity"]: [{k: v for k, v in d.run.items() if k not in ("id", "created", "wall_s")}, d.points, d.ranks, d.anatomy]
+        for d in details.values()
+    }
+
+
+@pytest.mark.parametrize("number", range(len(STUDIES)))
+def test_a_batched_study_stores_what_single_questions_store(number: int, inside: None, tmp_path: Path) -> None:
+    """The question of each point by itself, resolved anew, looked up and stored alone."""
+    given = STUDIES[number]
+    alone, batched = open_store(tmp_path / "alone.db"), open_store(tmp_path / "batched.db")
+    for point in design.each(given):
+        with suppress(SimulationEnded):  # stored before it is raised: the outcome is data
+            answer(alone, point.scenario.question())
+    told = run_study(batched, given, executor=Pool(2))
+    assert (told.errors, told.points) == (0, design.count(given))
+    assert stored(batched) == stored(alone)
+    assert run_study(batched, given).kept == design.count(given)
+
+
+@pytest.mark.parametrize("number", range(len(STUDIES)))
+def test_shared_specifications_are_those_of_each_scenario(number: int) -> None:
+    alike = Alike()
+    for point in design.each(STUDIES[number]):
+        assert alike.specification(point.scenario) == case.specification(point.scenario)
+        assert alike.specification(point.scenario).identity == _plain_identity(case.specification(point.scenario))
+
+
+def _plain_identity(spec: RunSpec) -> str:
+    """As it was before parts of it were shared: one hash over one JSON text."""
+    from dataclasses import fields
+
+    labels = ("platform", "trace", "scenario", "stopped")
+    return canonical_hash({f.name: getattr(spec, f.name) for f in fields(spec) if f.name not in labels})
+
+
+def test_arguments_that_are_equal_but_not_the_same_are_not_taken_for_each_other() -> None:
+    """1 == 1.0 == True, and their JSON differs."""
+    base = catalogue.scenario("bf-wmpi-shared")
+    alike = Alike()
+    found = [alike.specification(replace(base, args={"sizes": (1,), "reps": reps}, seed=3)) for reps in (1, 1.0, True)]
+    assert len({spec.identity for spec in found}) == 3
+
+
+def test_hashes_of_parts_are_hashes_of_the_whole() -> None:
+    value = {"b": [1, {"z": 1.5, "a": None}], "a": "ä\"\\\n", "c": {}, "d": 10**19}
+    assert hash_of_parts(canonical_parts(value)) == canonical_hash(value)
+
+
+def test_a_seeded_question_shares_what_its_first_has_found(inside: None) -> None:
+    from retrompi.sim import simulate
+    from retrompi.spec.bounds import Bounds
+
+    scenario = case.apply(catalogue.scenario("bf-wmpi-distributed"), {**TINY, "seed": "1"})
+    first = Resolved.of(scenario.question())
+    specification(first)
+    simulate.run(first)
+    asked = case.apply(scenario, {"seed": "2"}).question().asked
+    second = first.seeded(2, asked, Bounds())
+    assert second.alike is first.alike
+    assert second.trace is first.trace
+    one, two = (simulate.run(r) for r in (second, Resolved.of(case.apply(scenario, {"seed": "2"}).question())))
+    one.wall_s = two.wall_s = 0.0
+    assert one == two
+
+
+def test_a_crash_within_a_batch_takes_only_its_own_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The engine aborts the process at seed 57: it is repeated alone, dies again, and is a row with the reason; the others are stored."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if 'retrompi.studies.pool_worker' in sys.orig_argv:\n"
+        "    from retrompi import _engine\n"
+        "    real = _engine.simulate\n"
+        "    def simulate(config, *traces):\n"
+        "        if config['seed'] == 57:\n"
+        "            os.write(2, b'engine: assertion failed\\n'); os.abort()\n"
+        "        return real(config, *traces)\n"
+        "    _engine.simulate = simulate\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    store = open_store(tmp_path / "runs.db")
+    sizes: list[int] = []
+    real = worker_pool._Ticket.data
+
+    def data(ticket: worker_pool._Ticket) -> Any:
+        sizes.append(len(ticket.jobs))
+        return real(ticket)
+
+    monkeypatch.setattr(worker_pool._Ticket, "data", data)
+    told = run_study(store, study("seed=1..120"), executor=Pool(1))
+    assert max(sizes) > 1  # it was a batch
+    assert dict(told.outcomes) == {"completed": 119, "error": 1}
+    (reason,) = told.reasons
+    assert "engine: assertion failed" in reason
+    rows = store.study_points(told.study_id)
+    assert [r["axes"]["seed"] for r in rows if r["outcome"] == "error"] == ["57"]
+    assert {r["seed"] for r in store.runs()} == {*range(1, 121)} - {57}
+
+
+def test_points_that_share_a_run_share_it_within_a_batch(tmp_path: Path) -> None:
+    """Two names of one scenario's value: one run, two rows, however they are looked up."""
+    store = open_store(tmp_path / "runs.db")
+    given = design.from_command("bf-wmpi-shared", ["wmpi.packet=64KiB,65536B"], ["seed=1,2,1,2;trace.reps=1,1,1,1"], {"trace.sizes": "1B"})
+    told = run_study(store, given, executor=Pool(2))
+    assert told.points == 8
+    assert told.simulated == len(store.runs()) < 8
+    rows = store.study_points(told.study_id)
+    assert len(rows) == 8
+    assert {r["run_id"] for r in rows} == {r["id"] for r in store.runs()}
+
+
+def test_an_evaluation_without_a_store_is_the_same_with_and_without_company(inside: None) -> None:
+    alike = Alike()
+    for point in design.each(STUDIES[0]):
+        job = Job(point.position, point.scenario)
+        one, two = case.evaluate(job), case.evaluate(job, alike)
+        assert (one.outcome, [{**k.row, "wall_s": 0} for k in one.runs]) == (two.outcome, [{**k.row, "wall_s": 0} for k in two.runs])
+        assert [(k.points, k.ranks) for k in one.runs] == [(k.points, k.ranks) for k in two.runs]
