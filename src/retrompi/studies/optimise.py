@@ -150,7 +150,7 @@ def optimise(
     found: list[Trial] = []
     while len(found) < trials:
         asked = [study.ask(within) for _ in range(min(TOGETHER, trials - len(found)))]
-        values = [{over.key: over.text(trial.params[over.key]) for over in overs} for trial in asked]
+        values = [_concerning({over.key: over.text(trial.params[over.key]) for over in overs}) for trial in asked]
         for trial, point, reading in zip(asked, values, ask(values), strict=True):
             found.append(Trial(len(found) + 1, point, reading))
             if _number(reading) is None:
@@ -160,6 +160,12 @@ def optimise(
     having = [t for t in (base, *found) if _number(t.reading) is not None]
     sign = -1 if more_is_better else 1
     return Optimum(base, found, min(having, key=lambda t: sign * (_number(t.reading) or 0.0), default=None))
+
+
+def _concerning(values: dict[str, str]) -> dict[str, str]:
+    """Without the parameters of other models than the one proposed."""
+    model = values.get("model")
+    return values if model is None else {k: v for k, v in values.items() if case.concerns(k, model)}
 
 
 def _number(reading: Reading) -> float | None:
