@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
     from retrompi.studies.reading import Asker
     from retrompi.studies.scenario import Scenario
+    from retrompi.studies.sensitivity import Tolerated
     from retrompi.studies.tolerance import Answer, Place, Tolerance, Way
     from retrompi.studies.uncertainty import Spec
 
 KEYS = ("slower", "status", "within", "within_text", "beyond", "beyond_text", "estimate", "by_slope", "metric_within", "metric_beyond",
-        "unit", "run_within", "run_beyond", "outcome_beyond", "back")  # fmt: skip
+        "unit", "run_within", "run_beyond", "outcome_beyond", "back", "one_run", "one_run_in_order")  # fmt: skip
 FARTHEST = 2.0**16
 """Default limit, as a factor of the base."""
+NOTHING: Mapping[float, Tolerated] = {}
 _FALLING = ("B/s", "Hz", "flop/s")
 
 
@@ -41,6 +43,7 @@ class ToleranceOptions(Uncertain, AnswerOptions):
     up_to: str | None = option("Largest value to try (default: 65536 times the value).", metavar="VALUE")
     down_to: str | None = option("Decrease the key, down to this value at most (default: the value over 65536).", metavar="VALUE")
     slower: str = option("Acceptable slow-downs, e.g. 1%,2%,5%.", default="5%", metavar="SHARE[,SHARE]")
+    one_run: bool = option("Show beside the search what the critical path of the base run alone says (docs/why.md); for the metric time.")
     tolerance: str = option("Relative width of a narrow interval: when that of the answer is narrow enough.", default="1%", metavar="SHARE")
 
 
@@ -68,6 +71,8 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
     way = _way(base, given.add, given.change, given.up_to, given.down_to)
     shares = [share("--slower", part) for part in given.slower.split(",")]
     wanted = metric_for(given.metric, "time", base)
+    if given.one_run and wanted.name != "time":
+        raise UsageError(f"--one-run is about the time of the run, not about {wanted.name}", code="conflicting-options")
     far = case.apply(base, {way.scale.key: way.scale.text(way.value(way.limit))})
     case.identity(far)
     refuse_idle(far)
@@ -81,15 +86,27 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
         width = share("--tolerance", given.tolerance)
         found = search(evaluate, way, start, slower=shares, more_is_better=wanted.more_is_better, width=width)
         drawn = [] if spec is None else _drawn(ask, spec, way, shares, width)
+    alone = _alone(base, way, shares) if given.one_run else {}
     if output.as_json:
         certain = {} if spec is None else {"level": spec.level, "draws": spec.draws, "certain": [d.row() for d in drawn]}
-        print_json({**as_object(found, wanted, base, warnings), **certain})
+        print_json({**as_object(found, wanted, base, warnings, alone), **certain})
     elif output.as_csv:
-        print_csv([_row(a, wanted) for a in found.answers], KEYS)
+        print_csv([_row(a, wanted, alone.get(a.slower)) for a in found.answers], KEYS)
     else:
-        _print(found, wanted, base)
+        _print(found, wanted, base, alone)
         for d in drawn:
             say(_certain(d, way))
+
+
+def _alone(base: Scenario, way: Way, shares: Sequence[float]) -> dict[float, Tolerated]:
+    """What the record of the base run says, by share."""
+    from retrompi.sim import simulate
+    from retrompi.sim.observe import Observe
+    from retrompi.studies.sensitivity import tolerated
+
+    result = simulate.run(base.question(), Observe(critical_path=True))
+    simulate.require_completed(result, base.name)
+    return {t.slower: t for t in tolerated(base, result.critical_path, way.scale.key, tuple(shares), down=way.down)}
 
 
 def _drawn(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], width: float) -> list[Distance]:
@@ -158,18 +175,21 @@ def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None,
     return Way(scale, key.value, first, limit - key.value)
 
 
-def _row(a: Answer, metric: Metric) -> dict[str, Any]:
+def _row(a: Answer, metric: Metric, alone: Tolerated | None = None) -> dict[str, Any]:
     high = a.high
+    more = {} if alone is None else {"one_run": alone.value, "one_run_in_order": alone.in_range}
     return {
         "slower": a.slower, "status": a.status, "within": a.low.x, "within_text": a.low.text, "beyond": high.x if high else None,
         "beyond_text": high.text if high else None, "estimate": a.estimate, "by_slope": a.by_slope, "metric_within": a.low.reading.value,
         "metric_beyond": high.reading.value if high else None, "unit": metric.unit, "run_within": a.low.reading.run_id,
         "run_beyond": high.reading.run_id if high else None, "outcome_beyond": high.reading.outcome if high else None,
-        "back": [p.text for p in a.back],
+        "back": [p.text for p in a.back], **more,
     }  # fmt: skip
 
 
-def as_object(found: Tolerance, metric: Metric, base: Scenario, warnings: Sequence[str]) -> dict[str, Any]:
+def as_object(
+    found: Tolerance, metric: Metric, base: Scenario, warnings: Sequence[str], alone: Mapping[float, Tolerated] = NOTHING
+) -> dict[str, Any]:
     """The result as JSON values."""
     runs, simulated = found.counts
     places = [
@@ -178,7 +198,8 @@ def as_object(found: Tolerance, metric: Metric, base: Scenario, warnings: Sequen
     ]  # fmt: skip
     return {
         "scenario": base.name, "metric": metric.name, "unit": metric.unit, "key": found.way.scale.key, "base": found.way.base,
-        "at_base": found.base.value, "run": found.base.run_id, "answers": [_row(a, metric) for a in found.answers], "slope": found.slope,
+        "at_base": found.base.value, "run": found.base.run_id, "answers": [_row(a, metric, alone.get(a.slower)) for a in found.answers],
+        "slope": found.slope,
         "elasticity": found.elasticity, "monotonic": found.monotonic, "points": places, "runs": runs, "simulated": simulated,
         "warnings": list(warnings),
     }  # fmt: skip
@@ -195,7 +216,7 @@ def _short(way: Way, x: float | None) -> str:
     return format_quantity(x, way.scale.unit) if canonical(way.scale.unit) == "s" or "e" in four else four
 
 
-def _print(found: Tolerance, metric: Metric, base: Scenario) -> None:
+def _print(found: Tolerance, metric: Metric, base: Scenario, alone: Mapping[float, Tolerated]) -> None:
     way = found.way
     key = way.scale.key
     at = f"{key} is {_short(way, way.base)}"
@@ -205,11 +226,13 @@ def _print(found: Tolerance, metric: Metric, base: Scenario) -> None:
         row = {"slower": f"{100 * a.slower:g} %", "low": _short(way, a.low.x), "m_low": metric.show(a.low.reading.value), "high": "never"}
         if a.high is not None:
             row |= {"high": _short(way, a.high.x), "m_high": metric.show(a.high.reading.value) or a.high.reading.outcome}
+        if (one := alone.get(a.slower)) is not None:
+            row["one"] = "never" if one.value is None else f"{_short(way, one.value)}{'' if one.in_range else ' or before'}"
         rows.append({**row, "slope": _short(way, a.by_slope), "runs": _runs(a)})
     columns = [
         Column("slower", "worse by", right=True), Column("low", "not yet at", right=True), Column("m_low", metric.name, right=True),
         Column("high", "but at", right=True), Column("m_high", metric.name, right=True), Column("slope", "by slope", right=True),
-        Column("runs", "runs", right=True),
+        *([Column("one", "by one run", right=True)] if alone else []), Column("runs", "runs", right=True),
     ]  # fmt: skip
     print_table(rows, columns)
     say()

@@ -13,11 +13,12 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import PS, format_quantity, format_time
 from retrompi.cli.answers import outside_lines
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import complete_model, complete_platform, output_option, ranks_option, share
-from retrompi.cli.output import Column, Output, print_csv, print_json, print_table, say, write_drawn
+from retrompi.cli.options import StoreOutput, complete_model, complete_platform, output_option, ranks_option, share
+from retrompi.cli.output import Column, print_csv, print_json, print_table, say, write_drawn
 
 if TYPE_CHECKING:
-    from retrompi.sim.critical_path import CriticalPath, Difference
+    from retrompi.sim.critical_path import CriticalPath, Difference, Slack
+    from retrompi.spec.question import Question
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.sensitivity import Sensitivity
 
@@ -25,29 +26,43 @@ KEYS = ("stage", "who", "ps", "seconds", "share", "pieces")
 KEYS_OF_TWO = ("stage", "a_ps", "b_ps", "ps", "seconds", "a_pieces", "b_pieces")
 MOST = 20
 """Rows of the table of who; --json and --csv have all."""
+NEAREST = 12
+"""Rows of the table of what is beside the path."""
 
 
 @dataclass(frozen=True)
-class WhyOptions(Output):
+class WhyOptions(StoreOutput):
     """Options of ``retrompi why``."""
 
     model: str | None = option(
         "Runtime model: of a generator or a trace (default: wmpi), or another than the scenario's.",
-        "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+        "-m",
+        "--model",
+        metavar="NAME|FOLDER",
+        shell_complete=complete_model,
+    )
     platform: str | None = option(
         "Platform: of a generator or a trace (default: the model's own), or another than the scenario's.",
-        "-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform)
+        "-p",
+        "--platform",
+        metavar="NAME|FILE",
+        shell_complete=complete_platform,
+    )
     mode: str | None = option("Placement of the ranks: as for 'retrompi replay'.", metavar="MODE")
     ranks: int | None = ranks_option(" (default: as in the trace)")
     sets: tuple[str, ...] = option(
         "Override a parameter: of the model or platform, or a key of the scenario (model, mode, trace.reps, ...).",
-        "--set", metavar="KEY=VALUE")
+        "--set",
+        metavar="KEY=VALUE",
+    )
     a: tuple[str, ...] = option("Change to the scenario for A, e.g. model=wmpi (repeatable).", metavar="KEY=VALUE")
     b: tuple[str, ...] = option("Change to the scenario for B (repeatable).", metavar="KEY=VALUE")
     keys: tuple[str, ...] = option(
         "Sensitivity: how the time depends on this key, from the one run, e.g. platform.link.latency (repeatable).",
-        "--sensitivity", metavar="KEY")
-    verify: bool = option("Range of --sensitivity: simulate further runs to find where the sensitivity holds.", "--range")
+        "--sensitivity",
+        metavar="KEY",
+    )
+    verify: bool = option("Check of --sensitivity: simulate further runs to find where it holds.", "--range")
     slower: str = option("Acceptable slow-downs, e.g. 1%,2%,5%.", default="5%", metavar="SHARE[,SHARE]")
     out: Path | None = output_option("the path, as a page, figures or numbers", "html", "svg", "png", "csv", "json")
 
@@ -60,8 +75,10 @@ class WhyOptions(Output):
 def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given: WhyOptions) -> None:
     """Show what the time of a run consists of, or why B takes longer than A: the critical path.
 
-    PROGRAM is a scenario, a trace, or a generator with its arguments. The path is the chain of delays from the start to the end of the
-    last rank: each begins when the last thing that it waited for ended. Its length is the run's time, to the picosecond. With --a or --b
+    PROGRAM is a scenario, a trace, a generator with its arguments, or the number of a stored run, which is run again; two numbers are
+    A and B. The path is the chain of delays from the start to the end of the
+    last rank: each begins when the last thing that it waited for ended. Its length is the run's time, to the picosecond. What is
+    beside it has a slack: how much later it could be without delaying the end. With --a or --b
     the difference of two runs is split over the stages of their paths; the parts sum to it exactly. --sensitivity states how the time
     depends on a number while the path stays the same. Exit code 1 means that a run did not complete.
 
@@ -70,12 +87,15 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
       retrompi why halo ranks=4 reps=3 size=10000 -m wmpi
       retrompi why halo ranks=4 reps=3 size=10000 --a model=wmpi --b model=winmpich
       retrompi why halo ranks=4 reps=3 size=1000 -m mpich -p nt-cluster --sensitivity platform.link.latency --range
+      retrompi why 12 13
       retrompi why examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --b platform.link.bandwidth=100Mbps
     """
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, compare_runtimes
     from retrompi.studies.applies import refuse_idle
 
+    if program.isdigit():
+        return _stored(ctx, [program, *arguments], given)
     base = compare_runtimes.program(program, arguments, given.model or "wmpi", given.platform, given.mode, given.ranks)
     base = case.apply(base, {**({"model": given.model} if given.model else {}), **parse_sets(list(given.sets))})
     two = bool(given.a or given.b)
@@ -90,26 +110,66 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     if two and known[0] == known[1]:
         raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     warnings = outside_lines(sides)
-    told = [_run(side) for side in sides]
-    if any(path is None for path, _ in told):
-        for (path, why), name in zip(told, ("A", "B"), strict=False):
-            if path is None:
-                say(f"{name + ': ' if two else ''}{why}")
-        ctx.exit(1)
-    paths = [path for path, _ in told if path is not None]
+    paths = _paths(ctx, [side.question() for side in sides])
     if two:
-        _two(base, sides, paths, given, warnings)
+        _two(base.name, [" ".join(of) or "unchanged" for of in (given.a, given.b)], paths, given, warnings)
     else:
-        _one(base, paths[0], given, _sensitivities(base, paths[0], given), shares, warnings)
+        run = Shown(base.name, base.model, base.platform, tuple(warnings))
+        _one(run, paths[0], given, _sensitivities(base, paths[0], given), shares)
 
 
-def _run(side: Scenario) -> tuple[CriticalPath | None, str]:
-    """The path of a run, or how the run ended."""
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a run beside its path."""
+
+    name: str
+    model: str
+    platform: str
+    warnings: tuple[str, ...] = ()
+
+
+def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> None:
+    """One stored run, or the difference of two, run again."""
+    from retrompi.store.asked_again import question_of
+    from retrompi.studies import catalogue
+
+    others = {"--model": given.model, "--platform": given.platform, "--mode": given.mode, "--ranks": given.ranks, "--set": given.sets,
+              "--a": given.a, "--b": given.b, "--sensitivity": given.keys}  # fmt: skip
+    if used := [name for name, value in others.items() if value]:
+        raise UsageError(f"stored runs are run again as they were; leave out {used[0]}, or name the program", code="conflicting-options")
+    if len(numbers) > 2 or not all(n.isdigit() for n in numbers):
+        raise UsageError("give the number of one stored run, or of two; example: retrompi why 12 13", code="bad-usage")
+    store = given.open(write=False)
+    ids = [int(n) for n in numbers]
+    asked = [question_of(store, i, lambda name: catalogue.scenario(name).question()) for i in ids]
+    paths = _paths(ctx, asked)
+    for i, path in zip(ids, paths, strict=True):
+        stored = (store.run(i)["facts"] or {}).get("time_ps")
+        if stored is not None and stored != path.took:
+            raise UsageError(
+                f"run {i} took {_ps(stored)} when it was stored and takes {_ps(path.took)} with this version of retrompi; "
+                f"simulate it again (--fresh)", code="not-the-same",
+            )  # fmt: skip
+    if len(ids) == 1:
+        _one(Shown(f"run {ids[0]}", asked[0].model, asked[0].platform), paths[0], given, [], [])
+    elif ids[0] == ids[1]:
+        raise UsageError("A and B are the same run", code="conflicting-options")
+    else:
+        _two(f"runs {ids[0]} and {ids[1]}", [f"run {i}: {q.title}" for i, q in zip(ids, asked, strict=True)], paths, given, [])
+
+
+def _paths(ctx: click.Context, asked: Sequence[Question]) -> list[CriticalPath]:
+    """The paths of the runs; ends the command if one of them did not complete."""
     from retrompi.sim import simulate
     from retrompi.sim.observe import Observe
 
-    result = simulate.run(side.question(), Observe(critical_path=True))
-    return result.critical_path, f"{result.outcome}: {result.detail}"
+    told = [simulate.run(question, Observe(critical_path=True)) for question in asked]
+    if any(result.critical_path is None for result in told):
+        for result, name in zip(told, ("A", "B"), strict=False):
+            if result.critical_path is None:
+                say(f"{name + ': ' if len(told) > 1 else ''}{result.outcome}: {result.detail}")
+        ctx.exit(1)
+    return [result.critical_path for result in told]
 
 
 def rows_of(path: CriticalPath) -> list[dict[str, Any]]:
@@ -117,6 +177,14 @@ def rows_of(path: CriticalPath) -> list[dict[str, Any]]:
     whole = path.took or 1
     return [
         {"stage": s.stage, "who": s.who, "ps": s.ps, "seconds": s.ps * PS, "share": s.ps / whole, "pieces": s.pieces} for s in path.shares()
+    ]
+
+
+def slack_rows(slacks: Sequence[Slack]) -> list[dict[str, Any]]:
+    """What is on the path and beside it, and how much later that could be; the least slack first."""
+    return [
+        {"stage": s.stage, "who": s.who, "on_path_ps": s.on_path, "beside_ps": s.beside, "parts_beside": s.parts, "least_slack_ps": s.least}
+        for s in slacks
     ]
 
 
@@ -143,7 +211,8 @@ def row_of(s: Sensitivity, shares: Sequence[float]) -> dict[str, Any]:
     """A sensitivity as JSON values."""
     return {
         "key": s.key.name, "value": s.key.value, "unit": s.key.unit, "slope_s": s.slope, "elasticity": s.share, "linear_in": s.linear_in,
-        "holds_from": s.low, "holds_to": s.high, "slower": [{"share": x, "at": s.slower_at(x)} for x in shares],
+        "holds_from": s.low, "holds_to": s.high, "simulated": s.simulated or None, "checked": list(s.checked) if s.checked else None,
+        "slower": [{"share": x, "at": s.slower_at(x)} for x in shares],
     }  # fmt: skip
 
 
@@ -151,50 +220,76 @@ def _print_sensitivities(found: Sequence[Sensitivity], shares: Sequence[float]) 
     columns = [Column("key", "key"), Column("value", "value", right=True), Column("slope", "seconds a unit", right=True),
                Column("share", "1 % more is", right=True),
                *(Column(f"at{x}", f"{100 * x:g} % slower at", right=True) for x in shares)]  # fmt: skip
-    if any(s.low is not None for s in found):
-        columns.append(Column("holds", "holds", right=True))
+    columns.append(Column("holds", "holds", right=True))
+    if any(s.checked for s in found):
+        columns.append(Column("checked", "simulated to hold", right=True))
     rows = []
     for s in found:
         text = {f"at{x}": "never" if (at := s.slower_at(x)) is None or at <= 0 else format_quantity(at, s.key.unit) for x in shares}
-        holds = "" if s.low is None or s.high is None else f"{format_quantity(s.low, s.key.unit)} to {format_quantity(s.high, s.key.unit)}"
+        holds = "simulated" if s.low is None or s.high is None else _range(s, s.low, s.high)
+        text["checked"] = _range(s, *s.checked) if s.checked else ""
         told = {"key": s.key.name, "value": s.key.text, "slope": f"{s.slope:.6g}", "share": f"{s.share:+.3g} %"}
         rows.append({**told, "holds": holds, **text})
     say()
     print_table(rows, columns)
+    for s in found:
+        if s.simulated:
+            say(f"{s.key.name}: the difference of two simulations, because {s.simulated}")
 
 
-def _one(
-    base: Scenario, path: CriticalPath, given: WhyOptions, slopes: Sequence[Sensitivity], shares: Sequence[float], warnings: Sequence[str]
-) -> None:
-    rows = rows_of(path)
-    whole = {"program": base.name, "model": base.model, "platform": base.platform, "time_ps": path.took, "time_s": path.took * PS,
-             "pieces": len(path), "parts": rows, "sensitivities": [row_of(s, shares) for s in slopes],
-             "warnings": list(warnings)}  # fmt: skip
+def _range(s: Sensitivity, low: float, high: float) -> str:
+    at = s.key.value or 0.0
+    return " to ".join(s.key.text if x == at else format_quantity(float(f"{x:.5g}"), s.key.unit) for x in (low, high))
+
+
+def _print_slacks(slacks: Sequence[Slack]) -> None:
+    """What of it is beside the path, nearest to it first."""
+    beside = [s for s in slacks if s.least is not None]
+    say("\nbeside the path, and how much later it could be:\n")
+    print_table(
+        [
+            {"stage": s.stage, "who": s.who, "on": _time(s.on_path) if s.on_path else "", "beside": _time(s.beside), "parts": s.parts,
+             "least": _time(s.least or 0)} for s in beside[:NEAREST]
+        ],
+        [Column("stage", "what"), Column("who", "who"), Column("on", "on the path", right=True), Column("beside", "beside it", right=True),
+         Column("parts", "parts", right=True), Column("least", "least slack", right=True)],
+        empty="nothing",
+    )  # fmt: skip
+    if len(beside) > NEAREST:
+        say(f"… and {len(beside) - NEAREST} more (--json has all)")
+
+
+def _one(run: Shown, path: CriticalPath, given: WhyOptions, slopes: Sequence[Sensitivity], shares: Sequence[float]) -> None:
+    rows, slacks = rows_of(path), path.slacks()
+    whole = {"program": run.name, "model": run.model, "platform": run.platform, "time_ps": path.took, "time_s": path.took * PS,
+             "pieces": len(path), "parts": rows, "slacks": slack_rows(slacks), "sensitivities": [row_of(s, shares) for s in slopes],
+             "warnings": list(run.warnings)}  # fmt: skip
     if given.as_json:
         print_json(whole)
     elif given.as_csv:
         print_csv(rows, KEYS)
     else:
-        say(f"{base.name} with {base.model} on {base.platform}: {format_time(path.took * PS)}, {len(path)} delays one after another\n")
+        say(f"{run.name} with {run.model} on {run.platform}: {format_time(path.took * PS)}, {len(path)} delays one after another\n")
         for what, title in (("stage", "what"), ("who", "who")):
             sums = path.by("stage" if what == "stage" else "who")
             shown = [{"name": n, "time": format_time(ps * PS), "share": _share(ps / (path.took or 1))} for n, ps in sums.items()]
             print_table(shown[:MOST], [Column("name", title), Column("time", "time", right=True), Column("share", "share", right=True)])
             say(f"… and {len(shown) - MOST} more (--json has all)\n" if len(shown) > MOST else "")
         say(f"the sum is the run's time, {_ps(path.took)}")
+        _print_slacks(slacks)
         if slopes:
             _print_sensitivities(slopes, shares)
     _write(given, [path], ["the run"], rows, whole)
 
 
-def _two(base: Scenario, sides: Sequence[Scenario], paths: Sequence[CriticalPath], given: WhyOptions, warnings: Sequence[str]) -> None:
+def _two(name: str, names: Sequence[str], paths: Sequence[CriticalPath], given: WhyOptions, warnings: Sequence[str]) -> None:
     from retrompi.sim.critical_path import difference
 
     a, b = paths
     parts = difference(a, b)
     rows = rows_of_two(parts)
     whole: dict[str, Any] = {
-        "program": base.name, "a": {"changes": list(given.a), "time_ps": a.took, "time_s": a.took * PS, "parts": rows_of(a)},
+        "program": name, "a": {"changes": list(given.a), "time_ps": a.took, "time_s": a.took * PS, "parts": rows_of(a)},
         "b": {"changes": list(given.b), "time_ps": b.took, "time_s": b.took * PS, "parts": rows_of(b)},
         "difference_ps": b.took - a.took, "difference_s": (b.took - a.took) * PS, "parts": rows, "warnings": list(warnings),
     }  # fmt: skip
@@ -203,8 +298,7 @@ def _two(base: Scenario, sides: Sequence[Scenario], paths: Sequence[CriticalPath
     elif given.as_csv:
         print_csv(rows, KEYS_OF_TWO)
     else:
-        names = [" ".join(of) or "unchanged" for of in (given.a, given.b)]
-        say(f"{base.name}: A ({names[0]}) {format_time(a.took * PS)}, B ({names[1]}) {format_time(b.took * PS)}\n")
+        say(f"{name}: A ({names[0]}) {format_time(a.took * PS)}, B ({names[1]}) {format_time(b.took * PS)}\n")
         total = {"stage": "total", "a_ps": a.took, "b_ps": b.took, "ps": b.took - a.took, "share": 1.0}
         shown = [{**r, "share": r["ps"] / total["ps"] if total["ps"] else None} for r in rows]
         print_table([*shown, total], [

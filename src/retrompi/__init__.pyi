@@ -13,6 +13,7 @@ from .api.parts import list_models as list_models
 from .api.parts import list_platforms as list_platforms
 from .api.parts import model as model
 from .api.parts import platform as platform
+from .api.paths import CriticalPath as CriticalPath
 from .api.programs import Comparison as Comparison
 from .api.programs import Execution as Execution
 from .api.programs import Runtimes as Runtimes

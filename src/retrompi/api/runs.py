@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from retrompi.api.asking import Options, Size, Where, as_bytes, as_seconds, as_sizes, asked_of
 from retrompi.api.frames import Progress, Row, Table, reporting
+from retrompi.api.paths import CriticalPath, path_of
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
 from retrompi.sim.observe import NOTHING, Observe
@@ -141,6 +142,10 @@ class Curve(_Answer):
         drawn = self._draw(level, draws, progress, brief(self.asked))
         return replace(self, found=replace(self.found, rows=with_intervals(self.found.rows, drawn)), drawn=drawn)
 
+    def path(self) -> CriticalPath:
+        """The critical path of the run: it is run again, and recorded. SimulationEnded for a PingPong that does not complete."""
+        return path_of(self.asked)
+
     def anatomy(self, size: Size) -> Anatomy:
         """Where the time of one message of this size goes."""
         return anatomy_of(self.asked.changed(workload=Message(as_bytes(size)), beside=Beside()), self.where)
@@ -261,6 +266,10 @@ class Run(_Answer):
         """rank, host, time_s, mpi_s, compute_s, cpu_s (s), sent, received, bytes_sent, bytes_received and more, of each rank; with
         `uncertainty` also time_s_low, time_s_high, mpi_s_low, mpi_s_high (s)."""
         return self.found.rows if self.drawn is None else _ranks_drawn(self.found.rows, self.drawn)
+
+    def path(self) -> CriticalPath:
+        """The critical path of the run: it is run again, and recorded. SimulationEnded for a job that does not complete."""
+        return path_of(self.asked)
 
     def uncertainty(self, level: float = 0.9, draws: int = 100, progress: Progress | None = None) -> Run:
         """The same run with a central interval for each rank's times; `interval` has that of the job's. Arguments as for a curve."""

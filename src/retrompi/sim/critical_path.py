@@ -5,6 +5,9 @@
     path.by("stage")["wire"]                      # picoseconds on the path
 
 Every piece was started by the end of the one before: the last that came of all that it waited for. Times are whole picoseconds.
+
+    path.slacks()                                 # what happens beside the path, and how much later it could be
+    path.slope({("link", 0, "latency"): 1e-6})    # seconds that the run takes longer if the latency is a microsecond more
 """
 
 from __future__ import annotations
@@ -12,9 +15,20 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
-__all__ = ["CriticalPath", "Difference", "Piece", "Share", "difference"]
+from retrompi.base.units import PS
+
+if TYPE_CHECKING:
+    from retrompi._engine import PathGraph
+
+__all__ = ["Changes", "CriticalPath", "Difference", "Number", "Piece", "Share", "Slack", "difference"]
+
+Number = tuple[str, int, str, int]
+"""A declared number of the compiled run: owner, index of the kind of host, of the hop or of the curve, field; of a curve, the size."""
+Changes = Mapping[Number, float]
+"""Changes of declared numbers, in base units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +56,30 @@ class Share:
     pieces: int
 
 
+@dataclass(frozen=True, slots=True)
+class Slack:
+    """A stage of somebody: ``on_path`` ps are on the path; ``beside`` ps in ``parts`` intervals are not. The first of those that would make
+    the run longer if they ended later may be ``least`` ps later (None: nothing of the run waits for any of them)."""
+
+    stage: str
+    who: str
+    on_path: int
+    beside: int
+    parts: int
+    least: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An interval of the run, on the path or beside it: ``slack`` ps later it would still not make the run longer (None: nothing waits)."""
+
+    begin: int
+    end: int
+    stage: str
+    who: str
+    slack: int | None
+
+
 class CriticalPath(Sequence[Piece]):
     """The pieces of a run's path in order of time, as columns: a piece is made when it is looked at."""
 
@@ -52,11 +90,14 @@ class CriticalPath(Sequence[Piece]):
         self._who = array("I", got["who"])
         self._names: list[str] = got["names"]
         self._stages: list[str] = got["stages"]
+        self._columns = got["graph"]
         kind_of = got["kind_of"]
-        self._slopes: dict[tuple[str, int, str], float] = {}
-        for owner, index, field, times in got["slopes"]:
-            of = (owner, kind_of[index] if owner == "host" else index, field)
-            self._slopes[of] = self._slopes.get(of, 0.0) + times
+        self.numbers: list[Number] = [
+            (owner, kind_of[index] if owner == "host" else index, field, size) for owner, index, field, size in got["graph"]["numbers"]
+        ]
+        """The declared numbers that its delays have."""
+        self.unfollowed: dict[str, int] = dict(got["graph"]["unfollowed"])
+        """What acted on the run's time without a known derivative, and how often."""
 
     @property
     def took(self) -> int:
@@ -89,10 +130,57 @@ class CriticalPath(Sequence[Piece]):
         found = [Share(self._stages[s], self._names[w], ps, n) for (s, w), (ps, n) in sums.items()]
         return sorted(found, key=lambda s: (-s.ps, s.stage, s.who))
 
-    def slope(self, number: tuple[str, int, str]) -> float:
-        """Seconds of the path for a base unit of a declared number: owner (host, link, same, remote, ...), index of the kind of host or of
-        the hop, field."""
-        return self._slopes.get(number, 0.0)
+    @cached_property
+    def _graph(self) -> PathGraph:
+        from retrompi import _engine
+
+        return _engine.PathGraph(self._columns)
+
+    def slacks(self) -> list[Slack]:
+        """Every stage of every process, host and wire: what of it is on the path, and how much later the rest could be; those with the
+        least slack first, then what is on the path alone.
+
+        To first order: it is how much later the one part could end, everything else being as it was. Room that was there long before it
+        was needed (a free buffer, an open window) is not counted among what a sender waits for.
+        """
+        found = [Slack(self._stages[stage], who, on, beside, parts, least) for stage, who, on, beside, parts, least in self._graph.slacks()]
+        return sorted(found, key=lambda s: (s.least is None, s.least or 0, -s.on_path, s.stage, s.who))
+
+    def parts(self) -> Iterator[Part]:
+        """Every interval of the run in the order in which it was recorded, with its slack."""
+        for begin, end, stage, who, slack in self._graph.parts():
+            yield Part(begin, end, self._stages[stage], who, slack)
+
+    def _of(self, changes: Changes) -> list[float]:
+        return [changes.get(number, 0.0) for number in self.numbers]
+
+    def slope(self, changes: Changes) -> float:
+        """Seconds by which the run is longer, to first order, if the declared numbers change so."""
+        return float(self._graph.slope(self._of(changes))) * PS
+
+    def changed(self, changes: Changes) -> tuple[float, bool]:
+        """(seconds by which the run is longer if the declared numbers change so, whether everything still happens in the same order).
+
+        If it does not, the first is not to be relied on.
+        """
+        ps, in_order = self._graph.changed(self._of(changes))
+        return ps * PS, in_order
+
+    def reach(self, changes: Changes, agree: float = 1e-6, rounding: float = 1.0) -> float:
+        """The part of these changes, 0 to 1, up to which the run's time is proportional to them, to a relative ``agree`` and ``rounding``
+        ps."""
+        return float(self._graph.reach(self._of(changes), agree, rounding))
+
+    @property
+    def ties(self) -> int:
+        """How many pairs in order happened at one instant, as on hosts that are alike."""
+        return self._graph.ties
+
+    @property
+    def recorded(self) -> tuple[int, int, int]:
+        """How many points, joins and pairs in order were recorded."""
+        points, joins, orders = self._graph.size
+        return points, joins, orders
 
     def by(self, what: Literal["stage", "who"]) -> dict[str, int]:
         """Picoseconds of each stage, or of each process and place, the largest first."""

@@ -91,6 +91,23 @@ def library_steps(question: Question | Resolved) -> tuple[CompiledRuntime, list[
     return found, _engine.library_steps(rows, asked.trace)
 
 
+def engine_rows(asked: Resolved) -> dict[str, Any]:
+    """What the engine is given for a question about one job, without simulating it; below mechanism level its curves are sampled.
+
+    Raises UsageError where they cannot be.
+    """
+    rows = compile_question(asked, calls_of(asked.trace, asked.question)).rows
+    rows["kills"] = _kills(asked.question.beside.kills, rows)
+    trace, scale = _timed(asked)
+    if asked.question.fidelity != "mechanism":
+        samples = Samples(run)
+        try:
+            rows, _ = ladder.lowered(rows, asked.question.fidelity, asked.room, asked.placement, lambda pair: samples.of(asked, pair))
+        except NotSampled as error:
+            raise UsageError(f"fidelity '{asked.question.fidelity}' cannot be sampled: {error}", code="needs-mechanism") from None
+    return rows | _asked_of_the_engine(asked, trace, scale)
+
+
 def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkServer | None = None) -> Result:
     """Run the simulation that a question describes, on ``server`` (default: the shared server of this thread).
 

@@ -1,55 +1,60 @@
-"""How a run's time depends on a number, from one run: the sum over the delays of its critical path.
+"""How a run's time depends on a number, from one run: along its critical path, and as far as that can be told from all that was beside it.
 
 The engine states for most delays how many units of which declared number they have (seconds of delay to a second of ``tcp_segment``, to
 a byte per second of ``bandwidth``, ...). What a key of the scenario does to these numbers is the difference of two compilations, which
-simulates nothing; the chain rule does the rest. Where the path stays the same, a time is linear in a cost, and linear in the
-reciprocal of a rate.
+simulates no program; the chain rule does the rest (studies/declared_numbers.py). A time is linear in a cost, and linear in the reciprocal
+of a rate.
 
-How far the path stays the same, no single run tells: `verified` simulates growing changes.
+That holds while everything happens in the same order and no other path becomes longer. Both can be read off the record of the one run
+(engine/record/path_graph.hpp), so a sensitivity has a range. Where something acted on the run whose derivative is not known (ticks, quanta,
+numbers whose delays are not itemised), two more runs give a finite difference, which says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
 from retrompi.sim import simulate
-from retrompi.sim.critical_path import CriticalPath
+from retrompi.sim.critical_path import Changes, CriticalPath
 from retrompi.sim.observe import Observe
-from retrompi.sim.resolved import Resolved
+from retrompi.spec.question import Beside
+from retrompi.spec.registry import resolve
 from retrompi.studies import case
-from retrompi.studies.keys import Key, number
+from retrompi.studies.declared_numbers import Declared, NotItemised, numbers_of
+from retrompi.studies.keys import Key, hosts_of, number
 from retrompi.studies.scenario import Scenario
-from retrompi.traces.calls import calls_of
 
-__all__ = ["REACHES", "Sensitivity", "measured", "sensitivity", "verified"]
+if TYPE_CHECKING:
+    from retrompi.spec.platform import Platform
 
-Number = tuple[str, int, str]
-"""A declared number of the compiled run: owner, index, field."""
+__all__ = ["REACHES", "Sensitivity", "Tolerated", "measured", "sensitivity", "tolerated", "verified"]
 
-_HOST = ("interrupt", "tcp_segment", "tcp_byte", "loopback_segment", "dispatch", "nic_rate", "nic_rate_in", "nic_latency")
-_LINK = ("bandwidth", "latency")
-_HOP = ("send_cpu", "recv_cpu")
-_STREAM = ("message_cpu", "call", "calls_out", "calls_in")
-_JOB = ("send_cpu", "recv_cpu", "test_cpu", "call_lock")
-RATES = ("bandwidth", "nic_rate", "nic_rate_in")
 REACHES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Relative changes that `verified` tries, until one fails."""
 AGREE = 1e-6
 """How closely a change of the time must agree with the predicted one, relative to it; each delay may be rounded besides."""
+FARTHEST = 2.0**16
+"""A tolerance is looked for up to so many times the key's value, or down to the value divided by it."""
+FOLLOWED = 4.0
+"""A derivative is followed so far at most."""
 _STEP = 1e-4
+_STEP_OF_CURVES = 1e-2
+"""Relative steps of a derivative; sampled times are whole picoseconds, so that theirs is longer."""
+_STEP_SIMULATED = 1e-3
 
 
 @dataclass(frozen=True)
 class Sensitivity:
     """``slope``: seconds of the run for a unit of the key; ``share``: per cent of the time for a per cent of the key.
 
-    ``rate``: the time is linear in the reciprocal of the key. ``pieces``: delays of the path, each rounded to a picosecond. ``low`` to
-    ``high``: where this was found to hold by simulating it (None: not asked).
+    ``rate``: the time is linear in the reciprocal of the key. ``pieces``: delays of the path, each rounded to a picosecond. From ``low`` to
+    ``high`` the run's record says that this holds; None: it does not say, because the slope is the difference of simulations, ``simulated``
+    for this reason. ``checked``: where it was found to hold by simulating it (None: not asked).
     """
 
     key: Key
@@ -59,6 +64,8 @@ class Sensitivity:
     pieces: int
     low: float | None = None
     high: float | None = None
+    simulated: str = ""
+    checked: tuple[float, float] | None = None
 
     @property
     def share(self) -> float:
@@ -91,76 +98,167 @@ class Sensitivity:
         return 1 / inverse if inverse > 0 else None
 
 
-def _leaves(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    if isinstance(value, Mapping):
-        for k, v in value.items():
-            yield from _leaves(v, (*at, k))
-    elif isinstance(value, list | tuple):
-        for i, v in enumerate(value):
-            yield from _leaves(v, (*at, i))
-    else:
-        yield at, value
+@dataclass(frozen=True)
+class _Followed:
+    """How the declared numbers follow a key: ``by_unit`` of the key at its value, and along which line they go away from it."""
 
+    key: Key
+    at: Declared
+    by_unit: Changes
+    rate: bool
 
-def _compiled(scenario: Scenario) -> dict[tuple[str | int, ...], Any]:
-    asked = Resolved.of(scenario.question())
-    rows = simulate.compile_question(asked, calls_of(asked.trace, asked.question)).rows
-    return dict(_leaves(rows))
+    def amount(self, value: float) -> float:
+        """What the changes are proportional to: the key's own change, or for a rate that of its reciprocal in units of the key."""
+        at = self.key.value or 0.0
+        return -at * at * (1 / value - 1 / at) if self.rate else value - at
 
+    def value(self, amount: float) -> float:
+        """The inverse of `amount`."""
+        at = self.key.value or 0.0
+        return 1 / (1 / at - amount / (at * at)) if self.rate else at + amount
 
-def _number(at: Sequence[Any], rows: Mapping[tuple[str | int, ...], Any]) -> Number | None:
-    """The declared number at a place of the compiled rows; None: the engine does not state its delays."""
-    match at:
-        case ("hosts", "kinds", int(k), str(field)) if field in _HOST:
-            return "host", k, field
-        case ("link", str(field)) if field in _LINK:
-            return "link", 0, field
-        case ("same" | "same_bulk" | "remote" as route, int(i), str(field)):
-            stream = rows.get((route, i, "medium")) == "stream" and rows.get((route, i, "io")) != "signal"
-            if field in _HOP or (stream and field in _STREAM):
-                return route, i, field
-        case ("forward_cost", str(role)):
-            return f"forward {role}", 0, "forward_cost"
-        case (str(field),) if field in _JOB:
-            return "job", 0, field
-    return None
+    def changes(self, amount: float) -> dict[tuple[str, int, str, int], float]:
+        """Of the numbers, for this amount."""
+        return {n: d * amount for n, d in self.by_unit.items()}
 
 
 def sensitivity(scenario: Scenario, path: CriticalPath, key: str) -> Sensitivity:
-    """The derivative of a run's time by ``key``, along its critical path.
+    """The derivative of a run's time by ``key``, along its critical path, and the range in which it holds; where the path does not say, by
+    simulating.
 
-    Raises UsageError for a key that is no number, and for one without a derivative: whole numbers, and what acts through something whose
-    delays are not stated.
+    Raises UsageError for a key that is no number, and for one without a derivative: whole numbers.
     """
     told = number(scenario, key)
-    if scenario.fidelity != "mechanism":
-        why = f"at fidelity '{scenario.fidelity}' its curves are sampled; use mechanism"
-        raise UsageError(f"'{key}' has no derivative: {why}", code="needs-mechanism")
     if told.whole or told.value is None or told.value <= 0:
         why = "it is a whole number" if told.whole else f"its value is {told.text or 'not set'}"
         raise UsageError(f"'{key}' has no derivative: {why}", code="not-a-number")
-    step = told.value * _STEP
-    low, high = (_compiled(_with(scenario, told, told.value + d)) for d in (-step, step))
-    slope, rates = 0.0, set()
-    for at in sorted({*low, *high}, key=str):
-        a, b = low.get(at), high.get(at)
-        if a == b:
-            continue
-        found = _number(at, high)
-        if found is None or not isinstance(a, int | float) or not isinstance(b, int | float):
-            raise UsageError(
-                f"'{key}' has no derivative along the path: it acts through {'.'.join(map(str, at))}, whose delays are not stated",
-                code="not-a-number",
-            )
-        rates.add(found[2] in RATES)
-        slope += path.slope(found) * (b - a) / (2 * step)
-    if len(rates) > 1:
-        raise UsageError(f"'{key}' has no derivative along the path: it is a rate and a time at once", code="not-a-number")
-    return Sensitivity(told, path.took, slope, rates == {True}, len(path))
+    try:
+        followed = _follow(scenario, path, told)
+    except NotItemised as why:
+        return _simulated(scenario, path, told, str(why))
+    slope = path.slope(followed.by_unit)
+    low, high = _range(scenario, path, followed)
+    return Sensitivity(told, path.took, slope, followed.rate, len(path), low, high)
+
+
+def _follow(scenario: Scenario, path: CriticalPath, key: Key) -> _Followed:
+    """Raises NotItemised with the reason why the key cannot be followed along the path."""
+    if path.unfollowed:
+        raise NotItemised(" and ".join(f"{what} ({n} times)" for what, n in path.unfollowed.items()) + " acted on the run")
+    if scenario.question().beside != Beside():
+        raise NotItemised("other jobs, traffic or failures act on the run")
+    owner = key.name.removeprefix("platform.").partition(".")[0]
+    if key.name.startswith("platform.") and owner not in ("host", "link") and len(hosts_of(scenario, _room(scenario))) > 1 and path.ties:
+        raise NotItemised(f"of hosts that act at one instant ({path.ties} times) it changes one: who is first is then another matter")
+    assert key.value is not None
+    step = key.value * (_STEP if scenario.fidelity == "mechanism" else _STEP_OF_CURVES)
+    at = numbers_of(scenario, path.numbers)
+    low, high = (numbers_of(_with(scenario, key, key.value + d), path.numbers) for d in (-step, step))
+    up, down = high.moved_from(at), low.moved_from(at)
+    moved = up.keys() | down.keys()
+    if any(field == "copy_line" for _, _, field, _ in path.numbers) and any(field.startswith("copy_") for _, _, field, _ in moved):
+        raise NotItemised("it acts through copies of what another processor has written, whose delays are not itemised")
+    kinds = {at.is_rate(n) for n in (moved & set(path.numbers)) or moved}
+    if len(kinds) > 1:
+        raise NotItemised("it is a rate and a time at once")
+    line = _Followed(key, at, {}, kinds == {True})
+    apart = line.amount(key.value + step) - line.amount(key.value - step)
+    return replace(line, by_unit={n: (up.get(n, 0.0) - down.get(n, 0.0)) / apart for n in up.keys() | down.keys()})
+
+
+def _room(scenario: Scenario) -> Platform:
+    return resolve(scenario.model, scenario.platform, scenario.sets)[1]
+
+
+def _range(scenario: Scenario, path: CriticalPath, followed: _Followed) -> tuple[float, float]:
+    """The values of the key between which the run's record says that its time follows the slope."""
+    at = followed.key.value or 0.0
+    ends = []
+    for far in (at / FOLLOWED, at * FOLLOWED):
+        whole = followed.amount(far)
+        amount = whole * path.reach(followed.changes(whole), AGREE)
+        for _ in range(24):
+            value = followed.value(amount)
+            if value == at or _as_told(scenario, followed, value, amount):
+                break
+            amount /= 4
+        else:
+            value = at
+        ends.append(value)
+    low, high = ends
+    return low, high
+
+
+def _as_told(scenario: Scenario, followed: _Followed, value: float, amount: float) -> bool:
+    """Whether the declared numbers are at this value of the key where their line says: no threshold is between."""
+    try:
+        there = numbers_of(_with(scenario, followed.key, value), list(followed.at.values))
+        moved = there.moved_from(followed.at)
+    except (NotItemised, UsageError):
+        return False
+    expected = followed.changes(amount)
+    return all(
+        abs(moved.get(n, 0.0) - expected.get(n, 0.0)) <= AGREE * abs(expected.get(n, 0.0)) + followed.at.rounding(n)
+        for n in moved.keys() | expected.keys()
+    )
+
+
+def _simulated(scenario: Scenario, path: CriticalPath, key: Key, why: str) -> Sensitivity:
+    """The slope as the difference of two simulations, with the reason."""
+    at = key.value or 0.0
+    values = (at * (1 - _STEP_SIMULATED), at * (1 + _STEP_SIMULATED))
+    times = [measured(scenario, key, value) for value in values]
+    if times[0] is None or times[1] is None:
+        raise UsageError(f"'{key.name}' has no derivative: beside its value the run does not complete", code="not-a-number")
+    slope = (times[1] - times[0]) * PS / (values[1] - values[0])
+    return Sensitivity(key, path.took, slope, False, len(path), simulated=why)
 
 
 def _with(scenario: Scenario, key: Key, value: float) -> Scenario:
     return case.apply(scenario, {key.name: f"{value!r} {key.unit}"})
+
+
+@dataclass(frozen=True)
+class Tolerated:
+    """How far a key can move until the run is slower by ``slower``: at ``value`` it is (None: not within 65536 times). ``in_range``: all
+    happens in the run's own order up to there; if not, the value is what the recorded order would give."""
+
+    slower: float
+    value: float | None
+    in_range: bool
+
+
+def tolerated(scenario: Scenario, path: CriticalPath, key: str, shares: tuple[float, ...], *, down: bool | None = None) -> list[Tolerated]:
+    """The tolerance of a run to ``key``, from its record: where the longest of all its paths is longer than the time by each share.
+
+    ``down``: the key decreases (None: a rate does, else it increases). Raises UsageError for a key that the record cannot follow.
+    """
+    told = number(scenario, key)
+    if told.whole or told.value is None or told.value <= 0:
+        raise UsageError(f"'{key}' has no derivative: its value is {told.text or 'not set'}, or it is a whole number", code="not-a-number")
+    try:
+        followed = _follow(scenario, path, told)
+    except NotItemised as why:
+        raise UsageError(f"'{key}' cannot be followed along the path: {why}", code="not-a-number") from None
+    falling = followed.rate if down is None else down
+    far = followed.amount(told.value / FARTHEST if falling else told.value * FARTHEST)
+
+    def longer(part: float) -> tuple[float, bool]:
+        return path.changed(followed.changes(far * part))
+
+    return [_first(longer, share, path.took * PS, lambda part: followed.value(far * part)) for share in shares]
+
+
+def _first(longer: Callable[[float], tuple[float, bool]], share: float, time: float, value: Callable[[float], float]) -> Tolerated:
+    """Bisection of the part of the farthest change at which the run is slower by ``share``: the longest path is convex in it."""
+    if longer(1.0)[0] < share * time:
+        return Tolerated(share, None, False)
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if longer(middle)[0] >= share * time else (middle, high)
+    kept = all(longer(high * i / 16)[1] for i in range(1, 17))
+    return Tolerated(share, value(high), kept)
 
 
 def measured(scenario: Scenario, key: Key, value: float) -> int | None:
@@ -181,4 +279,4 @@ def verified(scenario: Scenario, found: Sensitivity) -> Sensitivity:
 
     at = found.key.value or 0.0
     low, high = ([at, *takewhile(holds, (at * (1 + sign * r) for r in REACHES))][-1] for sign in (-1, 1))
-    return replace(found, low=low, high=high)
+    return replace(found, checked=(low, high))

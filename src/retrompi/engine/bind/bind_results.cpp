@@ -54,9 +54,7 @@ py::dict critical_path_dict(const SimResult& run) {
   py::list stages;
   for (size_t i = 0; i <= static_cast<size_t>(Stage::Latency); ++i) stages.append(stage_name(static_cast<Stage>(i)));
   o["stages"] = stages;
-  py::list slopes;
-  for (const SimResult::Slope& s : run.slopes) slopes.append(py::make_tuple(s.owner, s.index, s.field, s.times));
-  o["slopes"] = slopes;
+  if (run.path_graph) o["graph"] = path_graph_dict(*run.path_graph);
   return o;
 }
 

@@ -13,6 +13,8 @@ pybind11::dict rank_columns(const std::vector<JobResult::RankRow>& ranks);
 pybind11::dict diagnosis_dict(const Diagnosis& d);
 /// Columns as bytes: see `retrompi.sim.critical_path`.
 pybind11::dict critical_path_dict(const SimResult& s);
+/// What `_engine.PathGraph` is made of (bind_path.cpp).
+pybind11::dict path_graph_dict(const PathGraph& g);
 /// ``calls`` rows (action, bytes, section, count, ps), ``finalized_ps`` of each rank (-1: never).
 pybind11::dict profile_dict(const CallProfile& p);
 /// Columns as bytes: see `retrompi.sim.message_path`.

@@ -14,6 +14,7 @@ namespace py = pybind11;
 void bind_trace(py::module_& m);
 void bind_wire(py::module_& m);
 void bind_coll(py::module_& m);
+void bind_path(py::module_& m);
 void bind_store(py::module_& m);
 
 namespace retrompi {
@@ -467,6 +468,7 @@ PYBIND11_MODULE(_engine, m) {
   bind_trace(m);
   bind_wire(m);
   bind_coll(m);
+  bind_path(m);
   bind_store(m);
   m.def(
       "library_steps",

@@ -22,7 +22,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
     if (p.kind == Packet::Rts) {
       const CriticalPath::Point here = world.loop.cause;
       const Ps end = lane_.arrival(world.loop.now);
-      if (CriticalPath& path = world.anatomy.critical; path.on) world.loop.cause = path.extend(here, end, Stage::Queueing, path.place("wire"));
+      if (world.anatomy.critical.on) world.loop.cause = behind_the_last(here, end);
       fly(p, end, {});
       world.loop.cause = here;
       return {};
@@ -36,6 +36,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
     arrived_.pop_front();
     copy_out_begins(p);
     if (p.kind == Packet::Data || p.kind == Packet::SyncAck) {
+      owe("recv", p.bytes);
       const Thread::Await work = to.thread.run(lane_.point(p.bytes).recv, Stage::Library);
       if (!work.ready) return pulled(p, work);
     }
@@ -57,6 +58,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
   Task push_data(const Packet& p) {
     if (std::string why = lane_.table.refusal(p.bytes, p.from); !why.empty()) throw Abort{std::move(why)};
     const CurvePoint& at = lane_.point(p.bytes);
+    owe("send", p.bytes);
     const Thread::Await work = from.thread.run(at.send, Stage::Library);
     if (!work.ready) return depart_after(p, work);
     depart(p, at);
@@ -73,18 +75,45 @@ class CurveChan final : public ChanOf<CurveSpec> {
   }
   void depart(const Packet& p, const CurvePoint& at) {
     const Ps now = world.loop.now;
+    std::vector<CurveLane::Held> held;
+    if (world.anatomy.critical.on) held = lane_.held(at);
     const auto [start, end] = lane_.depart(now, at);
     ++common.count.packets;
     attribute(NetworkPacket::Curve, p.bytes, false, p.transit);
     const CriticalPath::Point here = world.loop.cause;
-    if (CriticalPath& path = world.anatomy.critical; path.on) {
-      const CriticalPath::Who who = path.place("wire");
-      world.loop.cause = path.extend(path.extend(here, start, Stage::Queueing, who), end, Stage::Wire, who);
-    }
+    if (world.anatomy.critical.on) world.loop.cause = travel(held, start, start + at.transit, end, p.bytes);
     Cause by = world.anatomy.current;
     if (world.anatomy.on) by = world.anatomy.of(world.anatomy.record("curve", Stage::Wire, now, start, end));
     fly(p, end, by);
     world.loop.cause = here;
+  }
+  void owe(const char* number, int64_t size) {
+    if (world.anatomy.critical.on) [[unlikely]]
+      world.anatomy.critical.owe({{&lane_.table, number, 1, size}});
+  }
+  /// The critical path of a message: it begins with the last of what it waits for, and occupies that itself.
+  CriticalPath::Point travel(const std::vector<CurveLane::Held>& held, Ps start, Ps through, Ps end, int64_t size) {
+    CriticalPath& path = world.anatomy.critical;
+    const CriticalPath::Who who = path.place("wire");
+    const CriticalPath::Point here = world.loop.cause;
+    CriticalPath::Point begin = here;
+    for (const CurveLane::Held& h : held) {
+      path.order(h.record->came, here);
+      if (path.time(begin) < start && path.time(h.record->free) == start) begin = h.record->free;
+    }
+    begin = path.join(path.extend(begin, start, Stage::Queueing, who), here);
+    for (const CurveLane::Held& h : held) begin = path.join(begin, h.record->free);
+    for (const CurveLane::Held& h : held)
+      h.record->free = path.extend(begin, start + h.length, Stage::Queueing, who, path.bill({{&lane_.table, h.number, 1, size}}));
+    return behind_the_last(path.extend(begin, through, Stage::Wire, who, path.bill({{&lane_.table, "transit", 1, size}})), end);
+  }
+  /// The same to its arrival, which is not before that of the message in front.
+  CriticalPath::Point behind_the_last(CriticalPath::Point mine, Ps end) {
+    CriticalPath& path = world.anatomy.critical;
+    CriticalPath::Point& last = lane_.last_point;
+    const bool waits = path.time(mine) < end && path.time(last) == end;
+    last = waits ? path.join(last, mine) : path.extend(path.join(mine, last), end, Stage::Queueing, path.place("wire"));
+    return last;
   }
   void fly(const Packet& p, Ps end, Cause by) {
     if (end == world.loop.now && flying_.empty()) return hand_over(p, by);

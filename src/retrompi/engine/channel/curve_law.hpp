@@ -66,6 +66,10 @@ struct CurveTable {
 
 struct CurvePort {
   Ps out = 0, in = 0, any = 0;  // busy until: outgoing stream, incoming stream, both together
+  /// On a recorded critical path: when it is free again, and when the last that occupies it came.
+  struct Recorded {
+    uint32_t free = 0, came = 0;
+  } out_record, in_record, any_record;
 };
 
 /// From one rank to another. The ports outlive it.
@@ -92,12 +96,28 @@ class CurveLane {
     if (p.wire > 0) wire_->any = start + p.wire;
     return {start, arrival(start + p.transit)};
   }
+  /// What a message with these numbers has to wait for and then occupies, how long, and which number that is: for a recorded critical path.
+  struct Held {
+    CurvePort::Recorded* record;
+    Ps length;
+    const char* number;
+  };
+  [[nodiscard]] std::vector<Held> held(const CurvePoint& p) {
+    std::vector<Held> all{{&record_, p.gap, "gap"}};
+    if (p.port > 0) all.insert(all.end(), {{&from_->out_record, p.port, "port"}, {&to_->in_record, p.port, "port"}});
+    if (p.both > 0) all.insert(all.end(), {{&from_->any_record, p.both, "both"}, {&to_->any_record, p.both, "both"}});
+    if (p.wire > 0) all.push_back({&wire_->any_record, p.wire, "wire"});
+    return all;
+  }
+  /// The arrival of the last message on a recorded critical path.
+  uint32_t last_point = 0;
   /// Arrival time of a message that would arrive at `t`: messages of a pair do not overtake each other.
   Ps arrival(Ps t) { return last_ = std::max(t, last_); }
 
  private:
   CurvePort *from_, *to_, *wire_;
   Ps free_ = 0, last_ = 0;
+  CurvePort::Recorded record_;
 };
 
 }  // namespace retrompi

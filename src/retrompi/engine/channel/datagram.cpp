@@ -162,7 +162,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
       attribute(o ? NetworkPacket::Datagram : NetworkPacket::DatagramAck, n, &sender == &to, o ? o->p.transit : -1);
       const uint32_t slot = take(parts_, free_);
       parts_[slot] = {whole, n, late};
-      world.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(n)}});
+      if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(n)}});
       h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack,
                callback<&DatagramChan::on_out>(*this, slot));
     }
@@ -194,7 +194,7 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
       return;
     }
     Host& h = receiver(part).host;
-    world.anatomy.critical.owe({{&h.spec, "interrupt", 1}, {&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(part.bytes)}});
+    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&h.spec, "interrupt", 1}, {&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(part.bytes)}});
     h.kernel(h.spec.interrupt + h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(part.bytes)), Stage::Stack,
              callback<&DatagramChan::on_in>(*this, slot));
   }

@@ -46,7 +46,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     if (p.kind == Packet::Data) second_ = p.first && !p.last && header_alone(*p.m);
     const Ps lib = h.time(spec.send_cpu + (begins ? spec.message_cpu : Work{}) + fragments * spec.fragment_cpu);
     const double a_unit = 1 / h.spec.speed();
-    world.anatomy.critical.owe(
+    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe(
         {{&spec, "send_cpu", a_unit}, {&spec, "message_cpu", begins ? a_unit : 0}, {&spec, "fragment_cpu", a_unit * static_cast<double>(fragments)}});
     co_await from.thread.run(lib, Stage::Library);
     if (const int64_t n = copied(p, p.first)) co_await from.thread.run(copy_cost(p, n, true).times(spec.copies_in));
@@ -141,7 +141,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
       if (f.lost) continue;
       landed_.push_back(f.p);
       if (spec.sleeps && to.thread.waiting()) {
-        world.anatomy.critical.owe({{&to.host.spec, "interrupt", 1}});
+        if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&to.host.spec, "interrupt", 1}});
         to.host.kernel(to.host.spec.interrupt, Stage::Interrupt, callback<&DmaChan::on_interrupt>(*this));
       } else {
         to.arrive({this, 0, 0}, true);

@@ -5,6 +5,10 @@ namespace retrompi {
 Task Proc::absorb() {
   const Token t = inbox.front();
   inbox.pop_front();
+  if (world.anatomy.critical.on) [[unlikely]] {
+    world.loop.cause = world.anatomy.critical.join(world.loop.cause, t.point);
+    host.acted();
+  }
   return t.chan->pull(t);
 }
 
@@ -76,7 +80,7 @@ Task Forwarder::main() {
       routes = true;
       p = pending_.front();
       pending_.pop_front();
-      world.anatomy.critical.owe({{&idle, "forward_cost", 1 / host.spec.speed()}});
+      if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&idle, "forward_cost", 1 / host.spec.speed()}});
       co_await thread.run(host.time(cost), Stage::Library);
       Chan& c = *next[static_cast<size_t>(p.to)];
       // A packet too long for the next hop is split again; at least one piece, even if it has only headers.

@@ -104,6 +104,7 @@ struct Token {
   Chan* chan = nullptr;
   uint8_t kind = 0;
   uint32_t seq = 0;
+  CriticalPath::Point point = 0;  // when it came
 };
 
 /// Counters of a run.
@@ -183,6 +184,7 @@ class Proc {
   virtual void sent(Message&) {}
   void arrive(Token t, bool immediate, bool network = false) {
     if (thread.dead()) return;  // a dead process takes nothing
+    t.point = world.loop.cause;
     inbox.push_back(t);
     thread.signal(immediate, network);
   }
@@ -203,6 +205,7 @@ class Proc {
   Task copy(CopyCost c, int other_core) {
     const Ps passed = host.claim_bus(core, other_core, c);
     co_await thread.run(c);
+    if (world.anatomy.critical.on && passed > world.loop.now) world.anatomy.critical.unfollowed("copies that wait for the bus");
     co_await thread.run(passed - world.loop.now, Stage::Queueing);
   }
 
@@ -214,6 +217,7 @@ class Proc {
       s.put(progress);
     });
     co_await Task::At{here};
+    host.acted();
     while (!cond()) {
       if (progress && !inbox.empty())
         co_await absorb();
@@ -255,7 +259,7 @@ class Chan {
   /// Work of the library at one end: a field of the specification.
   Thread::Await charged(Proc& at, Work cost, const char* field) const {
     const Ps ps = at.host.time(cost);
-    world.anatomy.critical.owe({{&spec, field, 1 / at.host.spec.speed()}});
+    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&spec, field, 1 / at.host.spec.speed()}});
     return at.thread.run(ps, Stage::Library);
   }
   /// Attributes the following work to this item, which travels between the hosts of both ends; `back`: against the channel's direction.

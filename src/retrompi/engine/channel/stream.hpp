@@ -57,14 +57,14 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
   [[nodiscard]] Thread::Await socket_call(Proc& p) const { return socket_call(p, &p == &from ? spec.calls_out : spec.calls_in); }
   [[nodiscard]] Thread::Await socket_call(Proc& p, double calls) const {
     const auto syscall = static_cast<double>(p.host.spec.syscall) / kPsPerSecond;
-    world.anatomy.critical.owe({{&spec, "call", 1 / p.host.spec.speed()}, {&spec, &p == &from ? "calls_out" : "calls_in", syscall}});
+    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&spec, "call", 1 / p.host.spec.speed()}, {&spec, &p == &from ? "calls_out" : "calls_in", syscall}});
     return p.thread.run_parts({p.host.time(spec.call), Stage::Library},
                               {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
   }
   /// What the library does for a packet at one end, and for a message with its first packet.
   [[nodiscard]] Thread::Await library_work(Proc& at, Work packet, const Packet& p) const {
     const double a_unit = 1 / at.host.spec.speed();
-    world.anatomy.critical.owe({{&spec, &at == &from ? "send_cpu" : "recv_cpu", a_unit}, {&spec, "message_cpu", p.first ? a_unit : 0}});
+    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&spec, &at == &from ? "send_cpu" : "recv_cpu", a_unit}, {&spec, "message_cpu", p.first ? a_unit : 0}});
     return at.thread.run_parts({at.host.time(p.first ? packet + spec.message_cpu : packet), Stage::Library},
                                {p.first ? at.host.time(spec.message_call) : Ps(0), Stage::Syscall});
   }

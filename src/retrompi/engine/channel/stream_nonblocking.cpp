@@ -181,6 +181,7 @@ class AsynchronousStream final : public QueuedStream {
     filling_ = true;
     attribute(NetworkPacket::Read, n);
     const CopyCost copy = copy_out(n);
+    to.host.owe(copy);
     to.host.kernel(copy.core, Stage::Copy, callback<&AsynchronousStream::on_filled>(*this, static_cast<uint64_t>(n)), false, copy.memory);
   }
   void on_filled(int64_t n) {
@@ -257,6 +258,7 @@ class SignalledStream final : public QueuedStream {
   void on_may_write(uint64_t) {
     const int64_t n = std::min({unsent_.front().end - tcp_.written(), tcp_.room(), tcp_.mss()});
     const CopyCost copy = copy_cost(unsent_.front().p, n, true);
+    from.host.owe(copy);
     from.host.kernel(copy.core, Stage::Copy, callback<&SignalledStream::on_copied_in>(*this, static_cast<uint64_t>(n)), false, copy.memory);
   }
   void on_copied_in(uint64_t n) {
@@ -277,6 +279,7 @@ class SignalledStream final : public QueuedStream {
     copy_out_begins(frames_.front().p);
     attribute(NetworkPacket::Read, n);
     const CopyCost copy = copy_out(n);
+    to.host.owe(copy);
     to.host.kernel(copy.core, Stage::Copy, callback<&SignalledStream::on_copied_out>(*this, static_cast<uint64_t>(n)), false, copy.memory);
   }
   void on_copied_out(uint64_t n) {

@@ -50,6 +50,8 @@ class TcpConnection {
   /// Appends `bytes` to the send buffer.
   void write(int64_t bytes) {
     written_ = checked_sum(written_, bytes);
+    written_point_ = world_.loop.cause;
+    from_.host.acted();
     output();
   }
 
@@ -61,6 +63,7 @@ class TcpConnection {
   /// Removes `bytes` from the receive buffer.
   void read(int64_t bytes) {
     read_ += bytes;
+    to_.host.acted();
     assert(read_ <= rcv_nxt_);
     if (window_opened()) send_ack();
   }
@@ -99,6 +102,7 @@ class TcpConnection {
   // ---- sender (tcp_output.cpp)
   void output();
   void send_segment(int64_t seq, int64_t bytes);
+  [[nodiscard]] CriticalPath::Point allowed(int64_t seq, int64_t bytes) const;
   void on_segment_out(uint64_t frame);
   void on_ack_frame(uint32_t id);
   void on_ack(uint32_t id);
@@ -160,6 +164,9 @@ class TcpConnection {
   uint64_t ack_sequence_ = 0;
   Cause ack_cause_;
   CriticalPath::Point ack_point_ = 0;
+  // On the critical path: when the last data were written; when the last acknowledgement came, and what might be sent before it.
+  CriticalPath::Point written_point_ = 0, acked_point_ = 0;
+  int64_t una_before_ = 0, limit_before_ = 0;
   InFlight<Segment> segments_;
   InFlight<Ack> acks_;
   // recovery: the sender's

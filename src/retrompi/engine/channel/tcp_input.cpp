@@ -7,7 +7,7 @@ namespace retrompi {
 void TcpConnection::on_segment_frame(uint64_t frame) {
   const HostSpec& h = to_.host.spec;
   const auto n = static_cast<double>(bytes_of(frame));
-  world_.anatomy.critical.owe({{&h, "interrupt", 1}, {&h, "tcp_segment", 1}, {&h, "tcp_byte", n}});
+  if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h, "interrupt", 1}, {&h, "tcp_segment", 1}, {&h, "tcp_byte", n}});
   to_.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * n), Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
 }
 
@@ -103,6 +103,8 @@ int64_t TcpConnection::edge() const { return std::max(rcv_adv_, rcv_nxt_ + space
 /// What an acknowledgement sent now says.
 TcpConnection::Ack TcpConnection::acknowledge() {
   unacked_ = 0;
+  if (CriticalPath& path = world_.anatomy.critical; path.on && ack_delayed_)  // before its timer would have sent it
+    path.follows(world_.loop.cause, path.extend(ack_point_, ack_delayed_at_ + to_.host.spec.delayed_ack, Stage::Wait, to_.host.place()));
   ack_delayed_ = false;
   rcv_adv_ = edge();
   rcv_wnd_ = rcv_adv_ - rcv_nxt_;
@@ -116,7 +118,7 @@ void TcpConnection::send_ack() {
   if (local_)
     world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_ack>(*this, id));
   else {
-    world_.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}});
+    if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}});
     h.kernel(h.spec.tcp_segment, Stage::Stack, callback<&TcpConnection::on_ack_out>(*this, id));
   }
 }

@@ -48,10 +48,21 @@ void TcpConnection::output() {
     if (snd_nxt_ == snd_una_) timer_start_ = world_.loop.now;
     if (!round_trip_.timing() && snd_nxt_ == snd_max_) round_trip_.start(snd_nxt_ + bytes, world_.loop.now);
     if (snd_nxt_ < snd_max_) ++common_.count.retransmissions;
+    const CriticalPath::Point here = world_.loop.cause;
+    if (world_.anatomy.critical.on) world_.loop.cause = allowed(snd_nxt_, bytes);
     send_segment(snd_nxt_, bytes);
+    world_.loop.cause = here;
     snd_nxt_ += bytes;
     snd_max_ = std::max(snd_max_, snd_nxt_);
   }
+}
+
+/// On the critical path: a segment needs its data, and the last acknowledgement if it could not have been sent before that.
+CriticalPath::Point TcpConnection::allowed(int64_t seq, int64_t bytes) const {
+  CriticalPath& path = world_.anatomy.critical;
+  const CriticalPath::Point written = path.join(world_.loop.cause, written_point_);
+  const bool needed = seq + bytes > limit_before_ || (nagle_ && bytes < mss_ && seq > una_before_);
+  return needed ? path.join(written, acked_point_) : written;
 }
 
 void TcpConnection::send_segment(int64_t seq, int64_t bytes) {
@@ -61,10 +72,10 @@ void TcpConnection::send_segment(int64_t seq, int64_t bytes) {
   if (!stack_)
     world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_segment>(*this, frame));
   else if (local_) {
-    world_.anatomy.critical.owe({{&h.spec, "loopback_segment", 1}});
+    if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h.spec, "loopback_segment", 1}});
     h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
   } else {
-    world_.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(bytes)}});
+    if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(bytes)}});
     h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(bytes)), Stage::Stack,
              callback<&TcpConnection::on_segment_out>(*this, frame));
   }
@@ -81,7 +92,7 @@ void TcpConnection::send_frame(Proc& sender, int64_t payload, const Delivery& d)
 
 void TcpConnection::on_ack_frame(uint32_t id) {
   const HostSpec& h = from_.host.spec;
-  world_.anatomy.critical.owe({{&h, "interrupt", 1}, {&h, "tcp_segment", 1}});
+  if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h, "interrupt", 1}, {&h, "tcp_segment", 1}});
   from_.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, callback<&TcpConnection::on_ack>(*this, id));
 }
 
@@ -96,6 +107,11 @@ void TcpConnection::on_ack(uint32_t id) {
 void TcpConnection::acknowledged(const Ack& a) {
   assert(a.ack <= snd_max_);  // only data that was sent is acknowledged
   const bool was_full = room() <= 0;
+  if (world_.anatomy.critical.on) {
+    una_before_ = snd_una_;
+    limit_before_ = std::min(snd_edge_, snd_una_ + congestion_.cwnd());
+    acked_point_ = world_.loop.cause;
+  }
   if (a.ack > snd_una_ || a.edge > snd_edge_) {
     timer_start_ = world_.loop.now;
     retransmits_ = 0;

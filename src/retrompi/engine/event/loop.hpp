@@ -68,6 +68,11 @@ class Loop {
     skipped_ += time;
     if (limit != kNever) limit -= time;
   }
+  /// What the pending events of the queue are consequences of.
+  template <class F>
+  void pending_causes(F f) const {
+    for (const Event& e : heap_.items()) f(e.call.cause);
+  }
   void state(State& s) const {
     for (const Event& e : heap_.items()) s.put_event(e.t, e.order, e.call.what);
     for (size_t i = present_begin_; i < present_.size(); ++i) s.put_event(now, (uint64_t{1} << 63) + i, present_[i].what);

@@ -102,6 +102,7 @@ void Host::stop_clock(Thread& t) {
     anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch, t.policy_.what);
     t.extend(t.began_ + pre, Stage::Switch);
     if (anatomy.critical.on && pre > 0 && t.pre_ == 0) t.point_ = anatomy.critical.charge(t.point_, anatomy.critical.bill({{&spec, "dispatch", 1}}));
+    if (anatomy.critical.on && t.slow_ > 1 && t.memory_ > 0) anatomy.critical.unfollowed("processors that slow each other down at the memory");
     if (spin)
       anatomy.segment(t.log_, t.began_ + pre, now, Stage::Wait, t.policy_.what);
     else
@@ -179,7 +180,7 @@ void Host::dispatch(size_t core) {
   c.running = t;
   if (c.last != t) t->pre_ = spec.dispatch;
   c.last = t;
-  t->point_ = loop.cause;
+  if (anatomy.critical.on) begin(*t, c);
   // NT counts a quantum in ticks seen by the running thread, so it ends at one (variant); else it is a plain length of time.
   const Ps from = spec.quantum_at_tick ? next_tick(loop.now + 1) - spec.tick : loop.now;
   t->q_end_ = from + t->q_left_;
@@ -189,11 +190,21 @@ void Host::dispatch(size_t core) {
   if (others_ready(0, core)) arm(core);
 }
 
+/// The critical path to a thread that gets a processor.
+void Host::begin(Thread& t, const Core& c) {
+  CriticalPath& path = anatomy.critical;
+  t.point_ = path.join(path.join(loop.cause, t.ready_point_), c.free_point);
+  if (t.begun_ != 0) t.point_ = path.resume(t.point_, t.begun_, t.stopped_);
+  t.begun_ = 0;
+  t.dispatched_ = t.point_;
+}
+
 void Host::arm(size_t core) {
   Thread* t = cores_[core].running;
   if (!t) return;
   if (!t->q_armed_) {
     quantum_matters(*t);
+    if (anatomy.critical.on) record_quantum(*t);
     if (t->q_end_ <= loop.now) {  // quanta that ended while no other thread wanted the processor
       const int64_t ended = (loop.now - t->q_end_) / spec.quantum + 1;
       t->q_end_ += ended * spec.quantum;
@@ -220,6 +231,11 @@ void Host::preempt(size_t core, bool to_front) {
   assert(c.running && !c.running->acting_);
   Thread& t = *c.running;
   pause(t);
+  if (anatomy.critical.on) {
+    t.ready_point_ = c.free_point = loop.cause;
+    if (t.q_armed_) record_quantum(t);
+    if (!spinning(t) && t.need_ > 0) t.begun_ = t.point_, t.stopped_ = loop.cause;
+  }
   if (t.q_armed_) quantum_matters(t);
   if (to_front && spec.quantum_at_tick) ++loop.tick_uses;
   t.q_left_ = to_front ? std::max<Ps>(t.q_end_ - loop.now, 1) : spec.quantum;
@@ -235,6 +251,7 @@ void Host::preempt(size_t core, bool to_front) {
 
 void Host::make_ready(Thread& t, bool front) {
   t.state_ = Thread::State::Ready;
+  t.ready_point_ = loop.cause;
   t.enter(anatomy.log ? blame(t) : Stage::Queueing);
   queue(t, front);
   for (size_t c = 0; c < cores_.size(); ++c)
@@ -256,11 +273,15 @@ void Host::wake(Thread& t) {
   ++t.gen_;
   t.need_ = 0;
   t.want_ = Stage::Event;
+  const CriticalPath::Point here = loop.cause;
+  if (anatomy.critical.on) loop.cause = anatomy.critical.join(here, t.wait_point_);
   make_ready(t);
+  loop.cause = here;
 }
 
 void Host::release(Thread& t) {
   pause(t);
+  if (anatomy.critical.on && (t.q_armed_ || spec.quantum_carry)) record_quantum(t);
   if (t.q_armed_) quantum_matters(t);
   if (spec.quantum_carry) {
     if (spec.quantum_at_tick) ++loop.tick_uses;
@@ -281,12 +302,14 @@ void Host::release(Thread& t) {
   t.state_ = Thread::State::Blocked;
   t.core_ = -1;
   cores_[core].running = nullptr;
+  cores_[core].free_point = loop.cause;
   t.enter(t.mode_ == Thread::Mode::Sleep ? Stage::Tick : Stage::Wait);
   dispatch(core);
 }
 
 void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background, double memory) {
-  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background, memory_is_shared() ? memory : 0, anatomy.critical.take()});
+  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background, memory_is_shared() ? memory : 0,
+                    anatomy.critical.on ? asked() : 0, loop.cause});
   if (!background) ++own_kjobs_;
   loop.add_pending(loop.owner);
   Core& c = cores_[0];
@@ -296,11 +319,50 @@ void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background, d
   start_kernel(c);
 }
 
+/// For the critical path: work of the kernel is asked for, by an event or by a thread that acts. The terms of the work.
+CriticalPath::Bill Host::asked() {
+  if (acting())
+    record_act();
+  else
+    anatomy.critical.order(asks_, loop.cause);
+  return anatomy.critical.take();
+}
+
+/// For the critical path: between which ends of its quanta a thread is now. Quanta that end while nobody waits, and those that do not end, decide too.
+void Host::record_quantum(const Thread& t) {
+  CriticalPath& path = anatomy.critical;
+  auto ends = [&](Ps at) {
+    const auto who = static_cast<CriticalPath::Who>(t.log_);
+    return spec.quantum_at_tick ? path.extend_to_fixed(t.dispatched_, at, Stage::Wait, who) : path.extend(t.dispatched_, at, Stage::Wait, who);
+  };
+  Ps next = t.q_end_;
+  if (next <= loop.now) {
+    const int64_t ended = (loop.now - next) / spec.quantum + 1;
+    path.follows(ends(next + (ended - 1) * spec.quantum), loop.cause);
+    next += ended * spec.quantum;
+  }
+  path.follows(loop.cause, ends(next));
+}
+
+bool Host::acting() const {
+  return std::any_of(cores_.begin(), cores_.end(), [](const Core& c) { return c.running && c.running->acting_; });
+}
+
+void Host::record_act() {
+  anatomy.critical.order(asks_, loop.cause);
+  anatomy.critical.order(acts_, loop.cause);
+}
+
+void Host::record_coming() {
+  if (acting()) return record_act();
+  anatomy.critical.order(acts_, loop.cause);
+}
+
 void Host::start_kernel(Core& c) {
   c.kernel_since = loop.now;
   kernel_.need = kjobs_.front().cost;
   kernel_.memory = kjobs_.front().memory;
-  kernel_.point = loop.cause;
+  if (anatomy.critical.on) kernel_.point = anatomy.critical.join(anatomy.critical.join(loop.cause, kjobs_.front().point), kernel_.end);
   if (kernel_.memory > 0) ++using_memory_;
   start_kernel_clock();
   if (kernel_.memory > 0) reshare(nullptr);
@@ -348,11 +410,13 @@ void Host::on_kernel(uint32_t gen) {
 void Host::extend_over(const KernelJob& job) {
   CriticalPath& path = anatomy.critical;
   const Core& c = cores_[0];
-  loop.cause = path.extend(kernel_.point, loop.now, job.stage, place_, job.bill);
+  loop.cause = kernel_.end = path.extend(kernel_.point, loop.now, job.stage, place_, job.bill);
+  if (kernel_.slow > 1) path.unfollowed("processors that slow each other down at the memory");
+  path.order(acts_, loop.cause);
   if (!c.running || spinning(*c.running)) return;
   Thread& t = *c.running;
   if (path.time(t.point_) > c.kernel_since) {  // it has asked for the processor meanwhile
-    t.point_ = loop.cause;
+    t.point_ = path.join(loop.cause, t.point_);
     return;
   }
   // Its work is longer by the interruption, whenever that came.

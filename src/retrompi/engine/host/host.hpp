@@ -28,8 +28,10 @@ struct CopyCost {
   Ps core = 0;        // with memory and bus to itself
   double memory = 0;  // share of it spent waiting for main memory
   double bus = 0;     // bytes that cross the bus
+  CriticalPath::Bill bill = 0;  // of one copy; 0: the critical path is not recorded
+  double copies = 1;
   /// The same data copied `n` times.
-  [[nodiscard]] CopyCost times(double n) const { return {static_cast<Ps>(n * static_cast<double>(core)), memory, n * bus}; }
+  [[nodiscard]] CopyCost times(double n) const { return {static_cast<Ps>(n * static_cast<double>(core)), memory, n * bus, bill, n * copies}; }
 };
 
 class Host;
@@ -53,7 +55,11 @@ class Thread {
   /// Uses the processor for `ps` picoseconds (of this host; already scaled). `memory`: the share of them spent waiting for
   /// main memory when no other processor uses it; those that do slow each other down.
   Await run(Ps ps, Stage s, double memory = 0);
-  Await run(const CopyCost& c) { return run(c.core, Stage::Copy, c.memory); }
+  Await run(const CopyCost& c) {
+    if (c.bill != 0) [[unlikely]]
+      owe(c);
+    return run(c.core, Stage::Copy, c.memory);
+  }
   /// The same for several parts without memory executed back to back; only the log distinguishes them.
   struct Part {
     Ps ps;
@@ -90,6 +96,8 @@ class Thread {
   [[nodiscard]] Ps used() const { return used_ + (on_clock_ ? host_time() - began_ : Ps(0)); }
   void add_used(Ps ps) { used_ += ps; }
   [[nodiscard]] bool acting() const { return acting_; }
+  /// For the critical path: it acts on what others of its host act on too.
+  void acts() const;
 
   [[nodiscard]] Host& host() const { return host_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -117,6 +125,7 @@ class Thread {
   [[nodiscard]] Ps host_time() const;
   void log_work(Ps begin, Ps end);  // of `want_`, or of its parts
   void extend(Ps until, Stage s);   // the critical path to it, by what it has spent or waited
+  void owe(const CopyCost& c);
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   void schedule_quantum_end();
@@ -154,6 +163,9 @@ class Thread {
   Ps wait_begin_ = 0;
   CriticalPath::Bill bill_ = 0;                        // of `need_`
   CriticalPath::Point point_ = 0, quantum_point_ = 0;  // on the critical path to it: how far it has come; since when its quantum has an end
+  CriticalPath::Point wait_point_ = 0, ready_point_ = 0;  // when it began to wait; when it became ready
+  CriticalPath::Point dispatched_ = 0;                    // when it got its processor
+  CriticalPath::Point begun_ = 0, stopped_ = 0;           // of work that another thread has interrupted: how far it had come; what interrupted it
   Stage want_ = Stage::Library;                        // what `need_` is spent on
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
@@ -172,6 +184,7 @@ struct KernelJob {
   bool background;  // of cross traffic
   double memory;    // share of `cost` spent waiting for main memory
   CriticalPath::Bill bill;
+  CriticalPath::Point point;  // when it was asked for
 };
 
 /// How much longer than alone a processor takes that waits for main memory for a share `m` of its time, while `others` do so for shares of
@@ -183,6 +196,7 @@ struct Lock {
   bool held = false;
   std::vector<Thread*> waiting;
   bool take(Thread& t) {
+    t.acts();
     if (held) {
       waiting.push_back(&t);
       return false;
@@ -239,6 +253,20 @@ class Host {
   Anatomy& anatomy;
   [[nodiscard]] bool could_act() const;
   [[nodiscard]] CriticalPath::Who place() const { return place_; }
+  /// The terms of a copy that its kernel makes next.
+  void owe(const CopyCost& c) const {
+    if (anatomy.critical.on) [[unlikely]]
+      anatomy.critical.owe(anatomy.critical.scaled(c.bill, c.copies));
+  }
+  /// For the critical path: now a thread of it acts on what others act on too; something has come for its threads.
+  void acted() {
+    if (anatomy.critical.on) [[unlikely]]
+      record_act();
+  }
+  void came() {
+    if (anatomy.critical.on) [[unlikely]]
+      record_coming();
+  }
 
  private:
   friend class Thread;
@@ -247,6 +275,7 @@ class Host {
     Thread* last = nullptr;
     bool kernel_busy = false;
     Ps kernel_since = 0;
+    CriticalPath::Point free_point = 0;  // when its last thread gave it up
   };
   void make_ready(Thread& t, bool front = false);
   void dispatch(size_t core);
@@ -271,6 +300,12 @@ class Host {
   void start_kernel(Core& c);
   void start_kernel_clock();
   void extend_over(const KernelJob& job);
+  void begin(Thread& t, const Core& c);
+  CriticalPath::Bill asked();
+  [[nodiscard]] bool acting() const;
+  void record_act();
+  void record_quantum(const Thread& t);
+  void record_coming();
   void on_kernel(uint32_t gen);
   void quantum_matters(const Thread& t);
 
@@ -296,11 +331,13 @@ class Host {
     double memory = 0, slow = 1;
     uint32_t gen = 0;               // invalidates the end of an earlier speed
     CriticalPath::Point point = 0;  // at its beginning
+    CriticalPath::Point end = 0;    // of the one before
   } kernel_;
   size_t own_kjobs_ = 0;  // those that belong to a job
   std::vector<std::unique_ptr<Thread>> threads_;
   Ps tick_phase_;  // clocks of two machines are not synchronised
   CriticalPath::Who place_;
+  CriticalPath::Point asks_ = 0, acts_ = 0;  // the last that asked for the kernel or acted; that came or acted
 };
 
 }  // namespace retrompi

@@ -10,7 +10,7 @@ Kinship Host::kinship(int a, int b) const {
 
 namespace {
 
-CopyCost cost_of(const HostSpec& spec, int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) {
+CopyCost cost_of(const HostSpec& spec, int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin, double* seconds = nullptr) {
   constexpr double kLine = 64;
   CopyCost c;
   double time = 0, memory = 0;
@@ -43,8 +43,27 @@ CopyCost cost_of(const HostSpec& spec, int64_t bytes, const CopySide& from, cons
   side(from, 1);
   side(to, 2);
   c.core = to_ps(static_cast<double>(bytes) * time);
+  if (seconds) *seconds = static_cast<double>(bytes) * time;
   c.memory = memory / time;
   return c;
+}
+
+/// How the time of a copy depends on the rates: it is linear in the reciprocal of each, so two values tell.
+std::vector<CriticalPath::Term> copy_terms(const HostSpec& spec, int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) {
+  // Lines that another core has written come at the rate of the cache or of the transfers, whichever is slower.
+  if (kin != Kinship::Same && (from.held == CopySide::Dirty || to.held == CopySide::Dirty)) return {{&spec, "copy_line", 1}};
+  double now = 0, faster = 0;
+  cost_of(spec, bytes, from, to, kin, &now);
+  std::vector<CriticalPath::Term> terms;
+  constexpr std::pair<double HostSpec::*, const char*> kRates[] = {
+      {&HostSpec::copy_l1, "copy_l1"}, {&HostSpec::copy_l2, "copy_l2"}, {&HostSpec::copy_mem, "copy_mem"}};
+  for (const auto& [rate, name] : kRates) {
+    HostSpec twice = spec;
+    twice.*rate *= 2;
+    cost_of(twice, bytes, from, to, kin, &faster);
+    terms.push_back({&spec, name, -2 * (now - faster) / spec.*rate});
+  }
+  return terms;
 }
 
 }  // namespace
@@ -56,8 +75,11 @@ CopyCost Host::copy_cost(int64_t bytes, const CopySide& from, const CopySide& to
       (*copied_)[((static_cast<uint64_t>(bytes) * 3 + static_cast<uint64_t>(from.set) * 5 + static_cast<uint64_t>(to.set)) * 0x9e3779b97f4a7c15ULL) >>
                  58];
   if (c.bytes != bytes || c.from != from || c.to != to || c.kin != kin) c = {bytes, from, to, kin, cost_of(spec, bytes, from, to, kin)};
+  if (anatomy.critical.on && c.cost.bill == 0) c.cost.bill = anatomy.critical.bill(copy_terms(spec, bytes, from, to, kin));
   return c.cost;
 }
+
+void Thread::owe(const CopyCost& c) { host_.owe(c); }
 
 Ps Host::claim_bus(int a, int b, const CopyCost& c) {
   if (c.bus <= 0) return loop.now;

@@ -51,7 +51,8 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   want_ = s;
   mode_ = Mode::Work;
   point_ = host_.loop.cause;
-  bill_ = host_.anatomy.critical.take();
+  if (host_.anatomy.critical.on) [[unlikely]]
+    bill_ = host_.anatomy.critical.take();
   host_.go(*this);
   return {*this, false};
 }
@@ -91,6 +92,8 @@ Thread::Await Thread::wait(const WaitPolicy& p) {
   wait_begin_ = host_.loop.now;
   need_ = 0;
   memory_ = 0;
+  wait_point_ = host_.loop.cause;
+  host_.acted();
   if (p.kind == WaitPolicy::Block || p.kind == WaitPolicy::Poll) {
     host_.release(*this);
   } else {
@@ -112,7 +115,10 @@ Thread::Await Thread::sleep(Ps ps) {
   return {*this, false};
 }
 
+void Thread::acts() const { host_.acted(); }
+
 void Thread::signal(bool immediate, bool network) {
+  host_.came();
   if (mode_ != Mode::Wait) return;
   host_.anatomy.signalled(log_, host_.loop.now);
   const bool again = signalled_;
@@ -148,11 +154,13 @@ void Thread::signal(bool immediate, bool network) {
         need_ = notice(network);
         want_ = Stage::Poll;
         point_ = host_.loop.cause;
+        if (host_.anatomy.critical.on) point_ = host_.anatomy.critical.join(point_, wait_point_);
         host_.go(*this);
         host_.reblame();
       } else {
         need_ = notice(network);
         want_ = Stage::Poll;
+        if (host_.anatomy.critical.on) ready_point_ = host_.anatomy.critical.join(host_.loop.cause, wait_point_);
         enter(host_.blame(*this));
       }
       break;
@@ -186,6 +194,7 @@ void Thread::kill() {
 Ps Thread::notice(bool network) const {
   if (!network || policy_.look_every <= 1) return poll_;
   const Ps round = std::max<Ps>(1, policy_.look_every * poll_);
+  if (host_.anatomy.critical.on) host_.anatomy.critical.unfollowed("polls that look at the network now and then");
   return round - (host_.loop.now - wait_begin_) % round;
 }
 
@@ -214,9 +223,12 @@ void Thread::on_quantum(uint64_t sequence) {
   if (state_ != State::Running || !q_armed_) return;
   if (sequence != q_sequence_) return schedule_quantum_end();
   q_armed_ = false;
-  if (host_.anatomy.critical.on)
-    host_.loop.cause = host_.anatomy.critical.extend(quantum_point_, host_.loop.now, host_.spinning(*this) ? Stage::Quantum : Stage::Queueing,
-                                                     static_cast<CriticalPath::Who>(log_));
+  if (CriticalPath& path = host_.anatomy.critical; path.on) {
+    const Stage s = host_.spinning(*this) ? Stage::Quantum : Stage::Queueing;
+    host_.loop.cause = path.extend_to_fixed(quantum_point_, host_.loop.now, s, static_cast<CriticalPath::Who>(log_));
+    path.unfollowed("ends of quanta");
+    host_.came();
+  }
   if (host_.spec.quantum_at_tick) ++host_.loop.tick_uses;
   prio_ = std::max(0, prio_ - 1);
   q_end_ = host_.loop.now + host_.spec.quantum;
@@ -232,6 +244,7 @@ void Thread::on_yield(uint32_t gen) {
   point_ = host_.loop.cause;
   extend(host_.loop.now, Stage::Poll);
   host_.loop.cause = point_;
+  host_.came();
   const auto core = static_cast<size_t>(core_);
   if (host_.others_ready(prio_, core)) host_.preempt(core, false);
 }
@@ -240,9 +253,15 @@ void Thread::on_wake(uint32_t gen) {
   if (gen != gen_ || state_ != State::Blocked) return;
   host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_, policy_.what);
   seg_begin_ = host_.loop.now;
-  point_ = host_.loop.cause;
-  extend(host_.loop.now, Stage::Tick);
-  host_.loop.cause = point_;
+  if (CriticalPath& path = host_.anatomy.critical; path.on) {
+    const auto who = static_cast<CriticalPath::Who>(log_);
+    const bool polled = mode_ == Mode::Wait;  // a sleep has a length besides
+    point_ = polled ? path.join(path.extend_to_fixed(host_.loop.cause, host_.loop.now, Stage::Tick, who), wait_point_)
+                    : path.extend(host_.loop.cause, host_.loop.now, Stage::Tick, who);
+    host_.loop.cause = point_;
+    path.unfollowed("ticks of the clock");
+    host_.came();
+  }
   // A timed wait that runs out is not a signalled object: no boost (NT boosts by the object that was waited for).
   ++gen_;
   need_ = 0;

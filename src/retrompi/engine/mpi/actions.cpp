@@ -145,7 +145,11 @@ Task probe(Rank& rank, const Action& a) {
 
 }  // namespace
 
-Task compute(Rank& rank, double flops) { return busy(rank, flops * rank.common.compute_scale / rank.host.spec.flops); }
+Task compute(Rank& rank, double flops) {
+  const double seconds = flops * rank.common.compute_scale / rank.host.spec.flops;
+  if (CriticalPath& path = rank.world.anatomy.critical; path.on) path.owe({{&rank.host.spec, "flops", -seconds / rank.host.spec.flops}});
+  return busy(rank, seconds);
+}
 
 Task execute(Rank& rank, const Action& a) {
   switch (a.kind()) {

@@ -47,6 +47,8 @@ Task Rank::main() {
   co_await finish_pending();
   now_at = nullptr;
   finished = true;
+  host.acted();
+  if (world.anatomy.critical.on && common.number == 1) world.anatomy.critical.end(world.loop.cause);
   end = world.loop.time();
   if (++job.finished == static_cast<int32_t>(job.ranks.size())) job.over();
   // The library continues to answer until the job is over (MPI_Finalize waits for all ranks).
@@ -167,10 +169,10 @@ Task Rank::library_call(CallCost cost, const char* field) {
 }
 
 Task Rank::locked_call(CallCost cost, const char* field) {
-  world.anatomy.critical.owe({{&job, "call_lock", 1 / host.spec.speed()}});
+  if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&job, "call_lock", 1 / host.spec.speed()}});
   co_await thread.run(host.time(spec.lock.work), Stage::Lock);
   co_await thread.run(host.time(spec.lock.system), Stage::Syscall);
-  world.anatomy.critical.owe({{&job, field, 1 / host.spec.speed()}});
+  if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&job, field, 1 / host.spec.speed()}});
   co_await thread.run(host.time(cost.work), Stage::Library);
   co_await thread.run(host.time(cost.system), Stage::Syscall);
 }

@@ -32,6 +32,7 @@ struct Station {
   std::deque<uint32_t> line;  // its frames by the time from which they can be sent
   bool offered = false;       // the first is
   Ps free = 0;                // when its last one had passed
+  CriticalPath::Point point = 0;
 };
 struct MediumState {
   std::vector<Offer> offers;  // a heap
@@ -39,6 +40,7 @@ struct MediumState {
   Ps start = 0, end = 0;          // of the current one
   Ps free = 0;                    // when the last one had passed
   CriticalPath::Point point = 0;  // at `free`, if a frame had passed then
+  CriticalPath::Point head = 0;   // when the last that has passed came
   uint32_t gen = 0;               // of the decision that is due
   Ps decision = kNever;
 };
@@ -155,9 +157,12 @@ class HubWire final : public RoutedWire {
     const Flow& f = flows_[slot];
     CriticalPath& path = anatomy_.critical;
     const CriticalPath::Who who = path.place("wire");
-    const CriticalPath::Point mine = m.start > f.asked && path.time(m.point) == m.start ? m.point : f.point;
+    Station& station = stations_[static_cast<size_t>(f.from)];
+    path.order(m.head, path.time(station.point) > path.time(f.point) ? station.point : f.point);
+    const bool queued = m.start > f.asked && path.time(m.point) == m.start;
+    const CriticalPath::Point mine = queued ? path.join(m.point, f.point) : path.join(f.point, m.point);
     const CriticalPath::Bill passing = path.bill({{this, "bandwidth", -f.bytes / (rate_ * rate_ * kPsPerSecond * kPsPerSecond)}});
-    m.point = path.extend(path.extend(mine, m.start, Stage::Queueing, who), m.end, Stage::Wire, who, passing);
+    m.point = station.point = path.extend(path.extend(mine, m.start, Stage::Queueing, who), m.end, Stage::Wire, who, passing);
     return path.extend(m.point, std::max(t, m.end), Stage::Latency, who, path.bill({{this, "latency", 1}}));
   }
   void leave(uint32_t slot) override {
@@ -204,6 +209,7 @@ class HubWire final : public RoutedWire {
   }
   void collided(uint32_t slot, Ps end) {
     contended_ += collisions_[slot] == 0;
+    if (anatomy_.critical.on) anatomy_.critical.unfollowed("collisions");
     if (++collisions_[slot] >= kAttempts) {
       ++dropped_;
       passed(slot, end);

@@ -125,6 +125,7 @@ class NativeWire : public Wire {
   virtual void change(const Agenda::Item&) {}
   /// The critical path to the arrival of a flow. Before `leave`.
   [[nodiscard]] virtual CriticalPath::Point arrived(uint32_t slot, Ps t) {
+    anatomy_.critical.unfollowed("links shared fluidly");
     return anatomy_.critical.extend(flows_[slot].point, t, Stage::Wire, anatomy_.critical.place("wire"));
   }
   /// Releases a flow that is over.

@@ -27,7 +27,13 @@ CriticalPath::Point Net::crossing(bool out, const Flight& f, Ps start, Ps end) {
   const char* rate = out || h.nic_rate_in == 0 ? "nic_rate" : "nic_rate_in";
   const CriticalPath::Who who = w_.hosts[host]->place();
   CriticalPath::Point from = w_.loop.cause;
-  if (start > w_.loop.now) from = bus.point != 0 && path.time(bus.point) == start ? bus.point : path.extend(from, start, Stage::Queueing, who);
+  path.order(bus.asked, from);
+  if (start == w_.loop.now)
+    from = path.join(from, bus.point);
+  else if (bus.point != 0 && path.time(bus.point) == start)
+    from = path.join(bus.point, from);
+  else
+    from = path.extend(from, start, Stage::Queueing, who);
   const double per_rate = -static_cast<double>(f.bytes) / (h.card_rate(out) * h.card_rate(out));
   bus.point = path.extend(from, bus.free_at, Stage::Nic, who, path.bill({{&h, rate, per_rate}}));
   return path.extend(bus.point, end, Stage::Nic, who, path.bill({{&h, "nic_latency", 1}}));
@@ -116,6 +122,7 @@ Ps Net::leave(Flight& f, double rate, int64_t piece) {
   if (w_.anatomy.critical.on) {
     CriticalPath& path = w_.anatomy.critical;
     const CriticalPath::Who who = w_.hosts[f.from]->place();
+    path.unfollowed("transfers by a card as one burst");
     w_.loop.cause = path.extend(path.extend(here, start, Stage::Queueing, who), begin, Stage::Nic, who);
   }
   w_.loop.schedule(begin, callback<&Flight::on_burst>(f));

@@ -68,6 +68,7 @@ class Net {
   struct Bus {
     Ps free_at = 0;
     CriticalPath::Point point = 0;  // then; 0: it is not known what keeps it busy
+    CriticalPath::Point asked = 0;  // when the last came
   };
   Ps cross(bool out, size_t host, int64_t bytes, Flight& f);
   [[nodiscard]] size_t card(size_t host, size_t rail) const { return rails_.n == 1 ? host : host * rails_.n + rail; }

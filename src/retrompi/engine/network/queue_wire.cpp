@@ -34,6 +34,7 @@ struct Port {
   Ps latency = 0;
   Ps free = 0;                    // when the last that has left the line has passed
   CriticalPath::Point point = 0;  // then
+  CriticalPath::Point head = 0;   // when the first byte of the last came
   std::vector<Place> line;
   size_t first = 0;
   [[nodiscard]] Ps taken(double bytes) const { return std::max<Ps>(1, static_cast<Ps>(bytes * ps_per_byte + 0.5)); }
@@ -69,6 +70,10 @@ class QueueWire final : public RoutedWire {
   }
   [[nodiscard]] bool overtakes() const override { return false; }
   [[nodiscard]] int64_t dropped() const override { return dropped_; }
+  void ends(CriticalPath::Point at) override {
+    for (uint32_t slot = 0; slot < flows_.size(); ++slot)
+      if (!flows_[slot].gone) anatomy_.critical.follows(at, passages_[slot].points.tail);
+  }
   void state(State& s) override {
     if (std::isfinite(buffer_)) return s.refuse();
     under_way(s);
@@ -145,15 +150,20 @@ class QueueWire final : public RoutedWire {
       if (at < port.line.size()) revoke(l, at);
       const Ps end = std::max(start + port.taken(f.bytes), p.tail);
       port.line.push_back({p.head, p.tail, start, end, f.order, slot, hop, p.points, 0});
-      if (anatomy_.critical.on) extend(slot, hop, port, port.line[port.line.size() - 1], at > port.first ? port.line[at - 1].point : port.point);
+      if (anatomy_.critical.on) extend(slot, hop, port);
       p.head = start + port.latency;
       p.tail = end + port.latency;
       p.planned = hop + 1;
     }
     tell(slot, p.tail + p.rounding);
   }
-  /// The critical path over a link; `before`: when the frame in front has passed.
-  void extend(uint32_t slot, uint32_t hop, const Port& port, Place& e, CriticalPath::Point before) {
+  /// The critical path over a link, of the last in its line.
+  void extend(uint32_t slot, uint32_t hop, Port& port) {
+    Place& e = port.line.back();
+    const bool behind = port.line.size() - 1 > port.first;
+    const Place* front = behind ? &port.line[port.line.size() - 2] : nullptr;
+    const CriticalPath::Point before = front ? front->point : port.point;
+    CriticalPath::Point came_before = front ? front->points.head : port.head;
     const Flow& f = flows_[slot];
     const Way& w = ways_[f.route];
     Passage& p = passages_[slot];
@@ -165,10 +175,13 @@ class QueueWire final : public RoutedWire {
       passing = path.bill({{this, "bandwidth", -f.bytes / (rate * rate)}});
       if (w.ports[hop] < routes_.links()) latency = path.bill({{this, "latency", 1}});
     }
-    CriticalPath::Point begin = e.start > e.head && path.time(before) == e.start ? before : p.points.head;
+    path.order(came_before, p.points.head);
+    const bool queued = e.start > e.head && path.time(before) == e.start;
+    CriticalPath::Point begin = queued ? path.join(before, p.points.head) : path.join(p.points.head, before);
     begin = path.extend(begin, e.start, Stage::Queueing, who);
     const bool own = e.start + port.taken(f.bytes) >= e.tail;
-    e.point = own ? path.extend(begin, e.end, Stage::Wire, who, passing) : p.points.tail;
+    const CriticalPath::Point passed = path.extend(begin, std::min(e.end, e.start + port.taken(f.bytes)), Stage::Wire, who, passing);
+    e.point = own ? path.join(passed, p.points.tail) : path.join(p.points.tail, passed);
     p.points.head = path.extend(begin, e.start + port.latency, Stage::Latency, who, latency);
     // Latencies are rounded together: what is too much or too little is the last one's.
     const Ps arrival = e.end + port.latency + (hop + 1 == w.ports.size() ? p.rounding : Ps(0));
@@ -189,7 +202,7 @@ class QueueWire final : public RoutedWire {
   void prune(Port& port) const {
     auto& line = port.line;
     while (port.first < line.size() && (failing_ ? line[port.first].end <= loop_.now : line[port.first].start < loop_.now))
-      port.point = line[port.first].point, port.free = line[port.first++].end;
+      port.point = line[port.first].point, port.head = line[port.first].points.head, port.free = line[port.first++].end;
     if (port.first == line.size()) {
       line.clear();
       port.first = 0;

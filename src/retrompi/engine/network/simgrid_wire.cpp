@@ -224,7 +224,10 @@ void SimgridWire::pump() {
               if (before_) sg::this_actor::sleep_for(before_(c->from, c->to));
               sg::Comm::sendto(impl_->hosts[static_cast<size_t>(c->from)], impl_->hosts[static_cast<size_t>(c->to)], static_cast<uint64_t>(c->bytes));
               const Ps now = std::max(loop_.now, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
-              if (anatomy_.critical.on) loop_.cause = anatomy_.critical.extend(c->point, now, Stage::Wire, anatomy_.critical.place("wire"));
+              if (anatomy_.critical.on) {
+                anatomy_.critical.unfollowed("links shared fluidly");
+                loop_.cause = anatomy_.critical.extend(c->point, now, Stage::Wire, anatomy_.critical.place("wire"));
+              }
               if (anatomy_.on && !c->background) {
                 const Cause before = anatomy_.current;
                 anatomy_.current = c->by;

@@ -27,6 +27,8 @@ class Wire {
   /// `could_act` is called when only passive events are left: whether a process has anything to do.
   virtual bool run(const std::function<bool()>& could_act) = 0;
   /// Its future, in words.
+  /// For the critical path: what is under way when the run ends at this point has not arrived before.
+  virtual void ends(CriticalPath::Point /*at*/) {}
   virtual void state(State& s) { s.refuse(); }
 
   /// Called once, before anything is sent. A flow that starts over a failed component, or is crossing it when it fails, is lost.

@@ -1,7 +1,6 @@
 #include "record/critical_path.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 namespace retrompi {
 
@@ -20,24 +19,21 @@ std::vector<CriticalPath::Piece> CriticalPath::to(Point end) const {
   return pieces;
 }
 
-CriticalPath::Bill CriticalPath::bill(std::initializer_list<Term> terms) {
-  const auto [it, fresh] = known_bills_.emplace(std::vector<Term>(terms), static_cast<Bill>(bills_.size()));
+CriticalPath::Bill CriticalPath::bill(std::initializer_list<Term> terms) { return bill(std::vector<Term>(terms)); }
+
+CriticalPath::Bill CriticalPath::bill(std::vector<Term> terms) {
+  std::erase_if(terms, [](const Term& t) { return t.times == 0; });
+  if (terms.empty()) return 0;
+  const auto [it, fresh] = known_bills_.emplace(std::move(terms), static_cast<Bill>(bills_.size()));
   if (fresh) bills_.push_back(it->first);
   return it->second;
 }
 
-std::vector<CriticalPath::Term> CriticalPath::terms(Point end) const {
-  std::map<Bill, int64_t> times;
-  for (Point p = end; p != 0; p = points_[p].from) ++times[points_[p].bill];
-  std::map<std::pair<const void*, std::string_view>, Term> sums;
-  for (const auto& [bill, n] : times)
-    for (const Term& t : bills_[bill]) {
-      Term& sum = sums.try_emplace({t.owner, t.field}, Term{t.owner, t.field, 0}).first->second;
-      sum.times += static_cast<double>(n) * t.times;
-    }
-  std::vector<Term> out;
-  for (const auto& [key, sum] : sums) out.push_back(sum);
-  return out;
+CriticalPath::Bill CriticalPath::scaled(Bill of, double times) {
+  if (of == 0 || times == 1) return of;
+  std::vector<Term> terms = bills_[of];
+  for (Term& t : terms) t.times *= times;
+  return bill(std::move(terms));
 }
 
 }  // namespace retrompi

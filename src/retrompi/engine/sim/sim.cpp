@@ -253,7 +253,12 @@ class Simulation {
   void left(size_t part) {
     Part& p = parts_[part];
     p.leaving = true;
-    if (&p == &first()) last_point_ = w_.loop.cause;
+    if (&p == &first() && w_.anatomy.critical.on) {
+      CriticalPath& path = w_.anatomy.critical;
+      last_point_ = path.last(w_.loop.cause);
+      w_.loop.pending_causes([&](CriticalPath::Point cause) { path.follows(last_point_, cause); });
+      if (w_.wire) w_.wire->ends(last_point_);
+    }
     if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.leaving || q.c.background; }) && !p.c.background)
       w_.loop.stopped = true;
     else
@@ -423,7 +428,9 @@ class Simulation {
     if (c_.critical_path && r.outcome == "completed") {
       r.critical_path = w_.anatomy.critical.to(last_point_);
       r.critical_names = critical_names(r.critical_path);
-      for (const CriticalPath::Term& t : w_.anatomy.critical.terms(last_point_)) r.slopes.push_back(slope(t));
+      r.path_graph = std::make_shared<PathGraph>(PathGraph::of(
+          w_.anatomy.critical, last_point_, [this](CriticalPath::Who who) { return critical_name(who); },
+          [this](const CriticalPath::Term& term) { return number(term); }));
     }
     if (!c_.anatomy || r.outcome != "completed") return r;
     Ps from = -1, to = -1;
@@ -441,17 +448,26 @@ class Simulation {
     return r;
   }
 
-  SimResult::Slope slope(const CriticalPath::Term& t) const {
-    if (t.owner == w_.wire.get()) return {"link", 0, t.field, t.times};
-    if (t.owner == parts_.front().job.get()) return {"job", 0, t.field, t.times};
+  /// The declared number that a term belongs to.
+  PathGraph::Number number(const CriticalPath::Term& t) const {
+    if (t.owner == w_.wire.get()) return {"link", 0, t.field, t.at};
+    if (t.owner == parts_.front().job.get()) return {"job", 0, t.field, t.at};
     for (size_t i = 0; i < c_.hosts.size(); ++i)
-      if (t.owner == c_.hosts[i].spec.get()) return {"host", static_cast<int64_t>(i), t.field, t.times};
+      if (t.owner == c_.hosts[i].spec.get()) return {"host", static_cast<int64_t>(i), t.field, t.at};
     for (const auto& [name, hops] : {std::pair{"same", &c_.same}, std::pair{"same_bulk", &c_.same_bulk}, std::pair{"remote", &c_.remote}})
-      for (size_t i = 0; i < hops->size(); ++i)
-        if (t.owner == &common((*hops)[i])) return {name, static_cast<int64_t>(i), t.field, t.times};
+      for (size_t i = 0; i < hops->size(); ++i) {
+        if (t.owner == &common((*hops)[i])) return {name, static_cast<int64_t>(i), t.field, t.at};
+        if (const auto* curve = std::get_if<CurveSpec>(&(*hops)[i]))
+          for (size_t table = 0; table < curve->curve->tables.size(); ++table)
+            if (t.owner == &curve->curve->tables[table]) return {std::string("curve ") + name, static_cast<int64_t>(table), t.field, t.at};
+      }
     for (const auto& q : w_.procs)
-      if (t.owner == &q->idle) return {"forward " + q->thread.name().substr(0, q->thread.name().find(' ')), 0, t.field, t.times};
-    return {"another job", 0, t.field, t.times};
+      if (t.owner == &q->idle) return {"forward " + q->thread.name().substr(0, q->thread.name().find(' ')), 0, t.field, t.at};
+    return {"another job", 0, t.field, t.at};
+  }
+  std::string critical_name(CriticalPath::Who who) const {
+    return who < CriticalPath::kPlaces ? w_.anatomy.name({Cause::Thread, static_cast<int32_t>(who)})
+                                       : w_.anatomy.critical.places()[who - CriticalPath::kPlaces];
   }
   /// Numbers those on the path from 0 on; their names.
   std::vector<std::string> critical_names(std::vector<CriticalPath::Piece>& path) const {
@@ -459,9 +475,7 @@ class Simulation {
     std::vector<std::string> names;
     for (CriticalPath::Piece& piece : path) {
       const auto [it, fresh] = known.emplace(piece.who, static_cast<CriticalPath::Who>(names.size()));
-      if (fresh)
-        names.push_back(piece.who < CriticalPath::kPlaces ? w_.anatomy.name({Cause::Thread, static_cast<int32_t>(piece.who)})
-                                                          : w_.anatomy.critical.places()[piece.who - CriticalPath::kPlaces]);
+      if (fresh) names.push_back(critical_name(piece.who));
       piece.who = it->second;
     }
     return names;

@@ -3,6 +3,7 @@
 #include "network/traffic.hpp"
 #include "record/diagnosis.hpp"
 #include "record/message_path_result.hpp"
+#include "record/path_graph.hpp"
 
 namespace retrompi {
 
@@ -94,13 +95,7 @@ struct SimResult : JobResult {
   std::shared_ptr<const CallProfile> profile;
   std::vector<CriticalPath::Piece> critical_path;  // of a run that completed
   std::vector<std::string> critical_names;         // of those on it
-  struct Slope {                                   // d(time)/d(field) along the path; seconds for a base unit
-    std::string owner;                             // host, link, same, same_bulk, remote, forward, job
-    int64_t index;                                 // of the host, of the hop
-    std::string field;
-    double times;
-  };
-  std::vector<Slope> slopes;
+  std::shared_ptr<const PathGraph> path_graph;     // and all that it was the longest path of
   std::vector<JobResult> further;
   struct TrafficRow {
     int64_t frames, arrived, bytes, dropped, lost;
