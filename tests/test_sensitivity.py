@@ -47,7 +47,8 @@ def _agrees(base: Scenario, found: sensitivity.Sensitivity, rounding: float = 0.
     for value in {at + 0.95 * (found.high - at), at + 0.37 * (found.high - at), at - 0.9 * (at - found.low)} - {at}:
         time = sensitivity.measured(base, found.key, value)
         assert time is not None
-        assert time - found.time_ps == pytest.approx(found.change_ps(value), rel=1e-6, abs=found.pieces * rounding + 2), (found.key.name, value)
+        exact = pytest.approx(found.change_ps(value), rel=1e-6, abs=found.pieces * rounding + 2)
+        assert time - found.time_ps == exact, (found.key.name, value)
 
 
 CASES = [
