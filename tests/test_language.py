@@ -88,7 +88,9 @@ UNTRANSLATED = {
 }
 """Files of the studio whose words stay English, and why."""
 WORDS_OF_MACHINES = {"Swap:", "protocol stack", "network card", "Gbps", "Mbps", "datagram ack", "ratio ends", "in advance …",
-                     "labs in advance", "memory … … … …", "… init\n… send … 0 … 6\n… recv … 0 … 6\n… finalize\n", "    retrompi pingpong ", "    retrompi explain "}  # fmt: skip
+                     "labs in advance", "memory … … … …",
+                     "… init\n… send … 0 … 6\n… recv … 0 … 6\n… finalize\n", "    retrompi pingpong ",
+                     "    retrompi explain "}  # fmt: skip
 """Texts of the studio that nobody reads as words: keys, units, the lines of a trace."""
 
 
