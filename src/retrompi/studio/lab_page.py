@@ -54,16 +54,13 @@ def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, graded: M
     if step.shut:
         out.append(html.P(_("This step opens when the predictions of the steps before it are sealed."), className="notice"))
         return [*out, _onward(all_, number)]
-    shown_check = False
     for piece in step.pieces:
         if piece.task is not None:
             out.append(_task(piece.task, lab, work, known, results.get(piece.task.id)))
         elif piece.form is not None:
             out.append(_form(piece.form, piece.key, work))
         elif piece.own == "check":
-            if not step.seals and not shown_check and not any(t.kind == "prediction" for t in step.tasks):
-                out.append(_check("*", _("Check everything")))
-                shown_check = True
+            continue  # sealing and checking have their buttons below
         elif piece.own == "report":
             out.append(_report())
         elif piece.text:
