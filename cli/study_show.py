@@ -15,11 +15,13 @@ from retrompi.cli.output import note, print_csv, print_json, say
 from retrompi.cli.study_tables import intervals, print_tables
 
 if TYPE_CHECKING:
+    from retrompi.store import Store
     from retrompi.studies.view import View
 
 __all__ = ["figure", "show"]
 
 _MOST_FAILURES = 8
+MOST_SHOWN = 100_000
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,20 @@ def _failed(v: View) -> None:
         say(f"  and {len(found) - _MOST_FAILURES} more; --json has them all")
 
 
+def _refuse_many(store: Store, study: str) -> None:
+    """UsageError for a study with more points than anybody reads in a table or sees in a figure."""
+    from retrompi.base.errors import RetrompiError
+
+    try:
+        row = store.study(study)
+    except RetrompiError:
+        return  # whoever reads it says what is wrong
+    points = int(row["done"]) // (1 + int(row["definition"].get("draws", 0)))
+    if points > MOST_SHOWN:
+        raise UsageError(f"study {row['name']} has {points} points, too many to show; 'retrompi study export {row['name']} -o FILE' writes "
+                         "them, and the views of the store (docs/schema.md) sum them up", code="too-many")  # fmt: skip
+
+
 @click.command()
 @click.argument("study", metavar="STUDY")
 @click.option("-o", "--output", "file", cls=Option, aliases=("--out",), metavar="FILE", callback=ends_in("html"),
@@ -80,7 +96,9 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
 
-    found = stored_study.read(output.open(write=False), study)
+    store = output.open(write=False)
+    _refuse_many(store, study)
+    found = stored_study.read(store, study)
     v = found.view(axes.metric, axes.level)
     for k in (*axes.by, *axes.panel, *([axes.x] if axes.x not in (None, "size") else [])):
         v.axis(str(k))
@@ -130,7 +148,9 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
 
     target = Path(file)
     ending = target.suffix.removeprefix(".").lower()
-    found = stored_study.read(output.open(write=False), study)
+    store = output.open(write=False)
+    _refuse_many(store, study)
+    found = stored_study.read(store, study)
     v = found.view(axes.metric, axes.level)
     plans = [plan_of(kind, v, axes.x, axes.by, axes.panel)] if kind else choose(v, axes.x, axes.by, axes.panel)[:1]
     if not plans:

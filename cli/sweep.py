@@ -176,10 +176,11 @@ def _tell_results(store: Store, told: StudyRun, spec: Spec | None) -> None:
     """The tables of `retrompi study show`, unless they are too long to be read, the study's name, and what can be done next."""
     from retrompi.studies import stored_study
 
-    found = _view(stored_study.read(store, str(told.study_id)), spec)
-    if told.points // (1 + told.draws) <= MOST_SHOWN and any(row["value"] is not None for row in found.rows):
-        say(f"\n{found.metric.name}: {found.metric.label}{intervals(found)}")
-        print_tables(found)
+    if told.points // (1 + told.draws) <= MOST_SHOWN:
+        found = _view(stored_study.read(store, str(told.study_id)), spec)
+        if any(row["value"] is not None for row in found.rows):
+            say(f"\n{found.metric.name}: {found.metric.label}{intervals(found)}")
+            print_tables(found)
     name = store.study(str(told.study_id))["name"]
     say(f"\nstudy {name}; next: retrompi study show {name} --metric time\n"
         f"{' ' * len(name)}             retrompi study figure {name} -o figure.html")  # fmt: skip

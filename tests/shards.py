@@ -51,7 +51,7 @@ def killed(folder: Path, kills: int, seed: int = 1999) -> dict[str, int]:
                 continue
             i, process = draw.choice(sorted(running.items()))
             wanted = done(stores[i]) + draw.choice((0, 1, 2))
-            until(lambda p=process, s=stores[i], w=wanted: p.poll() is not None or done(s) >= w)  # type: ignore[misc]
+            until(lambda p=process, s=stores[i], w=wanted: p.poll() is not None or done(s) >= w, 300)  # type: ignore[misc]
             time.sleep(draw.uniform(0, 0.05))
             left = [p for p in descendants(process.pid) if lives(p)]
             who = draw.choice(("main", "worker"))

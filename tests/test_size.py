@@ -161,6 +161,28 @@ def test_points_that_share_a_run_share_it_within_a_batch(tmp_path: Path) -> None
     assert {r["run_id"] for r in rows} == {r["id"] for r in store.runs()}
 
 
+def test_a_large_study_is_read_as_a_small_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is left out when many runs are read shows in no export and no table."""
+    from retrompi.cli import study_show
+    from retrompi.cli.main import run as cli
+    from retrompi.studies import stored_study
+
+    store = open_store(tmp_path / "runs.db")
+    run_study(store, study("seed=1..3", "mode=shared,distributed").called("few"))
+    said = []
+    for whole in (20_000, 0):
+        monkeypatch.setattr(stored_study, "_WHOLE", whole)
+        for words in ("export few --csv", "export few --points --json", "show few --metric mpi", "show few"):
+            assert cli(["--store", str(tmp_path / "runs.db"), "study", *words.split()]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    monkeypatch.setattr(study_show, "MOST_SHOWN", 5)
+    assert cli(["--store", str(tmp_path / "runs.db"), "study", "show", "few"]) == 2
+    assert "study few has 6 points, too many to show" in capsys.readouterr().err
+
+
 def test_an_evaluation_without_a_store_is_the_same_with_and_without_company(inside: None) -> None:
     alike = Alike()
     for point in design.each(STUDIES[0]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
@@ -74,20 +75,32 @@ def _row(store: Store, study: int | str) -> Row:
 _TOGETHER = 1000
 _TOLD = ("id", "kind", "outcome", "detail", "time_s", "messages", "packets", "bytes")
 _FACTS = ("section", "startup", "retransmissions")
+_EXPORTED = (*_TOLD, "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "simgrid_version",
+             "overrides", "trace", "trace_hash", "scenario", "code_version", "identity", "ranks", "actions", "wall_s")  # fmt: skip
+_WHOLE = 20_000
+"""Runs of a study that are read with all of their facts and parameters; of more, what tables, figures and exports need."""
 
 
 def _ids(rows: Sequence[Row]) -> list[int]:
     return sorted({r["run_id"] for r in rows if r["run_id"] is not None})
 
 
-def _slim(found: Mapping[int, Details]) -> dict[int, Details]:
-    """Of each run what metrics read: a study may have a hundred thousand draws."""
+def _slim(found: Mapping[int, Details], told: Sequence[str] = _TOLD) -> dict[int, Details]:
+    """Of each run what metrics read, or what is ``told``: a study may have a hundred thousand draws."""
 
     def run(of: Row) -> dict[str, Any]:
         facts = of["facts"] or {}
-        return {**{k: of[k] for k in _TOLD}, "facts": {k: facts[k] for k in _FACTS if k in facts}}
+        return {**{k: intern(v) if isinstance(v := of[k], str) else v for k in told}, "facts": {k: facts[k] for k in _FACTS if k in facts}}
 
     return {i: replace(d, run=run(d.run), anatomy=[]) for i, d in found.items()}
+
+
+def _many(store: Store, ids: Sequence[int], told: Sequence[str]) -> dict[int, Details]:
+    """`_slim` of the runs, read in parts."""
+    found: dict[int, Details] = {}
+    for i in range(0, len(ids), _TOGETHER):
+        found |= _slim(store.details(ids[i : i + _TOGETHER]), told)
+    return found
 
 
 def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
@@ -107,10 +120,8 @@ def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
         draws = [] if together else [r for r in rows if r.get(DRAW, ABSENT) != ABSENT]
         if draws:
             rows = [r for r in rows if r.get(DRAW, ABSENT) == ABSENT]
-        found = store.details(_ids(rows))
-        ids = _ids(draws)
-        drawn: dict[int, Details] = {}
-        for i in range(0, len(ids), _TOGETHER):
-            drawn |= _slim(store.details(ids[i : i + _TOGETHER]))
+        ids = _ids(rows)
+        found = store.details(ids) if len(ids) <= _WHOLE else _many(store, ids, _EXPORTED)
+        drawn = _many(store, _ids(draws), _TOLD)
         runs, curves, ranks = ({i: getattr(d, name) for i, d in found.items()} for name in ("run", "points", "ranks"))
         return Stored(row, rows, runs, curves, ranks, draws, drawn)
