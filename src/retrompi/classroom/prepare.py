@@ -1,6 +1,7 @@
-"""Answers of the students' own numbers, simulated before they are needed: a check then finds all of its runs in the store.
+"""Answers of the students' own numbers, simulated before they are needed: a check then simulates nothing.
 
-One quiet process works through them; a check that comes first simulates for itself.
+One job at a time works through them, for all students after a restart; a check that comes first simulates for itself. What is known is
+shared with the labs' pages (`retrompi.studio.lab_room.Desk`).
 """
 
 from __future__ import annotations
@@ -17,32 +18,18 @@ from retrompi.classroom.course import labs
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Member as Row
 from retrompi.classroom.schema import Work
+from retrompi.labs.lab import lab as lab_of
+from retrompi.studio.lab_jobs import expected, key_of
+from retrompi.studio.lab_room import Desk
 
 if TYPE_CHECKING:
-    from retrompi.studio.jobs import Report
     from retrompi.studio.room import Member, Room
 
-__all__ = ["SESSION", "Preparer", "reference"]
+__all__ = ["SESSION", "Preparer"]
 
 SESSION = "the course itself, which prepares"
 """No browser can have this session: it is no cookie's."""
 _WAIT_S = 120.0
-
-
-def reference(report: Report, store: str | None, lab: str, student: str) -> dict[str, Any]:
-    """The right answers of a student, and where mistakes lead; a job. Afterwards the store has all their runs."""
-    from retrompi.labs.bench import Bench
-    from retrompi.labs.grade import computed, usual
-    from retrompi.labs.lab import lab as lab_of
-    from retrompi.labs.student import draw
-    from retrompi.store import open_store
-
-    found = lab_of(lab)
-    bench = Bench(open_store(store))
-    p = draw(found, student)
-    right = computed(found, p, bench)
-    usual(found, p, bench)
-    return {k: v for k, v in right.items() if isinstance(v, (int, float, str))}
 
 
 class Preparer:
@@ -52,7 +39,7 @@ class Preparer:
         self._db, self._room = db, room
         self._changed = threading.Condition()
         self._waiting: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._known: dict[tuple[str, str], dict[str, Any]] = {}
+        self._known = Desk(room).known
         self._ending = False
         self._thread = threading.Thread(target=self._work, name="course references", daemon=True)
 
@@ -71,15 +58,14 @@ class Preparer:
     def wanted(self, member: Member, lab: str) -> None:
         """A member has begun a lab."""
         with self._changed:
-            if (lab, member.student) not in self._known:
-                self._waiting[lab, member.student] = None
-                self._waiting.move_to_end((lab, member.student), last=False)
-                self._changed.notify()
+            self._waiting[lab, member.student] = None
+            self._waiting.move_to_end((lab, member.student), last=False)
+            self._changed.notify()
 
     def right(self, lab: str, student: str) -> dict[str, Any] | None:
         """The right answers of a student, if they are prepared."""
-        with self._changed:
-            return self._known.get((lab, student))
+        found = self._known.get(key_of(lab_of(lab), student))
+        return None if found is None else dict(found["expected"])
 
     def _work(self) -> None:
         while True:
@@ -89,16 +75,19 @@ class Preparer:
                 if self._ending:
                     return
                 lab, student = next(iter(self._waiting))
-            found: dict[str, Any] = {}
             with suppress(RetrompiError):
-                jobs = self._room.jobs
-                job = jobs.submit(SESSION, "answers", reference, self._room.store, lab, student)
-                state = jobs.wait(job, SESSION, _WAIT_S)
-                if state.status == "done":
-                    found = state.result
+                self._compute(lab, student)
             with self._changed:
                 self._waiting.pop((lab, student), None)
-                self._known[lab, student] = found
+
+    def _compute(self, lab: str, student: str) -> None:
+        key, jobs = key_of(lab_of(lab), student), self._room.jobs
+        if self._known.get(key) is not None:
+            return
+        job = jobs.submit(SESSION, "answers", expected, lab, student, self._room.places[1], client=SESSION)
+        state = jobs.wait(job, SESSION, _WAIT_S)
+        if state.status == "done":
+            self._known.put(key, state.result)
 
     def close(self) -> None:
         """Ends."""
