@@ -384,7 +384,10 @@ class TestUpload:
             page.locator("#replay-upload input[type=file]").set_input_files({"name": name, "mimeType": "text/plain", "buffer": raw})
             until(page, "document.getElementById('replay-outcome')?.innerText === 'completed' && location.search.includes('upload')")
             settled(page)
-            until(page, "(looked.traces('replay-gantt') || []).length > 0")
+            until(page, "document.getElementById('replay-timeline').src.includes('/replay/chart/')")
+            chart = page.frame_locator("#replay-timeline")
+            chart.locator("canvas").wait_for()
+            assert chart.locator("img").count() == 0
             assert (page.evaluate("window.hacked"), page.locator("main img").count()) == (None, 0)
             other.goto(page.url)
             settled(other)

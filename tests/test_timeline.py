@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from engine_runs import PATHS, job, run
 from hypothesis import given, settings
@@ -22,7 +23,8 @@ from retrompi.cli.main import run as cli
 from retrompi.convert import flat, paje
 from retrompi.convert.timelines import FORMATS, check, write
 from retrompi.render import timeline_page
-from retrompi.render.timeline_view import order
+from retrompi.render.tiles import GAP, MERGED
+from retrompi.render.timeline_view import span_of, tracks_of
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser
@@ -30,7 +32,6 @@ from retrompi.sim.timeline.kinds import KINDS
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studio import gantt
 from retrompi.traces import generate
 
 HALO = generate.halo2d(3, 3, 8192, 3, flops=1e5)
@@ -406,20 +407,26 @@ def test_a_wrong_ending_names_the_right_ones() -> None:
 # ---------------------------------------------------------------- the page
 
 
-def test_the_chart_draws_every_state_call_and_message() -> None:
+def test_the_chart_has_every_state_and_call() -> None:
     t = timed(generate.pingpong([1024], 3))
-    rows = {place: row for row, place in enumerate(order(t))}
-    assert [t.processes[i].name for i in rows] == ["rank 0", "daemon on server", "rank 1", "daemon on workstation"]
-    bars = gantt.bars(t, rows, 1.0)
-    assert set(bars) <= {name for name, *_ in KINDS}
-    assert sum(len(b.row) for b in bars.values()) == sum(len(p.begin) for p in t.processes)
-    assert sum(sum(b.length) for b in bars.values()) == pytest.approx(len(t.processes) * t.end * PS)
-    calls, names = gantt.strips(t, rows, 1.0)
-    assert Counter(names) == Counter(t.ops[t.calls.op[i]] for i in range(len(t.calls)) if t.calls.end[i] > t.calls.begin[i])
-    assert any("recv from 1" in text and "rank-0.txt" in text for text in calls.text)
-    arrows = gantt.arrows(t, rows, 1.0)
-    assert len(arrows) == len(t.messages)
-    assert all(len(a.x) == 4 and a.x == sorted(a.x) and a.y[0] != a.y[-1] for a in arrows)
+    tracks = tracks_of(t)
+    assert [track.name for track in tracks] == ["rank 0", "daemon on server", "rank 1", "daemon on workstation"]
+    first, last = span_of(t)
+    for track in tracks:
+        p = t.processes[track.process]
+        assert [int(v) & (MERGED - 1) for v in track.lane.value] == list(p.state)
+        assert (int(track.lane.begin[0]), track.lane.end) == (p.begin[0] - first, p.end - first)
+    calls = [t.ops[int(v)] for track in tracks if track.calls is not None for v in track.calls.value if v != GAP]
+    assert Counter(calls) == Counter(t.ops[t.calls.op[i]] for i in range(len(t.calls)) if t.calls.end[i] > max(t.calls.begin[i], first))
+    assert json.loads(json.dumps([first, last])) == [first, last]
+
+
+def test_times_of_arrays_are_numbers_of_json() -> None:
+    t = timed(generate.pingpong([1024], 3))
+    for p in t.processes:
+        p.begin = np.asarray(p.begin, dtype=np.int64)
+    assert json.loads(json.dumps(span_of(t))) == list(span_of(t))
+    assert timeline_page.alone(t).count("<canvas") == 1
 
 
 def test_every_state_has_a_look_and_looks_differ() -> None:

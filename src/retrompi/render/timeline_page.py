@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from io import StringIO
 from pathlib import Path
 from typing import IO
 
@@ -22,7 +23,7 @@ from retrompi.sim.timeline import PS, Timeline
 from retrompi.sim.timeline.kinds import KINDS
 from retrompi.sim.timeline.versus import Section, points, sections
 
-__all__ = ["matrix", "matrix_figure", "write", "write_versus"]
+__all__ = ["alone", "matrix", "matrix_figure", "write", "write_versus"]
 
 _CELLS = 64
 _WRITTEN = 4  # ranks: a matrix of at most this size shows the numbers in its cells
@@ -175,6 +176,16 @@ def write(t: Timeline, path: Path, told: Sequence[str] = (), more: Sequence[Trac
     except OSError as error:
         raise InputError(f"cannot write the page: {error.strerror}", path, code="unwritable-file") from error
     return t.notes()
+
+
+def alone(t: Timeline) -> str:
+    """The chart of a run as a document of its own, without what a page tells around it."""
+    out = StringIO()
+    first, last = document(t.about.get("trace") or "a run", f"<style>{CSS}\nbody {{ padding: 0; }}</style>\0").split("\0")
+    out.write(first)
+    write_chart(out, [Run(t)])
+    out.write(last)
+    return out.getvalue()
 
 
 def write_versus(one: Timeline, other: Timeline, path: Path, titles: tuple[str, str]) -> list[str]:

@@ -17,7 +17,7 @@ from flask import request
 from retrompi.base import translate
 from retrompi.base.errors import RetrompiError, nearest
 from retrompi.base.translate import _, lazy
-from retrompi.studio import first, guard, language, parts
+from retrompi.studio import charts, first, guard, language, parts
 from retrompi.studio.page import Page, declared, modules, pages
 from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
@@ -135,7 +135,10 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         module.register(app, room)
     language.install(app.server, room)
     first.install(app)
-    guard.install(app, room, guarded or guard.Guard())
+    charts.install(app.server, room)
+    guarded = guarded or guard.Guard()
+    guarded.ways = (*guarded.ways, charts.WAY)
+    guard.install(app, room, guarded)
     return app
 
 

@@ -399,7 +399,8 @@ def _headers(app: Dash) -> dict[str, str]:
         policy = app._retrompi_policy = "; ".join(
             [
                 "default-src 'none'", f"script-src {scripts}", "style-src 'self' 'unsafe-inline'", "img-src 'self' data: blob:",
-                "font-src 'self'", "connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+                "font-src 'self'", "connect-src 'self'",
+                "frame-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
                 "object-src 'none'",
             ]
         )  # fmt: skip

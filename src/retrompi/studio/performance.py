@@ -22,9 +22,8 @@ __all__ = ["perform", "sums"]
 
 LIMIT_S = 1e6
 """Simulated seconds after which a replay ends, eleven days: no program of the studio's size computes longer."""
-DRAWN = 3_000
-"""The most states and calls drawn, each: fewer than on a separate page, for phones."""
-ARROWS = 800
+DRAWN = 60_000
+"""The most states, calls and messages recorded of a run: about a megabyte of tiles for a browser."""
 ROWS = 512
 """The most rows of a table, one a rank or process."""
 
@@ -35,14 +34,13 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
 
     from retrompi.render import timeline_page
-    from retrompi.studio.gantt import gantt
 
     report(1, 3, _("simulating {ranks} ranks, {actions} calls").format(ranks=trace.ranks, actions=trace.actions))
     sets = sets_of(asked["set"])
     question = Question(asked["model"], asked["platform"], Replay(trace, name), asked["mode"], sets, limit_s=LIMIT_S)
     resolved = Resolved.of(question)
     scale = scale_of(resolved)
-    result = simulate.run(resolved, Observe(timeline=Request(limit=20_000)))
+    result = simulate.run(resolved, Observe(timeline=Request(limit=DRAWN)))
     report(2, 3, "drawing")
     cycle = result.diagnosis.get("cycle", ())
     out: dict[str, Any] = {
@@ -70,14 +68,10 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
         "closed": bool(result.diagnosis.get("closed")),
     }
     if result.timeline is not None:
-        t = result.timeline.thinned(DRAWN, DRAWN, ARROWS)
+        t = result.timeline
         out["notes"] = t.notes()
-        figures = {"gantt": gantt(t)}
-        # The page's letters are larger than the report's: the legend is placed further down.
-        plot = figures["gantt"].layout.height - 184
-        figures["gantt"].update_layout(height=plot + 250, margin_b=216, legend_y=-72 / plot, title_text="", margin_t=20)
-        if t.traffic:
-            figures |= {what: timeline_page.matrix_figure(t, what) for what in ("bytes", "messages")}
+        out["chart"] = timeline_page.alone(t)
+        figures = {what: timeline_page.matrix_figure(t, what) for what in ("bytes", "messages")} if t.traffic else {}
         out["figures"] = {k: json.loads(f.to_json()) for k, f in figures.items()}
         out["sums"] = sums(result.timeline)
     return out

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, html, no_update
 
 from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
-from retrompi.studio import menus, parts
+from retrompi.studio import charts, menus, parts
+from retrompi.studio.first import pending
 from retrompi.studio.page import Page
 from retrompi.studio.performance import perform
 from retrompi.studio.programs import MADE, chosen, shipped
@@ -92,18 +93,18 @@ def layout(query: Query, room: Room) -> Component:
     ]  # fmt: skip
     figures = [
         html.H2(_("What every process did")),
-        html.P(_("Drag to pan, scroll or pinch to zoom, double-click to reset. Hover over a bar for the call and its line in the "
-               "trace, or over either end of a line for the message."), className="soft"),
-        dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
+        html.P(_("A column of pixels shows the shares of its time in each state; nearer, one sees the states themselves. Drag to move, "
+               "scroll or pinch to zoom, double-click to see all; point at a bar for the call and its line in the trace."),
+               className="soft help"),
+        html.Iframe(id="replay-timeline", title=_("Timeline: what every process did; the table below has the sums"),
+                    className="timeline-frame", sandbox="allow-scripts"),
         html.Div([
             html.H2(_("Communication matrix")),
-            html.Div([dcc.Graph(id=f"replay-{what}", config=parts.GRAPH, className="square") for what in ("bytes", "messages")],
-                     className="beside"),
+            html.Div([parts.graph(f"replay-{what}", f"{_('Communication matrix')}: {_(what)}", css="square")
+                      for what in ("bytes", "messages")], className="beside"),
         ], id="replay-matrix"),
     ]  # fmt: skip
-    return html.Div(
-        [
-            parts.notices(wrong),
+    asked = [
             parts.controls(
                 parts.menu(_("Trace"), "replay-trace", known, values["trace"]),
                 parts.menu(_("Runtime"), "replay-model", menus.models(), values["model"]),
@@ -115,12 +116,13 @@ def layout(query: Query, room: Room) -> Component:
             *parts.upload_row("replay", _("Upload a trace"), room.limits.upload_B,
                               _("one file for all ranks, or an archive (tar, zip) with one file per rank; plain, gzip or zstd"),
                               _(": pack it with zstd or gzip")),
-            parts.job_bar("replay"),
-            html.Div(id="replay-said"),
-            html.Div(figures, id="replay-figures", style={"display": "none"}),
-            html.Div(id="replay-tables"),
-        ]
-    )  # fmt: skip
+    ]  # fmt: skip
+    shown = [
+        html.Div([parts.job_bar("replay"), html.Div(id="replay-said"), html.Div(figures, id="replay-figures", style={"display": "none"})],
+                 className="first"),
+        html.Div(id="replay-tables"),
+    ]  # fmt: skip
+    return html.Div([parts.notices(wrong), parts.bench(asked, shown)])
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
@@ -201,6 +203,7 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
 def register(app: Dash, room: Room) -> None:
     """Registers the callbacks: everything follows the controls; an upload is selected as soon as it is complete."""
     of_room(room)
+    parts.register_graph(app, "replay-bytes", "replay-messages")
 
     @app.callback(
         *parts.outputs("replay-trace.options", "replay-trace.value", "replay-upload-said.children", "replay-upload.contents"),
@@ -234,20 +237,17 @@ def register(app: Dash, room: Room) -> None:
 
     def show(r: Any) -> Any:
         figures = r.get("figures", {})
-        empty: dict[str, Any] = {"data": [], "layout": {}}
-        bare = {k: {**f, "layout": {**f["layout"], "title": None}} if k == "gantt" else f for k, f in figures.items()}
-        height = figures.get("gantt", {}).get("layout", {}).get("height", 300)
-        drawn, matrix = ({} if has else {"display": "none"} for has in (figures, "bytes" in figures))
-        return (_facts(r), drawn, bare.get("gantt", empty), {"height": f"{height}px"}, matrix,
-                bare.get("bytes", empty), bare.get("messages", empty), _rank_tables(r))  # fmt: skip
+        chart = charts.keep(room, parts.session(), r["chart"]) if "chart" in r else ""
+        drawn, matrix = ({} if has else {"display": "none"} for has in (chart, "bytes" in figures))
+        return (_facts(r), drawn, chart, matrix, figures.get("bytes", pending()), figures.get("messages", pending()), _rank_tables(r))
 
     def failed(state: Any) -> Any:
         line = parts.notices([state.error]) if state.error else ""
-        return line, {"display": "none"}, no_update, no_update, no_update, no_update, no_update, ""
+        return line, {"display": "none"}, no_update, no_update, no_update, no_update, ""
 
     parts.register_job(
         app, room, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
-        parts.outputs("replay-said.children", "replay-figures.style", "replay-gantt.figure", "replay-gantt.style", "replay-matrix.style",
+        parts.outputs("replay-said.children", "replay-figures.style", "replay-timeline.src", "replay-matrix.style",
                       "replay-bytes.figure", "replay-messages.figure", "replay-tables.children"),
         show, failed=failed,
     )  # fmt: skip
