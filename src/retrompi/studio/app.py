@@ -220,7 +220,7 @@ def _frame(room: Room) -> Component:
                             html.Button(_("Projector"), id="studio-projector", className="quiet", type="button",
                                         title=_("large letters and few controls (p)"), **{"aria-pressed": "false"}),
                             html.Button("?", id="studio-help", className="quiet", type="button", title=_("keys (?)"),
-                                        **{"aria-label": f"? {_('keys')}"}),
+                                        **{"aria-label": "? " + _("keys")}),
                             language.switch(),
                         ],
                         className="tools",
