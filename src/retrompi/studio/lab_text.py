@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from retrompi.base.translate import _
 from retrompi.labs import text as _words
 from retrompi.labs.student import draw
 from retrompi.studio.lab_commands import Form, form_of
@@ -51,7 +52,7 @@ class Step:
 
 def steps(lab: Lab, work: Work) -> list[Step]:
     """The steps of a student's lab, in order."""
-    known = {**_words.names(lab, draw(lab, work.state.student), work.state.student), "student": "you"}
+    known = {**_words.names(lab, draw(lab, work.state.student), work.state.student), "student": _("you")}
     titles, bodies = [""], [[]]  # type: tuple[list[str], list[list[str]]]
     fenced = False
     for line in lab.text.splitlines():
