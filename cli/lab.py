@@ -32,7 +32,8 @@ LIST = (
     Column("summary", "summary"),
 )
 GOALS = (Column("text", "goal"), Column("topic", "curriculum's topic"), Column("bloom", "level"), Column("area", "area"))
-GRADES = ("student", "lab", "points", "of", "open", "percent", "passed", "checks", "hints", "source", "alike", "problem")
+GRADES = ("student", "account", "account_id", "late", "lab", "points", "of", "open", "percent", "passed", "checks", "hints", "source",
+          "alike", "problem")  # fmt: skip
 SIGN = {"right": ("✓", "green"), "sealed": ("✓", "green"), "open": ("○", "green"), "changed": ("!", "yellow"), "wrong": ("✗", "red"),
         "unreadable": ("✗", "red"), "missing": ("·", "yellow"), "waiting": ("·", "yellow")}  # fmt: skip
 
@@ -325,7 +326,9 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
     elif output.as_csv:
         print_csv(table, (*GRADES, *tasks))
     else:
-        columns = [Column(k, k, _cut if k in ("student", "source") else None) for k in GRADES if k != "problem"]
+        # What no submission has is no column of a terminal; reasons follow below.
+        shown = [k for k in GRADES if k not in ("problem", "alike") and any(r[k] not in (None, "") for r in table)]
+        columns = [Column(k, k, _cut if k in ("student", "account", "source") else None) for k in shown]
         print_table(table, columns, empty="nothing was handed in")
         for r in table:
             if r["problem"]:

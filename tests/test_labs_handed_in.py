@@ -103,10 +103,11 @@ def test_what_is_right_by_its_own_tolerance_fits_nobody_else() -> None:
         told = dict.fromkeys(("a", "b"), given), dict.fromkeys(("a", "b"), right), dict.fromkeys(("a", "b"), (0.0, absolute))
         return alike.Facts(who, who, LAB, f"token of {who}", given=told[0], expected=told[1], tolerances=told[2])
 
-    assert alike.pairs([facts("ann", 6, 5, 1), facts("bob", 6, 6, 1)]) == [], "6 is within 1 of 5"
-    assert [p.why for p in alike.pairs([facts("ann", 6, 5, 0), facts("bob", 6, 6, 0)])] == [
+    assert alike.pairs([facts("ann", 612.3, 512.3, 100), facts("bob", 612.3, 612.3, 100)]) == [], "612.3 is within 100 of 512.3"
+    assert [p.why for p in alike.pairs([facts("ann", 612.3, 512.3, 0), facts("bob", 612.3, 612.3, 0)])] == [
         ("numbers of ann are the right ones of bob: a, b",)
     ]
+    assert alike.pairs([facts("ann", 600, 500, 0), facts("bob", 600, 600, 0)]) == [], "round numbers are guessed by many"
 
 
 def test_what_is_alike_is_told_in_the_order_of_the_tasks() -> None:
@@ -343,6 +344,145 @@ def test_who_is_alike_is_named_with_what(handed_in: Path, retrompi: Run, where: 
     assert "numbers of Dora are the right ones of Ann" in found[frozenset(("ann", "dora"))]
     assert "the same words" in found[frozenset(("ann", "dora"))]
     assert [(k, v) for k, v in found.items() if "bob" in k] == []
+
+
+# -- downloads of learning platforms -----------------------------------------------------------------------------------
+
+
+def zipped(folder: Path, file: Path, inside: str = "") -> Path:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for one in sorted(folder.iterdir()):
+            archive.write(one, f"{inside}{one.name}")
+    return file
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory, where: str) -> dict[str, Path]:
+    """Ann's and Bob's finished folders."""
+    root = tmp_path_factory.mktemp("two")
+    return {who: hand_in(who, root / who.lower(), where) for who in ("Ann", "Bob")}
+
+
+def moodle(two: dict[str, Path], root: Path) -> Path:
+    """Moodle's download, unpacked: a folder an account, with a zip, with loose files, and what else is handed in."""
+    ann = root / "Ann Bee_12345_assignsubmission_file_"
+    bob = root / "Bob Cee_12346_assignsubmission_file"
+    text = root / "Ann Bee_12345_assignsubmission_onlinetext"
+    cyd = root / "Cyd Dee_12347_assignsubmission_file_"
+    for folder in (ann, bob, text, cyd):
+        folder.mkdir(parents=True)
+    zipped(two["Ann"], ann / "ann.zip", "lab01-ann/")
+    shutil.copytree(two["Bob"], bob, dirs_exist_ok=True)
+    (text / "onlinetext.html").write_text("<p>See the file.</p>")
+    (cyd / "lab.rar").write_bytes(b"Rar!")
+    return root
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["unpacked", "as the zip that was downloaded"])
+def test_a_moodle_download_collects(packed: bool, two: dict[str, Path], tmp_path: Path, retrompi: Run, where: str) -> None:
+    root = moodle(two, tmp_path / "Lab 1-777")
+    if packed:
+        shutil.make_archive(str(tmp_path / "Lab 1-777"), "zip", root)
+    result = retrompi("lab", "collect", f"{root}{'.zip' if packed else ''}", "--store", where, "--csv")
+    rows = {r["account"]: r for r in csv.DictReader(io.StringIO(result.out))}
+    assert set(rows) == {"Ann Bee", "Bob Cee", "Cyd Dee"}
+    assert [(rows[n]["student"], rows[n]["account_id"], rows[n]["percent"]) for n in ("Ann Bee", "Bob Cee")] == [
+        ("Ann", "12345", rows["Ann Bee"]["percent"]), ("Bob", "12346", rows["Bob Cee"]["percent"])]  # fmt: skip
+    assert float(rows["Ann Bee"]["points"]) > 0 < float(rows["Bob Cee"]["points"])
+    assert "no lab in it" in rows["Cyd Dee"]["problem"]
+    assert result.code == 1
+
+
+def test_a_moodle_download_without_folders_collects(two: dict[str, Path], tmp_path: Path, where: str) -> None:
+    zipped(two["Ann"], tmp_path / "Ann Bee_12345_assignsubmission_file_ann.zip")
+    for file in two["Bob"].iterdir():
+        shutil.copy(file, tmp_path / f"Bob Cee_12346_assignsubmission_file_{file.name}")
+    found = submissions.find([str(tmp_path)], tmp_path / "place")
+    assert [(s.account.name, s.account.id, s.broken) for s in found if s.account] == [("Ann Bee", "12345", ""), ("Bob Cee", "12346", "")]
+    assert [student.read_state(s.folder).student for s in found if s.folder] == ["Ann", "Bob"]
+
+
+def test_a_canvas_download_collects(two: dict[str, Path], tmp_path: Path, retrompi: Run, where: str) -> None:
+    """Flat names: the sortable name in small letters, LATE after the due date, numbers of user and file, the file's own name."""
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    zipped(two["Ann"], flat / "beeann_LATE_501_9001_lab01-ann-1.zip", "lab01-ann/")
+    for number, file in enumerate(two["Bob"].iterdir()):
+        shutil.copy(
+            file,
+            flat / f"cebob_502_{9100 + number}_{file.stem}-2{file.suffix}"
+            if file.suffix
+            else flat / f"cebob_502_{9100 + number}_{file.name}",
+        )
+    shutil.make_archive(str(tmp_path / "submissions"), "zip", flat)
+    told = json.loads(retrompi("lab", "collect", str(tmp_path / "submissions.zip"), "--store", where, "--json").out)["submissions"]
+    assert [(r["student"], r["account"], r["account_id"], r["late"]) for r in told] == [
+        ("Ann", "beeann", "501", True), ("Bob", "cebob", "502", False)]  # fmt: skip
+    assert all(r["problem"] == "" or "not marked" in r["problem"] for r in told)
+
+
+def test_one_accounts_bad_zip_is_that_accounts_row(two: dict[str, Path], tmp_path: Path) -> None:
+    root = tmp_path / "download"
+    bad = {}
+    for number, kind in enumerate(("bomb", "large", "out", "link", "password", "broken", "deep", "no")):
+        bad[kind] = root / f"{kind.title()} X_{number}_assignsubmission_file_"
+        bad[kind].mkdir(parents=True)
+    with zipfile.ZipFile(bad["bomb"] / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/answers.toml", b"0" * (submissions.LARGEST_MEMBER + 1))
+    (bad["large"] / "film.mp4").write_bytes(b"\0" * (submissions.LARGEST_MEMBER + 1))
+    with zipfile.ZipFile(bad["out"] / "x.zip", "w") as archive:
+        archive.writestr("../../../out.txt", "x")
+    with zipfile.ZipFile(bad["link"] / "x.zip", "w") as archive:
+        link = zipfile.ZipInfo("a/answers.toml")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+    good = zipped(two["Ann"], tmp_path / "good.zip")
+    data = bytearray(good.read_bytes())
+    for at in range(len(data) - 4):
+        if data[at : at + 4] in (b"PK\x03\x04", b"PK\x01\x02"):
+            data[at + (6 if data[at + 2] == 3 else 8)] |= 1
+    (bad["password"] / "x.zip").write_bytes(data)
+    damaged = bytearray(good.read_bytes())
+    damaged[60:140] = bytes(80)
+    (bad["broken"] / "x.zip").write_bytes(damaged)
+    inner = zipped(two["Ann"], tmp_path / "inner.zip")
+    for level in range(2):
+        with zipfile.ZipFile(tmp_path / f"level{level}.zip", "w") as archive:
+            archive.write(inner, "inner.zip")
+        inner = tmp_path / f"level{level}.zip"
+    shutil.copy(inner, bad["deep"] / "x.zip")
+    (bad["no"] / "x.zip").write_text("no zip")
+    moodle(two, root)
+    shutil.make_archive(str(tmp_path / "class"), "zip", root)
+    found = {s.account.name: s for s in submissions.find([str(tmp_path / "class.zip")], tmp_path / "place") if s.account}
+    says = {"Bomb X": "too large", "Large X": "too large", "Out X": "leads out", "Link X": "leads out", "Password X": "password",
+            "Broken X": "cannot be read", "Deep X": "in a zip", "No X": "is none"}  # fmt: skip
+    for who, reason in says.items():
+        assert found[who].folder is None
+        assert reason in found[who].broken, who
+        assert "\n" not in found[who].broken
+    assert found["Ann Bee"].folder is not None is not found["Bob Cee"].folder
+    assert not list(tmp_path.rglob("out.txt"))
+
+
+def test_all_zips_together_are_bounded(two: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = sum(f.stat().st_size for f in two["Ann"].iterdir())
+    monkeypatch.setattr(submissions, "LARGEST_ALL", int(size * 2.5))
+    for i in range(4):
+        zipped(two["Ann"], tmp_path / f"s{i}.zip")
+    found = submissions.find([str(tmp_path)], tmp_path.parent / f"{tmp_path.name}-place")
+    assert [s.folder is not None for s in found] == [True, True, False, False]
+    assert "too large" in found[-1].broken
+
+
+def test_names_in_a_zip_change_no_direction_of_writing(tmp_path: Path) -> None:
+    file = tmp_path / "class.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("Ann\u202eeeB_1_assignsubmission_file_/x\u202e.txt", "x")
+        archive.writestr("\x1b[2Jother/x.txt", "x")
+    for one in submissions.find([str(file)], tmp_path / "place"):
+        assert one.source.isprintable()
+        assert one.account is None or one.account.name == "Ann eeB"
 
 
 def test_a_grading_that_hangs_or_dies_is_a_row(handed_in: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:

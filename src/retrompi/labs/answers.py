@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import toml as toml_text
 from retrompi.base import units
+from retrompi.base.bidi import plain_direction
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.translate import _, lazy
 from retrompi.labs import text as _text
@@ -39,6 +40,13 @@ class Given:
     raw: Any
     text: str
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", plain_direction(self.text))
+        if isinstance(self.raw, str):  # is quoted where it cannot be read
+            object.__setattr__(self, "raw", plain_direction(self.raw))
+        elif isinstance(self.raw, list):
+            object.__setattr__(self, "raw", [plain_direction(r) if isinstance(r, str) else r for r in self.raw])
 
     @property
     def empty(self) -> bool:

@@ -9,13 +9,14 @@ import multiprocessing
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from time import monotonic
 from typing import Any
 
 from retrompi.base.errors import RetrompiError
 from retrompi.labs import alike
+from retrompi.labs.accounts import Account
 from retrompi.labs.alike import Facts, Pair
 from retrompi.labs.submissions import Submission
 from retrompi.sim import worker
@@ -40,6 +41,8 @@ class Graded:
     broken: str = ""
     student: str = ""
     lab: str = ""
+    account: Account | None = None
+    """Whose it is by the learning platform from which it was downloaded."""
 
 
 @dataclass
@@ -86,7 +89,7 @@ def collect(
         for one in running:
             one.process.kill()
             one.process.join()
-    ordered = [results[i] for i in range(len(submissions))]
+    ordered = [replace(results[i], account=submissions[i].account) for i in range(len(submissions))]
     return ordered, alike.pairs([g.facts for g in ordered])
 
 
@@ -138,7 +141,7 @@ def _failed(submission: Submission, why: str) -> Graded:
 
 
 def _graded(submission: Submission, store: str | None, may_run: bool) -> Graded:
-    from retrompi.labs import answers, grade, student
+    from retrompi.labs import answers, facts, grade, student
     from retrompi.labs.bench import Bench
     from retrompi.store import open_store
 
@@ -149,30 +152,8 @@ def _graded(submission: Submission, store: str | None, may_run: bool) -> Graded:
     sheet = answers.read(folder, lab)
     bench = Bench(open_store(store), folder, may_run=may_run)
     grading = grade.grade(lab, folder, state, bench, sheet)
-    numbers = [t for t in lab.tasks if t.kind == "number"]
-    given = {}
-    for task in numbers:
-        if not sheet[task.id].empty:
-            try:
-                given[task.id] = float(answers.value(task, sheet[task.id]))
-            except answers.Problem:
-                continue
-    expected = grade.computed(lab, student.draw(lab, state.student), bench)
-    files = {}
-    for task in lab.tasks:
-        if task.kind == "file" and (folder / task.file).is_file() and not (folder / task.file).is_symlink():
-            try:
-                files[task.file] = alike.normal_source(student.read_text(folder / task.file, task.file))
-            except RetrompiError:
-                continue
-    facts = Facts(
-        student=student.normal_id(state.student), name=grading.student, lab=lab.name, token=state.token,
-        texts={t.id: alike.normal_text(sheet[t.id].text) for t in lab.tasks if t.kind == "text"},
-        predictions={t.id: state.sealed[t.id].text for t in lab.predictions if t.number and t.id in state.sealed},
-        files=files, given=given, expected={t.id: float(expected[t.id]) for t in numbers},
-        tolerances={t.id: (t.tolerance, t.absolute) for t in numbers},
-    )  # fmt: skip
-    return Graded(submission.source, grading.row(), facts)
+    compared = facts.gathered(lab, state, sheet, facts.in_folder(lab, folder), bench)
+    return Graded(submission.source, grading.row(), compared)
 
 
 def shortly(row: Mapping[str, Any]) -> list[str]:
@@ -182,16 +163,26 @@ def shortly(row: Mapping[str, Any]) -> list[str]:
     return whole + [f"{count} prediction{'s' if count > 1 else ''} {note}" for note, count in Counter(notes).items()]
 
 
+def _called(graded: Graded) -> str:
+    """Who it is, for the others' rows: the id in the folder, and the account if that has another name."""
+    name = graded.row["student"] if graded.row else graded.student or graded.source
+    other = graded.account.name if graded.account else ""
+    return f"{name} ({other})" if other and other.casefold() != name.casefold() else str(name)
+
+
 def rows(graded: Sequence[Graded], pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], list[str]]:
     """(rows of the grade table, the columns of tasks as LAB:TASK): one row for each submission, broken ones with the reason."""
-    names = [g.row["student"] if g.row else g.student or g.source for g in graded]
+    names = [_called(g) for g in graded]
     columns: dict[str, None] = {}
     out = []
     for number, g in enumerate(graded):
-        others = [p.other if p.one == number else p.one for p in pairs if number in (p.one, p.other)]
+        others = [(names[p.other if p.one == number else p.one], p.why) for p in pairs if number in (p.one, p.other)]
         row: dict[str, Any] = {
             "student": g.student, "source": g.source, "lab": g.lab, "points": None, "of": None, "open": None, "percent": None,
-            "passed": None, "checks": None, "hints": None, "alike": "; ".join(sorted({names[o] for o in others})), "problem": g.broken,
+            "passed": None, "checks": None, "hints": None, "problem": g.broken,
+            "alike": " | ".join(f"{name}: {'; '.join(why)}" for name, why in others),
+            "account": g.account.name if g.account else "", "account_id": g.account.id if g.account else "",
+            "late": g.account.late if g.account else None,
         }  # fmt: skip
         if g.row is not None:
             row |= {k: g.row[k] for k in ("student", "lab", "points", "of", "open", "passed", "checks", "hints")}

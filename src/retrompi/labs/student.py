@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base import toml as toml_text
+from retrompi.base.bidi import plain_direction
 from retrompi.base.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ class Sealed:
     text: str
     check: int
     late: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", plain_direction(self.text))
 
 
 @dataclass(frozen=True)
