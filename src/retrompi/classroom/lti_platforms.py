@@ -91,12 +91,12 @@ def platforms(engine: Engine) -> list[Platform]:
     """Every registered platform, by name."""
     with engine.connect() as connection:
         rows = connection.execute(sa.select(LtiPlatform.__table__).order_by(LtiPlatform.name)).mappings()
-        return [_made(row) for row in rows]
+        return [_made(dict(row)) for row in rows]
 
 
 def _made(row: Mapping[str, Any]) -> Platform:
-    texts = (str(row[k]) for k in KEYS)
-    return Platform(int(row["id"]), str(row["name"]), *texts, tuple(row["deployments"]))
+    texts = {k: str(row[k]) for k in KEYS}
+    return Platform(id=int(row["id"]), name=str(row["name"]), deployments=tuple(row["deployments"]), **texts)
 
 
 def of_moodle(address: str) -> dict[str, str]:
