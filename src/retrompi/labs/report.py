@@ -199,7 +199,7 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
                 hovertemplate="%{text}<extra>%{fullData.name}</extra>",
             )  # fmt: skip
         figures.layout(figure, title)
-        sizes = [s for _, c in curves for s in c]
+        sizes = [s for _line, c in curves for s in c]
         figure.update_layout(xaxis=figures.size_axis(sizes), yaxis=figures.value_axis(series), showlegend=True)
         drawn[series] = figure
     places = "".join(figure_html(f, name) for name, f in drawn.items())

@@ -130,14 +130,14 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     from retrompi.studio.words import STAGE_WORDS, time_of
 
     arrived = [m for m in shown if "bars" in m]
-    names = [f"{'AB'[i]} · {time_of(sum(ps for _, ps in m['bars']))}" for i, m in enumerate(shown) if "bars" in m]
+    names = [f"{'AB'[i]} · {time_of(sum(ps for _d, ps in m['bars']))}" for i, m in enumerate(shown) if "bars" in m]
     out = go.Figure()
-    most = max((sum(ps for _, ps in m["bars"]) for m in arrived), default=1)
+    most = max((sum(ps for _d, ps in m["bars"]) for m in arrived), default=1)
     unit, scale = next(((u, s) for u, s in (("s", 1e12), ("ms", 1e9), ("µs", 1e6)) if most >= s), ("ns", 1e3))
     for stage, (colour, hatched) in STAGES.items():
         values = [dict(m["bars"]).get(stage, 0) for m in arrived]
         if any(values):
-            totals = [sum(ps for _, ps in m["bars"]) for m in arrived]
+            totals = [sum(ps for _d, ps in m["bars"]) for m in arrived]
             told = [[time_of(v), f"{100 * v / t:.1f}", _(STAGE_WORDS[stage])] for v, t in zip(values, totals, strict=True)]
             out.add_trace(go.Bar(
                 y=names, x=[v / scale for v in values], name=stage, orientation="h", customdata=told,

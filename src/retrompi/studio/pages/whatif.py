@@ -125,11 +125,11 @@ def first(query: Query, room: Room) -> Any:
     """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
     from retrompi.studio import drawing
 
-    values, _ = read(PAGE.controls, menus.followed(query))
+    values, _lines = read(PAGE.controls, menus.followed(query))
     if values["interval"]:
         return None
     model, platform, mode = values["model"], values["platform"], values["mode"]
-    sets, _ = _meant(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
+    sets, _notes = _meant(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
     asked = _asked({"model": model, "platform": platform, "mode": mode, "sets": sets})
     wanted = (
         _("PingPong of {model} on {platform}, {mode}").format(model=model, platform=platform, mode=mode),
