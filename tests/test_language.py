@@ -81,7 +81,6 @@ def test_address_cookie_and_browser_choose_the_language(
 
 STUDIO = Path(studio.__file__).parent
 UNTRANSLATED = {
-    "charts.py": "headers of a frame",
     "guard.py": "refusals of requests, which are no pages",
     "charts.py": "a frame's policy, and a refusal",
     "jobs.py": "why a job ended: error lines",
