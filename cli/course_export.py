@@ -33,7 +33,7 @@ class ExportOptions:
                                     type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")  # fmt: skip
     fill: Path | None = option("File of the platform to fill in: a grading worksheet of Moodle, or the gradebook that Canvas exported.",
                                type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")  # fmt: skip
-    only: str | None = option("Labs to export, by number or name, separated by commas (default: all with a grade).", metavar="LABS")
+    labs: str | None = option("Labs of the course, by number or name, separated by commas (default: all with a grade).", metavar="LABS")
     identifier: Literal["email", "username", "idnumber"] = option(
         "Column by which Moodle finds a student: the address, or the student's id as user name or ID number.", default="email")
     out: Path | None = output_option("the grades; default: standard output", "csv")
@@ -47,13 +47,13 @@ def command(given: ExportOptions) -> None:
     \b
     Examples:
       retrompi course export --to moodle -o grades.csv
-      retrompi course export --to moodle --fill worksheet.csv --only 1 -o filled.csv
+      retrompi course export --to moodle --fill worksheet.csv --labs 1 -o filled.csv
       retrompi course export --to canvas --collected collected.json -o grades.csv
     """
     from retrompi.classroom import canvas, exports, moodle
     from retrompi.labs.lab import lab as find
 
-    wanted = [find(name.strip()).name for name in given.only.split(",") if name.strip()] if given.only else []
+    wanted = [find(name.strip()).name for name in given.labs.split(",") if name.strip()] if given.labs else []
     people = _people(given, wanted)
     labs = wanted or exports.labs_of(people)
     text, left = io.StringIO(), []
@@ -61,7 +61,7 @@ def command(given: ExportOptions) -> None:
         if given.to == "csv":
             raise UsageError("--fill goes with --to moodle or --to canvas")
         if given.to == "moodle" and len(labs) != 1:
-            raise UsageError("a grading worksheet is of one assignment; say by --only which lab it is")
+            raise UsageError("a grading worksheet is of one assignment; say by --labs which lab it is")
         if given.to == "moodle":
             filled, left = moodle.worksheet_filled(given.fill, people, labs[0])
         else:
