@@ -19,10 +19,28 @@ from retrompi.cli.output import Column, Output, print_json, print_table, say
 if TYPE_CHECKING:
     from retrompi.measure.curves import Measured
     from retrompi.measure.fit.make import Curve, Made
+    from retrompi.measure.fit.segments import Fit
+
+
+def _unknown(interval: Sequence[float]) -> bool:
+    """Whether too few sizes were left to say how uncertain a value is: any latency, or any rate at all."""
+    return math.isinf(interval[1]) and (math.isinf(interval[0]) or interval[0] <= 0)
+
+
+def number_chosen(fit: Fit) -> str:
+    """Why a fit has its number of segments, and the noise that it left, as far as both can be known."""
+    count = f"{len(fit.segments)} segment{'s' if len(fit.segments) > 1 else ''}"
+    finite = {k: v for k, v in fit.criterion.items() if math.isfinite(v)}
+    if not finite:
+        return f"{count} as asked: too few sizes for a criterion, and for an estimate of the noise"
+    others = ", ".join(f"{k}: {v:.1f}" for k, v in sorted(finite.items(), key=lambda kv: kv[1])[:3])
+    verb = "minimise" if len(fit.segments) > 1 else "minimises"
+    how = f"{verb} the criterion" if len(fit.criterion) > 1 else "as asked; criterion"
+    return f"{count} {how} ({others}); noise of a time {fit.noise:.2%}"
 
 
 def _interval(show: Callable[[float], str]) -> Callable[[Sequence[float]], str]:
-    return lambda v: f"{show(v[0])} .. {'no limit' if math.isinf(v[1]) else show(v[1])}"
+    return lambda v: "unknown" if _unknown(v) else f"{show(v[0])} .. {'no limit' if math.isinf(v[1]) else show(v[1])}"
 
 
 SEGMENTS = (
@@ -197,8 +215,7 @@ def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output
     print_table(residuals, RESIDUALS)
     say("")
     for c in curves:
-        others = ", ".join(f"{k}: {v:.1f}" for k, v in sorted(c.fit.criterion.items(), key=lambda kv: kv[1])[:3])
-        say(f"{c.kind}: {len(c.fit.segments)} segments minimise the criterion ({others}); noise of a time {c.fit.noise:.2%}")
+        say(f"{c.kind}: {number_chosen(c.fit)}")
         for what, errors in told[c.kind].items():
             if errors:
                 shown = ", ".join(f"{k} {errors[v]:.2%}" for k, v in (("median", "median"), ("95th percentile", "p95"), ("worst", "worst")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,12 @@ from retrompi.cli.output import Column, Output, note, note_run, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
+    from retrompi.traces.generate import Generator
 
 MOST_WARM_UP = 1_000_000
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
-    Column("time_us", "one-way time", lambda v: format_time(v * 1e-6), right=True),
+    Column("time_us", "one-way time", lambda v: format_time(v * 1e-6), right=True),  # `headed` says what else it may be
     Column("bandwidth_MBps", "MB/s", lambda v: f"{v:.4g}", right=True),
     Column("repetitions", "repetitions", right=True),
 )
@@ -43,10 +44,21 @@ def first_call(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"the first size includes what the first call sets up: {a}, {b}; --warm-up 1 leaves it out"
 
 
-def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], output: Output, level: float | None = None) -> None:
-    """A curve, with its intervals at ``level``; in JSON every point has the ``warnings`` of the run."""
+def headed(made: Generator | None) -> tuple[list[Column], str]:
+    """The columns of a benchmark's curve, and what its time and its rate are if it is no PingPong (a broadcast has no one-way time)."""
+    if made is None or made.one_way:
+        return list(COLUMNS), ""
+    columns = [replace(c, title="time") if c.key == "time_us" else c for c in COLUMNS]
+    return columns, f"time: of one repetition; MB/s: {made.rule}"
+
+
+def emit_curve(
+    rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], output: Output, level: float | None = None, made: Generator | None = None
+) -> None:
+    """A curve, with its intervals at ``level``; in JSON every point has the ``warnings`` of the run. ``made``: what it is a curve of."""
     told = [{**row, "warnings": list(warnings)} for row in rows]
-    keys, columns = [c.key for c in COLUMNS], list(COLUMNS)
+    columns, meaning = headed(made)
+    keys = [c.key for c in COLUMNS]
     if level is not None:
         told = [{**row, **{f"{k}_interval": (row[f"{k}_low"], row[f"{k}_high"]) for k in DRAWN}} for row in told]
         of_time, of_rate = (interval_column(k, level, unit, scale) for k, (unit, scale) in DRAWN.items())
@@ -54,6 +66,8 @@ def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], outpu
         columns = [size, time, of_time, rate, of_rate, repetitions]
         keys = [size.key, *(k + end for k in DRAWN for end in ("", "_low", "_high")), repetitions.key, "completed"]
     output.emit(told, columns, keys=[*keys, "warnings"] if output.as_json else keys)
+    if meaning and output.text:
+        say(meaning)
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     from retrompi.store.lookup import answer
     from retrompi.studies import catalogue
     from retrompi.studies.scenario import trace_of
+    from retrompi.traces import generate
 
     s = catalogue.scenario(scenario)
     s = replace(s, traffic=(*s.traffic, *given.traffic), failures=(*s.failures, *given.failures))
@@ -124,7 +125,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     elif found.rows and "size_B" in found.rows[0]:
         sizes = [row["size_B"] for row in found.rows]
         warnings = warn(outside(s.model, s.platform, sizes=sizes, ranks=run["ranks"], sets=s.sets), s.model)
-        pingpong.emit_curve(found.rows, warnings, output)
+        pingpong.emit_curve(found.rows, warnings, output, made=generate.generator(s.generator) if s.generator else None)
     else:
         largest = [trace_of(s).info()["largest_B"]] if s.trace else []
         warnings = warn(outside(s.model, s.platform, sizes=largest, ranks=run["ranks"], sets=s.sets), s.model)

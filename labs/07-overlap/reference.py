@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,6 @@ from retrompi.studies import scenario
 
 HERE = Path(__file__).parent
 LOOKS = (1, 4, 16, 64, 256, 1024, 4096)
-TEXTS = {
-    "explain": (
-        "Nothing promises that the messages move during that second. With select or poll the library reads and writes only inside "
-        "MPI calls, so a few kilobytes are on their way and the rest waits; a long message even waits for an answer that nobody "
-        "looks at. I would cut the computation into pieces and call MPI_Testall between them, some tens of times and not thousands, "
-        "and measure which number is best."
-    ),
-}
 
 
 def pieces(p: Mapping[str, Any]) -> dict[int, float]:
@@ -128,4 +121,29 @@ def mistakes(p: Mapping[str, Any], bench: Bench) -> dict[str, dict[str, Any]]:
         "skip": {"skipped": s["skipped"]},
         "hidden-big": {"left": 1 - right["hidden-big"], "small": right["hidden-once"]},
         "connections": {"whole": s["many"] / s["few"]},
+    }
+
+
+def statements(p: Mapping[str, Any], bench: Bench) -> dict[str, bool]:
+    """Sentence of the lab -> whether it is true for the student."""
+    s, right = simulated(p, bench), expected(p, bench)
+    t, work = s["table"], float(p["work"])
+    flat = [t["iocp", n] for n in (1, 4, 16, 64)]
+    closest = min(LOOKS, key=lambda n: abs(work / n - 500e-9))
+    quick = sorted(t["select", n] for n in LOOKS)
+    four = sorted(t[way, n] for way in ("select", "iocp") for n in (16, 4096))
+    return {
+        "With few tests, arriving data are not read, the sender's window fills up, and the wire is idle.": t["select", 1] > 1.05 * quick[0],
+        "With many tests, each one is a system call that queries every connection.": right["look"] > 0 and right["connections"] > 1.2,
+        "Which of your rows is closest to that, and which method is better there?": closest == 4096 and t["iocp", 4096] < t["select", 4096],
+        "Which is better with 16 tests? Both results hold for the same library": t["select", 16] < t["iocp", 16],
+        "With completion ports, 1, 4, 16 and 64 tests take the same time.": max(flat) < 1.001 * min(flat),
+        "with 1024 tests the same messages complete sooner, on the same wire": t["iocp", 1024] < 0.95 * t["iocp", 64],
+        "here that number is never reached": s["skip"] < 0.95 * s["skipped"] and abs(s["skipped"] / t["iocp", 16] - 1) < 0.001,
+        "Why is hardly anything hidden in this case?": abs(right["hidden-big"]) < 0.05,
+        "With how many tests (of those in the table) is the time shortest with select?": quick[1] > 1.001 * quick[0],
+        "Sort the four entries of the study's table.": all(b > 1.001 * a for a, b in pairwise(four)),
+        "too few tests leave the wire idle, too many cost a system call each": (
+            t["select", 1] > quick[0] and t["select", 4096] > quick[0] and 1 < right["best-select"] < 4096
+        ),
     }

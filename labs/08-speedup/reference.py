@@ -19,14 +19,6 @@ TITLES = {"cg": "CG, conjugate gradients", "mg": "MG, multigrid", "is": "IS, an 
 SYSTEMS = {"linux": ("mpibip", "Linux"), "windows": ("mpibip:windows", "Windows 2000")}
 PLATFORM = "myrinet-piii"
 PAIRED = "n1,n1,n2,n2,n3,n3,n4,n4"
-TEXTS = {
-    "advice": (
-        "My two serial fractions differ, so that Amdahl's law is no law for this program and a bet on {many} ranks is not justified "
-        "by them. More machines still shorten the time, at an efficiency that falls. Two ranks on a machine take longer than a "
-        "machine for each, by my ratio, but need half of the machines; by machine-seconds my order decides. My prediction of the "
-        "speed-up was off because I forgot the messages."
-    ),
-}
 
 
 def derive(p: Parameters) -> dict[str, str]:
@@ -131,4 +123,28 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
         "stretch": {"sum": 1 + p["share"]},
         "shared-time": {"no-share": seconds(replayed(p, bench, 8, PAIRED)), "own": t[8]},
         "cheapest": {},
+    }
+
+
+def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
+    """Sentence of the lab -> whether it is true for the student."""
+    right = expected(p, bench)
+    few, more = right["fraction-few"], right["fraction-more"]
+    one, eight = replayed(p, bench, 1), replayed(p, bench, 8)
+    computing = [float(r["time_s"]) - float(r["mpi_s"]) for r in eight]
+    alone = sum(float(r["time_s"]) - float(r["mpi_s"]) for r in one)
+    cost = sorted((4 * right["time-four"], 4 * right["shared-time"], 8 * right["time-eight"]))
+    return {
+        "a law that your two fractions contradict": max(few / more, more / few) > 1.1,
+        "My two serial fractions differ by more than a quarter": max(few / more, more / few) > 1.25,
+        "they differ by more than a tenth": max(few / more, more / few) > 1.1,
+        "from 4 to 8 machines the job becomes shorter, but the efficiency falls": (
+            right["time-eight"] < right["time-four"] and right["efficiency"] < right["time-one"] / right["time-four"] / 4
+        ),
+        "Two ranks on each machine take longer than a machine for each rank": right["shared-ratio"] > 1.05,
+        "Without contention it would be smaller": seconds(replayed(p, bench, 8, PAIRED)) < right["shared-time"],
+        "and there 8 machines come last": right["cheapest"][-1] == "8x1" and cost[2] > 1.01 * cost[1] > 1.02 * cost[0],
+        "No part of this program is computed by one rank alone while the others are idle.": max(computing) < 1.5 * min(computing),
+        "look at the column 'computing': does rank 0 compute much longer than the others?": computing[0] < 1.1 * sum(computing) / 8,
+        "I left out messages and redundant computation": sum(computing) > 1.02 * alone and right["in-mpi"] > 0.1,
     }

@@ -40,14 +40,6 @@ RUNS = ("program",)
 """Tasks whose file is run, where ``bench.may_run`` says so."""
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LANG")
 TITLES = {"ring": "a ring", "mirror": "a mirror", "line": "a line", "star": "a star"}
-TEXTS = {
-    "three": (
-        "Natively it took 60 microseconds here, with more ranks than cores, so mostly taking turns; that is this machine and this "
-        "library, and I believe it only for this machine. Under SMPI it took 90 ms: my program on HPVM's message costs of 1998, "
-        "good for what depends on the data. The replay on the model took about as long and also knows the runtime's mechanism, so I "
-        "believe it for why it takes so long."
-    ),
-}
 
 
 def derive(p: Parameters) -> dict[str, str]:
@@ -124,6 +116,21 @@ def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
         "messages": count,
         "bytes": count * 8 * int(p["doubles"]),
         "first": sum(a == 0 for a, _ in pairs) * int(p["rounds"]),
+    }
+
+
+def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
+    """Sentence of the lab -> whether it is true for the student."""
+    strict = {way: replayed(way, p, bench) for way in WAYS}
+    usual = {way: replayed(way, p, bench, strict=False) for way in WAYS}
+    return {
+        "MPICH2 sends messages of up to 128 KiB eagerly": 8 * int(p["doubles"]) <= 128 << 10 and usual["naive"][0] == "completed",
+        "Here a deadlock is a result: exit code 1, and the wait-for cycle with the lines of the trace.": strict["naive"][0] == "deadlock",
+        "All three are safe, but not equally efficient": (
+            all(strict[w][0] == "completed" for w in WAYS[1:]) and strict["chain"][1] > 1.2 * strict["nonblocking"][1]
+        ),
+        "two ranks that wait for each other are the smallest possible cycle": int(p["ranks"]) > 2,
+        "First count the messages of one round. Then multiply by the number of rounds.": int(p["rounds"]) > 1,
     }
 
 

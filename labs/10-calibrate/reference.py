@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from functools import lru_cache
 from pathlib import Path
@@ -28,14 +29,6 @@ HIDDEN = {
 }
 """What the machines differ in, within the ranges of the model's card (the wire: slower and faster ones)."""
 PIECES = 10
-TEXTS = {
-    "defend": (
-        "Between zero and four megabytes it can be trusted to about the noise of the measurement, except within the interval of the "
-        "step, where only two measured sizes say where it lies. The step means another way of sending. I know it because the "
-        "residuals have no pattern and sizes that were held out are met within the noise. I would defend the prediction between "
-        "measured sizes; the one beyond assumes that nothing changes."
-    ),
-}
 
 
 def _drawn(machine: int) -> random.Random:
@@ -150,4 +143,35 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
         "one-piece": {"worst": max(abs(r.error) for r in a["one"].residuals)},
         "held-own": {},
         "held-ten": {},
+    }
+
+
+def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
+    """Sentence of the lab -> whether it is true for the student."""
+    a, noise, right = _all(p, bench), float(p["noise"]), expected(p, bench)
+    found, times = a["fit"], a["times"]
+    below, above = step(p, times)
+    largest = max(found.thresholds, key=lambda t: t.step)
+    errors = [r.error for r in found.residuals]
+    above_it = sum(e > 0 for e in errors) / len(errors)
+    seen, _ = held_out(list(times))
+    ten = _fit(times, seen, PIECES)
+    inner = found.segment(p["missing"])
+    return {
+        "the residuals are pure noise: of both signs, without a pattern over the sizes,": 0.25 < above_it < 0.75,
+        "and of the known magnitude of the measurement error.": max(map(abs, errors)) < 3.5 * noise and 0.4 < found.noise / noise < 1.6,
+        "where is the largest upward step?": below < largest.size <= above,
+        "a message there can take more than half as long again, or several times as long, as predicted": right["height"] > 1.5,
+        "Twenty parameters for twenty-one sizes leave nothing from which the noise could be estimated": (
+            len(seen) in (20, 21) and all(not math.isfinite(s.latency_interval[1]) for s in ten.segments)
+        ),
+        "With ten segments the median error nearly vanishes at the sizes the fit used, but not at the held-out sizes.": (
+            a["ten"][0] < 0.1 * noise and a["ten"][1] > 0.25 * noise
+        ),
+        "the medians at the held-out sizes are about as large as the noise, whatever the number of segments": (
+            all(0.25 * noise < a[k][1] < 2.6 * noise for k in ("own", "ten"))
+        ),
+        "sizes that the fit had not seen were met within about twice the noise in the median": a["own"][1] < 2.6 * noise,
+        "it lies between measured sizes of the same segment": inner.low <= p["missing"] < (inner.high or LARGEST),
+        "above it the memory is pinned": found.segment(below).time(below) < found.segment(above).time(above),
     }

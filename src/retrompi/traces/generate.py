@@ -275,6 +275,11 @@ class Generator:
     rule: str = "the bytes of one message"
 
     @property
+    def one_way(self) -> bool:
+        """Whether the published time is that of one message, half of a round trip, and not that of a repetition."""
+        return self.parts == 2
+
+    @property
     def arguments(self) -> Mapping[str, inspect.Parameter]:
         """The keyword arguments of ``make`` by name."""
         return _arguments(self.make)

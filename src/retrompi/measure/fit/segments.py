@@ -357,8 +357,10 @@ def _described(
     variance = max(sum(c for *_, c in lines) / left, FLOOR * FLOOR)
     if sd is not None:
         variance = max(variance, float(np.median(sd)) ** 2)
+    # The places of the pieces are fitted too: with this few sizes the residuals say nothing of the noise, as in the criterion.
+    known = sd is not None or n - 2 * k - 2 > 0 or (k == 1 and n > 2)
     freedom = left if n > 2 * k else 1
-    wide = float(student.ppf((1 + level) / 2, freedom))
+    wide = float(student.ppf((1 + level) / 2, freedom)) if known else math.inf
     thresholds = []
     exact = dict(zip(forced, sorted(set(pinned)), strict=True))
     for m in range(1, k):

@@ -1,0 +1,65 @@
+"""Each lab for student numbers that draw all ends of its parameters' ranges: what `lab_students` examines for 200 of them by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import lab_students
+import pytest
+
+from retrompi.labs import lab as _lab
+from retrompi.labs import student
+from retrompi.labs.bench import Bench
+from retrompi.store import open_store
+
+NAMES = _lab.lab_names()
+FEWER = {"06-collectives": 4, "07-overlap": 3}
+"""Labs whose students need many simulations: how many of them here."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One store for all, as in a class."""
+    opened = open_store(tmp_path_factory.mktemp("statements") / "labs.db")
+    with opened.held():
+        yield opened
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_lab_says_is_true_for_the_ends_of_its_ranges(name: str, store: Any) -> None:
+    lab, found = _lab.lab(name), lab_students.Found()
+    for who in lab_students.covering(lab, FEWER.get(name, 8)):
+        lab_students.examine(lab, who, Bench(store), found)
+    assert found.wrong == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_statement_is_a_sentence_of_the_lab(name: str, store: Any) -> None:
+    lab = _lab.lab(name)
+    who = lab_students.covering(lab, 1)[0]
+    told = lab_students.statements(lab, student.draw(lab, who), Bench(store))
+    assert len(told) >= 5, "a lab whose sentences nobody asserts"
+    assert lab_students.unquoted(lab, told) == [], "a sentence that was changed needs its assertion looked at again"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_open_questions_have_a_rubric_and_a_model_answer(name: str) -> None:
+    lab = _lab.lab(name)
+    for task in lab.tasks:
+        if task.kind == "text":
+            assert len(task.model.split()) >= 1.5 * task.words, f"{task.id}: a model answer is more than the least that is asked"
+            assert len(task.criteria) >= 2, task.id
+            assert all(c.levels for c in task.criteria), task.id
+
+
+def test_a_false_sentence_and_a_mistake_that_is_right_are_found(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = _lab.lab("9")
+    who, found = "student 0", lab_students.Found()
+    right = lab.reference.expected(student.draw(lab, who), Bench(store))
+    monkeypatch.setattr(lab.reference, "statements", lambda p, bench: {"All three are safe, but not equally efficient": False})
+    monkeypatch.setattr(lab.reference, "mistakes", lambda p, bench: {"cycle": {"pair": right["cycle"]}})
+    lab_students.examine(lab, who, Bench(store), found)
+    assert "not true: All three are safe, but not equally efficient" in found.wrong
+    assert "cycle: the mistake 'pair' leads to the right answer" in found.wrong
+    assert lab_students.unquoted(lab, ["no such sentence"]) == ["no such sentence"]
