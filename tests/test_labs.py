@@ -101,7 +101,7 @@ def test_the_reference_passes_a_wrong_one_fails_and_mistakes_are_recognised(name
 def test_students_have_numbers_of_their_own(name: str) -> None:
     lab = _lab.lab(name)
     drawn = [student.draw(lab, who) for who in STUDENTS]
-    assert len({tuple(sorted(p.texts.items())) for p in drawn}) >= len(STUDENTS) - 1, "of a hundred sets, ten students may draw one twice"
+    assert len({tuple(sorted(p.texts.items())) for p in drawn}) >= len(STUDENTS) - 4, "of some dozen sets, ten students may draw some twice"
     for parameter in lab.parameters:
         assert len({p.text(parameter.name) for p in drawn}) > 1, parameter.name
     assert drawn[0] == student.draw(lab, "  Student  0 ") == student.draw(lab, "STUDENT0"), "blanks and capitals of an id do not count"
