@@ -85,12 +85,12 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
 def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
     """Sentence of the lab -> whether it is true for the student."""
     time, right, variants = _time(p, bench), expected(p, bench), _variants(p, bench)
-    longer = {r: _time(p, bench, {r: p[r] / (p[r] + 0.9 * (p["a"] - p[r]))}) for r in "bc"}
+    longer = {r: _time(p, bench, {r: p[r] / (p[r] + 0.45 * (p["a"] - p[r]))}) for r in "bc"}
     return {
         "Making rank 1 or rank 2 faster changes nothing, and a faster network changes little.": (
             all(abs(variants[r] / time - 1) < 0.001 for r in ("rank 1", "rank 2")) and 0.9 * time < variants["the network"] < time
         ),
-        "so it could even compute longer by that much without delaying anybody": all(t < 1.02 * time for t in longer.values()),
+        "so it could even compute a good deal longer without delaying anybody": all(t < 1.02 * time for t in longer.values()),
         "lists rank 1 as the second largest consumer": p["a"] > p["b"] > max(p["c"], p["d"]),
         "The law promised more than the run gained.": right["amdahl"] > 1.02 * right["gain"] > 1.1,
         "The run can become shorter by no more than the slack of the path that takes over.": right["gain"] < 1.02 * right["limit"],
