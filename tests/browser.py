@@ -46,6 +46,8 @@ def chromium() -> str | None:
 class Server:
     """``retrompi studio`` on a free port of the loopback, with a store and folders of its own. ``words`` is what it has printed."""
 
+    command: tuple[str, ...] = ("studio", "--no-browser")
+
     def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -56,7 +58,7 @@ class Server:
         env = {**clean, **homes, "RETROMPI_STORE": str(self.store), "NO_COLOR": "1", "PYTHONUNBUFFERED": "1", **environment}
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "retrompi.cli.main", "studio", "--port", "0", "--no-browser", *arguments],
+                [sys.executable, "-m", "retrompi.cli.main", *self.command, "--port", "0", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -116,7 +118,7 @@ def _answers(address: SplitResult) -> bool:
     """Whether somebody listens there and says something."""
     with contextlib.suppress(OSError), contextlib.closing(HTTPConnection(str(address.hostname), address.port, timeout=BEGIN_S)) as line:
         line.request("GET", "/")
-        return line.getresponse().status == 200
+        return line.getresponse().status < 400
     return False
 
 

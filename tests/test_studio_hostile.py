@@ -247,7 +247,7 @@ class TestHosts:
     def test_another_site_may_not_post_nor_frame(self, server: Attacked) -> None:
         assert server.post({"output": "x"}, **{"Sec-Fetch-Site": "cross-site"})[0] == 403
         head = server.ask("/scorecard")[1].partition("\r\n\r\n")[0]
-        for wanted in ("frame-ancestors 'none'", "default-src 'none'", "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer"):
+        for wanted in ("frame-ancestors 'none'", "default-src 'none'", "X-Content-Type-Options: nosniff", "Referrer-Policy: same-origin"):
             assert wanted in head
         assert "unsafe-eval" not in head
         assert "Access-Control-Allow" not in head

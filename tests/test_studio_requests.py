@@ -55,7 +55,7 @@ def sealed(answer: Any) -> None:
     assert "unsafe-inline" not in policy.partition("script-src")[2].partition(";")[0]
     assert not re.search(r"https?:|\*", policy)
     assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Referrer-Policy"] == "same-origin"
     assert headers["X-Frame-Options"] == "DENY"
     assert "Server" not in headers
     if answer.status_code >= 400:

@@ -408,7 +408,8 @@ def _headers(app: Dash) -> dict[str, str]:
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",
-        "Referrer-Policy": "no-referrer",
+        # "no-referrer" would make the Origin of our own forms "null", and they would be refused.
+        "Referrer-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
         "Permissions-Policy": "camera=(), microphone=(), geolocation=()",

@@ -1,0 +1,54 @@
+"""A class server as browsers see it: forms that are posted by a real one, which sends headers that no test client does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import WAIT_MS, Server, browser, until
+
+from retrompi.classroom import course, members
+from retrompi.classroom.database import Database
+from retrompi.classroom.roll import Entry
+
+__all__ = ["browser"]  # a fixture
+
+
+class CourseServer(Server):
+    """``retrompi course serve`` in the same way; ``db`` is the course's database."""
+
+    command = ("course", "serve", "--host", "127.0.0.1")
+
+    def __init__(self, folder: Path) -> None:
+        self.db = Database.open(folder / "course.db", new=True)
+        course.new(self.db, "MPI", ["1"], [Entry("lecturer", "Lea Lecturer", "teacher"), Entry("ann", "Ann Bee")])
+        super().__init__(folder)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[CourseServer]:
+    with CourseServer(tmp_path) as server:
+        yield server
+
+
+def come(browser: Any, served: CourseServer, student: str) -> Any:  # noqa: F811
+    """A page of a browser that came in by a link."""
+    page = browser.new_context(base_url=served.url).new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(f"/join/{members.link_for(served.db, members.find(served.db, student)['id'])}")
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url(lambda url: "/join/" not in url)
+    return page
+
+
+def test_a_link_lets_a_browser_in_and_the_teacher_sees_who_came(browser: Any, served: CourseServer) -> None:  # noqa: F811
+    student = come(browser, served, "ann")
+    student.goto("/labs?lab=1")
+    until(student, "document.querySelector('#labs-view') && document.querySelector('#labs-view').innerText.includes('The numbers of ann')")
+    teacher = come(browser, served, "lecturer")
+    teacher.goto("/course/teacher")
+    assert "Ann Bee" in teacher.inner_text("main")
+    student.goto("/course/teacher")
+    assert "Ann Bee" not in student.inner_text("body") or "Lea Lecturer" not in student.inner_text("body")
