@@ -33,7 +33,7 @@ def served(tmp_path: Path) -> Iterator[CourseServer]:
         yield server
 
 
-def come(browser: Any, served: CourseServer, student: str) -> Any:  # noqa: F811
+def come(browser: Any, served: CourseServer, student: str) -> Any:
     """A page of a browser that came in by a link."""
     page = browser.new_context(base_url=served.url).new_page()
     page.set_default_timeout(WAIT_MS)
@@ -43,9 +43,10 @@ def come(browser: Any, served: CourseServer, student: str) -> Any:  # noqa: F811
     return page
 
 
-def test_a_link_lets_a_browser_in_and_the_teacher_sees_who_came(browser: Any, served: CourseServer) -> None:  # noqa: F811
+def test_a_link_lets_a_browser_in_and_the_teacher_sees_who_came(browser: Any, served: CourseServer) -> None:
     student = come(browser, served, "ann")
     student.goto("/labs?lab=1")
+    print(student.url, student.inner_text("body")[:600])
     until(student, "document.querySelector('#labs-view') && document.querySelector('#labs-view').innerText.includes('The numbers of ann')")
     teacher = come(browser, served, "lecturer")
     teacher.goto("/course/teacher")
