@@ -56,7 +56,8 @@ def command(given: ExportOptions) -> None:
     wanted = [find(name.strip()).name for name in given.labs.split(",") if name.strip()] if given.labs else []
     people = _people(given, wanted)
     labs = wanted or exports.labs_of(people)
-    text, left = io.StringIO(), []
+    text = io.StringIO()
+    left: list[str] = []
     if given.fill is not None:
         if given.to == "csv":
             raise UsageError("--fill goes with --to moodle or --to canvas")

@@ -52,7 +52,7 @@ def _gone(p: Parameters, bench: Bench) -> float:
 def expected_datagrams(size: int) -> int:
     """Datagrams that a message takes between the daemons."""
     values, _ = resolve(registry.model("wmpi"), registry.platform("nt-pair"), {})
-    return math.ceil(size / values.network_packet)
+    return math.ceil(size / float(values.network_packet))
 
 
 def expected(p: Parameters, bench: Bench) -> dict[str, Any]:

@@ -140,7 +140,8 @@ def _fields(kind: str, given: Mapping[str, str], sets: Sequence[str]) -> Iterato
 # -- in a job ------------------------------------------------------------------------------------------------------------
 
 Told = dict[str, Any]
-"""lines: texts; problems: texts; tables: caption, head, rows of texts; figures: name and Plotly's JSON; files: name -> bytes in hex."""
+"""lines: texts; problems: texts; tables: caption, head, rows of texts; figures: name and Plotly's JSON; chart: a timeline's document;
+files: name -> bytes in hex."""
 
 
 def run(report: Any, store: str | None, kind: str, given: Mapping[str, str], values: Mapping[str, str], files: Mapping[str, bytes]) -> Told:
@@ -287,11 +288,11 @@ def _read_trace(place: Path, name: str) -> Any:
 def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
     from retrompi.api.asking import asked_of
     from retrompi.api.runs import run_of
+    from retrompi.render import timeline_page
     from retrompi.sim.observe import Observe
     from retrompi.sim.timeline import Request
     from retrompi.spec.question import Replay
     from retrompi.spec.timed_section import Program
-    from retrompi.studio.gantt import gantt
 
     model, platform = asked.get("model", ""), asked.get("platform", "nt-pair")
     _names(model, platform)
@@ -311,10 +312,8 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
     rows = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
             for r in done.rows[:64]]  # fmt: skip
     table = _table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], rows)
-    figures = {}
-    if done.found.timeline is not None:
-        figures = {"timeline": gantt(done.found.timeline.thinned(1500, 1500, 300))}
-    return _told(lines, [table], figures)
+    told = _told(lines, [table])
+    return told if done.found.timeline is None else {**told, "chart": timeline_page.alone(done.found.timeline)}
 
 
 def _checked_toml(place: Path, name: str) -> Path:

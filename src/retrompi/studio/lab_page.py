@@ -268,13 +268,16 @@ def _entry(form: Form, key: str, field: Field, work: Work) -> Component:
     return html.Div(parts, className="field wide" if wide else "field")
 
 
-def shown(told: Mapping[str, Any]) -> list[Component]:
-    """The result of a form: lines, figures and tables in place."""
+def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
+    """The result of a form: lines, figures and tables in place; ``chart`` is the address of its timeline's document."""
     import plotly.graph_objects as go
 
     out: list[Component] = [html.P(line) for line in told["lines"]]
-    names = {"time": _("One-way time"), "bandwidth": _("Bandwidth"), "stages": _("Stages"), "timeline": _("What every process did"),
-             "study": _("The study")}  # fmt: skip
+    names = {"time": _("One-way time"), "bandwidth": _("Bandwidth"), "stages": _("Stages"), "study": _("The study")}  # fmt: skip
+    if chart:
+        frame = html.Iframe(src=chart, title=_("Timeline: what every process did; the table below has the sums"), sandbox="allow-scripts",
+                            className="timeline-frame")  # fmt: skip
+        out.append(html.Figure([html.Figcaption(_("What every process did")), frame], className="lab-figure"))
     for name, figure in told["figures"].items():
         drawn = go.Figure(figure)
         drawn.update_layout(dragmode=False, paper_bgcolor="rgba(0,0,0,0)", title_text="", margin={"t": 20, "r": 8})

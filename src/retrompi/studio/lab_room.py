@@ -20,7 +20,7 @@ from retrompi.labs.lab import Lab
 from retrompi.labs.shelf import FolderShelf
 from retrompi.labs.student import normal_id
 from retrompi.labs.work import Shelf, Work
-from retrompi.studio import lab_commands, lab_jobs, lab_page, lab_text, parts
+from retrompi.studio import charts, lab_commands, lab_jobs, lab_page, lab_text, parts
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -190,7 +190,8 @@ class Desk:
         for file, content in (told.get("files") or {}).items():
             made = bytes.fromhex(content)
             _work.change(self.shelf(student), lab, lambda w, n=file, c=made: _work.put(w, n, c))  # type: ignore[misc]
-        return lab_page.shown(told)
+        chart = charts.keep(self.room, parts.session(), told["chart"]) if "chart" in told else ""
+        return lab_page.shown(told, chart)
 
     # -- checks --------------------------------------------------------------------------------------------------------------
 
