@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,21 @@ def test_a_job_answers(jobs: Jobs) -> None:
     found = ended(jobs, jobs.submit("a", "echo", studio_work.echo, value))
     assert (found.status, found.result, found.error) == ("done", value, "")
     assert (found.done, found.total, found.what) == (1, 1, "said")
+
+
+def test_jobs_of_requests_at_once_have_numbers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Jobs(Limits(jobs=10_000, jobs_a_session=10_000))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(lambda i: made.submit(f"s{i % 16}", "echo", studio_work.echo, i), range(1600)))
+        numbers = [job.share.number for job in made._jobs.values()]
+        assert len(numbers) == len(set(numbers))
+        assert made._arrived == 1600
+    finally:
+        sys.setswitchinterval(before)
+        made.close()
 
 
 def test_a_job_that_cannot_begin_is_told_and_the_next_one_runs(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:

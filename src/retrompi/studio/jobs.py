@@ -172,10 +172,12 @@ class Jobs:
         limits = self.limits
         if self.account is not None:
             self.account.ask(session)
-        self._arrived += 1
+        with self._changed:  # two requests at once must not get one number
+            self._arrived += 1
+            number = self._arrived
         job = _Job(
             secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or limits.job_s, limits.job_s),
-            min(memory_B or limits.job_B, limits.job_B), Share(session, client, self._arrived), question,
+            min(memory_B or limits.job_B, limits.job_B), Share(session, client, number), question,
         )  # fmt: skip
         with self._changed:
             if self._closed:
