@@ -182,6 +182,8 @@ def walk(page: Any, most: int = 400) -> list[dict[str, Any]]:
     for number in range(most):
         page.keyboard.press("Tab")
         here = page.evaluate("looked.focused()")
+        if here is not None and here["walked"] and out and here["what"] == out[-1]["what"] and here["what"].startswith("iframe"):
+            continue  # the focus goes on within the frame
         if here is None or here["walked"]:
             break
         page.evaluate(f"() => {{ document.activeElement.dataset.walked = '{number + 1}'; }}")

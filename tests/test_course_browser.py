@@ -45,9 +45,10 @@ def come(browser: Any, served: CourseServer, student: str) -> Any:
 
 def test_a_link_lets_a_browser_in_and_the_teacher_sees_who_came(browser: Any, served: CourseServer) -> None:
     student = come(browser, served, "ann")
+    student.goto("/labs")
+    until(student, "document.querySelectorAll('#labs-list > li').length === 1")  # the course has one lab
     student.goto("/labs?lab=1")
-    print(student.url, student.inner_text("body")[:600])
-    until(student, "document.querySelector('#labs-view') && document.querySelector('#labs-view').innerText.includes('The numbers of ann')")
+    until(student, "document.querySelector('#labs-who')?.innerText.includes('The numbers of ann')")
     teacher = come(browser, served, "lecturer")
     teacher.goto("/course/teacher")
     assert "Ann Bee" in teacher.inner_text("main")

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from retrompi.base.errors import InputError, UsageError
-from retrompi.classroom.course import is_late, is_open, plan
+from retrompi.classroom.course import is_late, is_open, lab_names, plan
 from retrompi.classroom.database import Database
 from retrompi.classroom.page import when
 from retrompi.classroom.schema import Check, CheckResult, WorkFile
@@ -62,6 +62,10 @@ class DatabaseShelf:
         """The names of the labs with a work."""
         with self.db.reading() as connection:
             return [str(n) for n in connection.scalars(sa.select(Row.lab).where(Row.member_id == self.member.id).order_by(Row.lab))]
+
+    def offered(self, lab: str) -> bool:
+        """Whether the lab is of the course."""
+        return lab in lab_names(self.db)
 
     def _row(self, connection: Connection, lab: str) -> Mapping[str, Any] | None:
         mine = sa.select(Row.__table__).where(Row.member_id == self.member.id, Row.lab == lab)

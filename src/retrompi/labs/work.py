@@ -71,6 +71,10 @@ class Shelf(Protocol):
         """The names of the labs with a work."""
         ...
 
+    def offered(self, lab: str) -> bool:
+        """Whether the student may work on the lab of this name."""
+        ...
+
     def open(self, lab: Lab) -> Work:
         """The student's work on ``lab``, begun if there is none. InputError if it is of another version of the lab."""
         ...

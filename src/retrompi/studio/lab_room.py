@@ -242,6 +242,13 @@ class Desk:
             told.append(_("{points} open until marked").format(points=f"{row['open']:g}"))
         return "; ".join([*told, _("check {n}").format(n=row["checks"])])
 
+    def offered(self) -> list[Lab]:
+        """The labs to choose from: all, or those of the course."""
+        from retrompi.labs.lab import labs
+
+        shelf = self.room.shelf_of(parts.session())
+        return [lab for lab in labs() if shelf is None or shelf.offered(lab.name)]
+
     def progress(self, student: Any) -> dict[str, Progress]:
         """Lab -> how far the student is, for those that were begun."""
         from retrompi.labs.lab import lab

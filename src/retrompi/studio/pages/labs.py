@@ -61,11 +61,9 @@ PAGE = Page(
 
 
 def _listing(desk: Desk, student: str) -> list[Part]:
-    from retrompi.labs.lab import labs
-
     begun = desk.progress(student)
     cards = []
-    for found in labs():
+    for found in desk.offered():
         mine = begun.get(found.name)
         needs = ", ".join(found.needs)
         told = _("{minutes} minutes, {points} points").format(minutes=found.minutes, points=f"{found.points:g}")
@@ -123,11 +121,9 @@ def _shown(desk: Desk, name: str, student: str, step: int) -> list[Part]:
 
 def layout(query: Query, room: Room) -> Component:
     """The labs, or a step of one."""
-    from retrompi.labs.lab import labs
-
     values, lines = read(PAGE.controls, query)
     desk = Desk(room)
-    known = [{"label": _("all labs"), "value": ""}, *({"label": f"{found.key} {found.title}", "value": found.name} for found in labs())]
+    known = [{"label": _("all labs"), "value": ""}, *({"label": f"{found.key} {found.title}", "value": found.name} for found in desk.offered())]
     member = room.member(parts.session())
     hidden = {"style": {"display": "none"}} if member is not None else {}
     return html.Div(
