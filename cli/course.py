@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
+import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import debug_option, option, options
-from retrompi.cli.options import Stored
+from retrompi.cli.options import Stored, ends_in
 from retrompi.cli.output import Column, Output, note, say
 
 if TYPE_CHECKING:
@@ -330,10 +332,10 @@ def _short(value: Any) -> str:
 
 @command.command("data")
 @click.argument("student", metavar="ID")
-@options(given=OfCourse)
+@options(given=OfCourse, output=Output)
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", required=True,
-              help="Where to write: .zip.")  # fmt: skip
-def data(student: str, given: OfCourse, out: Path) -> None:
+              callback=ends_in("zip"), help="Where to write: .zip.")  # fmt: skip
+def data(student: str, given: OfCourse, output: Output, out: Path) -> None:
     """Write all that the course keeps of the member with this ID.
 
     \b
@@ -344,13 +346,17 @@ def data(student: str, given: OfCourse, out: Path) -> None:
     from retrompi.classroom.own import archive
 
     db = given.open()
-    _write(out, archive(db, members.find(db, student)["id"]))
+    content = archive(db, members.find(db, student)["id"])
+    _write(out, content)
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        rows = [{"file": one.filename, "bytes": one.file_size} for one in packed.infolist()]
+    output.emit(rows, (Column("file", "file"), Column("bytes", "bytes", right=True)))
 
 
 @command.command("remove")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@options(given=OfCourse)
-def remove(ids: Iterable[str], given: OfCourse) -> None:
+@options(given=OfCourse, output=Output)
+def remove(ids: Iterable[str], given: OfCourse, output: Output) -> None:
     """Delete the members with these IDs, and all that the course keeps of them.
 
     \b
@@ -365,7 +371,7 @@ def remove(ids: Iterable[str], given: OfCourse) -> None:
         raise UsageError("the course would have no teacher left", code="bad-value")
     for member in found:
         members.remove(db, member["id"])
-        say(f"deleted: {member['student']}")
+    output.emit([{"deleted": m["student"]} for m in found], (Column("deleted", "deleted"),))
 
 
 @command.command("backup")

@@ -17,6 +17,8 @@ from retrompi.cli.output import Column, Output, say
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from sqlalchemy import Engine
+
 __all__ = ["command"]
 
 PLATFORMS = (Column("name", "name"), Column("issuer", "issuer"), Column("client_id", "client id"), Column("deployments", "deployments"))
@@ -53,8 +55,8 @@ def command() -> None:
 
 @command.command("add")
 @click.argument("name")
-@options(given=AddOptions)
-def add_platform(name: str, given: AddOptions) -> None:
+@options(given=AddOptions, output=Output)
+def add_platform(name: str, given: AddOptions, output: Output) -> None:
     """Register a learning platform under NAME, or change one.
 
     \b
@@ -84,9 +86,13 @@ def add_platform(name: str, given: AddOptions) -> None:
     db = given.open()
     try:
         lti_platforms.add(db.engine, name, told, deployments)
+        rows = [row for row in _platforms(db.engine) if row["name"] == name]
     finally:
         db.close()
-    say(f"the platform '{name}' may send students; 'retrompi course lti show' says what to enter there")
+    if output.text:
+        say(f"the platform '{name}' may send students; 'retrompi course lti show' says what to enter there")
+        return
+    output.emit(rows, PLATFORMS)
 
 
 def _registration(file: Path) -> tuple[dict[str, str], list[str]]:
@@ -102,6 +108,13 @@ def _registration(file: Path) -> tuple[dict[str, str], list[str]]:
     return {k: v for k, v in data.items() if k != "deployments"}, [str(d) for d in listed]
 
 
+def _platforms(engine: Engine) -> list[dict[str, str]]:
+    from retrompi.classroom import lti_platforms
+
+    return [{"name": p.name, "issuer": p.issuer, "client_id": p.client_id, "deployments": ", ".join(p.deployments)}
+            for p in lti_platforms.platforms(engine)]  # fmt: skip
+
+
 @command.command("list")
 @options(given=OfCourse, output=Output)
 def list_platforms(given: OfCourse, output: Output) -> None:
@@ -111,12 +124,9 @@ def list_platforms(given: OfCourse, output: Output) -> None:
     Examples:
       retrompi course lti list
     """
-    from retrompi.classroom import lti_platforms
-
     db = given.open()
     try:
-        rows = [{"name": p.name, "issuer": p.issuer, "client_id": p.client_id, "deployments": ", ".join(p.deployments)}
-                for p in lti_platforms.platforms(db.engine)]  # fmt: skip
+        rows = _platforms(db.engine)
     finally:
         db.close()
     output.emit(rows, PLATFORMS, keys=("name", "issuer", "client_id", "deployments"), empty="no platform is registered")
@@ -152,8 +162,8 @@ def show_addresses(given: OfCourse, output: Output) -> None:
 
 @command.command("remove")
 @click.argument("name")
-@options(given=OfCourse)
-def remove_platform(name: str, given: OfCourse) -> None:
+@options(given=OfCourse, output=Output)
+def remove_platform(name: str, given: OfCourse, output: Output) -> None:
     """Forget the platform NAME, with its links and scores not sent; the members stay.
 
     \b
@@ -167,6 +177,7 @@ def remove_platform(name: str, given: OfCourse) -> None:
         lti_platforms.remove(db.engine, name)
     finally:
         db.close()
+    output.emit([{"removed": name}], (Column("removed", "removed"),))
 
 
 @command.command("outbox")

@@ -35,7 +35,7 @@ SECTIONS = {
     },
     "Vary and search": {
         "sweep": "Vary a scenario: run every combination of the axes and store the results as a study.",
-        "study": "Run, list, show, export and delete studies.",
+        "study": "Run, list, show, export, merge and delete studies.",
         "tornado": "Find which parameters matter: one at a time over its range, or by Sobol indices.",
         "break-even": "Find where along a bandwidth, a latency, a size or a number of ranks A overtakes B.",
         "tolerance": "Find how far a latency, or any other number, can change before a scenario slows down.",

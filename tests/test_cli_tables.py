@@ -79,6 +79,7 @@ ELSEWHERE = {
     "scenarios run": "the tables of replay, pingpong and startup", "share": "seconds",
     "lab check": "needs a started lab", "lab hint": "a text", "lab start": "one row", "lab report": "a page",
     "course new": "links, each of its own", "course add": "links", "course links": "links", "course backup": "rows of tables",
+    "course data": "names of files", "course remove": "ids", "course lti add": "as course lti list", "course lti remove": "one row",
     "course lti show": "needs an address",
     "course restore": "as backup", "runs tag": "one line", "runs export": "files for programs", "runs delete": "one line",
     "lab collect": "needs handed-in labs", "platforms export": "a file for SimGrid, not a table",

@@ -123,7 +123,8 @@ def layout(query: Query, room: Room) -> Component:
     """The labs, or a step of one."""
     values, lines = read(PAGE.controls, query)
     desk = Desk(room)
-    known = [{"label": _("all labs"), "value": ""}, *({"label": f"{found.key} {found.title}", "value": found.name} for found in desk.offered())]
+    offered = [{"label": f"{found.key} {found.title}", "value": found.name} for found in desk.offered()]
+    known = [{"label": _("all labs"), "value": ""}, *offered]
     member = room.member(parts.session())
     hidden = {"style": {"display": "none"}} if member is not None else {}
     return html.Div(
