@@ -169,12 +169,12 @@ def test_a_server_that_restarts_is_one_line(postgres: Server, undisturbed: list[
 
 
 def test_a_full_disk(tmp_path: Path, undisturbed: list[dict[str, Any]]) -> None:
-    """A file system of 300 KiB, which gets more room later."""
+    """A file system of 400 KiB, which gets more room later."""
     apart = ["unshare", "--user", "--map-root-user", "--mount"]
     disk, script = tmp_path / "disk", tmp_path / "script"
     disk.mkdir()
     script.write_text(
-        'set -u; mount -t tmpfs -o size=300k none "$1" || exit 99; shift\n'
+        'set -u; mount -t tmpfs -o size=400k none "$1" || exit 99; shift\n'
         f'"$@"; echo "$?" >&2; mount -o remount,size=30m "{disk}"; "$@" && cp "{disk}/runs.db" "{tmp_path}"\n'
     )
     if shutil.which("unshare") is None or subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:

@@ -241,22 +241,32 @@ class _Run:
         self.rows.append(_row(point, identity, run_id, outcome, reason, wall_s))
 
     def write(self) -> None:
-        """Writes the runs received and the rows of their points, in one transaction."""
+        """Writes the runs received and the rows of their points, in one transaction; if the store cannot take all, one by one."""
         if not self.pending and not self.rows:
             return
+        try:
+            self._write(self.pending)
+        except StoreError:
+            if len(self.pending) < 2:
+                raise
+            for one in self.pending:  # on a disk that is nearly full some of them still fit
+                self._write([one])
+        self.pending.clear()
+
+    def _write(self, pending: Sequence[tuple[str, Done]]) -> None:
         ids: list[int | None] = []
         with self.store.transaction():
-            stored = iter(self.store.keep_all([kept for _, done in self.pending for kept in done.runs], fresh=self.fresh))
-            for _, done in self.pending:
+            stored = iter(self.store.keep_all([kept for _, done in pending for kept in done.runs], fresh=self.fresh))
+            for _, done in pending:
                 ids.append(None)
                 for _ in done.runs:
                     ids[-1] = next(stored)
             rows = list(self.rows)
-            for run_id, (name, done) in zip(ids, self.pending, strict=True):
+            for run_id, (name, done) in zip(ids, pending, strict=True):
                 identity = done.runs[-1].row["identity"] if done.runs else name
                 rows += [_row(p, identity, run_id, done.outcome, done.reason, done.wall_s) for p in self.waiting[name]]
             self.store.put_study_points(self.told.study_id, rows)
-        for run_id, (name, done) in zip(ids, self.pending, strict=True):
+        for run_id, (name, done) in zip(ids, pending, strict=True):
             points = self.waiting.pop(name)
             draws = sum(map(_is_draw, points))
             self.told.refused_draws += draws if done.outcome == ERROR else 0
@@ -264,7 +274,6 @@ class _Run:
             self.told.simulated += run_id is not None
             if run_id is not None:
                 (self.known if self.fresh else self.wrote)[name] = run_id
-        self.pending.clear()
         self.rows.clear()
 
     def tell(self, what: str) -> None:

@@ -54,6 +54,10 @@ def install(server: Flask, room: Room) -> None:
     def speak() -> None:
         translate.use(wanted(room))
 
+    @server.teardown_request
+    def forget(_error: BaseException | None) -> None:
+        translate.use(translate.ENGLISH)  # the thread's next request, or whatever else it does, begins anew
+
     @server.after_request
     def keep(response: Response) -> Response:
         if g.get("new_language"):
