@@ -60,6 +60,7 @@ READY = [
     Ready("docs/fit.md", f"{_NETPIPE} np.out", "the reader's own measurement"),
     Ready("docs/timeline.md", _TRACE, "the reader's own trace"),
     Ready("docs/function.md", "retrompi trace convert examples/traces/pingpong-2.tar.zst my-trace/", "the reader's own trace, of two ranks"),
+    Ready("docs/course-lti.md", "retrompi course new MPI --labs 1", "a course"),
     Ready("docs/convert.md", _TRACE, "the reader's own trace"),
     Ready("docs/convert.md", "retrompi replay examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --timeline run.otf2 --timeline-limit 100000",
           "a trace in OTF2"),
@@ -116,6 +117,7 @@ NOT_RUN = [
     NotRun("docs/simgrid.md", r"retrompi reproduce all .*", "minutes; tests/test_network_agreement.py does it for one paper"),
     NotRun("docs/install.md", r"(?!make ).*", "installs a wheel that takes minutes to build; packaging/check_wheel.py (make wheel-check, in CI) does it in an empty room, "
            "tests/test_packaging.py runs install.sh"),
+    NotRun("docs/course.md", r"retrompi course serve.*", "serves until it is stopped; tests/test_course_browser.py does it"),
     NotRun("README.md", r"retrompi validate", "minutes; tests/test_atlas.py judges every paper, tests/test_cli.py the exit codes"),
     NotRun("docs/cluster.md", r"pip install .*", "installs from an index; tests/test_dask.py needs what it installs"),
     NotRun("docs/this-machine.md", r"sudo .*", "needs root and two network namespaces; tests/test_this_machine.py"),
