@@ -28,9 +28,9 @@ def ran(tmp_path: Path, body: str, seconds: float = SECONDS, memory_B: int = 256
     place = tmp_path / "box"
     place.mkdir()
     (place / "evil.c").write_text(f"{HEAD}int main(void) {{ {body} return 0; }}\n")
-    tmp_path.chmod(0o755)
-    for above in tmp_path.parents[:2]:  # pytest's own folders, which only we may enter
-        above.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):  # pytest's own folders, which only we may enter
+        if folder.stat().st_mode & 0o777 == 0o700:
+            folder.chmod(0o755)
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(place), "TMPDIR": str(place)}
     made = mpi_job.run(sandbox.boxed(["cc", "-o", str(place / "evil"), str(place / "evil.c")], place), environment, 30, cwd=str(place))
     assert made.code == 0, made.errors

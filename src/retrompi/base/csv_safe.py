@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-__all__ = ["safe_cell", "write_rows"]
+__all__ = ["safe_cell", "write_back", "write_rows"]
 
 _HARMLESS = re.compile(r"[-%]|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? ?[A-Za-zµ/]{0,8}")
 """A dash for no value, percent as a unit, and numbers with a unit."""
@@ -40,3 +40,8 @@ def write_rows(out: _Writable, names: Sequence[str], rows: Iterable[Mapping[str,
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([safe_cell(name) for name in names])
     writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+
+
+def write_back(out: _Writable, lines: Iterable[Sequence[str]]) -> None:
+    """Lines of a table that another program wrote and will read again, cell for cell as they were; what was filled in is safe already."""
+    csv.writer(out, lineterminator="\n").writerows(lines)

@@ -7,14 +7,13 @@ Possible`` gives the points of new assignments. Columns that are left out stay a
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.csv_safe import write_rows
+from retrompi.base.csv_safe import write_back, write_rows
 from retrompi.base.errors import InputError
 from retrompi.classroom.exports import Grade, Person, title_of
 from retrompi.classroom.moodle import read_table
@@ -70,9 +69,8 @@ def gradebook_filled(file: Path, people: Sequence[Person], labs: Sequence[str]) 
                 top = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*", possible.get(column, ""))
                 row[column] = f"{grade.points * float(top[1]) / grade.of if top and grade.of else grade.points:.2f}"
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")  # cells of the platform's own stay as they are, to the letter
-    writer.writerow([*head, *columns.values()])
-    writer.writerows([[row[name] for name in (*head, *columns.values())] for row in rows])
+    shown = (*head, *columns.values())
+    write_back(text, [shown, *([row[name] for name in shown] for row in rows)])
     return text.getvalue(), [p.student for p in people if p.grades.keys() & set(labs) and p.student not in found]
 
 

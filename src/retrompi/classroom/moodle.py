@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.csv_safe import safe_cell, write_rows
+from retrompi.base.csv_safe import safe_cell, write_back, write_rows
 from retrompi.base.errors import InputError
 from retrompi.classroom.exports import Grade, Person, title_of
 
@@ -91,9 +91,7 @@ def worksheet_filled(file: Path, people: Sequence[Person], lab: str) -> tuple[st
         if "Feedback comments" in names:
             row["Feedback comments"] = safe_cell(grade.feedback)
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")  # cells of the platform's own stay as they are, to the letter
-    writer.writerow(names)
-    writer.writerows([[row[name] for name in names] for row in rows])
+    write_back(text, [names, *([row[name] for name in names] for row in rows)])
     return text.getvalue(), [p.student for p in people if lab in p.grades and p.student not in found]
 
 
