@@ -169,10 +169,22 @@ def settled(page: Any) -> None:
 def until(page: Any, expression: str, within: float = WAIT_MS / 1000) -> Any:
     """The value of a JavaScript expression once it is true. Playwright's own waiting evaluates texts, which the studio's pages forbid."""
     end = time.monotonic() + within
-    while not (value := page.evaluate(expression)):
+    while not (value := _now(page, expression)):
         assert time.monotonic() < end, f"within {within:g} s it never was so: {expression}"
         page.wait_for_timeout(40)
     return value
+
+
+def _now(page: Any, expression: str) -> Any:
+    """Its value; None while the page is being replaced by another."""
+    from playwright.sync_api import Error
+
+    try:
+        return page.evaluate(expression)
+    except Error as error:
+        if "Execution context was destroyed" in str(error):
+            return None
+        raise
 
 
 def walk(page: Any, most: int = 400) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ def test_a_figure_has_a_name_and_a_table(path: str, browser: Any, studio: Server
         named = page.evaluate("() => [...document.querySelectorAll('#main [role=figure]')].map((e) => e.getAttribute('aria-label') || '')")
         assert named
         assert all(len(name) > 10 for name in named)
-        assert page.evaluate("() => document.querySelectorAll('#main table td').length") > 10
+        until(page, "document.querySelectorAll('#main table td').length > 10")
 
 
 def test_the_switches_work_by_key_and_are_remembered(browser: Any, studio: Server) -> None:  # noqa: F811
@@ -48,7 +48,8 @@ def test_the_switches_work_by_key_and_are_remembered(browser: Any, studio: Serve
         assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == dark
         assert page.get_attribute("#studio-theme", "aria-pressed") == "true"
         before = page.evaluate("() => parseFloat(getComputedStyle(document.documentElement).fontSize)")
-        page.keyboard.press("p")
+        with page.expect_navigation():  # the figures are drawn again for larger letters
+            page.keyboard.press("p")
         until(page, "document.documentElement.dataset.projector === '1'")
         settled(page)
         assert page.evaluate("() => parseFloat(getComputedStyle(document.documentElement).fontSize)") > before

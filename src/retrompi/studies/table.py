@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrompi.base.units import format_span
-from retrompi.studies.view import COUNTS, Axis, View, by_panel, order_of, ordered
+from retrompi.studies.view import COUNTS, Axis, View, by_panel, grouped, order_of, ordered
 
 __all__ = ["WIDTH", "Table", "cell", "tables"]
 
@@ -74,16 +74,15 @@ def tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> list[Tab
         title = ", ".join(f"{k} {t}" for k, t in zip(panel, label, strict=True))
         down = [a for a in v.axes if a.key not in panel and a is not across]
         heads = tuple(a.key for a in down if len({r["values"][a.key] for r in rows}) > 1 or len(rows) == 1)
-        lines = []
-        columns = [t for t in ordered(across) if any(r["values"][across.key] == t for r in rows)] if across else [v.metric.name]
+        lines: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        of_line = grouped(heads, rows)
+        found = {r["values"][across.key] for r in rows} if across else set()
+        columns = [t for t in ordered(across) if t in found] if across else [v.metric.name]
         for values in order_of(v, heads, rows):
-            mine = [r for r in rows if tuple(r["values"][k] for k in heads) == values]
+            mine = of_line[values]
             if across:
-                texts = []
-                for t in columns:
-                    here = [r for r in mine if r["values"][across.key] == t]
-                    texts.append(cell(v, here[0]) if here else "")
-                lines.append((values, tuple(texts)))
+                first = {r["values"][across.key]: r for r in reversed(mine)}
+                lines.append((values, tuple(cell(v, first[t]) if t in first else "" for t in columns)))
             else:
                 lines += [(values, (cell(v, r),)) for r in mine]
         out.append(Table(title, heads, across.key if across else "", tuple(columns), tuple(lines)))

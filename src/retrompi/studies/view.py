@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
 from math import nan
 from statistics import median
 from typing import Any
@@ -19,7 +18,7 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
 
-__all__ = ["COUNTS", "SIZE", "Axis", "Cell", "Failure", "Line", "View", "axis_of", "by_panel", "failures", "grid", "lines",
+__all__ = ["COUNTS", "SIZE", "Axis", "Cell", "Failure", "Line", "View", "axis_of", "by_panel", "failures", "grid", "grouped", "lines",
            "metric_of", "order_of", "ordered", "speedups", "view",
            "without_effect"]  # fmt: skip
 
@@ -299,6 +298,14 @@ def order_of(v: View, by: Sequence[str], rows: Sequence[Row]) -> list[tuple[str,
     return sorted(found, key=lambda label: tuple(p[x] for p, x in zip(places, label, strict=True)))
 
 
+def grouped(by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
+    """The rows of each label on the axes ``by``, in the order they came."""
+    out: dict[tuple[str, ...], list[Row]] = {}
+    for r in rows:
+        out.setdefault(_label(r, by), []).append(r)
+    return out
+
+
 def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None) -> list[Line]:
     """The metric along the axis ``x``, one line for each combination of the axes ``by``; runs without a value are left out.
 
@@ -306,8 +313,9 @@ def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None)
     """
     chosen = list(v.rows if rows is None else rows)
     out = []
+    of_line = grouped(by, chosen)
     for label in order_of(v, by, chosen):
-        mine = [r for r in chosen if _label(r, by) == label]
+        mine = of_line[label]
         if x == SIZE:
             found = [(float(p["size_B"]), _of_point(v.metric, p), r["position"], _between(p, *_ENDS[v.metric.unit == "s"]))
                      for r in mine for p in v.curves.get(r["run_id"], ())]  # fmt: skip
@@ -379,9 +387,8 @@ def speedups(line: Line) -> list[tuple[float, float, float]]:
 
 def by_panel(v: View, panel: Sequence[str]) -> list[tuple[tuple[str, ...], list[Row]]]:
     """The rows of each panel, in the axes' order; one panel () with all of them where no axis is given."""
-    order = order_of(v, panel, v.rows)
-    sorted_rows = sorted(v.rows, key=lambda r: order.index(_label(r, panel)))
-    return [(label, list(rows)) for label, rows in groupby(sorted_rows, key=lambda r: _label(r, panel))]
+    of_panel = grouped(panel, v.rows)
+    return [(label, of_panel[label]) for label in order_of(v, panel, v.rows)]
 
 
 def metric_of(wanted: str | None, definition: Mapping[str, Any], curves: bool) -> Metric:

@@ -111,7 +111,8 @@ def layout(query: Query, room: Room) -> Component:
             dcc.Store(id="anatomy-scenes"),
             dcc.Store(id="anatomy-drawn"),
             html.H2(_("Where the time is spent")),
-            dcc.Graph(id="anatomy-stages", config=parts.GRAPH, style={"height": "22rem"}),
+            parts.graph("anatomy-stages", _("Time of each stage of the messages; the numbers are in the tables below"),
+                        numbers="anatomy-tables", css="stages"),
             html.Div(id="anatomy-tables"),
         ]
     )
