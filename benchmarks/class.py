@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import re
@@ -28,8 +29,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from retrompi.studio.parts import TICK_MS
+
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_S = 180.0
+TICK_S = TICK_MS / 1000
 WORDS = "My own explanation of what the numbers show, in many different words: " + " ".join(f"reason{i}" for i in range(60))
 
 
@@ -52,7 +56,7 @@ class Times:
     def rows(self) -> list[tuple[str, int, float, float, float]]:
         def row(kind: str, values: list[float]) -> tuple[str, int, float, float, float]:
             values = sorted(values)
-            return kind, len(values), statistics.median(values), values[int(0.95 * (len(values) - 1))], values[-1]
+            return kind, len(values), statistics.median(values), values[math.ceil(0.95 * len(values)) - 1], values[-1]
 
         return [row(kind, values) for kind, values in sorted(self.of.items())]
 
@@ -161,19 +165,33 @@ class Client:
         return rows if many else rows[0] if rows else None
 
     def changed(self, what: list[tuple[str, str]], kind: str) -> None:
-        """Posts every callback that has one of these properties as an input, and those that follow from the answers."""
-        queue, left = list(what), 60
-        while queue and left:
-            name, prop = queue.pop(0)
-            left -= 1
-            for callback in self.callbacks:
+        """Posts every callback that has one of these properties as an input, and those that follow from the answers; each once, after those
+        whose answers it waits for, and none for what it has answered itself: as the page does."""
+        pending: dict[tuple[int, str], list[str]] = {}
+        self._wake(what, pending, None)
+        for _ in range(60):
+            if not pending:
+                return
+            key = next((k for k in pending if not self._waits(k, pending)), next(iter(pending)))
+            by = pending.pop(key)
+            news = self._post(self.callbacks[key[0]], json.loads(key[1]), by, kind)
+            self._wake(news, pending, key[0])
+        self.times.fail(f"callbacks without an end: {[self.callbacks[n]['output'][:60] for n, _ in pending]}")
+
+    def _wake(self, what: list[tuple[str, str]], pending: dict[tuple[int, str], list[str]], own: int | None) -> None:
+        for name, prop in what:
+            for number, callback in enumerate(self.callbacks):
                 hit = next((i for i in callback["inputs"] if i["property"] == prop and name in self._match(i["id"], {})), None)
-                if hit is None:
+                if hit is None or number == own:
                     continue
                 wild = {}
                 if hit["id"].startswith("{"):
                     wild = {k: json.loads(name)[k] for k, v in json.loads(hit["id"]).items() if v == ["MATCH"]}
-                queue += self._post(callback, wild, [f"{name}.{prop}"], kind)
+                pending.setdefault((number, json.dumps(wild)), []).append(f"{name}.{prop}")
+
+    def _waits(self, key: tuple[int, str], pending: dict[tuple[int, str], list[str]]) -> bool:
+        needs = {f"{i['id']}.{i['property']}" for i in self.callbacks[key[0]]["inputs"]}
+        return any(needs & {o.split("@")[0] for o in self.callbacks[k[0]]["output"].strip(".").split("...")} for k in pending if k != key)
 
     def _post(self, callback: dict[str, Any], wild: dict[str, Any], by: list[str], kind: str) -> list[tuple[str, str]]:
         inputs, state = [self._arg(i, wild) for i in callback["inputs"]], [self._arg(s, wild) for s in callback["state"]]
@@ -242,10 +260,11 @@ class Client:
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             timer = self.props.get(f"{page}-tick", {})
-            if timer.get("disabled", True):
+            ticks = int(timer.get("n_intervals") or 0)
+            if ticks >= int(timer.get("max_intervals") or 0):
                 return
-            time.sleep(0.25)
-            timer["n_intervals"] = int(timer.get("n_intervals") or 0) + 1
+            time.sleep(TICK_S)
+            timer["n_intervals"] = ticks + 1
             self.changed([(f"{page}-tick", "n_intervals")], kind)
         self.times.fail(f"{page}: a job has not ended")
 
@@ -358,8 +377,9 @@ class Student(threading.Thread):
         tab.props["studio-address"] = {"pathname": "/whatif", "search": search}
         begun = time.perf_counter()
         tab.changed([("studio-address", "pathname")], "page: content")
-        asked = [(n, p) for n, p in (("whatif-model", "value"),) if n in tab.props]
-        tab.changed(asked, "what-if: one answer")
+        told = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "sets": tab.props["whatif-sets"]["data"]}
+        tab.props["whatif-question"]["data"] = told  # a script of the page does this
+        tab.changed([("whatif-question", "data")], "what-if: one answer")
         tab.tick("whatif", "what-if: one answer")
         self.times.add("what-if, asked to figure", time.perf_counter() - begun)
 
@@ -380,8 +400,58 @@ def right_answers(student: str, store: Any) -> dict[str, str]:
     return told | {k: v if isinstance(v, str) else f"{v:.9g} {known[k]}".strip() for k, v in found.items()}
 
 
+class Phone:
+    """The same by clicking, in Chromium on a phone's screen."""
+
+    def __init__(self, page: Any, right: dict[str, str], times: Times) -> None:
+        self.page, self.right, self.times = page, right, times
+
+    def until(self, kind: str, expression: str) -> None:
+        """Waits until an expression is true; the time since now counts as ``kind``. The page forbids the library's own way, which evaluates
+        texts."""
+        begun = time.perf_counter()
+        while not self.page.evaluate(expression):
+            if time.perf_counter() - begun > PATIENCE_S:
+                raise TimeoutError(f"{kind}: {expression}")
+            self.page.wait_for_timeout(20)
+        self.times.add(f"Chromium: {kind}", time.perf_counter() - begun)
+
+    def fill(self) -> None:
+        """Answers what is open on this step."""
+        for field in self.page.query_selector_all("section.lab-task"):
+            value = self.right.get(str(field.get_attribute("aria-label")))
+            box = field.query_selector("input[type=text], textarea")
+            choices = field.query_selector_all("label:has(input[type=radio])")
+            if value is not None and box is not None:
+                box.fill(value)
+            elif value is not None and choices:
+                next(c for c in choices if c.inner_text().strip() == value).click()
+        self.page.wait_for_timeout(900)  # the page's own pause after typing
+
+    def step(self) -> bool:
+        """Seals, answers and checks a step and goes on to the next; False on the last one."""
+        page = self.page
+        self.fill()
+        if page.locator(".lab-seal button").count():
+            page.locator(".lab-seal button").click()
+            self.until("seal", "!document.querySelector('.lab-seal')")
+            self.fill()
+        onward = page.get_by_role("button", name="Next step")
+        check = page.get_by_role("button", name="Check" if onward.count() else "Check everything", exact=True)
+        if check.count():
+            before = page.locator("#labs-summary").inner_text()
+            check.last.click()
+            self.until("check", f"document.querySelector('#labs-summary').textContent !== {json.dumps(before)}")
+        if not onward.count():
+            return False
+        before = page.locator("#labs-step-title").inner_text()
+        onward.click()
+        self.until("next step", f"document.querySelector('#labs-step-title')?.innerText !== {json.dumps(before)}")
+        return True
+
+
 def browsers(host: str, people: list[tuple[str, str]], rights: dict[str, dict[str, str]], times: Times) -> list[str]:
-    """The same by clicking, in Chromium on a phone's screen, one after the other beside the class; the ids of those who finished."""
+    """Students in Chromium, one after the other beside the class; the ids of those who finished."""
     from playwright.sync_api import sync_playwright
 
     finished = []
@@ -393,45 +463,17 @@ def browsers(host: str, people: list[tuple[str, str]], rights: dict[str, dict[st
             page.set_default_timeout(60_000)
             page.goto(f"http://{host}/join/{secret}")
             page.get_by_role("button").click()
+            phone = Phone(page, rights[student], times)
             begun = time.perf_counter()
             page.goto(f"http://{host}/labs?lab=01-latency-bandwidth")
             page.wait_for_selector("#labs-step-title")
             times.add("Chromium: lab page, to its text", time.perf_counter() - begun)
-            for _ in range(40):
-                for field in page.query_selector_all("section.lab-task"):
-                    task = str(field.get_attribute("aria-label"))
-                    value = rights[student].get(task)
-                    box = field.query_selector("input[type=text], textarea")
-                    choice = field.query_selector_all("input[type=radio]")
-                    if value is None:
-                        continue
-                    if box is not None:
-                        box.fill(value)
-                    elif choice:
-                        label = next((c for c in field.query_selector_all("label") if c.inner_text().strip() == value), None)
-                        (label or choice[0]).click()
-                page.wait_for_timeout(900)  # the page's own pause after typing
-                seal = page.query_selector(".lab-seal button")
-                if seal is not None:
-                    begun = time.perf_counter()
-                    seal.click()
-                    page.wait_for_selector(".lab-seal", state="detached")
-                    times.add("Chromium: seal", time.perf_counter() - begun)
-                check = page.query_selector(".lab-check button")
-                if check is not None and "heck" in check.inner_text():
-                    begun = time.perf_counter()
-                    check.click()
-                    page.wait_for_selector(".lab-result")
-                    times.add("Chromium: check", time.perf_counter() - begun)
-                onward = page.get_by_role("button", name="Next step")
-                if not onward.count():
-                    break
-                begun = time.perf_counter()
-                before = page.locator("#labs-step-title").inner_text()
-                onward.click()
-                page.wait_for_function("t => document.querySelector('#labs-step-title')?.innerText !== t", arg=before)
-                times.add("Chromium: next step", time.perf_counter() - begun)
-            finished.append(student)
+            try:
+                while phone.step():
+                    pass
+                finished.append(student)
+            except Exception as error:
+                times.fail(f"{student} in Chromium: {type(error).__name__}: {error}")
             context.close()
         chromium.close()
     return finished

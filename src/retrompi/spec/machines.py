@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
@@ -55,6 +55,7 @@ _FOLDERS = {"host": "hosts", "network": "networks"}
 _ALONE = "assumed: one machine, no network"
 _DEEPEST = 16
 
+T = TypeVar("T")
 Read = dict[Path, tuple[int, int] | None]
 """The files that something was read from, with their stamps."""
 
@@ -145,28 +146,46 @@ def at(file: Path) -> Machine | Network:
     return network(file.stem, root) if file.resolve().parent.name == _FOLDERS["network"] else host(file.stem, root)
 
 
+_PARTS: dict[tuple[str, ...], tuple[Read, Machine | Network]] = {}
+"""(kind, name, file, folders of platforms) -> (the files it was read from with their stamps, the host or network)."""
+
+
+def _remembered(known: dict[tuple[str, ...], tuple[Read, T]], most: int, key: tuple[str, ...], made: Callable[[Read], T]) -> T:
+    """What was read for ``key`` until one of its files changes; menus of the studio list the whole library for every page."""
+    held = known.get(key)
+    if held is not None and all(stamp(f) == then for f, then in held[0].items()):
+        return held[1]
+    read: Read = {}
+    new = made(read)
+    if len(known) >= most:
+        known.clear()
+    known[key] = read, new
+    return new
+
+
 def hosts() -> dict[str, Machine]:
     """Name -> host of the library; one of the user's that cannot be read is left out (`broken`)."""
-    return {name: read for name in host_names() if isinstance(read := _tried("host", name), Machine)}
+    return {name: read for name, file in files("host").items() if isinstance(read := _tried("host", name, file), Machine)}
 
 
 def networks() -> dict[str, Network]:
     """Name -> network of the library, as `hosts`."""
-    return {name: read for name in network_names() if isinstance(read := _tried("network", name), Network)}
+    return {name: read for name, file in files("network").items() if isinstance(read := _tried("network", name, file), Network)}
 
 
 def broken() -> dict[str, RetrompiError]:
     """Name -> error of the user's hosts and networks that cannot be read."""
-    tried = {name: _tried(kind, name) for kind in _FOLDERS for name in files(kind)}
+    tried = {name: _tried(kind, name, file) for kind in _FOLDERS for name, file in files(kind).items()}
     return {name: error for name, error in tried.items() if isinstance(error, RetrompiError)}
 
 
-def _tried(kind: str, name: str) -> Machine | Network | RetrompiError:
-    """A host or network, or the error of one of the user's; raises the error of one of the package's."""
+def _tried(kind: str, name: str, file: Path) -> Machine | Network | RetrompiError:
+    """The host or network in ``file``, or the error of one of the user's; raises the error of one of the package's."""
+    key = kind, name, str(file), *map(os.fspath, paths.places("platforms"))
     try:
-        return host(name) if kind == "host" else network(name)
+        return _remembered(_PARTS, 1024, key, lambda read: host(name, read=read) if kind == "host" else network(name, read=read))
     except RetrompiError as error:
-        if files(kind)[name].parent == paths.platforms_dir() / _FOLDERS[kind]:
+        if file.parent == paths.platforms_dir() / _FOLDERS[kind]:
             raise
         return error
 
@@ -393,19 +412,10 @@ def compose(what: Composition, beside: Path | None = None, read: Read | None = N
 
 
 _KNOWN: dict[tuple[str, ...], tuple[Read, Platform]] = {}
-"""(composition, folders of platforms) -> (the files it was read from with their stamps, the platform); as many as a large study has."""
-_MOST = 64
+"""(composition, folders of platforms) -> (the files it was read from with their stamps, the platform)."""
 
 
 def platform(what: Composition) -> Platform:
     """`compose`, cached until one of the files changes."""
     key = str(what), *map(os.fspath, paths.places("platforms"))
-    known = _KNOWN.get(key)
-    if known is not None and all(stamp(f) == then for f, then in known[0].items()):
-        return known[1]
-    read: Read = {}
-    made = compose(what, None, read)
-    if len(_KNOWN) >= _MOST:
-        _KNOWN.clear()
-    _KNOWN[key] = read, made
-    return made
+    return _remembered(_KNOWN, 64, key, lambda read: compose(what, None, read))  # as many as a large study has
