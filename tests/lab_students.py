@@ -4,17 +4,21 @@
 
     python tests/lab_students.py [LAB ...] [--students 200] [--jobs 2] [--files]
 
-The simulations of all students go through one store, so that what two students share is simulated once. ``--files`` also has the reference
-solution's files (lab 02's trace, lab 09's program, compiled and run) checked for every student.
+For each student the reference's answers are graded, written with a unit and five digits as a student writes them, and then, answer by
+answer, the value of every common mistake and a random wrong one, which must fail. The simulations of all students go through one store, so
+that what two students share is simulated once, and students who drew the same numbers are one. ``--files`` does it through the folder as
+well, with the reference solution's files (lab 02's trace, lab 09's program, compiled and run) and the wrong ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import re
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -23,7 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from retrompi.labs import grade, start, student, text
+from retrompi.labs import answers, grade, start, student, text
 from retrompi.labs import lab as _lab
 from retrompi.labs.bench import Bench
 from retrompi.store import open_store
@@ -84,6 +88,8 @@ class Found:
     wrong: dict[str, list[str]] = field(default_factory=dict)
     ranges: dict[str, list[float]] = field(default_factory=dict)
     words: dict[str, Counter[str]] = field(default_factory=dict)
+    refused: int = 0
+    """Wrong answers that were graded wrong."""
 
     def add(self, complaint: str, who: str) -> None:
         """Notes a complaint."""
@@ -98,6 +104,7 @@ class Found:
             at[0], at[1] = min(at[0], low), max(at[1], high)
         for task, counted in other.words.items():
             self.words.setdefault(task, Counter()).update(counted)
+        self.refused += other.refused
 
 
 def examine(lab: _lab.Lab, who: str, bench: Bench, found: Found) -> None:
@@ -121,6 +128,7 @@ def examine(lab: _lab.Lab, who: str, bench: Bench, found: Found) -> None:
         _mistakes(task, right, wrongs.get(task.id, {}), told, found, who)
         for said in told.values():
             text.fill(said, known)
+    _graded(lab, p, who, bench, found)
     for quote, holds in statements(lab, p, bench).items():
         if not holds:
             found.add(f"not true: {quote}", who)
@@ -141,10 +149,64 @@ def _mistakes(task: _lab.Task, right: Any, wrongs: Mapping[str, Any], told: Mapp
             found.add(f"{task.id}: the mistake '{name}' is diagnosed as: {said}", who)
 
 
+def _graded(lab: _lab.Lab, p: student.Parameters, who: str, bench: Bench, found: Found) -> None:
+    """The reference's answers get their points by the grader, and no wrong one does: each common mistake, and a random value."""
+    values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+    known = text.names(lab, p, who)
+    asked = [t for t in lab.tasks if t.kind in ("number", "choice", "order")]
+    good = {t.id: written(t, values[t.id]) for t in asked}
+    good |= {t.id: written(t, text.fill(t.model, known, strict=False)) for t in lab.tasks if t.kind == "text"}
+    guesses = {t.id: written(t, values[t.of] if t.of else (t.choices or (1.0,))[0]) for t in lab.predictions}
+    empty = {t.id: answers.Given("", "") for t in lab.tasks}
+    state = grade.seal(lab, student.begun(lab, who), empty | guesses)
+    nowhere = Path("no folder")
+
+    def status(sheet: Mapping[str, answers.Given]) -> dict[str, str]:
+        return {r.task: r.status for r in grade.grade(lab, nowhere, state, bench, empty | guesses | sheet).results if r.kind != "file"}
+
+    for task, was in status(good).items():
+        if was not in grade.GOOD:
+            found.add(f"{task}: the reference's answer is graded '{was}'", who)
+    rng = random.Random(f"{lab.name} {who}")
+    rounds: list[dict[str, tuple[str, Any]]] = [{t.id: ("a random value", wrong_value(t, values[t.id], rng)) for t in asked}]
+    for task in asked:
+        for i, (name, wrong) in enumerate(n for n in wrongs.get(task.id, {}).items() if not grade.is_right(task, n[1], values[task.id])):
+            rounds += [{}] if len(rounds) < i + 2 else []
+            rounds[i + 1][task.id] = (f"the mistake '{name}'", wrong)
+    for one in rounds:
+        graded = status({**good, **{t: written(lab.task(t), wrong) for t, (_, wrong) in one.items()}})
+        for wrong_task, (name, wrong) in one.items():
+            found.refused += graded[wrong_task] == "wrong"
+            if graded[wrong_task] != "wrong":
+                found.add(f"{wrong_task}: {name} ({wrong}) is graded '{graded[wrong_task]}'", who)
+
+
+def written(task: _lab.Task, value: Any) -> answers.Given:
+    """An answer as a student writes it on the sheet: five digits and a unit."""
+    raw = value if task.kind == "text" else tomllib.loads(f"x = {start.told(task, value)}")["x"]
+    return answers.Given(raw, answers.shown(raw))
+
+
+def wrong_value(task: _lab.Task, right: Any, rng: random.Random) -> Any:
+    """A wrong answer that nobody thought of: from just outside the tolerance to twenty times off, either way; another choice or order."""
+    if task.kind == "choice":
+        return rng.choice([c for c in task.choices if c != right])
+    if task.kind == "order":
+        return next(o for o in iter(lambda: rng.sample(list(right), len(right)), None) if list(o) != list(right))
+    # A ratio is off by more than the tolerance in both directions, also after rounding to five digits.
+    room = 1.2 * max(task.tolerance, task.absolute / abs(right) if right else 0.0, 1e-4)
+    factor = (1 + room) / max(1 - room, 0.05) * 20 ** rng.random()
+    if task.unit == "count":
+        return int(right) + 1 + int(task.absolute) + int(factor)
+    if not right:
+        return max(1.2 * task.absolute, 1e-3) * factor
+    if task.unit == "probability" and right * factor > 1:
+        return right / factor if room < 0.9 else right + (1 - right) * rng.uniform(1.2 * task.absolute, 1)
+    return right / factor if room < 0.9 and rng.random() < 0.5 else right * factor
+
+
 def files(lab: _lab.Lab, who: str, store: Any, found: Found) -> None:
     """The reference's folder is graded full marks, the spoilt one no task right: through the folder, as ``lab check`` does it."""
-    from retrompi.labs import answers
-
     for name, fill, good in (("solved", start.solve, True), ("spoilt", start.spoil, False)):
         with tempfile.TemporaryDirectory() as place:
             folder = start.start(lab, who, Path(place) / "mine")
@@ -156,6 +218,11 @@ def files(lab: _lab.Lab, who: str, store: Any, found: Found) -> None:
             for r in graded.results:
                 if r.kind in ("number", "choice", "order", "file") and (r.status == "right") != good:
                     found.add(f"{name}: {r.task} is {r.status}: {r.says}", who)
+
+
+def apart(lab: _lab.Lab, whos: Sequence[str]) -> list[str]:
+    """The students of whom no two drew the same numbers."""
+    return list({tuple(sorted(student.draw(lab, who).texts.items())): who for who in reversed(whos)}.values())[::-1]
 
 
 def _part(name: str, whos: Sequence[str], store_label: str, with_files: bool) -> Found:
@@ -186,10 +253,11 @@ def main(words_given: Sequence[str] | None = None) -> int:
         for name in given.labs or _lab.lab_names():
             lab, found, begin = _lab.lab(name), Found(), time.monotonic()
             whos = covering(lab, given.covering) if given.covering else numbers(given.students)
-            parts = [whos[i :: given.jobs] for i in range(given.jobs)]
+            drawn = apart(lab, whos)
+            parts = [drawn[i :: given.jobs] for i in range(given.jobs)]
             label = given.store or str(Path(place) / "labs.db")
             if given.jobs == 1:
-                found = _part(name, whos, label, given.files)
+                found = _part(name, drawn, label, given.files)
             else:
                 with ProcessPoolExecutor(given.jobs) as pool:
                     for part in pool.map(_part, [name] * given.jobs, parts, [label] * given.jobs, [given.files] * given.jobs):
@@ -198,7 +266,11 @@ def main(words_given: Sequence[str] | None = None) -> int:
             told = statements(lab, p, Bench(open_store(Path(label))))
             for quote in unquoted(lab, told):
                 found.add(f"not in the lab's text: {quote}", "all")
-            print(f"lab {lab.key}: {len(whos)} students, {len(told)} statements, {time.monotonic() - begin:.0f} s", flush=True)
+            print(
+                f"lab {lab.key} version {lab.version}: {len(whos)} students, {len(drawn)} sets of numbers, {len(told)} statements, "
+                f"{found.refused} wrong answers refused, {len(found.wrong)} complaints, {time.monotonic() - begin:.0f} s",
+                flush=True,
+            )
             for complaint, those in found.wrong.items():
                 print(f"  {len(those):3} {re.sub(r' +', ' ', complaint)[:300]}  ({', '.join(those[:3])})", flush=True)
             if given.ranges:

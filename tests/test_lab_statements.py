@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import lab_students
 import pytest
 
+from retrompi.labs import answers, grade, student
 from retrompi.labs import lab as _lab
-from retrompi.labs import student
 from retrompi.labs.bench import Bench
 from retrompi.store import open_store
 
 NAMES = _lab.lab_names()
-FEWER = {"06-collectives": 4, "07-overlap": 3}
-"""Labs whose students need many simulations: how many of them here."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_lab_says_is_true_for_the_ends_of_its_ranges(name: str, store: Any) -> None:
     lab, found = _lab.lab(name), lab_students.Found()
-    for who in lab_students.covering(lab, FEWER.get(name, 8)):
+    for who in lab_students.covering(lab, 8):
         lab_students.examine(lab, who, Bench(store), found)
     assert found.wrong == {}
 
@@ -63,3 +63,35 @@ def test_a_false_sentence_and_a_mistake_that_is_right_are_found(store: Any, monk
     assert "not true: All three are safe, but not equally efficient" in found.wrong
     assert "cycle: the mistake 'pair' leads to the right answer" in found.wrong
     assert lab_students.unquoted(lab, ["no such sentence"]) == ["no such sentence"]
+
+
+def test_a_grader_that_takes_everything_or_nothing_is_found(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = _lab.lab("9")
+    who = "student 0"
+    for taken in (True, False):
+        found = lab_students.Found()
+        with monkeypatch.context() as patch:
+            patch.setattr(grade, "is_right", lambda task, value, right, taken=taken: taken)
+            lab_students.examine(lab, who, Bench(store), found)
+        told = " ".join(found.wrong)
+        assert ("a random value" in told and "is graded 'right'" in told) == taken, told
+        assert ("the reference's answer is graded 'wrong'" in told) == (not taken), told
+
+
+def test_a_mistake_that_leads_below_zero_is_named(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab, who, bench = _lab.lab("10"), "student 0", Bench(store)
+    task = lab.task("startup")
+    monkeypatch.setattr(lab.reference, "mistakes", lambda p, bench: {"startup": {"last": -43.5e-6}})
+    sheet = {t.id: answers.Given("", "") for t in lab.tasks}
+
+    def graded(told: str) -> grade.Result:
+        given = sheet | {"startup": answers.Given(told, told)}
+        state = student.begun(lab, who)
+        state = replace(state, sealed={name: student.Sealed("1", 1) for name in task.after})
+        return next(r for r in grade.grade(lab, Path("no folder"), state, bench, given).results if r.task == "startup")
+
+    assert (graded("-43.5 us").status, graded("-43.5 us").says) == ("wrong", task.mistakes[0].says)
+    assert (graded("-43 kB").status, graded("-43.5").status) == ("unreadable", "unreadable"), "another unit, or none"
+    monkeypatch.setattr(lab.reference, "mistakes", lambda p, bench: {"startup": {"last": 43.5e-6}})
+    bench = Bench(store)
+    assert "is negative" in graded("-43.5 us").says

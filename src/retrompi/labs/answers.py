@@ -28,9 +28,13 @@ LONGEST = 20_000
 
 
 class Problem(UsageError):
-    """An answer that cannot be read in the required form: the message says what it is and which form is valid."""
+    """An answer that cannot be read in the required form: the message says what it is and which form is valid.
+
+    ``negative``: the number, if it is refused only because it is below zero. A common mistake may lead there.
+    """
 
     code = "bad-answer"
+    negative: float | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,10 @@ def _number(task: Task, raw: Any) -> float:
                 raise Problem(_("'{text}' is {what}; asked is {form}").format(text=text[:40], what=_(what), form=_(_WHAT[base]))) from None
         if not re.match(r"[+-]?(\d|\.\d)", text):
             raise Problem(_("'{text}' is not a number; asked is {form}").format(text=text[:40], form=task.asked)) from None
-        raise Problem(str(error)[:300]) from None
+        problem = Problem(str(error)[:300])
+        if text.startswith("-") and _parses(text[1:], task.unit):
+            problem.negative = -units.parse(text[1:], task.unit)
+        raise problem from None
     except OverflowError:
         raise Problem(_("not a number that can be computed with")) from None
 

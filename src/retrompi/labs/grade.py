@@ -299,7 +299,10 @@ def _graded(
     try:
         value = _answers.value(task, given)
     except Problem as error:
-        return replace(result, status="unreadable", says=str(error))
+        wrongs = usual(lab, p, bench).get(task.id, {}) if error.negative is not None else {}
+        if not any(isinstance(wrong, float) and wrong < 0 for wrong in wrongs.values()):
+            return replace(result, status="unreadable", says=str(error))
+        value = error.negative  # to be diagnosed: one of the usual mistakes leads below zero
     expected = computed(lab, p, bench)[task.id]
     if is_right(task, value, expected):
         return replace(result, status="right", points=earned, says=_cost(task, lab, state))
