@@ -65,7 +65,7 @@ def test_a_link_of_a_runtime_means_its_own_platform(browser: Any, studio: Server
         page.goto("/whatif?model=nemesis&platform=nt-pair")
         settled(page)
         assert page.is_visible("#whatif-own")
-        assert "not on nt-pair" in page.inner_text("#whatif-apart")
+        assert "calibrated on another platform, Abe" in page.inner_text("#whatif-apart")
         page.click("#whatif-own")
         until(page, "location.search.includes('platform=abe')")
 

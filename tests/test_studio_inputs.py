@@ -1,6 +1,6 @@
 """What callbacks take from a browser: any JSON is answered by one line, never by an internal error.
 
-RETROMPI_STUDIO_POSTS sets the number of posts of the property test (default 120).
+RETROMPI_STUDIO_POSTS sets the number of posts of the property test (default 160).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from retrompi.studio import inputs
 
 __all__ = ["app", "client", "room"]  # fixtures
 
-POSTS = int(os.environ.get("RETROMPI_STUDIO_POSTS", "120"))
+POSTS = int(os.environ.get("RETROMPI_STUDIO_POSTS", "160"))
 TEXTS = st.one_of(
     st.text(max_size=30),
     st.sampled_from(["wmpi", "nt-pair", "shared", "made:broadcast", "64 KiB", "1..4", "wmpi.packet", "packet=1", "upload:x", "\ud800",

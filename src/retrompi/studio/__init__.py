@@ -8,6 +8,8 @@
         jobs.py     work in separate processes: progress, cancelling, limits
         turns.py    which jobs begin, run and pause: fair between clients and sessions
         parts.py    page components: labelled controls, notices, job bars, tables
+        entries.py  wrong entries, told beside their controls
+        homes.py    the platform follows the runtime
         guard.py    checks of requests, and headers of every response
         inputs.py   checks of the values that callbacks take
         serve.py    the server; connections.py: limits on its connections

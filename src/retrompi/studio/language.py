@@ -70,8 +70,9 @@ def switch() -> Component:
     """The languages to choose from; assets/language.js keeps the page's state, without it the link still works."""
     now = translate.language() if has_request_context() else translate.ENGLISH
     links = [
-        html.Li(html.A(name, href=f"?{KEY}={code}", lang=code, hrefLang=code, className="language" + (" current" if code == now else ""),
-                       **({"aria-current": "true"} if code == now else {})))
+        html.Li(html.A(code.upper(), href=f"?{KEY}={code}", lang=code, hrefLang=code, title=name,
+                       className="language" + (" current" if code == now else ""),
+                       **{"aria-label": name, **({"aria-current": "true"} if code == now else {})}))
         for code, name in translate.NAMES.items() if code in translate.languages()
     ]  # fmt: skip
     return html.Nav(html.Ul(links), id="studio-languages", className="languages", **{"aria-label": _("language")})

@@ -6,7 +6,7 @@ from retrompi.base.translate import _
 from retrompi.spec import machines, registry
 from retrompi.studio.state import Choice, Query
 
-__all__ = ["PLATFORM", "followed", "is_platform", "models", "modes", "own_platforms", "platforms"]
+__all__ = ["PLATFORM", "followed", "following", "is_platform", "models", "modes", "own_platforms", "platforms"]
 
 Options = list[dict[str, str]]
 MOST_HOSTS = 64
@@ -28,10 +28,20 @@ def own_platforms(model: str) -> list[str]:
     return [p for p in known.platforms if is_platform(p)] if known is not None else []
 
 
-def followed(query: Query) -> Query:
-    """A link that names a runtime and no platform means the runtime's own platform."""
-    own = own_platforms(query["model"]) if "model" in query and "platform" not in query else []
-    return query.also("platform", own[0]) if own else query
+def following(model: str, platform: str, before: str = "") -> str:
+    """The platform that goes with another runtime than the one ``before``: the same where it is one of its own, or where both runtimes come
+    from the same machines, else its first own one."""
+    own = own_platforms(model)
+    stays = not own or platform in own or bool(set(own) & set(own_platforms(before)))
+    return platform if stays else own[0]
+
+
+def followed(query: Query, *prefixes: str) -> Query:
+    """A link that names a runtime and no platform means the runtime's own platform. ``prefixes``: of the keys, of further runtimes."""
+    for prefix in ("", *prefixes):
+        own = own_platforms(query[f"{prefix}model"]) if f"{prefix}model" in query and f"{prefix}platform" not in query else []
+        query = query.also(f"{prefix}platform", own[0]) if own else query
+    return query
 
 
 def models() -> Options:

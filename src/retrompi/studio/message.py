@@ -20,7 +20,7 @@ from retrompi.spec.question import Message, Question
 from retrompi.studio import scene, words
 from retrompi.traces.calls import PINGPONG
 
-__all__ = ["LARGEST", "parameters", "sets_of", "size_of", "travel"]
+__all__ = ["LARGEST", "key_of", "parameters", "sets_of", "size_of", "travel"]
 
 LARGEST = 16 << 20
 """Bytes of the longest message that is drawn."""
@@ -43,35 +43,40 @@ def sets_of(written: str) -> list[str]:
     return [part.strip() for part in written.replace(";", ",").split(",") if part.strip()]
 
 
+def key_of(item: str) -> str:
+    """The key of an override."""
+    return item.partition("=")[0].strip()
+
+
 def travel(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str, Any]]:
     """The display of each message: its scene, hops, sums and parameters; or how its PingPong ended, if it did not complete."""
     out = []
     for i, one in enumerate(wanted):
-        report(i, len(wanted), one["model"])
+        report(i, len(wanted), registry.model(one["model"]).title)
         out.append(_one(one, 0 if way == "there" else 1))
     return out
 
 
 def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
     sets, size = sets_of(one["set"]), size_of(one["size"])
-    title = (_("{runtime} on {platform}, {mode}, {size}, what if") if sets else _("{runtime} on {platform}, {mode}, {size}")).format(
-        runtime=registry.model(one["model"]).title, platform=one["platform"], mode=one["mode"], size=format_bytes(size)
+    title = (_("{runtime}, {mode}, {size}, what if") if sets else _("{runtime}, {mode}, {size}")).format(
+        runtime=registry.model(one["model"]).title, mode=one["mode"], size=format_bytes(size)
     )
     beyond = outside(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
     asked = Resolved.of(Question(one["model"], one["platform"], Message(size), one["mode"], sets))
-    shown: dict[str, Any] = {"title": title, "parameters": parameters(one, sets), "outside": beyond}
+    room = registry.platform(one["platform"])
+    shown: dict[str, Any] = {"title": title, "platform": room.title, "parameters": parameters(one, sets), "outside": beyond}
     shown["cautions"] = simulate.of_message(asked).cautions()
     try:
         told = simulate.message_path(asked)
     except simulate.SimulationEnded as ended:
         return {**shown, "ended": str(ended)}
     chain = told.directions[direction].chain
-    link = registry.platform(one["platform"]).link
     return {
         **shown,
         "way": direction,
         "legs": [way.took for way in told.directions],
-        "scene": scene.scene(told, direction, title=title, wire=_("the wire ({kind})").format(kind=link.kind)),
+        "scene": scene.scene(told, direction, title=title, wire=_("the wire ({kind})").format(kind=room.link.kind)),
         "bars": scene.bars(chain),
         "hops": [
             {"begin": h.begin, "took": h.took, "where": h.where, "stage": h.stage, "what": h.what, "times": h.times}

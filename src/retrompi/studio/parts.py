@@ -14,6 +14,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.render.html import CONFIG
+from retrompi.studio import entries
 from retrompi.studio.jobs import JobState
 
 if TYPE_CHECKING:
@@ -111,9 +112,11 @@ def register_graph(app: Dash, *graph_ids: str) -> None:
         )  # fmt: skip
 
 
-def bench(asked: Sequence[Component], shown: Sequence[Component]) -> Component:
-    """A page's controls beside what they change, which stays in view; on a phone the figure comes first."""
-    return html.Div([html.Div(list(asked), className="asked"), html.Div(list(shown), className="shown")], className="bench")
+def bench(asked: Sequence[Component], shown: Sequence[Component], *, stays: bool = False) -> Component:
+    """A page's controls beside what they change; on a phone the figure comes first. Of the two the figure (class ``held``) stays in view,
+    or the controls (``stays``), where what they change is longer than a screen."""
+    css = f"asked{' stays' * stays}"
+    return html.Div([html.Div(list(asked), className=css), html.Div(list(shown), className="shown")], className="bench")
 
 
 def entry(label: str, control_id: str, value: Any, help: str = "", *, wide: bool = False, **more: Any) -> Component:
@@ -140,7 +143,9 @@ def overrides_field(control_id: str, value: str, more: str = "") -> Component:
 
 def upload_row(page: str, label: str, most_B: int, words: str, advice: str = "") -> list[Component]:
     """A button that uploads a file (PAGE-upload), a description of accepted files, and a place for the result (PAGE-upload-said)."""
-    button = dcc.Upload(html.Button(label, type="button", className="quiet"), id=f"{page}-upload", multiple=False, max_size=most_B)
+    told_at = {"aria-describedby": f"{page}-upload-said"}
+    button = dcc.Upload(html.Button(label, type="button", className="quiet", **told_at), id=f"{page}-upload", multiple=False,
+                        max_size=most_B)  # fmt: skip
     told = _("{words}; at most {most_b}. It stays on the machine of this studio and is removed with your session.").format(
         words=words, most_b=format_bytes(most_B)
     )
@@ -250,6 +255,7 @@ def job_bar(page: str) -> Component:
             html.Button(_("Cancel"), id=f"{page}-cancel", className="cancel quiet", type="button", hidden=True),
             dcc.Store(id=f"{page}-job"),
             dcc.Interval(id=f"{page}-tick", interval=TICK_MS, n_intervals=0, max_intervals=0),
+            entries.store(page),
         ],
         className="job",
     )
@@ -268,6 +274,7 @@ def register_job(
     views: Sequence[Any] = (),
     prevent_initial_call: bool = False,
     failed: Callable[[JobState], Any] | None = None,
+    blame: Callable[..., Mapping[str, str]] | None = None,
     resumes: bool = False,
 ) -> None:
     """Runs a page's question in the background, shows its progress, and its result.
@@ -277,10 +284,14 @@ def register_job(
     result, again when one of the inputs ``views`` changes, without a new job; ``failed(state)`` computes them when the job failed or was
     cancelled (by default they are kept, and the job's line gives the reason). The page has a `job_bar`.
 
+    Entries that ``begin`` finds wrong (`retrompi.studio.entries`) are told beside their controls, and no job begins. What only the job
+    finds wrong with an entry is told there as well, if ``blame(error, *inputs, *states)`` knows with which: lines by control.
+
     ``resumes``: for a page whose jobs are started by a button; when reloaded, it shows the session's running job.
     """
 
     asked = len(inputs) + len(states)
+    entries.register(app, page)
 
     @app.callback(
         *outputs, Output(f"{page}-job", "data"), Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"),
@@ -303,7 +314,14 @@ def register_job(
             set_props("studio-notice", {"children": []})
             if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # neither starts a job
                 raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
-            wanted = begin(*values[:asked])
+            try:
+                wanted = begin(*values[:asked])
+            except entries.WrongEntries as error:
+                room.jobs.leave(session(), slot)
+                entries.tell(page, error.lines)
+                line = _("Please correct what is marked; until then you see the last result.")
+                return *same, no_update, line, "0", True, True, 0
+            entries.tell(page, {})
             if wanted is not None:
                 title, function, args = wanted
                 job = room.jobs.submit(session(), title, function, *args, slot=slot, question=question, client=client())
@@ -325,8 +343,11 @@ def register_job(
             return *same, job, job_line(state), part, False, False, (ticks if isinstance(ticks, int) else 0) + 1
         if state.status == "done":
             same = [enlarged(v, values[-1]) for v in _values(show(state.result, *seen), len(outputs))]
-        elif failed is not None:
-            same = _values(failed(state), len(outputs))
+        else:
+            if blame is not None and state.error:
+                entries.tell(page, blame(state.error, *values[:asked]))
+            if failed is not None:
+                same = _values(failed(state), len(outputs))
         return *same, job, job_line(state), "0", True, True, 0
 
 

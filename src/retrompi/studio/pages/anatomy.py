@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 
-from retrompi.base.translate import _, lazy
+from retrompi.base.translate import _, lazy, ngettext
 from retrompi.spec import registry
-from retrompi.studio import menus, parts
-from retrompi.studio.message import size_of, travel
+from retrompi.spec.registry import resolve
+from retrompi.studio import entries, homes, inputs, menus, parts
+from retrompi.studio.message import key_of, sets_of, size_of, travel
 from retrompi.studio.page import Page
 from retrompi.studio.state import Control, Parse, Query, choice, read, text
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from retrompi.studio.room import Room
 
 _MODES = ("shared", "distributed")
-_MARKS = {0: "0", 1: "1", 5: "16", 9: "256", 13: "4K", 17: "64K", 21: "1M", 25: "16M"}
+_MARKS = {0: "0", 5: "16", 9: "256", 13: "4K", 17: "64K", 21: "1M", 25: "16M"}
 _KEYS = ("model", "platform", "mode", "size", "set")
 
 
@@ -54,6 +55,7 @@ PAGE = Page(
         Control("anatomy-way", "value", "way", "there", choice(("there", "back"), "way")),
         *_controls("anatomy-b", "b-", _SECOND),
     ),
+    inputs={"anatomy-before.data": inputs.text(), "anatomy-b-before.data": inputs.text()},
 )
 
 
@@ -70,9 +72,11 @@ def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> C
         updatemode="mouseup", allow_direct_input=False,
     )  # fmt: skip
     typed = dcc.Input(id=f"{prefix}-size", type="text", value=written, debounce=True, size="10")
+    model, platform = values[f"{key}model"], values[f"{key}platform"]
     fields = parts.controls(
-        parts.menu(_("Runtime"), f"{prefix}-model", menus.models(), values[f"{key}model"]),
-        parts.menu(_("Platform"), f"{prefix}-platform", menus.platforms(values[f"{key}platform"]), values[f"{key}platform"]),
+        parts.menu(_("Runtime"), f"{prefix}-model", menus.models(), model),
+        parts.menu(_("Platform"), f"{prefix}-platform", menus.platforms(platform), platform),
+        homes.apart(prefix, model, platform),
         parts.menu(_("Placement"), f"{prefix}-mode", menus.modes(_("both ranks on one host"), _("on two hosts")), values[f"{key}mode"]),
         parts.field(_("Size"), html.Div([typed, slider]), _("a size with its unit, or use the slider for powers of two")),
         parts.overrides_field(f"{prefix}-set", values[f"{key}set"], _("; see the names in the table below")),
@@ -87,35 +91,28 @@ def _told(choices: Mapping[str, str]) -> dict[str, str]:
 
 def layout(query: Query, room: Room) -> Component:
     """The controls of one or two messages, the player, the bars, the tables."""
-    values, wrong = read(PAGE.controls, query)
+    values, wrong = read(PAGE.controls, menus.followed(query, "b-"))
     two = values["view"] == "two"
-    return html.Div(
-        [
-            parts.notices(wrong),
-            parts.controls(
-                parts.field(_("Show"), dcc.RadioItems(_told(_VIEWS), values["view"], id="anatomy-view", inline=True)),
-                parts.field(_("Direction"), dcc.RadioItems(_told(_WAYS), values["way"], id="anatomy-way", inline=True)),
-            ),
-            html.Div(
-                [
-                    html.Div(_message("anatomy", _("Message A"), values, "")),
-                    html.Div(
-                        _message("anatomy-b", _("Message B"), values, "b-"), id="anatomy-second", style={} if two else {"display": "none"}
-                    ),
-                ],
-                className="pair",
-            ),
-            parts.job_bar("anatomy"),
-            html.Div(id="anatomy-said", role="status"),
-            html.Div(id="anatomy-player", className="player"),
-            dcc.Store(id="anatomy-scenes"),
-            dcc.Store(id="anatomy-drawn"),
+    asked = [
+        parts.controls(
+            parts.group(_("Show"), dcc.RadioItems(_told(_VIEWS), values["view"], id="anatomy-view", inline=True)),
+            parts.group(_("Direction"), dcc.RadioItems(_told(_WAYS), values["way"], id="anatomy-way", inline=True)),
+        ),
+        html.Div(_message("anatomy", _("Message A"), values, "")),
+        html.Div(_message("anatomy-b", _("Message B"), values, "b-"), id="anatomy-second", style={} if two else {"display": "none"}),
+    ]
+    shown = [
+        html.Div([parts.job_bar("anatomy"), html.Div(id="anatomy-said", role="status"), html.Div(id="anatomy-player", className="player")],
+                 className="first"),
+        html.Div([
             html.H2(_("Where the time is spent")),
             parts.graph("anatomy-stages", _("Time of each stage of the messages; the numbers are in the tables below"),
                         numbers="anatomy-tables", css="stages"),
-            html.Div(id="anatomy-tables"),
-        ]
-    )
+        ]),
+        html.Div(id="anatomy-tables"),
+    ]  # fmt: skip
+    kept = [dcc.Store(id="anatomy-scenes"), dcc.Store(id="anatomy-drawn")]
+    return html.Div([parts.notices(wrong), parts.bench(asked, shown, stays=True), *kept])
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
@@ -148,7 +145,9 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     common(out, "")
     # Measured from the bottom of the figure, with space for the legend's lines, of which there are many on a phone.
     legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "traceorder": "normal"}
-    out.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 10, "b": 50}, legend=legend)
+    out.update_layout(
+        barmode="stack", bargap=0.5 if len(arrived) == 1 else 0.25, margin={"l": 10, "r": 16, "t": 10, "b": 50}, legend=legend
+    )
     title = _("time since the send call, {unit}").format(unit=unit)
     out.update_xaxes(title={"text": title, "standoff": 8}, gridcolor="#e3e3e3", zeroline=False,
                      rangemode="tozero", automargin=True)  # fmt: skip
@@ -162,9 +161,9 @@ def _said(shown: list[dict[str, Any]]) -> Component:
 
     lines: list[Component] = []
     for i, m in enumerate(shown):
-        name = f"{'AB'[i]}: {m['title']}"
+        name = [html.B(f"{'AB'[i]}: {m['title']}" if len(shown) > 1 else m["title"]), html.Span(f" ({m['platform']})", className="soft")]
         if "ended" in m:
-            lines.append(html.P([html.B(name), " ", html.Span(m["ended"], className="fail")]))
+            lines.append(html.P([*name, " ", html.Span(m["ended"], className="fail")]))
         else:
             there, back = m["legs"]
             half = _("A PingPong reports half a round trip, {there}").format(there=time_of((there + back) // 2))
@@ -173,9 +172,7 @@ def _said(shown: list[dict[str, Any]]) -> Component:
                 if there == back
                 else _("forward {there}, back {back}").format(there=time_of(there), back=time_of(back))
             )
-            lines.append(
-                html.P([html.B(name), f": {time_of(m['scene']['total'])} {'there' if m['way'] == 0 else 'back'}. {half} ({same})."])
-            )
+            lines.append(html.P([*name, f": {time_of(m['scene']['total'])} {'there' if m['way'] == 0 else 'back'}. {half} ({same})."]))
         if m["outside"]:
             lines.append(
                 html.P(_("Outside the model's calibrated range: {outside}.").format(outside="; ".join(m["outside"])), className="soft")
@@ -215,20 +212,28 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
     return html.Div(blocks, className="pair")
 
 
-def checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by key of the controls (by id). Raises UsageError for values that no control of ours can have."""
-    return {c.key: c.parse(str(given.get(c.id) or "")) for c in PAGE.controls}
-
-
 def register(app: Dash, room: Room) -> None:
     """Registers the callbacks: everything follows the controls."""
     ids = [f"{prefix}-{k}" for prefix in ("anatomy", "anatomy-b") for k in _KEYS]
 
     def begin(view: str, way: str, *given: str) -> Any:
         # A post need not come from our controls: a model's name that is a path would be imported.
-        values = checked({"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))})
+        here = {"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))}
+        if view != "two":  # what is not shown is not asked: an entry there may be wrong
+            here |= {i: _SECOND[k] for i, k in zip(ids[len(_KEYS) :], _KEYS, strict=True)}
+        values = entries.checked(PAGE.controls, here)
         messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if view == "two" else 1]
-        return _("One message of {names}").format(names=" and ".join(m["model"] for m in messages)), travel, (messages, way)
+        for prefix, m in zip(("anatomy", "anatomy-b"), messages, strict=False):
+            with entries.entered(f"{prefix}-set"):
+                resolve(m["model"], m["platform"], sets_of(m["set"]))
+        names = dict.fromkeys(registry.models()[m["model"]].title for m in messages)
+        told = ngettext("One message of {names}", "Two messages of {names}", len(messages)).format(names=", ".join(names))
+        return told, travel, (messages, way)
+
+    def blame(error: str, _view: str, _way: str, *given: str) -> dict[str, str]:
+        """What only the run finds wrong with an override, by its key."""
+        written = {i: str(v or "") for i, v in zip(ids, given, strict=True) if i.endswith("-set")}
+        return {i: error for i, v in written.items() if any(key_of(item) in error for item in sets_of(v))}
 
     def show(shown: Any) -> Any:
         return [m["scene"] for m in shown if "scene" in m], figure(shown), _said(shown), _tables(shown)
@@ -236,6 +241,7 @@ def register(app: Dash, room: Room) -> None:
     parts.register_job(
         app, room, "anatomy", [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)], begin,
         parts.outputs("anatomy-scenes.data", "anatomy-stages.figure", "anatomy-said.children", "anatomy-tables.children"), show,
+        blame=blame,
     )  # fmt: skip
 
     def in_browser(function: str, *wires: Any, **more: Any) -> None:
@@ -243,6 +249,8 @@ def register(app: Dash, room: Room) -> None:
 
     in_browser("draw", Output("anatomy-drawn", "data"), Input("anatomy-scenes", "data"))
     in_browser("second", Output("anatomy-second", "style"), Input("anatomy-view", "value"))
+    parts.register_graph(app, "anatomy-stages")
     for prefix in ("anatomy", "anatomy-b"):
+        homes.register(app, prefix)
         ends = [f"{prefix}-slider", f"{prefix}-size"]
         in_browser("size", *(Output(i, "value") for i in ends), *(Input(i, "value") for i in ends), prevent_initial_call=True)

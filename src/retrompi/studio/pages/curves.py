@@ -10,7 +10,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
-from retrompi.studio import inputs, menus, parts, runs
+from retrompi.studio import entries, inputs, menus, parts, runs
 from retrompi.studio.laid import MOST_CURVES
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import check_names, modes
@@ -145,7 +145,11 @@ def _question(room: Room, models: Any, platform: Any, chosen: Any, overlays: Any
         check_names(model=model)
     wanted = [(m, _where(m, platform), mode) for m in models for mode in chosen]
     if len(wanted) + len(overlays) > MOST_CURVES:
-        raise UsageError(f"{len(wanted) + len(overlays)} curves are too many for one figure; choose at most {MOST_CURVES}", code="too-many")
+        with entries.entered("curves-models"):
+            many = len(wanted) + len(overlays)
+            raise UsageError(f"{many} curves are too many for one figure; choose at most {MOST_CURVES}", code="too-many")
+    with entries.entered("curves-sizes"):
+        asked = parse_sizes(_sizes(sizes)) if sizes else None
     # A missing upload is reported in a line; the other curves are drawn all the same.
     files: dict[str, tuple[str, str]] = {}
     gone: list[str] = []
@@ -159,7 +163,7 @@ def _question(room: Room, models: Any, platform: Any, chosen: Any, overlays: Any
                 files[name] = (str(path), upload.label)
     there = [name for name in overlays if name in files or not name.startswith(UPLOAD)]
     title = ngettext("{n} curve", "{n} curves", len(wanted)).format(n=len(wanted))
-    return title, runs.curves, (room.places, wanted, parse_sizes(_sizes(sizes)) if sizes else None, there, files, gone)
+    return title, runs.curves, (room.places, wanted, asked, there, files, gone)
 
 
 def _where(model: str, platform: str) -> str:
@@ -171,6 +175,7 @@ def _where(model: str, platform: str) -> str:
 
 def register(app: Dash, room: Room) -> None:
     """Registers the callbacks: the figure follows the controls; curves are simulated in the background."""
+    from retrompi.render.figures import name_of
     from retrompi.studio import drawing
 
     kept = of_room(room)
@@ -209,11 +214,10 @@ def register(app: Dash, room: Room) -> None:
             if c["outcome"] != "completed":
                 lines.append(" ".join([c["detail"], _(OUTCOME_WORDS.get(c["outcome"], ""))]))
             if c["outside"]:
-                lines.append(
-                    _("{model} is outside its calibrated range: {outside}").format(model=c["model"], outside="; ".join(c["outside"]))
-                )
+                beyond = "; ".join(c["outside"])
+                lines.append(_("{model} is outside its calibrated range: {outside}").format(model=name_of(c["model"]), outside=beyond))
         figure = drawing.curves_figure(answer, series, y, bool(published))
-        named = [(f"{c['model']}, {c['mode']}", c["cautions"]) for c in answer["curves"]]
+        named = [(f"{name_of(c['model'])}, {c['mode']}", c["cautions"]) for c in answer["curves"]]
         named += [(o["name"], o.get("cautions", ())) for o in answer["overlays"]]
         told = html.Div([parts.notices(lines), parts.cautions(named), *(html.P(line, className="soft") for line in answer["read"])])
         return figure, told, _statements(answer) if published else None, _numbers(answer, series)

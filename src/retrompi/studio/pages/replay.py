@@ -11,8 +11,10 @@ from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
-from retrompi.studio import charts, menus, parts
+from retrompi.spec.registry import resolve
+from retrompi.studio import charts, entries, homes, inputs, menus, parts
 from retrompi.studio.first import pending
+from retrompi.studio.message import key_of, sets_of
 from retrompi.studio.page import Page
 from retrompi.studio.performance import perform
 from retrompi.studio.programs import MADE, chosen, shipped
@@ -56,6 +58,7 @@ PAGE = Page(
         Control("replay-size", "value", "size", "64 KiB", _size),
         Control("replay-set", "value", "set", "", text(500)),
     ),
+    inputs={"replay-before.data": inputs.text()},
 )
 
 
@@ -68,7 +71,7 @@ def options(room: Room, session: str) -> list[dict[str, str]]:
 
 def layout(query: Query, room: Room) -> Component:
     """The controls, the upload, and the result of the replay."""
-    values, wrong = read(PAGE.controls, query)
+    values, wrong = read(PAGE.controls, menus.followed(query))
     known = options(room, parts.session())
     if values["trace"] not in {o["value"] for o in known}:
         wrong.append(_("the trace of this link was uploaded in another browser session, or has been removed; upload it again"))
@@ -109,6 +112,7 @@ def layout(query: Query, room: Room) -> Component:
                 parts.menu(_("Trace"), "replay-trace", known, values["trace"]),
                 parts.menu(_("Runtime"), "replay-model", menus.models(), values["model"]),
                 parts.menu(_("Platform"), "replay-platform", menus.platforms(values["platform"]), values["platform"]),
+                homes.apart("replay", values["model"], values["platform"]),
                 parts.menu(_("Placement"), "replay-mode", placements, values["mode"]),
                 html.Div([ranks, size], id="replay-made", style=made),
                 parts.overrides_field("replay-set", values["set"]),
@@ -122,7 +126,7 @@ def layout(query: Query, room: Room) -> Component:
                  className="first"),
         html.Div(id="replay-tables"),
     ]  # fmt: skip
-    return html.Div([parts.notices(wrong), parts.bench(asked, shown)])
+    return html.Div([parts.notices(wrong), parts.bench(asked, shown, stays=True)])
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
@@ -204,6 +208,7 @@ def register(app: Dash, room: Room) -> None:
     """Registers the callbacks: everything follows the controls; an upload is selected as soon as it is complete."""
     of_room(room)
     parts.register_graph(app, "replay-bytes", "replay-messages")
+    homes.register(app, "replay")
 
     @app.callback(
         *parts.outputs("replay-trace.options", "replay-trace.value", "replay-upload-said.children", "replay-upload.contents"),
@@ -226,13 +231,18 @@ def register(app: Dash, room: Room) -> None:
     def begin(trace: str, model: str, platform: str, mode: str, ranks: int | None, size: str | None, sets: str | None) -> Any:
         # A post need not come from our controls: a model's name that is a path would be imported.
         given = (trace, model, platform, mode, ranks, size, sets)
-        asked = {c.key: c.parse("" if v is None else str(v)) for c, v in zip(PAGE.controls, given, strict=True)}
+        asked = entries.checked(PAGE.controls, {c.id: v for c, v in zip(PAGE.controls, given, strict=True)})
+        with entries.entered("replay-set"):
+            resolve(model, platform, sets_of(asked["set"]))
         path = label = ""
         if asked["trace"].startswith("upload:"):
-            found, upload = room.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
+            with entries.entered("replay-trace"):
+                found, upload = room.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
             path, label = str(found), upload.label
         asked["size"] = _bytes(asked["size"])
-        told = _("Replay of {trace} on {model}").format(trace=label or asked["trace"], model=model)
+        name = asked["trace"]
+        made = _(MADE[name].label) if name in MADE else name
+        told = _("Replay of {trace} on {model}").format(trace=label or made, model=registry.models()[model].title)
         return told, perform, (asked, path, label)
 
     def show(r: Any) -> Any:
@@ -240,6 +250,10 @@ def register(app: Dash, room: Room) -> None:
         chart = charts.keep(room, parts.session(), r["chart"]) if "chart" in r else ""
         drawn, matrix = ({} if has else {"display": "none"} for has in (chart, "bytes" in figures))
         return (_facts(r), drawn, chart, matrix, figures.get("bytes", pending()), figures.get("messages", pending()), _rank_tables(r))
+
+    def blame(error: str, *given: Any) -> dict[str, str]:
+        """What only the run finds wrong with an override, by its key."""
+        return {"replay-set": error} if any(key_of(item) in error for item in sets_of(str(given[-1] or ""))) else {}
 
     def failed(state: Any) -> Any:
         line = parts.notices([state.error]) if state.error else ""
@@ -249,5 +263,5 @@ def register(app: Dash, room: Room) -> None:
         app, room, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
         parts.outputs("replay-said.children", "replay-figures.style", "replay-timeline.src", "replay-matrix.style",
                       "replay-bytes.figure", "replay-messages.figure", "replay-tables.children"),
-        show, failed=failed,
+        show, failed=failed, blame=blame,
     )  # fmt: skip

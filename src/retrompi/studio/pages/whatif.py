@@ -15,7 +15,7 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
-from retrompi.studio import inputs, intervals, menus, parts, runs
+from retrompi.studio import entries, homes, inputs, intervals, menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -53,6 +53,7 @@ PAGE = Page(
         "whatif-question.data": inputs.mapping(model=inputs.text(), platform=inputs.text(), mode=inputs.text(60), sets=inputs.named),
         "whatif-draws-job.data": inputs.text(60),
         "whatif-drawn.data": inputs.text(60),
+        "whatif-before.data": inputs.text(),
     },
 )
 
@@ -83,7 +84,7 @@ def layout(query: Query, room: Room) -> Component:
             parts.menu(_("Runtime"), "whatif-model", menus.models(), model),
             parts.menu(_("Platform"), "whatif-platform", menus.platforms(platform), platform),
             parts.menu(_("Mode"), "whatif-mode", _modes(platform, mode), mode),
-            html.Div(_apart(model, platform), id="whatif-apart", className="field wide", role="status"),
+            homes.apart("whatif", model, platform),
             parts.group(_("Series"), dcc.RadioItems(parts.series(), values["series"], id="whatif-series", inline=True)),
             parts.group(_("Vertical axis"), dcc.RadioItems(parts.scales(), values["y"], id="whatif-y", inline=True)),
             parts.group(_("Uncertainty"), dcc.Checklist([{"value": LEVEL_TEXT, "label": drawn}],
@@ -132,22 +133,11 @@ def first(query: Query, room: Room) -> Any:
     sets, _notes = _meant(model, platform, slots_for(model, platform, mode, values["set"]), values["set"])
     asked = _asked({"model": model, "platform": platform, "mode": mode, "sets": sets})
     wanted = (
-        _("PingPong of {model} on {platform}, {mode}").format(model=model, platform=platform, mode=mode),
+        _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
         runs.what_if,
         (room.places, *asked),
     )
     return wanted, lambda answer: drawing.what_if_figure(answer, values["series"], values["y"]), True
-
-
-def _apart(model: str, platform: str) -> list[Component]:
-    """A line when a runtime is not on the platform that it is known from."""
-    own = menus.own_platforms(model)
-    apart = bool(own) and platform not in own
-    link = html.Button(_("Use {own}").format(own=own[0]) if own else "", id="whatif-own", className="link", type="button")
-    told = _("{title} was calibrated on {own}, not on {platform}: the curve is a prediction. ").format(
-        title=registry.models()[model].title, own=", ".join(own), platform=platform
-    )
-    return [html.P([told, link], className="notice", hidden=not apart)]  # the button is an input: it is always there
 
 
 def _modes(platform: str, mode: str) -> list[str]:
@@ -255,12 +245,11 @@ def register(app: Dash, room: Room) -> None:
                        "whatif-platform.options", "whatif-platform.value", "whatif-apart.children", "whatif-wrong.children"),
         Output("whatif-sets", "data", allow_duplicate=True), Output("whatif-question", "data", allow_duplicate=True),
         Input("whatif-model", "value"), Input("whatif-platform", "value"), Input("whatif-mode", "value"), Input("whatif-reset", "n_clicks"),
-        Input("whatif-own", "n_clicks"), State("whatif-sets", "data"), prevent_initial_call=True,
+        Input("whatif-own", "n_clicks"), State("whatif-sets", "data"), State("whatif-before", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def other(model: Any, platform: Any, mode: Any, _clicks: int | None, _own: int | None, sets: Any) -> Any:
-        model, platform, mode = parts.text(model), parts.text(platform), parts.text(mode)
-        if ctx.triggered_id == "whatif-model" or (ctx.triggered_id == "whatif-own" and _own):
-            platform = next(iter(menus.own_platforms(model)), platform)  # the platform follows the runtime
+    def other(model: Any, platform: Any, mode: Any, _clicks: int | None, own: int | None, sets: Any, was: Any) -> Any:
+        model, mode = parts.text(model), parts.text(mode)
+        platform = homes.chosen("whatif", model, parts.text(platform), own, parts.text(was))
         offered = modes(platform)
         before = {} if ctx.triggered_id == "whatif-reset" else _named(sets)
         wrong = []
@@ -276,7 +265,7 @@ def register(app: Dash, room: Room) -> None:
         told = parts.notices(wrong) if wrong else None
         question = {"model": model, "platform": platform, "mode": mode, "sets": kept}
         return (_groups(known, kept), _told(model, platform, mode, known), offered, mode, menus.platforms(platform), platform,
-                _apart(model, platform), told, kept, question)  # fmt: skip
+                homes.apart("whatif", model, platform).children, told, kept, question)  # fmt: skip
 
     parts.register_graph(app, "whatif-figure")
 
@@ -285,7 +274,7 @@ def register(app: Dash, room: Room) -> None:
             return None
         model, platform, mode, sets = _asked(question)
         return (
-            _("PingPong of {model} on {platform}, {mode}").format(model=model, platform=platform, mode=mode),
+            _("PingPong of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
             runs.what_if,
             (room.places, model, platform, mode, sets),
         )
@@ -313,9 +302,12 @@ def register(app: Dash, room: Room) -> None:
     def begin_draws(question: Any, switch: Any) -> Any:
         if not question or not switch:
             return None
-        model, platform, mode, sets = _asked(question)
+        try:
+            model, platform, mode, sets = _asked(question)
+        except entries.WrongEntries:  # the job of the curve tells it
+            return None
         return (
-            _("draws of {model} on {platform}, {mode}").format(model=model, platform=platform, mode=mode),
+            _("draws of {model}, {mode}").format(model=registry.models()[model].title, mode=mode),
             intervals.what_if,
             (room.places, model, platform, mode, sets),
         )
@@ -357,7 +349,17 @@ def _asked(question: Any) -> tuple[str, str, str, list[str]]:
     sets = _named(question.get("sets"))
     if len(sets) > MOST_SETS:
         raise UsageError(f"{len(sets)} parameters are changed; change {MOST_SETS} at most together", code="out-of-range")
-    wanted = overrides(slots_for(model, platform, mode, sets), sets)
+    known = slots_for(model, platform, mode, sets)
+    wrong: dict[str, str] = {}
+    for name in {s.name for s in known if not s.choices} & set(sets):
+        try:
+            with entries.entered({"type": "whatif-text", "name": name}):
+                resolve(model, platform, overrides(known, {name: sets[name]}))
+        except entries.WrongEntries as error:
+            wrong |= error.lines
+    if wrong:
+        raise entries.WrongEntries(wrong)
+    wanted = overrides(known, sets)
     resolve(model, platform, wanted)
     return model, platform, mode, wanted
 

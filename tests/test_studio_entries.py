@@ -1,0 +1,123 @@
+"""Wrong entries are told beside their controls, the platform follows the runtime, and both are undone as easily."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from browser import Server, browser, session, settled, studio, until
+from refusals import refused
+
+from retrompi.studio import entries, menus
+from retrompi.studio.pages import replay
+from retrompi.studio.state import Query
+
+__all__ = ["browser", "studio"]  # fixtures
+
+
+def told(page: Any, control: str) -> str:
+    """What is told beside a control, once anything is: it is marked as wrong, described by that line, and an alert."""
+    at = f"document.getElementById('{control}')"
+    used = f"({at}.matches('input, [role=combobox], button') ? {at} : {at}.querySelector('input, [role=combobox], button'))"
+    until(page, f"{used}.getAttribute('aria-invalid') === 'true'")
+    found: dict[str, str] = page.evaluate(
+        f"() => {{ const used = {used}; const ids = used.getAttribute('aria-describedby').split(' ');"
+        " const lines = ids.map((id) => document.getElementById(id)).filter((e) => e && e.getAttribute('role') === 'alert');"
+        " const a = used.getBoundingClientRect(), b = lines[0].getBoundingClientRect();"
+        " return { text: lines[0].innerText, apart: String(Math.round(b.top - a.bottom)) }; }"
+    )
+    assert 0 <= int(found["apart"]) < 140, "it is told below the control, and near it"
+    return found["text"]
+
+
+def right(page: Any) -> None:
+    """Waits until nothing is marked as wrong any more."""
+    until(page, "!document.querySelector('.wrong, [aria-invalid=true]') && looked.settled()")
+
+
+def enter(page: Any, control: str, value: str) -> None:
+    box = page.locator(f"#{control}")
+    (box if box.evaluate("e => e.tagName") == "INPUT" else box.locator("input")).fill(value)
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize(
+    ("path", "control", "wrong", "expected", "good"),
+    [
+        ("/anatomy", "anatomy-size", "twelve", "twelve", "1 KiB"),
+        ("/anatomy", "anatomy-set", "pakcet=1KiB", "did you mean 'packet'", "packet=1KiB"),
+        ("/anatomy?view=two", "anatomy-b-size", "1 GiB", "longer than the longest", "1 KiB"),
+        ("/anatomy", "anatomy-set", "udp_timeout=1s", "path between machines", ""),
+        ("/replay", "replay-size", "1,2", "one size", "1 KiB"),
+        ("/replay", "replay-set", "wmpi.packet=5ms", "packet", ""),
+        ("/curves", "curves-sizes", "1 parsec", "parsec", "1KiB,2KiB"),
+    ],
+)
+def test_a_wrong_entry_is_told_beside_its_field_until_it_is_right(
+    path: str, control: str, wrong: str, expected: str, good: str, browser: Any, studio: Server
+) -> None:
+    with session(browser, studio) as (page, seen):
+        page.goto(path)
+        until(page, "document.querySelector('#main > [id^=page-]')")
+        settled(page)
+        page.evaluate("() => document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        enter(page, control, wrong)
+        assert expected in told(page, control)
+        assert page.inner_text("#studio-notice") == ""
+        enter(page, control, good)
+        right(page)
+        assert seen.errors == []
+
+
+def test_a_what_if_s_wrong_value_is_told_at_its_slider(browser: Any, studio: Server) -> None:
+    with session(browser, studio) as (page, seen):
+        page.goto("/whatif")
+        until(page, "document.querySelector('#main > [id^=page-]')")
+        settled(page)
+        slot = page.locator("[data-name='wmpi.packet']")
+        slot.locator(".typed input").fill("5 ms")
+        page.keyboard.press("Enter")
+        until(page, "document.querySelector(\"[data-name='wmpi.packet'] .wrong\")")
+        assert "B" in slot.locator(".wrong").inner_text()
+        assert slot.locator(".typed input").get_attribute("aria-invalid") == "true"
+        slot.locator(".typed input").fill("16 KiB")
+        page.keyboard.press("Enter")
+        right(page)
+        assert seen.errors == []
+
+
+@pytest.mark.parametrize("path", ["/anatomy", "/replay"])
+def test_the_platform_follows_the_runtime(path: str, browser: Any, studio: Server) -> None:
+    name = path.strip("/")
+    with session(browser, studio) as (page, seen):
+        page.goto(f"{path}?model=nemesis")
+        until(page, "location.search.includes('platform=abe')")
+        settled(page)
+        assert not page.is_visible(f"#{name}-own")
+        page.goto(f"{path}?model=nemesis&platform=nt-pair")
+        settled(page)
+        assert "Abe" in page.inner_text(f"#{name}-apart")
+        page.click(f"#{name}-own")
+        until(page, "location.search.includes('platform=abe')")
+        until(page, f"!document.getElementById('{name}-own').checkVisibility() && looked.settled()")
+        assert seen.errors == []
+
+
+def test_a_platform_stays_while_the_runtime_s_machines_are_the_same() -> None:
+    assert menus.following("winmpich", "nt-cluster", "wmpi") == "nt-cluster"
+    assert menus.following("nemesis", "nt-cluster", "wmpi") == "abe"
+    assert menus.following("nemesis", "abe-windows", "wmpi") == "abe-windows"
+    both = menus.followed(Query("?model=nemesis&b-model=wmpi"), "b-")
+    assert (both["platform"], both["b-platform"]) == ("abe", "nt-pair")
+
+
+def test_all_that_is_wrong_is_told_together() -> None:
+    given = {c.id: c.default for c in replay.PAGE.controls} | {"replay-size": "twelve", "replay-ranks": 1000}
+    with refused(entries.WrongEntries, "bad-value | twelve | 1000") as caught:
+        entries.checked(replay.PAGE.controls, given)
+    assert isinstance(caught.value, entries.WrongEntries)
+    assert set(caught.value.lines) == {"replay-size", "replay-ranks"}
+
+
+def test_a_component_s_element_is_named_as_dash_names_it() -> None:
+    assert entries.element({"type": "whatif-text", "name": "wmpi.packet"}) == '{"name":"wmpi.packet","type":"whatif-text"}'
