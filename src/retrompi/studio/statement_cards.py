@@ -97,7 +97,9 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         html.Span(_observed(v) if isinstance(v.observed, float | int) else "", className="seen"),
     ]
     mechanisms = [html.P([html.B(title), f" — {text}"]) for title, text in s.mechanisms]
-    made = _("{when} UTC, code {code}").format(when=s.when, code=s.code) if s.when else ""
+    made = _("in advance ({when}, with code {code})") if s.in_advance else _("{when} UTC, code {code}")
+    if s.changed:
+        made = _("in advance ({when}, with code {code}); changed since: {changed}")
     pairs: list[tuple[str, Part]] = [
         (
             _("in the paper"),
@@ -113,7 +115,7 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         (_("finding"), v.note),
         (_("the paper's own"), html.Span(v.contradiction, className="contradiction") if v.contradiction else ""),
         (_("why"), mechanisms),
-        ("judged", made),
+        (_("judged"), made.format(when=s.when, code=s.code, changed=", ".join(s.changed)) if s.when else ""),
         (_("look"), html.Span([p for a in links(s) for p in (a, " ")], className="links") if links(s) else ""),
     ]
     return html.Details([html.Summary(line), facts(pairs)], id=f"claim-{c.id}", className=f"statement {v.verdict}", open=is_open)

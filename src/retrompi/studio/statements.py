@@ -10,6 +10,7 @@ from typing import Any
 
 from retrompi.base.errors import UsageError
 from retrompi.base.translate import lazy
+from retrompi.papers import judged
 from retrompi.papers.claims import Claim, checks, load, paper_key, papers
 from retrompi.papers.findings import residual
 from retrompi.papers.paper import Paper, all_papers
@@ -42,7 +43,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Statement:
-    """A row of the scorecard. ``when`` and ``code``: when and by which code version a stored verdict was judged."""
+    """A row of the scorecard. ``when`` and ``code``: when and by which code version its verdict was judged.
+
+    ``in_advance``: it comes with the package, and ``changed`` names what has been changed since.
+    """
 
     claim: Claim
     verdict: Verdict
@@ -51,6 +55,8 @@ class Statement:
     how: tuple[Mapping[str, Any], ...]
     when: str = ""
     code: str = ""
+    in_advance: bool = False
+    changed: tuple[str, ...] = ()
 
     @property
     def place(self) -> Place | None:
@@ -95,6 +101,8 @@ class Statement:
             "source": c.source,
             "judged": self.when,
             "code": self.code,
+            "in_advance": self.in_advance,
+            "changed": " ".join(self.changed),
         }
 
 
@@ -159,31 +167,42 @@ def _day(created: Any) -> str:
     return str(created).replace("T", " ")[:16]
 
 
-def statements(rows: Iterable[Mapping[str, Any]], batches: Mapping[int, Mapping[str, Any]] | None = None) -> list[Statement]:
-    """Every row of the reference in its order, with its verdict from ``rows`` (the store's newest).
+def statements(
+    rows: Iterable[Mapping[str, Any]],
+    batches: Mapping[int, Mapping[str, Any]] | None = None,
+    ahead: Mapping[str, judged.Ahead] | None = None,
+) -> list[Statement]:
+    """Every row of the reference in its order, with its verdict from ``rows`` (the store's newest), else the one judged ``ahead``.
 
-    ``batches``: id -> created, code_version of the judgings named in the rows. A claim without a row is marked as not judged.
+    ``batches``: id -> created, code_version of the judgings named in the rows. A claim without a verdict is marked as not judged.
     """
     newest = {str(r["id"]): r for r in rows}
     made = batches or {}
     out = []
     for claim in load():
-        row = newest.get(claim.id)
         how = tuple(checks().get(claim.id, ()))
-        if row is None:
-            blank = _blank()[claim.id]
-            verdict = replace(blank, verdict="unjudged", observed=None, note=NOT_YET if how and claim.use != "exclude" else blank.note)
+        blank = Statement(claim, _blank()[claim.id], system_of(claim), paper_key(claim.paper), how)
+        row, early = newest.get(claim.id), (ahead or {}).get(claim.id)
+        if row is not None:
+            batch = made.get(int(row["batch_id"])) if row.get("batch_id") is not None else None
+            when, code = (_day(batch["created"]), str(batch["code_version"])) if batch else ("", "")
+            out.append(replace(blank, verdict=_judged(claim, row), when=when, code=code))
+        elif early is not None:
+            by = judged.shipped()
+            out.append(
+                replace(blank, verdict=_judged(claim, early.row), when=by.judged, code=by.code, in_advance=True, changed=early.changed)
+            )
         else:
-            verdict = _judged(claim, row)
-        batch = made.get(int(row["batch_id"])) if row is not None and row.get("batch_id") is not None else None
-        when, code = (_day(batch["created"]), str(batch["code_version"])) if batch else ("", "")
-        out.append(Statement(claim, verdict, system_of(claim), paper_key(claim.paper), how, when, code))
+            note = NOT_YET if how and claim.use != "exclude" else blank.verdict.note
+            out.append(replace(blank, verdict=replace(blank.verdict, verdict="unjudged", observed=None, note=note)))
     return out
 
 
-def read(store: Any) -> list[Statement]:
-    """The statements with the verdicts of a store (`retrompi.store.Store`)."""
-    return statements(store.verdicts(), store.verdict_batches())
+def read(store: Any = None) -> list[Statement]:
+    """The statements with the verdicts of a store (`retrompi.store.Store`), and those that come with the package where it has none."""
+    if store is None:
+        return statements([], ahead=judged.in_advance())
+    return statements(store.verdicts(), store.verdict_batches(), judged.in_advance())
 
 
 def chosen(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:

@@ -16,7 +16,7 @@ from retrompi.studio import inputs, judging, parts, statement_cards
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, counted
 from retrompi.studio.state import Control, Query, choice, number, read, text
-from retrompi.studio.statements import GROUPS, VERDICTS, Choice, Statement, chosen, counts, matrix, statements
+from retrompi.studio.statements import GROUPS, VERDICTS, Choice, Statement, chosen, counts, matrix
 from retrompi.studio.statements import read as stored
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _known(room: Room) -> tuple[list[Statement], str]:
     try:
         return stored(room.open_store()), ""
     except RetrompiError:
-        return statements([]), _("There is no store yet; judging creates one.")
+        return stored(), _("There is no store yet; judging creates one.")
 
 
 def _choice(values: Sequence[Any]) -> Choice:
@@ -89,17 +89,35 @@ def _tallies(some: Sequence[Statement]) -> Component:
     return counted(statement_cards.tallies(counts(some)))
 
 
-def _overview(everything: Sequence[Statement]) -> list[Part]:
-    batches = sorted({(s.when, s.code) for s in everything if s.when})
-    if not batches:
-        told = _("Nothing has been judged in this store yet: press “Judge”, or run retrompi validate.")
-    else:
-        told = (
-            _("Judged {batches}").format(batches=batches[0][0])
-            + (f" to {batches[-1][0]}" if batches[-1] != batches[0] else "")
-            + _(" UTC, code {batches}.").format(batches=batches[-1][1])
+def _by(everything: Sequence[Statement]) -> list[Component]:
+    """When and by which code was judged: here, and in advance; and which statements are judged no longer as things are now."""
+    told: list[Component] = []
+    if batches := sorted({(s.when, s.code) for s in everything if s.when and not s.in_advance}):
+        first, last = batches[0], batches[-1]
+        told.append(
+            html.P(_("Judged {day} UTC, code {code}.").format(day=first[0] if first == last else f"{first[0]} – {last[0]}", code=last[1]))
         )
-    return [html.P(told, className="soft"), statement_cards.matrix(matrix(everything))]
+    ahead = [s for s in everything if s.in_advance]
+    if ahead:
+        line = ngettext(
+            "{n} statement is judged in advance ({day}, with code {code}): its verdict comes with retrompi. “Judge” simulates it here.",
+            "{n} statements are judged in advance ({day}, with code {code}): the verdicts come with retrompi. “Judge” simulates them here.",
+            len(ahead),
+        )
+        told.append(html.P(line.format(n=len(ahead), day=ahead[0].when, code=ahead[0].code)))
+    if old := [s for s in ahead if s.changed]:
+        line = ngettext(
+            "{n} of them rests on what has been changed since ({names}): judge it again.",
+            "{n} of them rest on what has been changed since ({names}): judge them again.",
+            len(old),
+        )
+        names = ", ".join(sorted({name for s in old for name in s.changed}))
+        told.append(html.P(line.format(n=len(old), names=names), className="notice"))
+    return [html.Div(told, className="soft")]
+
+
+def _overview(everything: Sequence[Statement]) -> list[Part]:
+    return [*_by(everything), statement_cards.matrix(matrix(everything))]
 
 
 def layout(query: Query, room: Room) -> Component:

@@ -1,0 +1,134 @@
+"""The verdicts that the package comes with: those of the documentation, of what there is now, and the scorecard before anybody judges."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrompi.papers import judged, markdown, run_paper
+from retrompi.papers.claims import checks, load
+from retrompi.spec import registry
+from retrompi.store import open_store
+
+ROOT = Path(__file__).resolve().parents[1]
+AGAIN = "run: make judged"
+
+
+def test_every_statement_with_a_check_is_judged_with_what_there_is_now() -> None:
+    found = judged.in_advance()
+    assert [c.id for c in load() if c.id not in found] == [], AGAIN
+    assert {i: a.changed for i, a in found.items() if a.changed} == {}, AGAIN
+    words = {i: a.row["verdict"] for i, a in found.items()}
+    assert set(words.values()) == {"pass", "fail", "unjudged"}
+    assert [c.id for c in load() if c.use in ("exclude", "context") and words[c.id] != "unjudged"] == []
+    assert sum(word != "unjudged" for word in words.values()) > 0.7 * len([c for c in load() if c.id in checks()])
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "validation").glob("*.md")), ids=lambda p: p.stem)
+def test_they_are_those_of_the_documentation(page: Path) -> None:
+    """Which simulates nothing: the pages are written by `retrompi.papers.markdown` from a judging of their own."""
+    found = judged.in_advance()
+    rows = re.findall(r"^\| (\S+) \| [a-z]+ \| \**(pass|fail|unjudged)\** \| (.*?) \| ", page.read_text(encoding="utf-8"), re.M)
+    assert len(rows) > 10
+    for name, verdict, observed in rows:
+        row = found[name].row
+        shown = " ".join(markdown.number_text(row["observed"]).split()).replace("|", "\\|")
+        assert (row["verdict"], shown) == (verdict, observed), f"{name}: {AGAIN}, or python -m retrompi.papers.markdown {page.name}"
+
+
+def test_a_paper_judged_now_has_these_verdicts(tmp_path: Path) -> None:
+    found = judged.in_advance()
+    study = run_paper("krishna-2010", open_store(tmp_path / "runs.db"), workers=1)
+    assert len(study.verdicts) > 10
+    for v in study.verdicts:
+        told, now = found[v.id].row, v.row()
+        assert told["verdict"] == now["verdict"], f"{v.id}: {AGAIN}"
+        if isinstance(now["observed"], float):
+            assert told["observed"] == pytest.approx(now["observed"], rel=1e-6), f"{v.id}: {AGAIN}"
+        else:
+            assert told["observed"] == now["observed"], f"{v.id}: {AGAIN}"
+
+
+def test_a_changed_runtime_or_platform_is_named_where_it_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    papers = {c.id: c.paper for c in load()}
+    with monkeypatch.context() as within:
+        within.setattr(registry.model("nemesis:windows"), "hash", classmethod(lambda cls: "0" * 64))
+        changed = {i: a.changed for i, a in judged.in_advance().items() if "nemesis:windows" in a.changed}
+        assert {papers[i] for i in changed} == {"krishna-2010"}
+        there = {i for i, entries in checks().items() if any("nemesis:windows" in c.get("models", ()) for c in entries)}
+        assert there
+        assert there <= set(changed), "and what names no runtime rests on all of its paper"
+        named = {i for i, entries in checks().items() if all(c.get("models") == ["nemesis"] for c in entries)}
+        assert named
+        assert not named & set(changed)
+    before = registry.platform
+    monkeypatch.setattr(registry, "platform", lambda name: before("abe" if name == "nt-pair" else name))
+    changed = {i: a.changed for i, a in judged.in_advance().items() if a.changed}
+    assert set(changed.values()) == {("nt-pair",)}
+    assert {papers[i].removesuffix("-long") for i in changed} == {"baker-fox"}
+
+
+def test_a_statement_that_says_something_else_has_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = load()
+    other = [replace(c, high=1e6) if c.id == "BF-SM-01" else replace(c, line=c.line + 1) for c in claims]
+    monkeypatch.setattr(judged, "load", lambda: other)
+    judged._stated.cache_clear()
+    try:
+        assert {c.id for c in claims} - set(judged.in_advance()) == {"BF-SM-01"}
+    finally:
+        judged._stated.cache_clear()
+
+
+class TestScorecard:
+    """The page in a fresh installation."""
+
+    @pytest.fixture
+    def fresh(self, tmp_path: Path) -> Any:
+        return open_store(tmp_path / "fresh.db")
+
+    def test_is_judged_before_anybody_judges(self, fresh: Any) -> None:
+        from retrompi.studio.statements import counts, read
+
+        for found in (read(fresh), read()):
+            by = {s.claim.id: s for s in found}
+            assert [s.claim.id for s in found] == [c.id for c in load()]
+            assert by["BF-SM-01"].verdict.verdict == judged.shipped().verdicts["BF-SM-01"]["verdict"]
+            assert by["BF-SM-01"].verdict.residual is not None
+            assert (by["BF-SM-01"].in_advance, by["BF-SM-01"].code) == (True, judged.shipped().code)
+            told = {c.use: c.judged for c in counts(found)}
+            assert told["calibrate"] > 50
+            assert told["validate"] > 150
+
+    def test_a_verdict_of_ones_own_comes_first(self, fresh: Any) -> None:
+        from retrompi.studio.statements import read
+
+        mine = dict(judged.shipped().verdicts["BF-SM-01"]) | {"verdict": "fail", "observed": 999.0, "system": "WMPI", "use": "calibrate"}
+        fresh.add_verdicts("baker-fox", [mine])
+        by = {s.claim.id: s for s in read(fresh)}
+        assert (by["BF-SM-01"].verdict.verdict, by["BF-SM-01"].verdict.observed, by["BF-SM-01"].in_advance) == ("fail", 999.0, False)
+        assert by["BF-SM-02"].in_advance
+
+    def test_says_by_what_and_what_has_changed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
+        from studio_room import words
+
+        from retrompi.studio.jobs import Jobs
+        from retrompi.studio.pages import scorecard
+        from retrompi.studio.room import Room
+        from retrompi.studio.state import Query
+
+        room = Room(Jobs(), str(tmp_path / "store.db"))
+        try:
+            said = words(scorecard.layout(Query(), room))
+            assert f"are judged in advance ({judged.shipped().judged}, with code {judged.shipped().code})" in said
+            assert "changed since" not in said
+            monkeypatch.setattr(registry.model("wmpi"), "hash", classmethod(lambda cls: "0" * 64))
+            said = words(scorecard.layout(Query(), room))
+            assert "of them rest on what has been changed since (wmpi)" in said
+            assert "; changed since: wmpi" in said
+        finally:
+            room.close()
