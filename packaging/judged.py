@@ -1,7 +1,8 @@
-"""The verdicts that the package comes with: ``make judged`` simulates every paper and writes validate/judged.json (a minute on two cores).
+"""What the package comes with that was simulated in advance: ``make judged``, a minute on two cores.
 
-Needed whenever a runtime, a platform, a statement or a check has changed; ``tests/test_judged.py`` tells when. The scorecard shows them
-until somebody judges, and says by which version of the code they were made.
+It simulates every paper and writes validate/judged.json, the verdicts, and src/retrompi/studio/early.json, the numbers of the studio's
+first figures. Needed whenever a runtime, a platform, a statement or a check has changed; ``tests/test_judged.py`` tells when. The scorecard
+shows the verdicts until somebody judges, and says by which version of the code they were made.
 """
 
 from __future__ import annotations
@@ -14,11 +15,24 @@ from pathlib import Path
 from retrompi.papers import all_papers, run_papers
 from retrompi.papers.judged import document, file
 from retrompi.store import code_version, open_store
+from retrompi.studio import early
+from retrompi.studio.jobs import Jobs
+from retrompi.studio.room import Room
+
+
+def figures() -> None:
+    """The first figures' numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        room = Room(Jobs(), str(Path(folder) / "store.db"))
+        try:
+            early.FILE.write_text(early.document(code_version(), dict(early.made(room))), encoding="utf-8")
+        finally:
+            room.close()
 
 
 def main() -> int:
-    """Writes the file, or with a path as the argument to that one."""
-    place = Path(sys.argv[1]) if len(sys.argv) > 1 else file()
+    """Writes both files."""
+    figures()
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(str(Path(folder) / "judged.db"))
         done = run_papers(list(all_papers()), store, True, lambda n, of, what: print(f"{n / of:4.0%} {what}", file=sys.stderr))
@@ -27,8 +41,8 @@ def main() -> int:
             runs = [store.run(i) for i in study.runs]
             studies.append((study.paper.key, [v.row() for v in study.verdicts], [(r["model"], r["platform"]) for r in runs]))
         text = document(code_version(), f"{datetime.now(UTC):%Y-%m-%d}", studies)
-    place.write_text(text, encoding="utf-8")
-    print(f"{sum(len(v) for _, v, _ in studies)} verdicts of {len(studies)} papers in {place}", file=sys.stderr)
+    file().write_text(text, encoding="utf-8")
+    print(f"{sum(len(v) for _, v, _ in studies)} verdicts of {len(studies)} papers in {file()}", file=sys.stderr)
     return 0
 
 

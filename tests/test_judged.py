@@ -83,6 +83,53 @@ def test_a_statement_that_says_something_else_has_no_verdict(monkeypatch: pytest
         judged._stated.cache_clear()
 
 
+class TestFirstFigures:
+    """The numbers that the studio draws before its first job."""
+
+    @pytest.fixture
+    def room(self, tmp_path: Path) -> Any:
+        pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
+        from retrompi.studio.jobs import Jobs
+        from retrompi.studio.room import Room
+
+        made = Room(Jobs(), str(tmp_path / "store.db"))
+        yield made
+        made.close()
+
+    def test_are_those_of_a_job_now(self, room: Any) -> None:
+        from retrompi.studio import early
+        from retrompi.studio.page import modules
+        from retrompi.studio.state import Query
+
+        now = dict(early.made(room))
+        assert {"/curves", "/whatif"} <= set(now)
+        for path, answer in now.items():
+            _job, show, _shared = modules()[path].first(Query(), room)
+            assert show(early.answer(path)).to_json() == show(answer).to_json(), f"{path}: {AGAIN}"
+
+    def test_are_in_the_first_answer_of_a_server_that_has_simulated_nothing(self, room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        from retrompi.studio.app import create_app
+
+        def nothing(*_: Any, **__: Any) -> None:
+            raise AssertionError("a job")
+
+        monkeypatch.setattr(room.jobs, "submit", nothing)
+        client = create_app(room).server.test_client()
+        for path in ("/curves", "/whatif"):
+            text = client.get(path).get_data(as_text=True)
+            assert '<script type="application/json" id="first-data">' in text
+            assert "WMPI" in text
+
+    def test_are_not_shown_when_what_they_rest_on_has_changed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from retrompi.studio import early
+
+        assert early.answer("/curves") is not None
+        assert early.answer("/nowhere") is None
+        monkeypatch.setattr(registry.model("hpvm"), "hash", classmethod(lambda cls: "0" * 64))
+        assert early.answer("/curves") is None
+        assert early.answer("/whatif") is not None
+
+
 class TestScorecard:
     """The page in a fresh installation."""
 

@@ -20,6 +20,7 @@ from flask import Response, g, request
 from retrompi.base import translate
 from retrompi.base.errors import RetrompiError
 from retrompi.base.translate import _
+from retrompi.studio import early
 from retrompi.studio.page import modules
 from retrompi.studio.state import MOST_CHARACTERS, Query
 
@@ -119,6 +120,9 @@ def _figure(module: Any, path: str, search: str, room: Room) -> str:
         if found is None:
             return ""
         (title, function, arguments), show, shared = found
+        if not search and (known := early.answer(path)) is not None:
+            kept[key] = _written(show(known))
+            return kept[key]
         job = room.jobs.submit(g.session, title, function, *arguments, slot=f"first {path}", question=search,
                                client=str(g.get("client", "")))  # fmt: skip
         state = room.jobs.wait(job, g.session, PATIENCE_S)
@@ -141,7 +145,10 @@ def prepare(room: Room, session: str = "first") -> None:
                 job = room.jobs.submit(session, title, function, *arguments, slot=f"first {path}", question="", client=session)
                 state = room.jobs.wait(job, session, _PREPARING_S)
                 if state.status == "done":
-                    room.extra.setdefault("first", {})[path, "", translate.language()] = _written(show(state.result))
+                    kept = room.extra.setdefault("first", {})
+                    for key in [k for k in kept if k[:2] == (path, "")]:
+                        del kept[key]  # drawn from what is shipped
+                    kept[path, "", translate.language()] = _written(show(state.result))
 
 
 def _written(figure: Any) -> str:
