@@ -294,10 +294,23 @@ def load(folder: Path, language: str | None = None) -> Lab:
 
     Raises InputError with file and line when lab.toml, text.md or a translation is invalid.
     """
+    wanted = translate.language() if language is None else language
+    now = {f: paths.stamp(f) for f in (folder.iterdir() if folder.is_dir() else ())}
+    known = _LOADED.get((folder, wanted))
+    if known is not None and known[0] == now:
+        return known[1]
+    made = _LOADED[folder, wanted] = now, _read(folder, wanted)
+    return made[1]
+
+
+_LOADED: dict[tuple[Path, str], tuple[dict[Path, tuple[int, int] | None], Lab]] = {}
+"""(folder, language) -> its files with their stamps, and what was read: a class asks for the same lab with everything it types."""
+
+
+def _read(folder: Path, wanted: str) -> Lab:
     file = folder / "lab.toml"
     text, data = toml_text.read(file, "lab")
     with toml_text.taken_apart("lab", file):
-        wanted = translate.language() if language is None else language
         return _Reader(file, text, wanted).lab(folder, translated.merged(data, folder, wanted))
 
 
