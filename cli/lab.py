@@ -114,6 +114,37 @@ def show_lab(lab: str, output: Output) -> None:
     output.emit(rows, GOALS, keys=("text", "topic", "bloom", "area"))
 
 
+@command.command("slides")
+@lab_argument
+@click.option("-o", "--output", "out", cls=Option, aliases=("--out",), type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              callback=ends_in("html"), help="Where to write: the slides, .html (default: slides-01.html and so on, here).")
+@options(output=StoreOutput)
+def slides_of_lab(lab: str, out: Path | None, output: StoreOutput) -> None:
+    """Write the lecturer's slides of LAB: one page, whose figures are simulated now.
+
+    Space and the arrow keys turn the slides, S opens the notes, O shows all. It opens without a network; '?print-pdf' after its address
+    has it printed.
+
+    \b
+    Examples:
+      retrompi lab slides 01
+      retrompi lab slides 01 -o monday.html
+    """
+    from retrompi.labs import lab as _lab
+    from retrompi.render.html import save
+    from retrompi.studio import slides
+
+    found = _lab.lab(lab)
+    place = out if out is not None else Path(f"slides-{found.key}.html")
+    made = slides.deck(found, output.where)
+    save(place, made)
+    row = {"lab": found.name, "page": str(place), "slides": slides.count(found)}
+    if not output.text:
+        output.emit([row], (), keys=("lab", "page", "slides"))
+    else:
+        say(f"{place}  {row['slides']} slides")
+
+
 @command.command("start")
 @lab_argument
 @click.option("--student", required=True, metavar="ID", help="Your name or student number; it determines the numbers you are given.")

@@ -1,4 +1,4 @@
-"""MkDocs hook: reference pages written by `retrompi.manual` out of code and evidence, and the notebooks, executed."""
+"""MkDocs hook: reference pages written by `retrompi.manual` out of code and evidence, the labs' slides, and the notebooks, executed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import nbformat
 import plotly.io
 from mkdocs.structure.files import File, Files
 
+from retrompi.labs.lab import labs
 from retrompi.manual import pages
 from retrompi.render import export
+from retrompi.studio import slides
 
 _WRITTEN = pages()
 _BY_HAND = {"Python": "python.md", "Trace format": "trace-format.md", "Error codes": "errors.md"}
@@ -40,6 +42,11 @@ def on_files(files: Files, config: Any) -> Files:
     """Add their text."""
     for page in _WRITTEN:
         files.append(File.generated(config, page.path, content=page.text))
+    with tempfile.TemporaryDirectory() as folder:
+        for lab in labs():
+            if slides.count(lab):
+                made = slides.deck(lab, f"{folder}/store.db")
+                files.append(File.generated(config, f"slides/lab-{lab.key}.html", content=made))
     figures: dict[str, Any] = {}
     for notebook in sorted(_NOTEBOOKS.glob("*.ipynb")):
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=_shown(notebook, figures)))

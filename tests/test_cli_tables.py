@@ -78,6 +78,7 @@ ELSEWHERE = {
     "study delete": "one line", "study merge": "tests/test_shards.py", "calibrate": "minutes",
     "scenarios run": "the tables of replay, pingpong and startup", "share": "seconds",
     "lab check": "needs a started lab", "lab hint": "a text", "lab start": "one row", "lab report": "a page",
+    "lab slides": "a page",
     "course new": "links, each of its own", "course add": "links", "course links": "links", "course backup": "rows of tables",
     "course data": "names of files", "course remove": "ids", "course lti add": "as course lti list", "course lti remove": "one row",
     "course lti show": "needs an address",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -19,6 +20,8 @@ from retrompi.classroom.prepare import Preparer
 from retrompi.classroom.roster import Roster
 from retrompi.labs.lab import Lab
 from retrompi.labs.lab import lab as lab_of
+from retrompi.studio import slides
+from retrompi.studio.room import Room
 
 __all__ = ["teacher"]
 
@@ -32,6 +35,7 @@ class Served(Protocol):
     course: course.About
     roster: Roster
     preparer: Preparer
+    room: Room
 
     @property
     def links(self) -> str:
@@ -57,6 +61,8 @@ def teacher(server: Served) -> Blueprint:
     """The routes under /course/teacher."""
     made = Blueprint("teacher", __name__, url_prefix=HOME)
     db = server.db
+    decks: dict[str, str] = {}
+    making = Lock()
 
     def people() -> list[dict[str, Any]]:
         recent = server.roster.seen()
@@ -104,7 +110,18 @@ def teacher(server: Served) -> Blueprint:
                 right = {s: r[task.of] for s, r in known.items() if r and task.of in r}
             shown.append(predictions.distribution(task, rows, right))
         return page("lab.html", lab=found, plan=plan, predictions=shown, statistics=records.statistics(db, found), students=len(rows),
-                    mistakes=records.mistakes(db, found), open_tasks=marks.open_tasks(found))  # fmt: skip
+                    mistakes=records.mistakes(db, found), open_tasks=marks.open_tasks(found), slides=slides.count(found))  # fmt: skip
+
+    @made.get("/lab/<lab>/slides.html")
+    @teaching
+    def slides_of(lab: str) -> Response:
+        found = named(lab)
+        with making:
+            # Once in the server's life: simulating their figures takes seconds.
+            if found.name not in decks:
+                decks[found.name] = slides.deck(found, server.room.store)
+        head = {"Content-Disposition": f'attachment; filename="slides-{found.key}.html"'}
+        return Response(decks[found.name], mimetype="text/html", headers=head)
 
     @made.post("/lab/<lab>/<what>")
     @teaching

@@ -72,7 +72,7 @@ HINT_COST = 0.25
 """Default cost of a hint, points."""
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _FOLDER = re.compile(r"(\d\d)-[a-z0-9-]+")
-_OWN = ("lab.toml", "text.md", "reference.py")
+_OWN = ("lab.toml", "text.md", "reference.py", "slides.md")
 _LOADING = threading.Lock()
 
 
