@@ -13,6 +13,7 @@ from typing import Any
 
 import polib
 from babel.messages.extract import extract_from_file
+from jinja2.ext import babel_extract
 
 from retrompi.base import toml as toml_text
 from retrompi.base import translate
@@ -31,14 +32,15 @@ def files() -> Iterator[Path]:
     """The files that texts are taken from."""
     for place in PLACES:
         path = ROOT / place
-        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.is_file() else []
+        yield from sorted([*path.rglob("*.py"), *path.rglob("templates/*.html")]) if path.is_dir() else [path] if path.is_file() else []
 
 
 def extracted() -> dict[Key, list[str]]:
     """Every marked text, with the files that show it and the comments for translators (``# Translators: ...``)."""
     found: dict[Key, list[str]] = {}
     for file in files():
-        for _line, message, _comments, context in extract_from_file("python", str(file), keywords=KEYWORDS):
+        method: Any = babel_extract if file.suffix == ".html" else "python"
+        for _line, message, _comments, context in extract_from_file(method, str(file), keywords=KEYWORDS):
             one, many = (message[0], message[1]) if isinstance(message, tuple) else (message, "")
             if one:
                 found.setdefault((context or "", one, many or ""), []).append(str(file.relative_to(ROOT)))

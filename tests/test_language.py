@@ -86,6 +86,7 @@ UNTRANSLATED = {
     "jobs.py": "why a job ended: error lines",
     "inputs.py": "errors about requests that no page of ours makes",
     "uploads.py": "errors about files",
+    "slides.py": "slides are in English, and say so in their lang attribute",
 }
 """Files of the studio whose words stay English, and why."""
 WORDS_OF_MACHINES = {"Swap:", "protocol stack", "network card", "Gbps", "Mbps", "datagram ack", "ratio ends", "in advance …",
@@ -106,6 +107,26 @@ def test_unmarked_texts_are_found(tmp_path: Path) -> None:
     shown = 'html.P("No such page"), f"run {n} of the store", _("a b"), html.A("in yards", href="a b")'
     made.write_text(f'def f(n):\n    """Doc of it."""\n    return [{shown}]\n')
     assert [text for _line, text in unwrapped(made)] == ["No such page", "run … of the store", "in yards"]
+
+
+TEMPLATES = sorted((STUDIO.parent / "classroom" / "templates").glob("*.html"))
+_MARKED = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|<!doctype html>", re.DOTALL)
+
+
+def left_in(template: str) -> list[str]:
+    """The words of a template that do not go through ``_()``: between tags, and in the attributes that people read."""
+    plain = _MARKED.sub("", template)
+    read = re.findall(r'\b(?:aria-label|title|placeholder|alt)="([^"]*)"', plain)
+    return [w for text in [*read, re.sub(r"<[^>]*>", "\n", plain)] for w in re.findall(r"[^\W\d_]{3,}", text)]
+
+
+@pytest.mark.parametrize("file", TEMPLATES, ids=lambda f: f.name)
+def test_no_text_of_the_courses_pages_is_left_unmarked(file: Path) -> None:
+    assert set(left_in(file.read_text(encoding="utf-8"))) <= {"retrompi", "studio", "abcd", "efgh"}
+
+
+def test_unmarked_texts_of_templates_are_found() -> None:
+    assert left_in('<p title="see below">{{ _("Marks") }} of <b>{{ n }}</b> tasks</p>') == ["see", "below", "tasks"]
 
 
 @pytest.mark.parametrize("language", [which for which in translate.languages() if which != translate.ENGLISH])

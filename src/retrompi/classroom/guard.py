@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from flask import Response, g, redirect, request
 
 from retrompi.base.errors import RetrompiError
+from retrompi.base.translate import _
 from retrompi.classroom import members
 from retrompi.classroom.course import about
 from retrompi.classroom.page import message, page
@@ -66,7 +67,7 @@ class ClassGuard(Guard):
             return bool(session)
 
         if self.tried(request.remote_addr or "", right, _MOST_TRIES) is None:
-            return message("too many wrong codes from this address; wait a minute", 429)
+            return message(_("too many wrong codes from this address; wait a minute"), 429)
         if not session:
             return page("login.html", 403, course=course, line=line, given=given)
         return came_in(session, "/")

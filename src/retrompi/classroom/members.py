@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from retrompi.base.errors import UsageError, nearest
+from retrompi.base.translate import _
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Course, Device, Link, Member
 from retrompi.labs.student import normal_id, shown_id
@@ -133,13 +134,13 @@ def code_for(db: Database, member_id: int) -> str:
 def _valid(connection: Connection, kind: str, secret: str) -> RowMapping:
     row = connection.execute(sa.select(Link.__table__).where(Link.kind == kind, Link.digest == digest(secret))).mappings().first()
     if row is None:
-        raise Refused("this code is not known; make a new one in the studio" if kind == "device" else
-                      "this link is not known: it may have been replaced by a newer one; ask your teacher")  # fmt: skip
+        raise Refused(_("this code is not known; make a new one in the studio") if kind == "device" else
+                      _("this link is not known: it may have been replaced by a newer one; ask your teacher"))  # fmt: skip
     if row["used"] is not None:
-        raise Refused("this link has been used already: a further device needs a code from the studio of the first one, or a new link "
-                      "from your teacher")  # fmt: skip
+        raise Refused(_("this link has been used already: a further device needs a code from the studio of the first one, or a new link "
+                        "from your teacher"))  # fmt: skip
     if row["expires"] is not None and row["expires"] < _now():
-        told = "this code is too old; make a new one in the studio" if kind == "device" else "this link is too old; ask your teacher"
+        told = _("this code is too old; make a new one in the studio") if kind == "device" else _("this link is too old; ask your teacher")
         raise Refused(told)
     return row
 
@@ -160,7 +161,7 @@ def join(db: Database, secret: str, *, kind: str = "join") -> str:
         # Two browsers at once: only one of them changes the row.
         used = connection.execute(sa.update(Link).where(Link.id == row["id"], Link.used.is_(None)).values(used=_now()))
         if used.rowcount != 1:
-            raise Refused("this link has been used already")
+            raise Refused(_("this link has been used already"))
         return _enter(connection, int(row["member_id"]), "code" if kind == "device" else "link")
 
 
@@ -173,9 +174,9 @@ def enrol(db: Database, code: str, student: str, name: str, most: int) -> str:
         wanted = connection.scalar(sa.select(Course.code))
         count = int(connection.scalar(sa.select(sa.func.count()).select_from(Member)) or 0)
     if not wanted or not secrets.compare_digest(wanted.strip().lower().encode(), code.strip().lower().encode()):
-        raise Refused("this is not the code of the class")
+        raise Refused(_("this is not the code of the class"))
     if count >= most:
-        raise Refused(f"the course has {most} members, as many as it takes; ask your teacher")
+        raise Refused(_("the course has {most} members, as many as it takes; ask your teacher").format(most=most))
     return enter(db, add(db, student, name=name), "class code")
 
 

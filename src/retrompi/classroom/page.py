@@ -42,11 +42,30 @@ def ago(time: datetime | None) -> str:
     return _("{n} days ago").format(n=past.days)
 
 
+def role(name: str) -> str:
+    """What a member is, in the reader's language."""
+    return {"student": _("student"), "assistant": _("assistant"), "teacher": _("teacher")}.get(name, name)
+
+
+def status(name: str | None) -> str:
+    """What a check said of a task, in a word."""
+    told = {"right": _("right"), "sealed": _("sealed"), "open": _("to be marked"), "wrong": _("wrong"), "unreadable": _("cannot be read"),
+            "missing": _("to do"), "waiting": _("waits for a prediction"), "changed": _("changed after it was sealed")}  # fmt: skip
+    return told.get(name, name) if name else _("not checked")
+
+
+def way(name: str) -> str:
+    """By what a browser came in, in the reader's language."""
+    told = {"code": _("code"), "link": _("link"), "class code": _("code of the class"), "learning platform": _("learning platform")}
+    return told.get(name, name)
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                        lstrip_blocks=True)  # fmt: skip
     made.filters.update(when=when, ago=ago, points=lambda v: "–" if v is None else f"{v:g}", percent=lambda v: f"{v:.0%}")
+    made.filters.update(role=role, status=status, way=way)
     made.globals.update(_=_, ngettext=ngettext)
     return made
 
