@@ -123,6 +123,19 @@ def test_an_assistant_sees_and_marks_but_changes_nothing(served: ClassServer, br
     assert members.find(served.db, "bo")
 
 
+def test_a_teacher_takes_the_slides_of_a_lab_along(served: ClassServer, browser: Callable[[str], FlaskClient]) -> None:
+    teacher = browser("lecturer")
+    page = teacher.get("/course/teacher/lab/1").text
+    assert "/slides.html" in page
+    assert "[improved]" in page, "a question for all has the names of the numbers"
+    assert "{improved}" not in page
+    assert browser("ann").get("/course/teacher/lab/1/slides.html").status_code == 403
+    found = teacher.get("/course/teacher/lab/1/slides.html", headers={"Accept-Language": "de"})
+    assert found.status_code == 200
+    assert "attachment" in found.headers["Content-Disposition"]
+    assert "one-way time" in found.text, "slides are in English whoever asks"
+
+
 def test_posts_of_other_origins_and_foreign_names_are_refused(served: ClassServer, browser: Callable[[str], FlaskClient]) -> None:
     teacher = browser("lecturer")
     evil = {"Origin": "https://evil.example"}

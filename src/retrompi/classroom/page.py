@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -60,12 +61,17 @@ def way(name: str) -> str:
     return told.get(name, name)
 
 
+def unnumbered(text: str) -> str:
+    """A question for all: each student has numbers of their own, so the numbers' names stand for them."""
+    return re.sub(r"\{([a-z][a-z0-9_]*)(?::arg)?\}", r"[\1]", text)
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                        lstrip_blocks=True)  # fmt: skip
     made.filters.update(when=when, ago=ago, points=lambda v: "–" if v is None else f"{v:g}", percent=lambda v: f"{v:.0%}")
-    made.filters.update(role=role, status=status, way=way)
+    made.filters.update(role=role, status=status, unnumbered=unnumbered, way=way)
     made.globals.update(_=_, ngettext=ngettext)
     return made
 
