@@ -14,6 +14,7 @@ import nbformat
 import plotly.io
 from mkdocs.structure.files import File, Files
 
+from retrompi.labs import glossary
 from retrompi.labs.lab import labs
 from retrompi.manual import pages
 from retrompi.render import export
@@ -57,6 +58,14 @@ def on_files(files: Files, config: Any) -> Files:
         for path in drawn:
             files.append(File.generated(config, f"notebooks/{path.name}", content=path.read_bytes()))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """The terms of the labs on the page of the glossary."""
+    if page.file.src_uri != "glossary.md":
+        return markdown
+    rows = sorted(glossary.terms(), key=lambda t: t.term.casefold())
+    return markdown.replace("<!-- terms of the labs -->", "\n\n".join(f"**{t.term}**\n:   {t.text} *{t.source}.*" for t in rows))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import InputError, nearest
 from retrompi.base.translate import _, lazy, ngettext
+from retrompi.labs import glossary
 
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task
@@ -81,7 +82,9 @@ def rendered(lab: Lab, p: Parameters, student: str) -> str:
     if other is not None:
         raise InputError(f"lab.toml has no task '{other}'{nearest(other, [t.id for t in lab.tasks], 20)}", where, code="unknown-task")
     filled = fill(lab.text, known, where=where)
-    return _TASK.sub(lambda found: task_text(lab.task(found[1]), known), filled)
+    used = glossary.linked(lab.text, glossary.terms(lab.language), set())[1]
+    terms = f"\n{glossary.section(used, _('Terms'))}" if used else ""
+    return _TASK.sub(lambda found: task_text(lab.task(found[1]), known), filled).rstrip("\n") + "\n" + terms
 
 
 def rendered_file(text: str, lab: Lab, p: Parameters, student: str) -> str:

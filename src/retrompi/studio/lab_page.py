@@ -69,7 +69,19 @@ def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, graded: M
         out.append(_seal(step))
     elif any(t.kind != "prediction" for t in step.tasks):
         out.append(_check("*", _("Check")))
+    if step.terms:
+        out.append(_terms(step))
     return [*out, _onward(all_, number)]
+
+
+def _terms(step: Step) -> Component:
+    """What the links in the step's text lead to: plain links, which a keyboard and a finger follow alike."""
+    rows: list[Component] = []
+    for term in sorted(step.terms, key=lambda t: t.term.casefold()):
+        source = html.Small(f" ({term.source})", className="soft", lang="en")
+        said = html.Dd([html.Span(term.text, lang=term.language), source])
+        rows += [html.Dt(term.term, id=term.place, tabIndex=-1, lang=term.language), said]
+    return html.Section([html.H3(_("Terms"), id="labs-terms"), html.Dl(rows)], className="lab-terms", **{"aria-labelledby": "labs-terms"})
 
 
 def _way(all_: Sequence[Step], number: int, work: Work, results: Mapping[str, Any]) -> Component:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from retrompi.base.translate import _
+from retrompi.labs import glossary
 from retrompi.labs import text as _words
 from retrompi.labs.student import draw
 from retrompi.studio.lab_commands import Form, form_of
 
 if TYPE_CHECKING:
+    from retrompi.labs.glossary import Term
     from retrompi.labs.lab import Lab, Task
     from retrompi.labs.work import Work
 
@@ -48,6 +50,8 @@ class Step:
     seals: tuple[Task, ...] = ()
     shut: bool = False
     tasks: tuple[Task, ...] = ()
+    terms: tuple[Term, ...] = ()
+    """Those that the lab's text uses here for the first time; their links lead to entries below the step."""
 
 
 def steps(lab: Lab, work: Work) -> list[Step]:
@@ -85,6 +89,19 @@ def steps(lab: Lab, work: Work) -> list[Step]:
         first, second = out[0], out[1]
         both = (*first.pieces, Piece(text=f"### {second.title}"), *second.pieces)
         out[:2] = [Step(second.title, both, second.seals, False, second.tasks)]
+    return _linked(out, lab)
+
+
+def _linked(found: list[Step], lab: Lab) -> list[Step]:
+    """The steps with links at the first use of each term of the glossary."""
+    among, seen, out = glossary.terms(lab.language), set(), []  # type: tuple[tuple[Term, ...], set[str], list[Step]]
+    for step in found:
+        pieces, used = [], []  # type: tuple[list[Piece], list[Term]]
+        for piece in step.pieces:
+            text, new = glossary.linked(piece.text, among, seen) if piece.text else ("", [])
+            pieces.append(replace(piece, text=text) if new else piece)
+            used += new
+        out.append(replace(step, pieces=tuple(pieces), terms=tuple(used)))
     return out
 
 
