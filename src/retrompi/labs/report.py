@@ -31,6 +31,7 @@ CSS = """
 .task.changed, .task.missing, .task.waiting { border-color: #E69F00; }
 .task p { margin: .25rem 0; } .given { white-space: pre-wrap; overflow-wrap: anywhere; }
 .text pre { background: var(--tint); padding: .5rem .8rem; overflow-x: auto; max-width: 100%; }
+.text pre:focus-visible { outline: 2px solid var(--link); }
 .text blockquote { margin: 1rem 0; }
 """
 _SAID = {"right": lazy("✓ right"), "sealed": lazy("✓ sealed"), "open": lazy("○ open"), "wrong": lazy("✗ wrong"),
@@ -166,7 +167,10 @@ def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
         of = _("{n:g} of {of:g}").format(n=r.points, of=r.of)
         head = f"<p><b>{escape(task.id)}</b> <small>{_(_SAID[r.status])}; {of}</small></p>"
         out.append(f'<div class="task {r.status}">{head}{question}{given}{says}</div>')
-    return "".join(out)
+    # A wide listing or table scrolls in itself, which the keyboard has to reach.
+    return "".join(out).replace("<pre>", '<pre tabindex="0">').replace("<table>", html.scroller(_("table")) + "<table>").replace(
+        "</table>", "</table></div>"
+    )
 
 
 def _drawn(lab: Lab, p: Parameters) -> list[Line]:

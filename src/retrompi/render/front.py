@@ -22,7 +22,7 @@ from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.transfer import judged, shipped
 from retrompi.papers.verdicts import Summary, Verdict, summary
-from retrompi.render.html import SIGN, bounds, boxes, document, number, ranges, table
+from retrompi.render.html import SIGN, bounds, boxes, document, number, ranges, scroller, table
 from retrompi.render.ladder import ladder_rows, ladder_table
 from retrompi.render.machines_page import PAGE, SOURCES, machine_cells
 from retrompi.render.matrix import SORT, matrix_html
@@ -224,9 +224,9 @@ def _matrix(score: Scorecard) -> str:
     spans = "".join(f'<th colspan="{sum(u == use for u, _ in columns)}">{_USE[use]}</th>' for use in JUDGED)
     kinds = "".join(f"<th>{k}</th>" for _, k in columns)
     return (
-        '<div class="scroll"><table class="grid matrix"><thead>'
-        f'<tr><th></th><th colspan="2">All kinds</th>{spans}<th>Shown only</th></tr>'
-        f"<tr><th></th><th>fit</th><th>held out</th>{kinds}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f'{scroller("claims by system and kind")}<table class="grid matrix"><thead>'
+        f'<tr><td></td><th colspan="2">All kinds</th>{spans}<th>Shown only</th></tr>'
+        f"<tr><td></td><th>fit</th><th>held out</th>{kinds}<td></td></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         '<p class="soft"><small>✓ all judged claims pass · ✗ some fail · "7/8": 7 of 8 judged claims pass; "· 2": 2 not judged. '
         "Shown only: definitions, and statements contradicted within their paper. A cell links to its claims.</small></p>"
     )

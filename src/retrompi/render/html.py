@@ -27,6 +27,7 @@ __all__ = [
     "ranges",
     "row",
     "save",
+    "scroller",
     "table",
 ]
 
@@ -50,7 +51,7 @@ h1 { font-size: clamp(1.4rem, 3.2vw, 2.2rem); line-height: 1.2; margin: .6rem 0 
 h2 { font-size: clamp(1.2rem, 2.3vw, 1.6rem); margin: 2.4rem 0 .6rem; border-bottom: 2px solid var(--ink); padding-bottom: .2rem; }
 h3 { font-size: 1.12rem; margin: 1.2rem 0 .2rem; }
 p { max-width: 78ch; margin: .4rem 0; }
-nav { font-size: .95rem; display: flex; flex-wrap: wrap; gap: 0 1.1rem; } nav a { white-space: nowrap; }
+nav { font-size: .95rem; display: flex; flex-wrap: wrap; gap: 0 1.1rem; } nav a { white-space: nowrap; padding: .15rem 0; }
 a { color: var(--link); }
 .soft { color: var(--soft); } small { font-size: .88rem; }
 .counts { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); margin: 1rem 0; }
@@ -78,7 +79,8 @@ td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .contradiction { display: block; border-left: .2rem solid #E69F00; padding-left: .5rem; margin-top: .2rem; }
 details { margin: .7rem 0; } summary { cursor: pointer; font-weight: 600; font-size: 1.05rem; padding: .3rem 0; }
 ul.claims { margin: .2rem 0 .8rem; padding-left: 1.1rem; font-size: .9rem; color: var(--soft); }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; } .scroll:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
+td > div > a:not(:only-child) { display: inline-block; min-width: 1.5rem; min-height: 1.5rem; } /* several in a cell: a finger hits one */
 .exhibit { margin: 1.6rem 0 2.4rem; }
 .beside { display: grid; gap: .6rem 2rem; align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); }
 .beside > div { min-width: 0; } .above > figure { max-width: 60rem; margin-top: 1rem; }
@@ -180,9 +182,15 @@ def row(head: Sequence[str], cells: Sequence[Content], mark: str = "") -> str:
 
 def table(head: Sequence[str], rows: Iterable[str | Sequence[Content]], css: str = "stack") -> str:
     """A table of cells, or of ready rows; on a phone, css class "stack" shows each row as a card."""
-    names = "".join(f"<th>{escape(h)}</th>" for h in head)
+    names = "".join(f'<th scope="col">{escape(h)}</th>' for h in head)
     body = "".join(r if isinstance(r, str) else row(head, r) for r in rows)
-    return f'<div class="scroll"><table class="{css}"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
+    opened = f'{scroller(", ".join(h for h in head if h))}<table class="{css}">'
+    return f"{opened}<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>"
+
+
+def scroller(name: str) -> str:
+    """The opening tag of what scrolls a wide table in itself: the keyboard reaches it, and a screen reader says what it is."""
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(name)}">'
 
 
 def boxes(shown: Iterable[tuple[str, str, str]]) -> str:

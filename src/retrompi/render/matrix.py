@@ -8,7 +8,7 @@ from html import escape
 
 from retrompi.papers.matrix import STATES, Cell, Tally
 from retrompi.render.figures import name_of
-from retrompi.render.html import Content, row
+from retrompi.render.html import Content, row, scroller
 
 __all__ = ["SORT", "matrix_html", "sortable"]
 
@@ -77,7 +77,8 @@ def _grid(found: Sequence[Cell], pages: Sequence[str]) -> str:
         rows.append(f'<tr><th scope="row">{escape(machine)}{small}</th>{"".join(cells)}</tr>')
     names = "".join(f'<th scope="col"><span>{escape(name_of(r))}</span></th>' for r in runtimes)
     return (
-        f'<div class="scroll"><table class="grid matrix upright"><thead><tr><th scope="col">machine, network</th>{names}</tr></thead>'
+        f'{scroller("verdicts by machine and runtime")}<table class="grid matrix upright">'
+        f'<thead><tr><th scope="col">machine, network</th>{names}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -103,7 +104,8 @@ def _list(found: Iterable[Cell], pages: Sequence[str]) -> str:
 def sortable(head: Sequence[str], rows: Iterable[str]) -> str:
     """A table of ready rows that `SORT` sorts by the column whose head is clicked."""
     names = "".join(f'<th scope="col"><button type="button">{escape(h)}</button></th>' for h in head)
-    return f'<div class="scroll"><table class="stack sortable"><thead><tr>{names}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    opened = f'{scroller(", ".join(head))}<table class="stack sortable">'
+    return f"{opened}<thead><tr>{names}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
 
 
 def matrix_html(found: Sequence[Cell], pages: Sequence[str]) -> str:

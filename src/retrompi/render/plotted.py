@@ -19,7 +19,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from retrompi.render.html import CONFIG
+from retrompi.render.html import CONFIG, scroller
 
 __all__ = ["drawing", "drawn_late", "figure_html", "numbers", "packed_plotly", "sketch_script"]
 
@@ -35,7 +35,9 @@ def figure_html(figure: go.Figure, name: str, tall: bool = False) -> str:
     # A long legend reduces the height of the plot.
     high = " tall" if tall or sum(bool(t.name) and t.showlegend is not False for t in figure.data) > _LEGEND else ""
     shown = escape(title or name.replace("-", " "))
-    box = f'<div class="figure{high}" id="figure-{escape(name)}" role="img" aria-label="{shown}; its numbers follow below"></div>'
+    if not figure.data:
+        return f'<p class="soft">{shown}: nothing to draw, no point of it has a result.</p>'
+    box = f'<div class="figure{high}" id="figure-{escape(name)}" role="figure" aria-label="{shown}; its numbers follow below"></div>'
     return f"<figure><figcaption>{escape(title)}</figcaption>{box}{_behind(figure, shown)}</figure>"
 
 
@@ -51,24 +53,27 @@ def _behind(figure: go.Figure, title: str) -> str:
     names = "".join(f'<th scope="col">{escape(h)}</th>' for h in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows[:MOST_ROWS])
     more = f'<p class="soft">The first {MOST_ROWS} of {len(rows):,} points.</p>' if len(rows) > MOST_ROWS else ""
-    region = f'<div class="scroll" tabindex="0" role="region" aria-label="numbers: {title}">'
+    region = scroller(f"numbers: {unescape(title)}")
     table = f'<table class="plain"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>'
     return f'<details class="behind"><summary>Numbers of this figure</summary>{more}{region}{table}</div></details>'
 
 
 def numbers(figure: go.Figure) -> tuple[tuple[str, str, str], list[tuple[str, str, str]]]:
     """(heads, rows) of series, place and value of every point that a figure draws, as texts; bands and nameless marks are left out."""
-    found = [row for trace in figure.data for row in _points(figure, trace)]
+    title = _plain(figure.layout.title.text or "")
+    # Marks without a name are ornaments beside curves, and the content of a figure of bars alone.
+    alone = not any(t.name and t.type in ("scatter", "bar") for t in figure.data)
+    found = [row for t in figure.data for row in _points(figure, t, _plain(t.name or (title if alone or t.type == "bar" else "")))]
     across = any(t.type == "bar" and t.orientation == "h" for t in figure.data)
     x, y = (_plain(a.title.text or "") for a in (figure.layout.xaxis, figure.layout.yaxis))
     return ("series", *((y or "bar", x or "value") if across else (x or "place", y or "value"))), found
 
 
-def _points(figure: go.Figure, trace: Any) -> Iterator[tuple[str, str, str]]:
+def _points(figure: go.Figure, trace: Any, name: str) -> Iterator[tuple[str, str, str]]:
     if trace.type == "heatmap":
-        for name, row in zip(_listed(trace.y), _listed(trace.z), strict=False):
-            yield from ((f"{_plain(name)}", _plain(x), _said(v)) for x, v in zip(_listed(trace.x), row, strict=False) if v is not None)
-    elif trace.type in ("scatter", "bar") and trace.name and getattr(trace, "fill", None) in (None, "none"):
+        for line, row in zip(_listed(trace.y), _listed(trace.z), strict=False):
+            yield from ((f"{_plain(line)}", _plain(x), _said(v)) for x, v in zip(_listed(trace.x), row, strict=False) if v is not None)
+    elif trace.type in ("scatter", "bar") and name and getattr(trace, "fill", None) in (None, "none"):
         across = trace.type == "bar" and trace.orientation == "h"
         places, values = (_listed(v) for v in ((trace.y, trace.x) if across else (trace.x, trace.y)))
         shown = _listed(trace.customdata) if trace.type == "scatter" else []
@@ -78,7 +83,7 @@ def _points(figure: go.Figure, trace: Any) -> Iterator[tuple[str, str, str]]:
                 continue
             at = shown[i][0] if i < len(shown) and isinstance(shown[i], (list, tuple)) else shown[i] if i < len(shown) else place
             # Half a byte is where the axis has the empty message (`retrompi.render.figures.ZERO`).
-            yield _plain(trace.name), "0" if log and at == 0.5 else _said(at), _said(value)
+            yield name, "0" if log and at == 0.5 else _said(at), _said(value)
 
 
 def _listed(values: Any) -> list[Any]:
@@ -117,7 +122,9 @@ _DRAW = """
     document.head.append(plotly);
     figures.forEach(([id, data, layout], i) => {
       window.retrompiSketch.clear(places[i]);
-      Plotly.newPlot(id, data, layout, config);
+      Plotly.newPlot(id, data, layout, config).then((drawn) => { // letters of ticks read one by one tell nothing: its numbers follow
+        drawn.querySelectorAll('svg').forEach((e) => e.setAttribute('aria-hidden', 'true'));
+      });
     });
     document.documentElement.dataset.plotted = '1';
   };
@@ -136,6 +143,8 @@ def drawing(figures: Mapping[str, go.Figure]) -> str:
     """What draws the figures of `figure_html`. It comes last: a figure drawn before its neighbours exist would take their space."""
     parts = []
     for name, figure in figures.items():
+        if not figure.data:
+            continue
         spec = json.loads(figure.to_json())
         spec["layout"].pop("title", None)
         spec["layout"]["margin"]["t"] -= 10  # keeps space for the buttons above the labels

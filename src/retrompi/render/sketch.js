@@ -115,7 +115,7 @@
       }
     }
     const x = axis(layout.xaxis, xs, lying), y = axis(layout.yaxis, ys, bars.length > 0 && !lying);
-    const svg = make("svg", { width: wide, height, viewBox: `0 0 ${wide} ${height}`, "font-size": size });
+    const svg = make("svg", { width: wide, height, viewBox: `0 0 ${wide} ${height}`, "font-size": size, "aria-hidden": "true" });
     box.prepend(svg);
     const named = y.ticks.map(([v, text]) => [v, lines(text)]);
     const letters = Math.max(0, ...named.map(([, some]) => Math.max(...some.map((l) => l.length))));
@@ -238,7 +238,7 @@
     const made = document.createElement("ul");
     made.className = "sketch-legend";
     for (const t of shown) {
-      const item = document.createElement("li"), svg = make("svg", { width: 34, height: 14, viewBox: "0 0 34 14" });
+      const item = document.createElement("li"), svg = make("svg", { width: 34, height: 14, viewBox: "0 0 34 14", "aria-hidden": "true" });
       const colour = colourOf(t), m = t.marker || {};
       if (t.type === "bar") make("rect", { x: 8, y: 1, width: 18, height: 12, fill: Array.isArray(m.color) ? m.color[0] : m.color }, svg);
       else {

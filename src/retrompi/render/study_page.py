@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from retrompi.render.bands import NOTE, of_draws, said
 from retrompi.render.figures import name_of
-from retrompi.render.html import Content, boxes, document, ranges, save, table
+from retrompi.render.html import Content, boxes, document, ranges, save, scroller, table
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.sweep_figures import Plan, choose, draw
 from retrompi.studies.about import About
@@ -108,7 +108,7 @@ def _definition(definition: Mapping[str, Any]) -> str:
     text = json.dumps(definition, indent=1, ensure_ascii=False)
     return (
         table(("key", "values"), rows)
-        + f"<details><summary>Complete definition</summary><div class='scroll'><pre><small>{escape(text)}</small></pre></div></details>"
+        + f"<details><summary>Complete definition</summary>{scroller('definition')}<pre><small>{escape(text)}</small></pre></div></details>"
     )
 
 
@@ -142,9 +142,9 @@ def page(v: View, about: About, title: str = "", plans: Sequence[Plan] | None = 
         kept += len(some)
         shown.update(some)
         more = f'<p class="soft">{len(found) - len(some)} more panels: retrompi study figure</p>' if len(some) < len(found) else ""
-        wide = kind == "parallel"
+        holds = scroller(_SECTIONS[kind]) if kind == "parallel" else '<div class="figures">'
         holder = "".join(figure_html(f, n) for n, f in some.items())
-        parts.append(f'<h2 id="{kind}">{_SECTIONS[kind]}</h2><div class="{"scroll" if wide else "figures"}">{holder}</div>{more}')
+        parts.append(f'<h2 id="{kind}">{_SECTIONS[kind]}</h2>{holds}{holder}</div>{more}')
     texts = "".join(f"<p>{escape(str(d[k]))}</p>" for k in ("question", "summary") if d.get(k))
     bad = failures(v)
     links = [(k, _SECTIONS[k]) for k in drawn] + [("numbers", "Numbers")] + ([("failures", "Failures")] if bad else [])
