@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import secrets
@@ -198,10 +199,24 @@ def _told(error: Exception) -> Any:
     return no_update
 
 
+def _carried() -> dict[str, dict[str, Any]]:
+    """Link of the navigation -> its path, and what of the runtime at hand and its platform the page takes, for assets/studio.js.
+
+    The replay's own platform has a host for every rank, so it goes along with the runtime alone.
+    """
+    found = {}
+    for page in pages():
+        keys = [c.key for c in page.controls]
+        takes = [k for k in ("model", "platform") if k in keys and not (k == "platform" and page.path in ("/replay", "/models"))]
+        found[f"studio-to-{page.name}"] = {"path": page.path, "takes": takes}
+    return found
+
+
 def _frame(room: Room) -> Component:
     """The frame around every page. Created for each load, so that each tab has its own name."""
     nav = [
-        html.Li(dcc.Link(_(page.title), href=page.path, title=_(page.help) + (f" ({i % 10})" if i <= 10 else ""), className="nav-link"))
+        html.Li(dcc.Link(_(page.title), href=page.path, title=_(page.help) + (f" ({i % 10})" if i <= 10 else ""),
+                         id=f"studio-to-{page.name}", className="nav-link"))
         for i, page in enumerate(pages(), 1)
     ]
     nav += [html.Li(html.A(title, href=path, className="nav-link")) for title, path in room.more(parts.session())]
@@ -237,5 +252,5 @@ def _frame(room: Room) -> Component:
             dcc.Store(id="studio-arrived"),
             dcc.Store(id="studio-letters"),
         ],
-        id="studio", **{"data-copied": _("Copied")},
+        id="studio", **{"data-copied": _("Copied"), "data-carried": json.dumps(_carried())},
     )  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from retrompi.base.translate import _
 from retrompi.spec import machines, registry
-from retrompi.studio.state import Choice, Query
+from retrompi.studio.state import Choice, Control, Query
 
 __all__ = ["PLATFORM", "followed", "following", "is_platform", "models", "modes", "own_platforms", "platforms"]
 
@@ -36,11 +38,18 @@ def following(model: str, platform: str, before: str = "") -> str:
     return platform if stays else own[0]
 
 
-def followed(query: Query, *prefixes: str) -> Query:
-    """A link that names a runtime and no platform means the runtime's own platform. ``prefixes``: of the keys, of further runtimes."""
+def followed(query: Query, controls: Sequence[Control], *prefixes: str) -> Query:
+    """A link that names one runtime and no platform means what choosing it on the page does: see `following`.
+
+    ``controls``: of the page, for its defaults. ``prefixes``: of the keys, of further runtimes.
+    """
+    default = {c.key: c.default for c in controls}
     for prefix in ("", *prefixes):
-        own = own_platforms(query[f"{prefix}model"]) if f"{prefix}model" in query and f"{prefix}platform" not in query else []
-        query = query.also(f"{prefix}platform", own[0]) if own else query
+        model, platform = f"{prefix}model", f"{prefix}platform"
+        if len(query.all(model)) == 1 and platform not in query:
+            before = default[model] if isinstance(default[model], str) else default[model][0]
+            there = following(query[model], default[platform], before)
+            query = query.also(platform, there) if there != default[platform] else query
     return query
 
 

@@ -24,6 +24,29 @@ window.dash_clientside = window.dash_clientside || {};
     return [one(value)];
   }
 
+  /* The runtime at hand and its platform go along to the other pages: a page at its defaults has nothing to hand on, one without a
+     runtime leaves the links as they are. */
+  let known = {};
+  function carry(controls, values) {
+    const at = (key) => controls.findIndex((c) => c.key === key);
+    const model = at("model"), platform = at("platform");
+    const set = window.dash_clientside.set_props;
+    if (model < 0 || !set) return;
+    const before = known;
+    known = {};
+    const other = (i) => i >= 0 && !same(values[i], controls[i].default);
+    const on = platform < 0 || values[platform] === "own" ? "" : one(values[platform]);
+    if (other(model) || (other(platform) && on)) {
+      known.model = one([].concat(values[model] || [])[0]);
+      known.platform = on || (known.model === before.model ? before.platform : ""); /* a card of a runtime is of no platform */
+    }
+    const links = JSON.parse(document.getElementById("studio").dataset.carried);
+    for (const [id, { path, takes }] of Object.entries(links)) {
+      const given = takes.filter((key) => known[key]).map((key) => `${key}=${encodeURIComponent(known[key])}`);
+      set(id, { href: path + (given.length ? `?${given.join("&")}` : "") });
+    }
+  }
+
   window.dash_clientside.retrompi = {
     keep: function (...values) {
       const controls = values.pop();
@@ -31,6 +54,7 @@ window.dash_clientside = window.dash_clientside || {};
       controls.forEach((control, i) => {
         for (const text of written(control, values[i])) parts.push(`${encodeURIComponent(control.key)}=${encodeURIComponent(text)}`);
       });
+      carry(controls, values);
       const search = parts.length ? `?${parts.join("&")}` : "";
       if (search !== location.search) history.replaceState(history.state, "", location.pathname + search + location.hash);
       return search;
@@ -59,7 +83,7 @@ window.dash_clientside = window.dash_clientside || {};
       if (early) early.remove();
       document.title = title && path !== "/" ? `${title} · retrompi studio` : "retrompi studio";
       for (const a of document.querySelectorAll(".nav-link")) {
-        if (a.getAttribute("href") === path) a.setAttribute("aria-current", "page");
+        if (a.pathname === path) a.setAttribute("aria-current", "page");
         else a.removeAttribute("aria-current");
       }
       pressed();

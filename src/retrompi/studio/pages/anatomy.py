@@ -91,7 +91,7 @@ def _told(choices: Mapping[str, str]) -> dict[str, str]:
 
 def layout(query: Query, room: Room) -> Component:
     """The controls of one or two messages, the player, the bars, the tables."""
-    values, wrong = read(PAGE.controls, menus.followed(query, "b-"))
+    values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls, "b-"))
     two = values["view"] == "two"
     asked = [
         parts.controls(

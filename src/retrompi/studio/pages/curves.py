@@ -79,7 +79,7 @@ def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
 
 def layout(query: Query, room: Room) -> Component:
     """The controls as given by the query; the figure, the statements and the numbers below."""
-    values, wrong = read(PAGE.controls, query)
+    values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
     platforms = [{"value": OWN, "label": _("each runtime's own (on which it was calibrated)")}, *menus.platforms(values["platform"])]
     stored = _choices(room, parts.session())
     if len(there := _there(values["run"], stored)) < len(values["run"]):
@@ -128,7 +128,7 @@ def first(query: Query, room: Room) -> Any:
     """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
     from retrompi.studio import drawing
 
-    values, _ = read(PAGE.controls, query)
+    values, _ = read(PAGE.controls, menus.followed(query, PAGE.controls))
     if values["run"]:
         return None
     wanted = _question(room, values["model"], values["platform"], values["mode"], [], values["sizes"])

@@ -71,7 +71,7 @@ def options(room: Room, session: str) -> list[dict[str, str]]:
 
 def layout(query: Query, room: Room) -> Component:
     """The controls, the upload, and the result of the replay."""
-    values, wrong = read(PAGE.controls, menus.followed(query))
+    values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
     known = options(room, parts.session())
     if values["trace"] not in {o["value"] for o in known}:
         wrong.append(_("the trace of this link was uploaded in another browser session, or has been removed; upload it again"))

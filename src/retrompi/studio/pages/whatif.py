@@ -60,7 +60,7 @@ PAGE = Page(
 
 def layout(query: Query, room: Room) -> Component:
     """The sliders as given by the query beside the figure, which stays in view; on a phone the figure comes first."""
-    values, wrong = read(PAGE.controls, menus.followed(query))
+    values, wrong = read(PAGE.controls, menus.followed(query, PAGE.controls))
     model, platform, mode = values["model"], values["platform"], values["mode"]
     try:
         known = slots_for(model, platform, mode, values["set"])
@@ -126,7 +126,7 @@ def first(query: Query, room: Room) -> Any:
     """(the question as a job, its figure, whether it is the same for everybody) of a link, for `retrompi.studio.first`."""
     from retrompi.studio import drawing
 
-    values, _lines = read(PAGE.controls, menus.followed(query))
+    values, _lines = read(PAGE.controls, menus.followed(query, PAGE.controls))
     if values["interval"]:
         return None
     model, platform, mode = values["model"], values["platform"], values["mode"]
