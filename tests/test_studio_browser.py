@@ -266,6 +266,7 @@ class TestScorecard:
             settled(page)
             assert page.url.startswith(f"{studio.url}/curves?model=wmpi")
             assert page.locator("main .notice").count() == 0
+            until(page, "(looked.traces('curves-figure') || []).length > 0")
             assert page.evaluate("looked.traces('curves-figure')")[0]["name"].startswith("WMPI")
             assert seen.errors == []
 
