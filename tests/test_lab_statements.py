@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import lab_students
 import pytest
+from doc_pages import ROOT
 
 from retrompi.labs import answers, grade, student
 from retrompi.labs import lab as _lab
@@ -51,6 +54,34 @@ def test_open_questions_have_a_rubric_and_a_model_answer(name: str) -> None:
             assert len(task.model.split()) >= 1.5 * task.words, f"{task.id}: a model answer is more than the least that is asked"
             assert len(task.criteria) >= 2, task.id
             assert all(c.levels for c in task.criteria), task.id
+
+
+@cache
+def verdicts() -> dict[str, str]:
+    """Claim -> verdict, as the validation's pages have them."""
+    pages = (ROOT / "docs" / "validation").glob("*.md")
+    rows = [
+        re.findall(r"^\| ([A-Z]{2}-[A-Z0-9-]+[a-z]?) \| \w+ \| \**(pass|fail|unjudged)\** \|", page.read_text(), re.MULTILINE)
+        for page in pages
+    ]
+    return {claim: verdict for found in rows for claim, verdict in found}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_not_settled_in_the_validation_is_told_as_not_settled(name: str) -> None:
+    """A claim that fails is named as failed where the lab uses it, and none that passes is; the pages that a lab names are there."""
+    lab = _lab.lab(name)
+    told = lab_students.words(lab)
+    cited = set(re.findall(r"\b(?:BF|HW|KB|LW)-(?:[A-Z]+-)?\d+[a-z]?\b", told))
+    sentences = [s for s in re.split(r"(?<=[.:]) ", told) if re.search(r"counts .* as failed", s)]
+    assert {c for c in cited if verdicts().get(c) == "fail"} == {c for c in cited if any(c in s for s in sentences)}
+    for page in re.findall(r"docs/([\w/-]+\.md)", told):
+        assert (ROOT / "docs" / page).is_file(), page
+
+
+def test_the_validation_has_verdicts_to_be_compared_with() -> None:
+    assert len(verdicts()) > 60
+    assert (verdicts()["BF-SM-04"], verdicts()["BF-SM-15"], verdicts()["KB-14"]) == ("fail", "pass", "pass")
 
 
 def test_a_false_sentence_and_a_mistake_that_is_right_are_found(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import class_of_students as simulated
 import pytest
 
 from retrompi.base.bidi import plain_direction
-from retrompi.labs import alike, answers, collect, student, tokens
+from retrompi.labs import alike, answers, chance, collect, student, tokens
 from retrompi.labs.alike import Facts, Pair, Reason
 from retrompi.labs.bench import Bench
 from retrompi.store import open_store
@@ -20,6 +21,7 @@ from retrompi.store import open_store
 PASSAGE = """every message waits for the daemon which is asleep until the clock of the other machine
 has ticked once more and then it is woken"""
 WORDS = PASSAGE.split()
+
 
 def facts(who: str, **given: Any) -> Facts:
     return Facts(who, who, "1", f"token of {who}", **given)
@@ -67,6 +69,40 @@ def test_a_passage_within_another_text_is_quoted() -> None:
         [facts("ann", texts={"t": " ".join(WORDS)}), facts("bob", texts={"t": f"I think {' '.join(WORDS[3:19])} and so on"})]
     )
     assert pair.why == ("the same 16 words in 't': “for the daemon which is asleep until the clock of the other …”",)
+
+
+def test_a_standard_phrase_counts_less_than_words_of_ones_own() -> None:
+    def weight(told: str, others: list[str]) -> float:
+        crowd = [facts(f"other {i}", texts={"t": text}) for i, text in enumerate(others)]
+        room = alike._Class([*crowd, facts("ann", texts={"t": told}), facts("bob", texts={"t": told})])
+        return room.reasons(len(crowd), len(crowd) + 1)[0].weight
+
+    told = "the time of a message is the start up plus the size over the rate"
+    phrases = [
+        "the time of a message is what counts", "a message is the start up plus something", "it is the start up plus the size",
+        "plus the size over the rate of the wire", "the size over the rate is small", "say that the time of a message grows",
+    ]  # fmt: skip
+    unlike = [f"word{i} " * 9 for i in range(len(phrases))]
+    assert weight(told, phrases) < 0.7 * weight(told, unlike), "each word is what others write after the same words"
+    two_more = [*unlike, told, told]
+    assert weight(told, two_more) == pytest.approx(weight(told, unlike), rel=0.05), "who copied as well is no witness of what people write"
+
+
+def test_a_number_counts_less_where_many_right_answers_lie() -> None:
+    dense = chance.Numbers([{"a": 5.0 + i / 1000} for i in range(50)])
+    wide = chance.Numbers([{"a": 1.3**i} for i in range(50)])
+    assert dense.surprise("a", 5.02, 3) < wide.surprise("a", 5.02, 3) - 0.8
+    assert wide.surprise("a", 5.0213, 5) == pytest.approx(wide.surprise("a", 5.0213, 3) + 2)
+    given = {"a": 612.3, "b": 71.12, "c": 5.551}
+    tolerances = dict.fromkeys(given, (0.01, 0.0))
+    owner = facts("ann", given=given, expected=given, tolerances=tolerances)
+
+    def copier(**others: float) -> list[Facts]:
+        wrong = {"a": 612.3, "b": 71.12, **others}
+        return [owner, facts("bob", given=wrong, expected={"a": 500.0, "b": 60.0, "c": 4.0}, tolerances=tolerances)]
+
+    one_of_two, one_of_three = (alike._Class(copier(c=c)).reasons(0, 1)[0].weight for c in (4.0, 3.217))
+    assert one_of_three == pytest.approx(one_of_two - math.log10(3)), "two of three wrong numbers may fit in three ways"
 
 
 def test_a_usual_mistake_is_nobodys_own() -> None:

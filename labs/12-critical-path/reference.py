@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi import traces
+from retrompi.api.paths import CriticalPath
 from retrompi.labs.bench import Bench, options
 from retrompi.labs.student import Parameters
 
@@ -22,18 +23,33 @@ def derive(p: Parameters) -> dict[str, str]:
     return told | {"size_bytes": str(int(p["size"])), "options": f"-m {MODEL} -p {PLATFORM} --mode distributed {options(SETS)}"}
 
 
-def _run(p: Parameters, bench: Bench, divided: dict[str, float] | None = None, **sets: str) -> dict[str, Any]:
-    """The run of the program with some ranks' operations divided."""
+def _program(p: Parameters, divided: dict[str, float] | None = None) -> Any:
+    """The program's trace, with some ranks' operations divided."""
     text = (HERE / "program.ti").read_text(encoding="utf-8")
     for rank in RANKS:
         text = text.replace(f"{{{rank}_flop}}", f"{p[rank] * FLOPS / (divided or {}).get(rank, 1.0):.0f}")
-    text = text.replace("{size_bytes}", str(int(p["size"])))
-    given = SETS | {k.replace("__", "."): v for k, v in sets.items()}
-    return bench.replay(traces.parse(text), "program.ti", MODEL, "distributed", platform=PLATFORM, sets=given)
+    return traces.parse(text.replace("{size_bytes}", str(int(p["size"]))))
 
 
 def _time(p: Parameters, bench: Bench, divided: dict[str, float] | None = None, **sets: str) -> float:
-    return float(_run(p, bench, divided, **sets)["time_s"])
+    given = SETS | {k.replace("__", "."): v for k, v in sets.items()}
+    run = bench.replay(_program(p, divided), "program.ti", MODEL, "distributed", platform=PLATFORM, sets=given)
+    return float(run["time_s"])
+
+
+def _path(p: Parameters, bench: Bench, divided: dict[str, float] | None = None) -> CriticalPath:
+    """What `retrompi why` shows."""
+    return bench.path(_program(p, divided), "program.ti", MODEL, "distributed", platform=PLATFORM, sets=SETS)
+
+
+def _computing(path: CriticalPath) -> dict[str, float]:
+    """Process -> seconds of its computation on the path."""
+    return {r["who"]: r["seconds"] for r in path.rows if r["stage"] == "compute"}
+
+
+def _slack(path: CriticalPath, rank: str) -> float:
+    """The slack of a rank's computation, as the table has it."""
+    return float(next(r["least_slack_ps"] for r in path.slacks if (r["stage"], r["who"]) == ("compute", rank)) * 1e-12)
 
 
 def _law(share: float, factor: float) -> float:
@@ -51,17 +67,17 @@ def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
     time = _time(p, bench)
     variants = _variants(p, bench)
     faster = _time(p, bench, {"a": p["factor"]})
-    left = {"rank 0": p["a"] / p["factor"], "rank 1": p["b"], "rank 2": p["c"]}
+    now = _computing(_path(p, bench, {"a": p["factor"]}))
     return {
         "time": time,
-        "on-path": p["a"] + p["d"],
+        "on-path": sum(_computing(_path(p, bench)).values()),
         "share-path": p["a"] / time,
         "share-total": p["b"] / sum(p[r] for r in RANKS),
         "which": min(variants, key=lambda k: variants[k]),
         "slack": p["a"] - p["b"],
         "amdahl": _law(p["a"] / time, p["factor"]),
         "gain": time / faster,
-        "new-path": max(left, key=lambda k: left[k]),
+        "new-path": next((r for r in ("rank 0", "rank 1", "rank 2") if r in now), "none: the network"),
         "limit": time / (time - (p["a"] - p["b"])),
     }
 
@@ -75,7 +91,7 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
         "on-path": {"all": total, "rank-0": p["a"]},
         "share-path": {"total": p["a"] / total},
         "share-total": {"run": p["b"] / time},
-        "slack": {"rank-2": p["a"] - p["c"], "computation": p["b"]},
+        "slack": {"rank-2": p["a"] - p["c"], "computation": p["b"], "table": _slack(_path(p, bench), "rank 1")},
         "amdahl": {"total": _law(p["a"] / total, p["factor"]), "limit": 1 / (1 - p["a"] / time)},
         "gain": {"law": law},
         "limit": {"law": 1 / (1 - p["a"] / time)},
@@ -85,6 +101,11 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
 def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
     """Sentence of the lab -> whether it is true for the student."""
     time, right, variants = _time(p, bench), expected(p, bench), _variants(p, bench)
+    path, after = _path(p, bench), _path(p, bench, {"a": p["factor"]})
+    whole = {who: sum(r["seconds"] for r in path.rows if r["who"] == who) for who in {r["who"] for r in path.rows}}
+    wire = sum(r["seconds"] for r in path.rows if r["stage"] == "wire")
+    shown, by_hand = _slack(path, "rank 1"), p["a"] - p["b"]
+    later = {s: _time(p, bench, {"b": p["b"] / (p["b"] + s)}) for s in (shown - 1e-3, by_hand)}
     longer = {r: _time(p, bench, {r: p[r] / (p[r] + 0.45 * (p["a"] - p[r]))}) for r in "bc"}
     return {
         "Making rank 1 or rank 2 faster changes nothing, and a faster network changes little.": (
@@ -97,4 +118,21 @@ def statements(p: Parameters, bench: Bench) -> dict[str, bool]:
         "from there on a faster rank 0 gains nothing": (
             abs(_time(p, bench, {"a": 2 * p["factor"]}) / _time(p, bench, {"a": p["factor"]}) - 1) < 0.01
         ),
+        "They add up to the time of the run, to the picosecond.": (
+            sum(r["ps"] for r in path.rows) == path.took and abs(path.took * 1e-12 - time) < 1e-12
+        ),
+        "(The row of rank 0 in the table 'who' also holds its library and system calls.)": whole["rank 0"] > 1.01 * p["a"],
+        "Making rank 1 faster gains nothing: it is not on the critical path.": (
+            "rank 1" not in whole and set(_computing(path)) == {"rank 0", "rank 3"} and abs(right["on-path"] - p["a"] - p["d"]) < 1e-6
+        ),
+        "Rank 0 became so fast that the path through rank 1 is longer now": (
+            set(_computing(after)) == {"rank 1", "rank 3"} and right["new-path"] == "rank 1"
+        ),
+        "The table of `retrompi why` shows less slack for rank 1, by the time that one message takes on the line to rank 3": (
+            abs((by_hand - shown) / wire - 1) < 0.02
+        ),
+        "Any later, and rank 0's message has to wait for it there.": (
+            abs(later[shown - 1e-3] - time) < 1e-3 and later[by_hand] > time + 0.2 * wire
+        ),
+        "rank 2, which has nothing to do most of the time": p["c"] < 0.3 * time,
     }

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from retrompi.labs.chance import Numbers, Phrases
 from retrompi.labs.grade import within
 from retrompi.labs.tokens import normal_source, passages, pieces, shapes
 
@@ -30,7 +31,7 @@ LEAST_SOURCE = 300
 LEAST_PIECES = 4
 """Minimum number of common pieces of a text: eight words one after the other, or several shorter passages."""
 PIECE = 0.75
-"""Weight of a common piece: less than its own improbability, since people write of the same things in the same phrases."""
+"""Maximum weight of a common piece: less than its own improbability, since people write of the same things in the same phrases."""
 LEAST_SHAPES = 30
 """Minimum number of sequences of tokens, besides the given program's, at which the structure of a program is significant."""
 NEAR = 0.6
@@ -125,6 +126,13 @@ class _Class:
         told = {f.told: pieces(f.told.split()) for f in facts}  # often one text for many
         tokens = [f.token for f in facts]
         self.texts = _own([{(t, p) for t, text in f.texts.items() for p in pieces(text.split()) - told[f.told]} for f in facts], tokens)
+        words = [[text.split() for text in f.texts.values()] for f in facts]
+        self.phrases = Phrases(words, max((f.told for f in facts), key=len, default="").split())
+        self.numbers = Numbers([f.expected for f in facts])
+        self.writers: dict[Any, set[int]] = defaultdict(set)
+        for i, kept in enumerate(self.texts):
+            for piece in kept:
+                self.writers[piece].add(i)
         sources = [{(n, s) for n, text in f.files.items() for s in shapes(text) - shapes(f.templates.get(n, ""))} for f in facts]
         self.sources = _own(sources, tokens)
         wrong = [_wrong(f) for f in facts]
@@ -163,15 +171,16 @@ class _Class:
                 weight += 0.6 * (digits - 1)
             elif mine and _right(b, task):
                 fits[m].append(task)
-                weights[m] += digits - 1
+                weights[m] += self.numbers.surprise(task, b.given[task], digits)
             elif theirs and _right(a, task):
                 fits[n].append(task)
-                weights[n] += digits - 1
+                weights[n] += self.numbers.surprise(task, a.given[task], digits)
         for copier, owner in ((m, n), (n, m)):
             if fits[copier]:
                 one, other = self.facts[copier].name, self.facts[owner].name
                 told = f"numbers of {one} are the right ones of {other}: {', '.join(fits[copier])}"
-                out.append(Reason(told, weights[copier]))
+                tried = sum(t in self.facts[owner].expected for t in self.wrong[copier])  # any of them might have been the one that fits
+                out.append(Reason(told, weights[copier] - math.log10(math.comb(tried, len(fits[copier])))))
         if both and not _same_slip(a, b):
             told = f"the same wrong numbers under different parameters: {', '.join(both)}"
             out.append(Reason(told, weight, weak=True))
@@ -186,7 +195,7 @@ class _Class:
                 continue
             if len(common) < LEAST_PIECES:
                 continue
-            weight = min(PIECE * (len(common) - 1), CERTAIN)
+            weight = min(self._phrased(task, common, m, n), CERTAIN)
             runs = passages(a.texts[task].split(), common)
             words = sum(map(len, runs))
             told = f"the same words in '{task}' ({len(a.texts[task].split())})"
@@ -194,6 +203,16 @@ class _Class:
                 told = f"the same {words} words in '{task}': “{' '.join(max(runs, key=len)[:12])} …”"
             out.append(Reason(told, weight))
         return out
+
+    def _phrased(self, task: str, common: set[tuple[str, ...]], m: int, n: int) -> float:
+        """The weight of common pieces: each counts by how little the texts of others let expect it, and the most likely one not at all.
+
+        Who has half of the pieces as well is one of the copiers and no witness of what people write.
+        """
+        having = Counter(k for piece in common for k in self.writers[task, piece])
+        without = {m, n, *(k for k, count in having.items() if 2 * count >= len(common))}
+        weights = sorted(min(self.phrases.surprise(piece, without), PIECE) for piece in common)
+        return sum(weights[1:])
 
     def _programs(self, m: int, n: int) -> list[Reason]:
         out = []

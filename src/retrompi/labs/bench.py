@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrompi.api.paths import CriticalPath, path_of
+from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Beside, Message, Question, Replay, Workload, pingpong
 from retrompi.store.lookup import answer
 
@@ -99,16 +101,20 @@ class Bench:
 
     def ask(self, workload: Workload, model: str, mode: str, given: Mapping[str, Any]) -> Found:
         """The cached answer to a question. ``given``: ``platform`` (default nt-pair), ``sets``, ``seed``, ``failures``."""
+        question = self._question(workload, model, mode, given)
+        found: Found = self.once(question, lambda: answer(self.store, question))
+        return found
+
+    @staticmethod
+    def _question(workload: Workload, model: str, mode: str, given: Mapping[str, Any]) -> Question:
         unknown = given.keys() - {"platform", "sets", "seed", "failures"}
         if unknown:
             raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
-        question = Question(
+        return Question(
             model, given.get("platform", "nt-pair"), workload, mode, given.get("sets") or {}, given.get("seed", 1),
             beside=Beside(failures=given.get("failures", ())),
             idle_overrides=True,  # a lab defines one machine for all its runs, not all of which use every override
         )  # fmt: skip
-        found: Found = self.once(question, lambda: answer(self.store, question))
-        return found
 
     def curve(
         self, model: str, mode: str = "shared", sizes: Sequence[int] | None = None, *, reps: int | None = None, **given: Any
@@ -123,6 +129,15 @@ class Bench:
     def replay(self, trace: Trace, label: str, model: str, mode: str = "shared", **given: Any) -> dict[str, Any]:
         """The stored run of a trace, completed or not, as made by ``retrompi replay``: outcome, time_s, detail, facts and others."""
         return self.store.run(self.ask(Replay(trace, label), model, mode, given).run_id)
+
+    def path(self, trace: Trace, label: str, model: str, mode: str = "shared", **given: Any) -> CriticalPath:
+        """The critical path of a trace's run, as ``retrompi why`` has it: rows stage, who, seconds, and slacks. It is recorded anew.
+
+        ``given`` as for `ask`. SimulationEnded for a job that does not complete.
+        """
+        question = self._question(Replay(trace, label), model, mode, given)
+        found: CriticalPath = self.once(("path", question), lambda: path_of(Resolved.of(question)))
+        return found
 
     def generated(self, generator: str, args: Mapping[str, Any], model: str, mode: str = "shared", **options: Any) -> dict[str, Any]:
         """`replay` of a generated trace."""
