@@ -170,6 +170,7 @@ def test_a_page_has_no_head_or_label_that_is_not_translated(app: Any, room: Any,
 def _names() -> set[str]:
     """Names, which are the same in every language."""
     titles = {cls.title for cls in registry.models().values()} | {room.title for room in registry.platforms().values()}
+    titles |= {study.title for study in design.studies().values()}  # data, as the rest of a study
     return {*titles, *registry.model_names(), *registry.platform_names(), *catalogue.scenario_names(), *design.studies()}
 
 

@@ -293,9 +293,15 @@ class TestStudies:
             page.locator("#studies-key").fill("wmpi.pakcet")
             page.locator("#studies-values").fill("1KiB,2KiB")
             page.keyboard.press("Tab")
-            until(page, "document.getElementById('studies-form').innerText.includes('wmpi.packet')")
+            until(page, "[...document.querySelectorAll('.wrong')].some((e) => e.innerText.includes(\"did you mean 'wmpi.packet'\"))")
+            assert page.locator(".field:has(#studies-key) .wrong, .field:has(label[for=studies-key]) .wrong").count() == 1
             page.locator("#studies-vary").click()
-            until(page, "document.getElementById('studio-notice').innerText.includes('wmpi.pakcet')")
+            until(page, "document.getElementById('studies-job-line').innerText.includes('correct')")
+            assert page.locator(".wrong").count() == 1
+            page.locator("#studies-key").fill("wmpi.packet")
+            page.keyboard.press("Tab")
+            until(page, "document.getElementById('studies-form').innerText.includes('2 points')")
+            assert page.locator(".wrong").count() == 0
             assert seen.errors == []
 
 

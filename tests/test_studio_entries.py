@@ -8,6 +8,7 @@ import pytest
 from browser import Server, browser, session, settled, studio, until
 from refusals import refused
 
+from retrompi.spec import registry
 from retrompi.studio import entries, menus
 from retrompi.studio.pages import anatomy, replay
 from retrompi.studio.state import Query
@@ -67,6 +68,32 @@ def test_a_wrong_entry_is_told_beside_its_field_until_it_is_right(
         enter(page, control, good)
         right(page)
         assert seen.errors == []
+
+
+def test_a_link_s_wrong_key_is_told_at_the_form_of_a_study(browser: Any, studio: Server) -> None:
+    with session(browser, studio) as (page, seen):
+        page.goto("/studies?key=wmpi.pakcet&values=1KiB")
+        until(page, "document.getElementById('studies-key')")
+        assert "did you mean 'wmpi.packet'" in told(page, "studies-key")
+        enter(page, "studies-key", "wmpi.packet")
+        right(page)
+        assert seen.errors == []
+
+
+def test_a_field_s_line_is_short_and_names_the_nearest() -> None:
+    with refused(entries.WrongEntries, "bad-value | did you mean 'wmpi.packet'?") as caught, entries.entered("set"):
+        registry.resolve("wmpi", "nt-pair", ["wmpi.pakcet=1KiB"])
+    assert len(str(caught.value)) < 100
+    with refused(entries.WrongEntries, "bad-value | wmpi.zzzzzzzzz") as caught, entries.entered("set"):
+        registry.resolve("wmpi", "nt-pair", ["wmpi.zzzzzzzzz=1KiB"])
+    assert len(str(caught.value)) <= 280
+
+
+def test_what_a_run_finds_wrong_is_told_where_it_stands() -> None:
+    fields = {"size": "1 KiB", "set": "wmpi.udp_timeout=1s, packet=2", "share": "half"}
+    assert set(entries.blamed("wmpi.udp_timeout belongs to the path between machines", fields)) == {"set"}
+    assert set(entries.blamed("'half' is no share, as 0.3 or 30 %", fields)) == {"share"}
+    assert entries.blamed("the store is locked", fields) == {}
 
 
 def test_a_what_if_s_wrong_value_is_told_at_its_slider(browser: Any, studio: Server) -> None:

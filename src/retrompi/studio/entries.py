@@ -17,7 +17,10 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, set_props
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio.state import Control
 
-__all__ = ["WrongEntries", "checked", "element", "entered", "register", "store", "tell"]
+__all__ = ["WrongEntries", "blamed", "checked", "element", "entered", "register", "store", "tell"]
+
+_MOST = 280
+"""Characters of a line."""
 
 
 class WrongEntries(UsageError):
@@ -28,6 +31,11 @@ class WrongEntries(UsageError):
     def __init__(self, lines: Mapping[str, str]) -> None:
         super().__init__("; ".join(lines.values()))
         self.lines = dict(lines)
+
+    @classmethod
+    def of(cls, control: str | Mapping[str, Any], error: RetrompiError) -> WrongEntries:
+        """An error that is one control's."""
+        return cls({element(control): _line(error)})
 
 
 def element(control: str | Mapping[str, Any]) -> str:
@@ -43,7 +51,15 @@ def entered(control: str | Mapping[str, Any]) -> Iterator[None]:
     except WrongEntries:
         raise
     except RetrompiError as error:
-        raise WrongEntries({element(control): " ".join(str(error).split())}) from error
+        raise WrongEntries.of(control, error) from error
+
+
+def _line(error: RetrompiError) -> str:
+    """Its line, short enough for a field: where it names the nearest one, without the list of all others."""
+    told = " ".join(str(error).split())
+    near, valid, _others = told.partition("? valid: ")
+    told = f"{near}?" if valid and "did you mean" in near else told
+    return told if len(told) <= _MOST else f"{told[: _MOST - 1].rpartition(' ')[0]} …"
 
 
 def checked(controls: Iterable[Control], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,9 +78,22 @@ def checked(controls: Iterable[Control], values: Mapping[str, Any]) -> dict[str,
     return found
 
 
-def store(name: str) -> dcc.Store:
-    """Where a callback's wrong entries go; its id is NAME-entries."""
-    return dcc.Store(id=f"{name}-entries")
+def blamed(error: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """What only a run found wrong, beside the controls (element -> value) whose value, or one of whose overrides, the line quotes; {} if
+    it quotes none."""
+
+    def named(value: str) -> set[str]:
+        items = [part.strip() for part in value.replace(";", ",").split(",")]
+        keys = [item.partition("=")[0].strip() for item in items if "=" in item]
+        told = {value.strip(), *items, *(item.partition("=")[2].strip() for item in items)}
+        return {f"'{t}'" for t in told if t} | {k for k in keys if len(k) > 2}
+
+    return {at: error for at, value in values.items() if any(t in error for t in named(str(value or "")))}
+
+
+def store(name: str, lines: Mapping[str, str] | None = None) -> dcc.Store:
+    """Where a callback's wrong entries go, with those that a page begins with; its id is NAME-entries."""
+    return dcc.Store(id=f"{name}-entries", data=dict(lines or {}))
 
 
 def tell(name: str, lines: Mapping[str, str]) -> None:
@@ -76,5 +105,5 @@ def register(app: Dash, name: str) -> None:
     """Connects the `store` of this name with the page."""
     app.clientside_callback(
         ClientsideFunction("retrompi_entries", "tell"), Output(f"{name}-entries", "clear_data"), Input(f"{name}-entries", "data"),
-        State(f"{name}-entries", "id"), prevent_initial_call=True,
+        State(f"{name}-entries", "id"),
     )  # fmt: skip

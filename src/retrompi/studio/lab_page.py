@@ -59,8 +59,8 @@ def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, graded: M
             out.append(_task(piece.task, lab, work, known, results.get(piece.task.id)))
         elif piece.form is not None:
             out.append(_form(piece.form, piece.key, work))
-        elif piece.own == "check":
-            continue  # sealing and checking have their buttons below
+        elif piece.own == "check":  # the text says "run" and a colon: what there is to press stands below
+            out.append(html.P(_("(here: the button below)"), className="soft"))
         elif piece.own == "report":
             out.append(_report())
         elif piece.text:

@@ -20,7 +20,7 @@ from retrompi.spec.question import Message, Question
 from retrompi.studio import scene, words
 from retrompi.traces.calls import PINGPONG
 
-__all__ = ["LARGEST", "key_of", "parameters", "sets_of", "size_of", "travel"]
+__all__ = ["LARGEST", "parameters", "sets_of", "size_of", "travel"]
 
 LARGEST = 16 << 20
 """Bytes of the longest message that is drawn."""
@@ -41,11 +41,6 @@ def size_of(written: str) -> int:
 def sets_of(written: str) -> list[str]:
     """``a=1, b=2`` as a list of overrides."""
     return [part.strip() for part in written.replace(";", ",").split(",") if part.strip()]
-
-
-def key_of(item: str) -> str:
-    """The key of an override."""
-    return item.partition("=")[0].strip()
 
 
 def travel(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str, Any]]:

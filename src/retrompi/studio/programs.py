@@ -93,9 +93,7 @@ def load(name: str, ranks: int, size: int, path: str = "", label: str = "") -> t
     from retrompi.traces import files
 
     if name in MADE:
-        return MADE[name].trace(ranks, size), _("{removeprefix}, {ranks} ranks").format(
-            removeprefix=name.removeprefix("made:"), ranks=ranks
-        )
+        return MADE[name].trace(ranks, size), _("{removeprefix}, {ranks} ranks").format(removeprefix=_(MADE[name].label), ranks=ranks)
     if path:
         return uploads.trace(path, label), label
     return files.read(shipped()[chosen(name)]), name

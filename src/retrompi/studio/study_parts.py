@@ -19,7 +19,7 @@ from retrompi.studio.studying import Listed, Shown
 __all__ = ["listing", "shown", "unrun"]
 
 _MOST_ROWS = 240
-_HEAD = (lazy("study"), lazy("title"), lazy("points"), lazy("axes"), lazy("made"))
+_HEAD = (lazy("study"), lazy("points"), lazy("axes"), lazy("made"))
 
 
 def listing(some: Sequence[Listed]) -> Part:
@@ -27,9 +27,9 @@ def listing(some: Sequence[Listed]) -> Part:
     if not some:
         return html.P(_("There are no studies."), className="soft")
     rows = [
-        [[html.Button(s.name, id={"type": "studies-pick", "name": s.key}, className="link", type="button"),
-          html.Small(f" {s.id}" if s.id is not None else f" {_('ready')}", className="soft")],
-         s.title, Value(s.state if s.done else f"{s.points}, {s.state}"), ", ".join(s.axes), s.created[:16].replace("T", " ")]
+        [[html.Button(s.title or s.name, id={"type": "studies-pick", "name": s.key}, className="link", type="button"),
+          html.Small(" " + (f"{s.name} ({s.id})" if s.id is not None else s.name), className="soft")],
+         Value(s.state if s.done else f"{s.points}, {s.state}"), ", ".join(s.axes), s.created[:16].replace("T", " ")]
         for s in some
     ]  # fmt: skip
     return table(_HEAD, rows)

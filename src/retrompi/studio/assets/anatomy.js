@@ -20,6 +20,13 @@ window.dash_clientside = window.dash_clientside || {};
     if (parent) parent.appendChild(e);
     return e;
   }
+  /* A text is drawn no wider than its box: its letters are pressed together rather than cut. */
+  function fit(text, room) {
+    text.removeAttribute("textLength");
+    if (text.getComputedTextLength() <= room) return;
+    text.setAttribute("textLength", room.toFixed(1));
+    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+  }
   function tag(name, attributes, parent, text) {
     const e = document.createElement(name);
     for (const [k, v] of Object.entries(attributes || {})) e.setAttribute(k, v);
@@ -45,7 +52,7 @@ window.dash_clientside = window.dash_clientside || {};
   }
 
   class Scene {
-    constructor(data, where, number) {
+    constructor(data, where, number, many) {
       this.data = data;
       this.figure = tag("figure", { class: "scene-figure" }, where);
       tag("figcaption", {}, this.figure, data.title);
@@ -57,7 +64,7 @@ window.dash_clientside = window.dash_clientside || {};
       this.boxes = {};
       this.ways = {};
       this.patterns(this.svg);
-      this.still();
+      this.still(many);
       this.layer = el("g", { class: "tokens" }, this.svg);
       this.marks = data.tokens.map((t) => this.token(t));
       this.more = {};
@@ -76,8 +83,10 @@ window.dash_clientside = window.dash_clientside || {};
       if (!look || look[0] === "none") return "none";
       return look[1] ? `url(#hatch-${this.number}-${stage})` : look[0];
     }
-    still() {
-      const d = this.data, narrow = Math.min(1.35, Math.max(1, 560 / (this.svg.clientWidth || 640)));
+    still(many) {
+      /* The letters are made for the width that it will have beside the others. */
+      const figure = this.figure.parentElement.clientWidth, side = figure / many >= 352 ? figure / many : figure;
+      const d = this.data, narrow = Math.min(1.35, Math.max(1, 600 / (many > 1 ? side : this.svg.clientWidth || 640)));
       const font = (n) => (n * narrow).toFixed(1);
       for (const [name, x, y, w, h] of d.hosts) {
         el("rect", { class: "host", x, y, width: w, height: h, rx: 8 }, this.svg);
@@ -99,10 +108,11 @@ window.dash_clientside = window.dash_clientside || {};
         if (box.kind === "process") {
           entry.lamp = el("rect", { class: "lamp", x: box.x + 3, y: box.y + 3, width: 10, height: box.h - 6, rx: 3, fill: "none" }, g);
           el("text", { x: middle + 5, y: box.y + 20, "text-anchor": "middle", "font-weight": 600, "font-size": font(16) }, g, box.label);
+          entry.room = box.w - 28;
           entry.state = el("text", { class: "sub", x: middle + 5, y: box.y + 41, "text-anchor": "middle", "font-size": font(13) }, g, "");
         } else {
-          el("text", { x: middle, y: box.y + (box.note ? 18 : box.h / 2 + 5), "text-anchor": "middle", "font-size": font(14) }, g, box.label);
-          if (box.note) el("text", { class: "sub", x: middle, y: box.y + 36, "text-anchor": "middle", "font-size": font(13) }, g, box.note);
+          fit(el("text", { x: middle, y: box.y + (box.note ? 18 : box.h / 2 + 5), "text-anchor": "middle", "font-size": font(14) }, g, box.label), box.w - 10);
+          if (box.note) fit(el("text", { class: "sub", x: middle, y: box.y + 36, "text-anchor": "middle", "font-size": font(13) }, g, box.note), box.w - 10);
         }
         this.boxes[box.name] = entry;
       }
@@ -146,7 +156,10 @@ window.dash_clientside = window.dash_clientside || {};
         const place = this.boxes[lane.box], piece = at(lane.pieces, t);
         if (!place) continue;
         place.lamp.setAttribute("fill", piece ? this.paint(piece[2]) : "none");
-        place.state.textContent = !piece ? "" : piece[2] === "wait" ? WAITS[piece[3]] || "waits" : STATES[piece[2]] || piece[2];
+        const state = !piece ? "" : piece[2] === "wait" ? WAITS[piece[3]] || "waits" : STATES[piece[2]] || piece[2];
+        if (place.state.textContent === state) continue;
+        place.state.textContent = state;
+        fit(place.state, place.room);
       }
       const link = at(d.strip, Math.min(t, d.total - 1));
       const here = t < d.total && link ? link[3] : "";
@@ -205,7 +218,7 @@ window.dash_clientside = window.dash_clientside || {};
       this.playing = false;
       this.tools();
       const where = tag("div", { class: scenes.length > 1 ? "scenes" : "scenes single" }, root);
-      this.scenes = scenes.map((s, i) => new Scene(s, where, i));
+      this.scenes = scenes.map((s, i) => new Scene(s, where, i, scenes.length));
       this.key(scenes);
       const begins = scenes.flatMap((s) => [...s.strip.map((p) => p[0]), s.total]);
       this.stops = [...new Set([0, ...begins])].sort((a, b) => a - b);

@@ -28,6 +28,7 @@ window.dash_clientside = window.dash_clientside || {};
     line.dataset.of = name;
     line.setAttribute("role", "alert");
     const place = control.closest(".field, .slot") || control.parentElement;
+    if ([...place.querySelectorAll(".wrong")].some((other) => other.textContent === text)) return true; /* told by another callback */
     for (let outer = place; outer; outer = outer.parentElement) if (outer.tagName === "DETAILS") outer.open = true;
     place.appendChild(line);
     used.setAttribute("aria-invalid", "true");

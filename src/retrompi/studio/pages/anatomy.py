@@ -11,7 +11,7 @@ from retrompi.base.translate import _, lazy, ngettext
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
 from retrompi.studio import entries, homes, inputs, menus, parts
-from retrompi.studio.message import key_of, sets_of, size_of, travel
+from retrompi.studio.message import sets_of, size_of, travel
 from retrompi.studio.page import Page
 from retrompi.studio.state import Control, Parse, Query, choice, read, text
 
@@ -231,9 +231,7 @@ def register(app: Dash, room: Room) -> None:
         return told, travel, (messages, way)
 
     def blame(error: str, _view: str, _way: str, *given: str) -> dict[str, str]:
-        """What only the run finds wrong with an override, by its key."""
-        written = {i: str(v or "") for i, v in zip(ids, given, strict=True) if i.endswith("-set")}
-        return {i: error for i, v in written.items() if any(key_of(item) in error for item in sets_of(v))}
+        return entries.blamed(error, {i: v for i, v in zip(ids, given, strict=True) if i.endswith("-set")})
 
     def show(shown: Any) -> Any:
         return [m["scene"] for m in shown if "scene" in m], figure(shown), _said(shown), _tables(shown)

@@ -11,7 +11,7 @@ from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx
 
 from retrompi.base.errors import RetrompiError
 from retrompi.base.translate import _, lazy
-from retrompi.studio import inputs, lab_jobs, lab_page, parts
+from retrompi.studio import entries, inputs, lab_jobs, lab_page, parts
 from retrompi.studio.lab_room import Desk
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, facts
@@ -138,7 +138,7 @@ def layout(query: Query, room: Room) -> Component:
             dcc.Store(id="labs-step", data=values["step"]), dcc.Store(id="labs-again", data=0), dcc.Store(id="labs-question"),
             dcc.Store(id="labs-paper-question"), dcc.Download(id="labs-download"),
             html.Div(_shown(desk, values["lab"], values["student"], int(values["step"])), id="labs-shown"),
-            parts.job_bar("labs"), parts.job_bar("labs-paper"),
+            parts.job_bar("labs"), parts.job_bar("labs-paper"), entries.store("labs-run"),
         ]
     )  # fmt: skip
 
@@ -166,6 +166,7 @@ def _answers_of(values: Any, ids: Any, places: Any, place_ids: Any) -> dict[str,
 def register(app: Dash, room: Room) -> None:
     """Registers the callbacks."""
     desk = Desk(room)
+    entries.register(app, "labs-run")
 
     def clicked() -> bool:
         """Whether a button was really pressed: new ones come with no clicks."""
@@ -289,6 +290,15 @@ def register(app: Dash, room: Room) -> None:
         if not clicked():
             return no_update, no_update, no_update, no_update
         key = str(ctx.triggered_id["form"])
+        fields = {entries.element(i): v for i, v in zip(ids, values, strict=True)}
+
+        def refused(error: str) -> Any:
+            """Beside the field that the line quotes, else below the button."""
+            at = entries.blamed(error, fields)
+            entries.tell("labs-run", at)
+            return [] if at else [parts.notices([error])], "", None, 0
+
+        entries.tell("labs-run", {})
         try:
             if ctx.triggered_id["type"] == "labs-run":
                 for i, content in zip(file_ids, files, strict=True):
@@ -299,10 +309,10 @@ def register(app: Dash, room: Room) -> None:
             if not state.ended:
                 return no_update, parts.job_line(state), job, (ticks if isinstance(ticks, int) else 0) + 1
             if state.status != "done":
-                return [parts.notices([state.error or state.status])], "", None, 0
+                return refused(state.error or state.status)
             return desk.ran(name, student, state.result), _("done in {seconds} s").format(seconds=f"{state.seconds:.2g}"), None, 0
         except RetrompiError as error:
-            return [parts.notices([str(error)])], "", None, 0
+            return refused(str(error))
 
     # A check: the fields are saved and sealed at once; then the grading is a job, unless all right values are known.
 

@@ -14,7 +14,7 @@ from retrompi.spec import registry
 from retrompi.spec.registry import resolve
 from retrompi.studio import charts, entries, homes, inputs, menus, parts
 from retrompi.studio.first import pending
-from retrompi.studio.message import key_of, sets_of
+from retrompi.studio.message import sets_of
 from retrompi.studio.page import Page
 from retrompi.studio.performance import perform
 from retrompi.studio.programs import MADE, chosen, shipped
@@ -252,8 +252,7 @@ def register(app: Dash, room: Room) -> None:
         return (_facts(r), drawn, chart, matrix, figures.get("bytes", pending()), figures.get("messages", pending()), _rank_tables(r))
 
     def blame(error: str, *given: Any) -> dict[str, str]:
-        """What only the run finds wrong with an override, by its key."""
-        return {"replay-set": error} if any(key_of(item) in error for item in sets_of(str(given[-1] or ""))) else {}
+        return entries.blamed(error, {"replay-set": given[-1]})
 
     def failed(state: Any) -> Any:
         line = parts.notices([state.error]) if state.error else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
@@ -10,7 +11,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.translate import _, lazy
 from retrompi.studies import catalogue
-from retrompi.studio import inputs, parts, study_parts, studying
+from retrompi.studio import entries, inputs, parts, study_parts, studying
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -18,6 +19,7 @@ from retrompi.studio.state import Control, Query, choice, read, text
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
+    from retrompi.studies.design import Study
     from retrompi.studio.room import Room
 
 _FORM = ("scenario", "key", "values", "key2", "values2")
@@ -59,6 +61,12 @@ def _options(some: Sequence[studying.Listed]) -> list[dict[str, str]]:
     ]
 
 
+@cache
+def _scenarios() -> list[dict[str, str]]:
+    """The predefined scenarios by title."""
+    return [{"value": name, "label": f"{scenario.title or name} ({name})"} for name, scenario in catalogue.scenarios().items()]
+
+
 def _view(room: Room, which: str, metric: str, x: str, by: Sequence[str], panel: Sequence[str]) -> tuple[list[Part], tuple[str, ...]]:
     """(the display of a study, its axes)."""
     if not which:
@@ -77,23 +85,41 @@ def _axes(axes: Sequence[str], any_size: bool = True) -> list[dict[str, str]]:
     return [*({"label": a, "value": a} for a in axes), *([{"label": _("size (message)"), "value": "size"}] if any_size else [])]
 
 
-def _form_line(values: Sequence[Any]) -> list[Part]:
-    """What the form describes: the number of points, or the problem with it."""
-    scenario, key, told, key2, told2 = (str(v or "") for v in values)
-    if not key.strip() and not told.strip():
-        return [
-            html.Span(
-                _("Give a key and its values: a list (a,b,c), a range by a factor (8KiB..32KiB:x2) or by steps (1..9:+2)."),
-                className="soft",
-            )
-        ]
+_OF_KEY = ("unknown-parameter", "unknown-key", "bad-usage", "nothing-varies")
+"""Codes of errors that are the key's; all others are those of its values."""
+
+
+def _asked(values: Sequence[Any]) -> Study:
+    """The study that the form describes. Raises WrongEntries."""
+    scenario, *told = (str(v or "") for v in values)
+    pairs = [(told[0], told[1]), (told[2], told[3])]
+    wrong: dict[str, str] = {}
+    for (key, given), number in zip(pairs, ("", "2"), strict=True):
+        if key.strip() or given.strip() or not number:
+            try:
+                studying.asked(scenario, [(key, given)])
+            except RetrompiError as error:
+                at = "key" if not key.strip() or error.code in _OF_KEY else "values"
+                wrong |= entries.WrongEntries.of(f"studies-{at}{number}", error).lines
+    if wrong:
+        raise entries.WrongEntries(wrong)
+    with entries.entered("studies-values2"):  # both together
+        return studying.asked(scenario, pairs)
+
+
+def _form_line(values: Sequence[Any]) -> tuple[list[Part], dict[str, str]]:
+    """(the number of points that the form describes, or what it still needs; what is wrong with it, by field)."""
+    told = [str(v or "").strip() for v in values][1:]
+    if not all(bool(key) == bool(given) for key, given in (told[:2], told[2:])) or not any(told):
+        advice = _("Give a key and its values: a list (a,b,c), a range by a factor (8KiB..32KiB:x2) or by steps (1..9:+2).")
+        return [html.Span(advice, className="soft")], {}
     try:
-        study = studying.asked(scenario, [(key, told), (key2, told2)])
-    except RetrompiError as error:
-        return [html.Span(" ".join(str(error).split()), className="notice")]
+        study = _asked(values)
+    except entries.WrongEntries as error:
+        return [], error.lines
     from retrompi.studies.design import count
 
-    return [html.Span(_("{count} points").format(count=count(study)))]
+    return [html.Span(_("{count} points").format(count=count(study)))], {}
 
 
 def layout(query: Query, room: Room) -> Component:
@@ -125,7 +151,7 @@ def layout(query: Query, room: Room) -> Component:
             ("key2", _("Second key (optional)"), 120, "platform.host.quantum"), ("values2", _("Its values"), 200, "20ms,120ms"),
         )
     ]  # fmt: skip
-    form = [values[k] for k in _FORM]
+    line, wrong = _form_line([values[k] for k in _FORM])
     return html.Div(
         [
             html.Div(parts.notices(lines)),
@@ -148,11 +174,15 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(content, id="studies-shown"),
             html.H2(_("Vary something"), id="vary"),
             parts.controls(
-                parts.menu(_("Scenario"), "studies-scenario", catalogue.scenario_names(), values["scenario"]),
+                parts.menu(_("Scenario"), "studies-scenario", _scenarios(), values["scenario"], wide=True),
                 *fields,
             ),
             html.Div(
-                [html.Button(_("Run it"), id="studies-vary", type="button"), html.Span(_form_line(form), id="studies-form", role="status")],
+                [
+                    html.Button(_("Run it"), id="studies-vary", type="button"),
+                    html.Span(line, id="studies-form", role="status"),
+                    entries.store("studies-form", wrong),
+                ],
                 className="action",
             ),
             html.H2(_("All studies"), id="all"),
@@ -163,6 +193,7 @@ def layout(query: Query, room: Room) -> Component:
 
 def register(app: Dash, room: Room) -> None:
     """Registers the callbacks for choosing, showing and running studies."""
+    entries.register(app, "studies-form")
 
     @app.callback(
         *parts.outputs("studies-study.options", "studies-study.value", "studies-list.children"),
@@ -195,17 +226,20 @@ def register(app: Dash, room: Room) -> None:
 
     @app.callback(Output("studies-form", "children"), *(Input(c.id, c.property) for c in FORM), prevent_initial_call=True)
     def form(*values: Any) -> Any:
-        return _form_line(values)
+        line, wrong = _form_line(values)
+        entries.tell("studies", {})  # what a click found
+        entries.tell("studies-form", wrong)
+        return line
 
     def begin(run: int | None, vary: int | None, which: str | None, *form: Any) -> Any:
         from retrompi.studies import design
 
         if ctx.triggered_id == "studies-vary" and vary:
-            scenario, key, told, key2, told2 = (str(v or "") for v in form)
-            study = studying.asked(scenario, [(key, told), (key2, told2)])
+            study = _asked(form)
         elif ctx.triggered_id == "studies-run" and run:
             if not which:
-                raise UsageError("choose a study first", code="missing-option")
+                with entries.entered("studies-study"):
+                    raise UsageError(_("choose a study first"), code="missing-option")
             study = studying.found(room.open_store(), which)
             design.check(study, studying.MOST_POINTS)
         else:
