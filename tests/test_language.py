@@ -18,6 +18,7 @@ from retrompi.base import translate
 from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, lab, translated
 from retrompi.spec import registry
+from retrompi.spec.fields import declared
 from retrompi.studies import catalogue, design
 from retrompi.studio.app import page_content
 from retrompi.studio.page import pages
@@ -182,6 +183,33 @@ def _heads(component: Any, kind: str = "") -> Iterator[tuple[str, str]]:
         yield kind, component
     elif hasattr(component, "to_plotly_json") and type(component).__name__ not in ("Code", "Store"):
         yield from _heads(getattr(component, "children", None) or (), type(component).__name__)
+
+
+@pytest.mark.parametrize("path", ["/models", "/platforms", "/whatif"])
+def test_what_stays_english_says_so(app: Any, room: Any, path: str) -> None:
+    """Descriptions and sources of parameters are the evidence's own words: a screen reader is told their language (WCAG 3.1.2)."""
+    with app.server.test_request_context(path), translate.speaking("de"):
+        g.session = "a" * 30
+        content, _title = page_content(path, "?model=wmpi" if path != "/platforms" else "?platform=nt-pair", room)
+    marked = set(_english(content))
+    room_of = registry.platform("nt-pair").host("server")
+    helps = [p.help for p in registry.model("wmpi").params().values()] if path != "/platforms" else [
+        f.help for f in declared(type(room_of)).values()
+    ]  # fmt: skip
+    shown = {h for h in helps if any(h in text for _kind, text in _heads(content))}
+    assert shown
+    assert {h for h in shown if not any(h in text for text in marked)} == set()
+
+
+def _english(component: Any, within: bool = False) -> Iterator[str]:
+    """The texts below an element whose lang is English."""
+    if isinstance(component, (list, tuple)):
+        for one in component:
+            yield from _english(one, within)
+    elif isinstance(component, str):
+        yield from [component] if within else []
+    elif hasattr(component, "to_plotly_json"):
+        yield from _english(getattr(component, "children", None) or (), within or getattr(component, "lang", "") == "en")
 
 
 # -- labs ----------------------------------------------------------------------------------------------------------------------

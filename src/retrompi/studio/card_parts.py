@@ -178,7 +178,7 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     items = [
         [html.A(r["id"], href=f"/scorecard?{urlencode({'q': r['id']})}"),
          verdict(r["verdict"] if r["verdict"] in ("pass", "fail") else "unjudged"),
-         {"calibrate": _("fitted"), "validate": _("held out")}.get(r["use"], str(r["use"])), str(r["says"])]
+         {"calibrate": _("fitted"), "validate": _("held out")}.get(r["use"], str(r["use"])), html.Span(str(r["says"]), lang="en")]
         for r in rows
     ]  # fmt: skip
     line = "; ".join(t for t in told if t)

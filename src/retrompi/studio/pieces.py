@@ -82,18 +82,18 @@ def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
     for r in rows:
         where = html.Span(f"({r['where']}{', ' + r['use'] if r['use'] else ''})", className="soft")
         note = [html.Span(r["note"], className="contradiction")] if r["note"] else []
-        told.append(html.Li([html.B(r["id"]), f" {r['text']} ", where, *note]))
+        told.append(html.Li([html.B(r["id"]), f" {r['text']} ", where, *note], lang="en"))  # quotations stay as they are
     return [html.Details([html.Summary(", ".join(r["id"] for r in rows)), html.Ul(told)], className="cited")]
 
 
 def source(n: Number) -> list[Part]:
     """A number's source: its kind as a chip, the rest as text, and the text of the rows it cites."""
-    return [html.Span(n.kind, className=f"kind kind-{n.kind}", title=_(KINDS[n.kind])), " ", n.source, *cited(n.rows)]
+    return [html.Span(n.kind, className=f"kind kind-{n.kind}", title=_(KINDS[n.kind])), " ", html.Span(n.source, lang="en"), *cited(n.rows)]
 
 
 def named(name: str, help: str) -> list[Part]:
     """A parameter's name with its description below."""
-    return [html.Code(name), html.Small(help, className="help")]
+    return [html.Code(name), html.Small(help, className="help", lang="en")]
 
 
 def span_css(span: str) -> str:

@@ -93,17 +93,19 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         verdict(v.verdict),
         html.Span(c.id, className="id"),
         html.Span(_(GROUPS[c.use]), className=f"group {c.use}"),
-        html.Span([html.Span(f"{c.system}, {c.observable}: ", className="soft"), html.B(v.published)], className="said"),
+        html.Span([html.Span(f"{c.system}, {c.observable}: ", className="soft"), html.B(v.published)], className="said", lang="en"),
         html.Span(_observed(v) if isinstance(v.observed, float | int) else "", className="seen"),
     ]
-    mechanisms = [html.P([html.B(title), f" — {text}"]) for title, text in s.mechanisms]
+    mechanisms = [html.P([html.B(title), f" — {text}"], lang="en") for title, text in s.mechanisms]
     made = _("in advance ({when}, with code {code})") if s.in_advance else _("{when} UTC, code {code}")
     if s.changed:
         made = _("in advance ({when}, with code {code}); changed since: {changed}")
     pairs: list[tuple[str, Part]] = [
         (
             _("in the paper"),
-            [html.Span(f"{c.observable}: "), html.B(v.published), html.Span(f" ({c.configuration}; {c.platform})", className="soft")],
+            html.Span(
+                [f"{c.observable}: ", html.B(v.published), html.Span(f" ({c.configuration}; {c.platform})", className="soft")], lang="en"
+            ),
         ),
         (_("printed in"), c.source + (_(", also in {also_in}").format(also_in=c.also_in) if c.also_in else "")),
         (_("kind"), f"{_(KINDS[c.kind])}, {_(GROUPS[c.use])}: {_(_MEANING[c.use])}"),
@@ -111,9 +113,9 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         (_("simulated"), _observed(v)),
         (_("distance"), _distance(v)),
         (_("how judged"), how_of(s.how)),
-        (_("reading"), v.reading),
-        (_("finding"), v.note),
-        (_("the paper's own"), html.Span(v.contradiction, className="contradiction") if v.contradiction else ""),
+        (_("reading"), html.Span(v.reading, lang="en") if v.reading else ""),
+        (_("finding"), html.Span(v.note, lang="en") if v.note else ""),
+        (_("the paper's own"), html.Span(v.contradiction, className="contradiction", lang="en") if v.contradiction else ""),
         (_("why"), mechanisms),
         (_("judged"), made.format(when=s.when, code=s.code, changed=", ".join(s.changed)) if s.when else ""),
         (_("look"), html.Span([p for a in links(s) for p in (a, " ")], className="links") if links(s) else ""),

@@ -212,7 +212,9 @@ def _slot(slot: Slot, value: str) -> Component:
         else:
             entry.append(html.Label([html.Span(slot.label, className="name"), typed], className="typed"))
     scale = _(" (log scale)") if slot.texts and slot.scale == "log" else ""
-    about = [html.Span(f"{slot.help}. "), html.Span(f"{slot.base}; {slot.source}. ", className="source"), html.Span(slot.range + scale)]
+    # A parameter's description and source are in English in every language of the page.
+    source = html.Span(f"{slot.base}; {slot.source}. ", className="source", lang="en")
+    about = [html.Span(f"{slot.help}. ", lang="en"), source, html.Span(slot.range + scale)]
     return html.Div([html.Div(entry, className="entry"), html.Small(about, className="soft")], className="slot",
                     **{"data-name": slot.name, "data-words": f"{slot.name} {slot.help} {slot.source}".lower()})  # fmt: skip
 
