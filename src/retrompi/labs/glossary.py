@@ -47,9 +47,9 @@ def terms(language: str = translate.ENGLISH) -> tuple[Term, ...]:
         if not isinstance(row, dict) or not row.keys() >= _KEYS:
             raise InputError(f"[{name}] lacks one of {', '.join(sorted(_KEYS))}", file, code="missing-key")
         own: dict[str, Any] = row.get(language, {})
-        said = {k: own.get(k, row[k]) for k in ("term", "text")}
-        match = tuple(own.get("match", row["match"]))
-        found.append(Term(name, said["term"], match, said["text"], row["source"], language if own else translate.ENGLISH))
+        said: dict[str, Any] = {k: own.get(k, row[k]) for k in _KEYS}
+        spoken = language if own else translate.ENGLISH
+        found.append(Term(name, said["term"], tuple(said["match"]), said["text"], row["source"], spoken))
     return tuple(found)
 
 
