@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import click
 import pytest
+from axe import violations, watched
 from browser import SIZES, WAIT_MS, chromium, missing
 
 import retrompi
@@ -205,6 +206,8 @@ def test_what_is_data_is_shown_as_it_is() -> None:
 LOOKED_AT = ("reference/platforms/nt-cluster.html", "index.html", "api.html", "python.html", "notebooks/published-curve.html",
              "tutorial/index.html", "faq.html", "architecture.html", "reference/models/wmpi.html",
              "reference/commands/trace.html", "reference/files.html", "trace-format.html")  # fmt: skip
+KINDS_OF_PAGE = ("index.html", "cluster.html", "python.html", "notebooks/your-own-trace.html", "reference/models/wmpi.html",
+                 "reference/commands/sweep.html")  # fmt: skip
 OUTSIDE = """() => [...document.querySelectorAll("body *")].filter(e => {
     const box = e.getBoundingClientRect();
     if (!box.width || box.right <= innerWidth + 1 || getComputedStyle(e).position === "fixed") return false;
@@ -262,3 +265,17 @@ def test_the_search_works_from_the_disk(site: Path, browser: Any) -> None:
     assert "quantum" in page.locator("article").inner_text().lower()
     assert wrong == []
     context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_of_each_kind_keeps_to_wcag(scheme: str, site: Path, browser: Any) -> None:
+    with watched(browser) as (page, foreign, errors):
+        page.emulate_media(color_scheme=scheme)
+        if scheme == "dark":
+            page.set_viewport_size({"width": 1280, "height": 900})
+        for path in KINDS_OF_PAGE:
+            page.goto((site / path).as_uri(), timeout=WAIT_MS)
+            page.wait_for_selector("article h1", timeout=WAIT_MS)
+            assert violations(page) == [], path
+    assert foreign == []
+    assert errors == []

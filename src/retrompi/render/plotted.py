@@ -124,6 +124,10 @@ _DRAW = """
       window.retrompiSketch.clear(places[i]);
       Plotly.newPlot(id, data, layout, config).then((drawn) => { // letters of ticks read one by one tell nothing: its numbers follow
         drawn.querySelectorAll('svg').forEach((e) => e.setAttribute('aria-hidden', 'true'));
+        const { legend, _size } = drawn._fullLayout; // its place is a share of the height, that of ticks and title is in pixels
+        const below = drawn.layout.xaxis?.title?.text ? 78 : 40;
+        const near = legend?.orientation === 'h' && legend.y < 0 && -legend.y * _size.h < below;
+        if (near) Plotly.relayout(drawn, { 'legend.y': -below / _size.h });
       });
     });
     document.documentElement.dataset.plotted = '1';
