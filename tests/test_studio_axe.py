@@ -10,7 +10,7 @@ from axe import violations
 from browser import Server, browser, session, settled, studio, until, walk  # noqa: F401  (fixtures)
 
 PAGES = ("/", "/curves", "/whatif?model=nemesis", "/anatomy?view=two", "/replay", "/scorecard", "/models", "/platforms", "/studies",
-         "/labs")  # fmt: skip
+         "/labs", "/labs?lab=1&student=ann&step=2", "/labs?lab=9&student=ann", "/nowhere")  # fmt: skip
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
