@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import axe
 import pytest
 from browser import WAIT_MS, browser
 
@@ -75,6 +76,16 @@ def test_they_are_shown_without_a_request(decks: dict[str, Path], browser: Any, 
         assert page.evaluate(OVER) == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     page.close()
+
+
+def test_they_keep_to_wcag(decks: dict[str, Path], browser: Any) -> None:
+    context = browser.new_context(bypass_csp=True, viewport={"width": 1280, "height": 720})
+    page = context.new_page()
+    for key, number in (("03", 4), ("09", 1), ("11", 6)):
+        page.goto(f"{decks[key].as_uri()}#/{number}")
+        page.wait_for_selector("section.present h2")
+        assert axe.violations(page) == []
+    context.close()
 
 
 def _with(tmp_path: Path, text: str) -> _lab.Lab:

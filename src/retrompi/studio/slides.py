@@ -64,6 +64,7 @@ html, body, .reveal-viewport { background: var(--paper); color: var(--ink); }
 .sketch-legend { list-style: none; display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 0 !important; padding: 0; font-size: 18px; }
 .sketch-legend li { display: inline-flex; align-items: center; gap: 6px; margin: 0; } .sketch-legend svg { flex: none; }
 .reveal .slide-number { left: 44px; right: auto; color: var(--soft); background: none; font-size: 18px; }
+.reveal .slide-number a { display: block; padding: 8px 10px; line-height: 1.2; color: inherit; }
 .reveal .controls { color: var(--link); }
 .reveal .soft { color: var(--soft); font-size: 19px; }
 @media print { .reveal .figure { break-inside: avoid; } }
