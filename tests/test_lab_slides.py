@@ -124,3 +124,9 @@ def test_the_command_writes_them(retrompi: Callable[..., Any], tmp_path: Path) -
     assert done.code == 0
     assert place.is_file()
     assert f'"slides": {slides.count(_lab.lab("09"))}' in done.out
+
+
+def test_without_pyreveal_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slides.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=re.escape("pip install 'retrompi[slides]'")):
+        slides.deck(_lab.lab("03"))

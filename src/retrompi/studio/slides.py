@@ -8,11 +8,13 @@ of an example student; it is run when the deck is made, and what follows shows i
     [lines]                           # what it says
     [predictions]                     # the questions that are to be predicted, with the names of numbers for numbers
 
-A paragraph that begins with ``Note:`` is for the lecturer's eyes (key S). Slides are in English; reveal.js shows them.
+A paragraph that begins with ``Note:`` is for the lecturer's eyes (key S). Slides are in English; reveal.js, which the
+package pyreveal brings (``pip install retrompi[slides]``), shows them.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -33,7 +35,7 @@ from retrompi.studio import lab_commands
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab
 
-__all__ = ["EXAMPLE", "FILE", "count", "deck"]
+__all__ = ["EXAMPLE", "FILE", "MISSING", "count", "deck"]
 
 FILE = "slides.md"
 EXAMPLE = "the lecturer"
@@ -41,7 +43,8 @@ EXAMPLE = "the lecturer"
 _SHOWN = re.compile(r"^\[(figure|table|lines|predictions)(?: ([a-z]+|\d+))?(?:: (.+))?\]$")
 _NAME = re.compile(r"\{([a-z][a-z0-9_]*)(?::arg)?\}")
 _RUNS = re.compile(r"^    retrompi (?!lab )", re.MULTILINE)
-_REVEAL = Path(__file__).parent / "reveal"
+MISSING = "slides need the package pyreveal, which brings reveal.js: pip install 'retrompi[slides]'"
+_REVEAL = ("reveal.css", "reveal.js", "plugin/notes.js")
 _CSS = """
 :root { --ink: #14181f; --soft: #4d5663; --line: #c9ced6; --paper: #fff; --link: #0059a0; --tint: #f1f4f8; }
 html, body, .reveal-viewport { background: var(--paper); color: var(--ink); }
@@ -96,15 +99,17 @@ class _Making:
 
 
 def deck(lab: Lab, store: str | None = None) -> str:
-    """The slides of a lab as a page. Raises UsageError for a lab without any, InputError for what a line of them gets wrong."""
+    """The slides of a lab as a page. Raises UsageError for a lab without any or without pyreveal, InputError for what a line of them gets
+    wrong."""
     file = lab.folder / FILE
     if not file.is_file():
         raise UsageError(f"lab {lab.key} has no slides (a file {FILE} beside its text)", code="not-found")
+    carried = _reveal()
     with translate.speaking(translate.ENGLISH):
         begun = work.begin(lab, EXAMPLE)
         making = _Making(lab, store, _words.names(lab, draw(lab, EXAMPLE), EXAMPLE), begun.files)
         slides = [_slide(making, lines) for lines in _split(read_text(file))]
-    return _page(lab, slides, making.figures)
+    return _page(lab, slides, making.figures, carried)
 
 
 def count(lab: Lab) -> int:
@@ -206,20 +211,27 @@ def _table(table: Mapping[str, Any], most: int | None) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
 
 
-def _page(lab: Lab, slides: list[str], figures: list[list[Any]]) -> str:
-    def kept(name: str) -> str:
-        return (_REVEAL / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
+def _reveal() -> list[str]:
+    """The files of reveal.js that a deck carries, fit for an element of HTML. UsageError without the package that has them."""
+    package = importlib.util.find_spec("pyreveal")
+    if package is None or not package.submodule_search_locations:
+        raise UsageError(MISSING, code="missing-tool")
+    folder = Path(package.submodule_search_locations[0]) / "revealjs" / "dist"
+    return [read_text(folder / name).replace("</script", "<\\/script") for name in _REVEAL]
 
+
+def _page(lab: Lab, slides: list[str], figures: list[list[Any]], carried: list[str]) -> str:
+    style, script, notes = carried
     data = json.dumps(figures, separators=(",", ":")).replace("</", "<\\/")
     body = "\n".join(f"<section>{s}</section>" for s in slides)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Lab {escape(lab.key)}: {escape(lab.title)} (slides)</title><link rel="icon" href="data:,">
-<style>{kept("reveal.css")}{_CSS}</style></head>
+<style>{style}{_CSS}</style></head>
 <body><main class="reveal"><div class="slides">
 {body}
 </div></main>
 <script type="application/json" id="figures">{data}</script>
-<script>{kept("reveal.js")}</script><script>{kept("notes.js")}</script><script>{sketch_script()}</script><script>{_START}</script>
+<script>{script}</script><script>{notes}</script><script>{sketch_script()}</script><script>{_START}</script>
 </body></html>
 """
