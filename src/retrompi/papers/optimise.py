@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares, minimize
 
 __all__ = ["UNDETERMINED", "Found", "Search", "at_edge", "identifiability", "minimise", "sensitivity"]
 
@@ -55,6 +54,8 @@ class Found:
 
 def minimise(residuals: Residuals, free: int, how: Search, seed: int) -> Found:
     """The point of least cost (soft L1 of the residuals) that a search finds for ``free`` values; the same seed gives the same one."""
+    from scipy.optimize import least_squares, minimize  # half a second, which whoever draws a figure does not need
+
     draw = np.random.default_rng(seed)
     starts = [np.full(free, 0.5), *(draw.uniform(how.margin, 1 - how.margin, free) for _ in range(how.starts - 1))]
 

@@ -154,7 +154,8 @@ class Turns:
         def rank(s: Share) -> tuple[float, tuple[bool, float, int]]:
             return min(s.used(now), EVEN_S) // TURN_S, waited(s)
 
-        places = max(self.long - sum(not s.paused and id(s) in held for s in long), 0)
+        # However many cannot be paused now, one of the others runs: in a class they come without end.
+        places = max(self.long - sum(not s.paused and id(s) in held for s in long), 1)
         chosen = sorted((s for s in long if s.paused or id(s) not in held), key=rank)
         by_time = chosen[: max(places - 1, min(places, 1))]
         rest = sorted(chosen[len(by_time) :], key=waited)

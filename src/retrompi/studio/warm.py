@@ -16,9 +16,10 @@ from retrompi.traces import generate
 
 
 def _once() -> None:
-    """Performs a what-if in this process, so that its imports, files and caches are available to every job."""
+    """Performs a what-if and a lab's commands in this process, so that their imports, files and caches are available to every job: in a
+    class, importing what draws a figure took ten times as long as the command."""
     from retrompi.sim import worker
-    from retrompi.studio import message, runs
+    from retrompi.studio import lab_commands, lab_jobs, message, runs  # noqa: F401
 
     registry.models()
     registry.platforms()
@@ -30,6 +31,9 @@ def _once() -> None:
         worker.adopt(pool_worker.Forking())
         message.travel(lambda *_: None, [{"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size": "1 KiB", "set": ""}], "there")
         runs.curves(lambda *_: None, (str(store), str(store)), [("wmpi", "nt-pair", "shared")], [0, 1024], [])
+        asked = {"model": "wmpi", "platform": "nt-pair", "mode": "shared"}
+        for kind, given in (("pingpong", {"sizes": "0,1KiB"}), ("explain", {"size": "1 KiB"})):
+            lab_commands.run(lambda *_: None, str(store), kind, {**asked, **given}, {}, {})
     worker.adopt(None)
 
 
