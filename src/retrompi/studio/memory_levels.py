@@ -76,5 +76,6 @@ def figure(room: Platform) -> go.Figure:
         ticktext=[format_rate(t) if t else "0" for t in ticks[:: max(len(ticks) // 6, 1)]],
         **AXIS,
     )
-    drawn.update_layout(showlegend=True, margin={"l": 90})
+    # At the figure's edge: a share of the plot's height below it is on the axis title where the plot is low, as on a phone.
+    drawn.update_layout(showlegend=True, margin={"l": 90, "b": 96}, legend={"yref": "container", "y": 0.01, "yanchor": "bottom"})
     return drawn
