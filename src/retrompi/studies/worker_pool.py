@@ -26,6 +26,9 @@ MODULE = "retrompi.studies.pool_worker"
 """Command of a worker process."""
 TRIES = 3
 """Maximum number of attempts for a job whose worker is lost."""
+STARTS = 8
+"""Workers in a row that end before their greeting, after which none can be started. Starting is most of a short worker's life: who kills
+workers at random hits three such in a row now and then."""
 DEPTH = 2
 """Batches assigned to a worker: the current and the next one, so that it never waits for the main process."""
 BATCH_S = 0.05
@@ -189,8 +192,8 @@ class Pool:
         how = _end(worker)
         if not worker.greeted:
             self._stillborn += 1
-            if self._stillborn >= TRIES:
-                    raise EngineError(f"no worker process can be started: {how}", code="engine-died")
+            if self._stillborn >= STARTS:
+                raise EngineError(f"no worker process can be started: {how}", code="engine-died")
         tickets = [t for t in worker.has if t.number in self._open]
         if tickets and worker.greeted and tickets[0] is worker.has[0]:
             tickets[0].begun += 1
