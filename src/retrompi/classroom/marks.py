@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ __all__ = ["WHOLE", "Given", "Sheet", "criteria", "give", "of_member", "open_tas
 WHOLE = ""
 """The criterion of a task without a rubric, and of the comment on the whole answer."""
 LONGEST = 4000
+_WRAPPED = re.compile(r"(?<!\n)\n(?![\n*-])")
+"""The end of a line within a paragraph of a model answer, which is wrapped in its file; the page wraps it anew."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def sheets(db: Database, lab: Lab, task: Task, *, anonymous: bool = False) -> li
                 continue
             known = _text.names(lab, draw(lab, person.student), person.student)
             question = _text.fill(task.question, known, strict=False)
-            model = model_answer(work, lab, task.id) if task.kind == "text" else ""
+            model = _WRAPPED.sub(" ", model_answer(work, lab, task.id)) if task.kind == "text" else ""
             found.append(Sheet(person.id, person.name, person.student, _tag(secret, person.id, lab.name), question, answer, model,
                                marks.get(person.id, {}), by.get(person.id, "")))  # fmt: skip
     return sorted(found, key=lambda s: s.tag) if anonymous else found
