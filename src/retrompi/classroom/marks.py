@@ -93,8 +93,8 @@ def sheets(db: Database, lab: Lab, task: Task, *, anonymous: bool = False) -> li
         secret = _secret(connection)
         people = sa.select(Member.id, Member.name, Member.student).where(Member.role == "student").order_by(Member.key)
         marks = _marks(connection, lab.name, task.id)
-        by = dict(connection.execute(sa.select(Mark.member_id, Member.name).join(Member, Member.id == Mark.by_id)
-                                     .where(Mark.lab == lab.name, Mark.task == task.id)).tuples().all())  # fmt: skip
+        markers = sa.select(Mark.member_id, Member.name).join(Member, Member.id == Mark.by_id)
+        by = {row.member_id: row.name for row in connection.execute(markers.where(Mark.lab == lab.name, Mark.task == task.id))}
         works = {r["member_id"]: dict(r) for r in connection.execute(sa.select(Work.__table__).where(Work.lab == lab.name)).mappings()}
         for person in connection.execute(people):
             if person.id not in works:
