@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
+import pytest
 from browser import Server, browser, session, settled, studio, until
 
+from retrompi.spec import registry
+from retrompi.studio import menus
 from retrompi.studio.page import modules
+from retrompi.studio.state import Query, encode, read
 
 __all__ = ["browser", "studio"]  # fixtures
 
@@ -19,6 +24,18 @@ def test_every_page_is_linked_with_what_it_takes() -> None:
     assert found["/anatomy"] == found["/whatif"] == found["/curves"] == ["model", "platform"]
     assert (found["/replay"], found["/models"], found["/platforms"]) == (["model"], ["model"], ["platform"])
     assert found["/"] == found["/scorecard"] == found["/labs"] == []
+
+
+@pytest.mark.parametrize(("path", "prefixes"), [("/whatif", [""]), ("/replay", [""]), ("/curves", [""]), ("/anatomy", ["", "b-"])])
+def test_a_link_names_the_platform_where_the_runtime_alone_means_another(path: str, prefixes: list[str]) -> None:
+    controls = modules()[path].PAGE.controls
+    for prefix, model, platform in product(prefixes, registry.model_names(), ("nt-pair", "nt-cluster", "abe")):
+        chosen = {f"{prefix}model": [model] if path == "/curves" else model, f"{prefix}platform": platform}
+        query = Query(encode(controls, chosen))
+        values, wrong = read(controls, menus.followed(query, controls, *filter(None, prefixes)))
+        assert {k: values[k] for k in chosen} == chosen
+        assert not wrong
+    assert encode(controls, {}) == ""
 
 
 def go(page: Any, title: str) -> str:
@@ -54,6 +71,18 @@ def test_the_runtime_goes_from_page_to_page(browser: Any, studio: Server) -> Non
         assert seen.errors == []
 
 
+def test_the_address_of_a_runtime_away_from_its_home_leads_back_there(browser: Any, studio: Server) -> None:
+    with session(browser, studio) as (page, seen):
+        for path, prefix in (("/whatif", "whatif"), ("/anatomy", "anatomy"), ("/curves", "curves")):
+            page.goto(f"{path}?model=nemesis&platform=nt-pair")
+            settled(page)
+            until(page, "new URLSearchParams(location.search).get('platform') === 'nt-pair'")
+            page.goto(page.url)
+            settled(page)
+            assert "nt-pair" in page.locator(f"#{prefix}-platform").inner_text()
+        assert seen.errors == []
+
+
 def test_pages_at_their_defaults_hand_nothing_on(browser: Any, studio: Server) -> None:
     with session(browser, studio) as (page, seen):
         page.goto("/whatif")
@@ -64,9 +93,6 @@ def test_pages_at_their_defaults_hand_nothing_on(browser: Any, studio: Server) -
 
 
 def test_a_link_means_what_choosing_the_runtime_does() -> None:
-    from retrompi.studio import menus
-    from retrompi.studio.state import Query
-
     pages = {name: modules()[f"/{name}"].PAGE.controls for name in ("whatif", "replay", "curves", "anatomy")}
     assert menus.followed(Query("?model=hpvm"), pages["replay"]).get("platform") is None, "as the others of its machines"
     assert menus.followed(Query("?model=nemesis"), pages["replay"])["platform"] == "abe"

@@ -176,7 +176,8 @@ def _nowhere(pathname: str) -> Component:
 
 def _told_control(control: Control) -> dict[str, Any]:
     """The description of a control for assets/studio.js."""
-    return {"key": control.key, "default": list(control.default) if control.listed else control.default, "named": control.named}
+    default = list(control.default) if control.listed else control.default
+    return {"key": control.key, "default": default, "named": control.named, "follows": control.follows}
 
 
 def _keep_address(app: Dash, page: Page) -> None:

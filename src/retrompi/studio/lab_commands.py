@@ -112,7 +112,8 @@ def view_of(form: Form) -> str:
     platform = form.given.get("platform", "nt-pair")
     if form.kind not in ("pingpong", "explain") or model not in registry.model_names() or platform not in registry.platform_names():
         return ""
-    keys = [(k, form.given[k]) for k in ("model", "platform", "mode", "size") if k in form.given]
+    given = {**form.given, "platform": platform}  # also at its default: a page's platform follows the runtime
+    keys = [(k, given[k]) for k in ("model", "platform", "mode", "size") if k in given]
     sets = [(f.name.removeprefix("set "), f.value) for f in form.fields if f.name.startswith("set ")]
     if form.kind == "explain":
         written = ", ".join(f"{k}={v}" for k, v in sets)

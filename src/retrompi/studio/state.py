@@ -1,7 +1,7 @@
 """The state of a page as the query of its address: a link that is shared gives the same view.
 
 A page lists its `Control`s. The application keeps the address bar in step (assets/studio.js follows the rules of `encode`), and a page's
-layout sets its controls by `read`. Values at their default are omitted.
+layout sets its controls by `read`. Values at their default are omitted, unless the link would mean another one without them.
 """
 
 from __future__ import annotations
@@ -60,6 +60,9 @@ class Control:
     ``id`` and ``property`` are Dash's; ``key`` is the name in the query; ``parse`` converts a text to its value and raises a
     `RetrompiError` for an invalid one. A control whose default is a list keeps a list (the key is repeated); one whose default is a dict
     keeps texts by name (a dcc.Store's data), written ``key=NAME=VALUE``, and ``parse`` receives ``NAME=VALUE``.
+
+    ``follows`` is the key of a control that moves this one in a link that names only that (`retrompi.studio.menus.followed`): then the
+    default is written, too, unless both are at theirs.
     """
 
     id: str
@@ -67,6 +70,7 @@ class Control:
     key: str
     default: Any
     parse: Parse = str
+    follows: str = ""
 
     @builtins.property
     def named(self) -> bool:
@@ -152,12 +156,13 @@ def _one(value: Any) -> str:
 
 def encode(controls: Iterable[Control], values: Mapping[str, Any]) -> str:
     """The query (with its ``?``; empty if all are at their default) of ``values``, named by the controls' keys; others are default."""
+    some = list(controls)
+    given = {c.key: values.get(c.key, c.default) for c in some}
+    other = {c.key for c in some if (list(given[c.key] or ()) != list(c.default) if c.listed else given[c.key] != c.default)}
     parts = []
-    for control in controls:
-        value = values.get(control.key, control.default)
-        same = list(value or ()) == list(control.default) if control.listed else value == control.default
-        if not same:
-            parts += [f"{quote(control.key, safe='')}={quote(t, safe='')}" for t in _texts(control, value)]
+    for control in some:
+        if control.key in other or control.follows in other:
+            parts += [f"{quote(control.key, safe='')}={quote(t, safe='')}" for t in _texts(control, given[control.key])]
     return f"?{'&'.join(parts)}" if parts else ""
 
 

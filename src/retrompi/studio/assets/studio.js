@@ -4,7 +4,7 @@ window.dash_clientside = window.dash_clientside || {};
 (function () {
   const nothing = () => window.dash_clientside.no_update;
 
-  /* By the rules of studio/state.py: default values are omitted. */
+  /* By the rules of studio/state.py: default values are omitted, unless the control follows one that is not at its default. */
   function one(value) {
     if (value === null || value === undefined) return "";
     if (value === true) return "1";
@@ -15,11 +15,11 @@ window.dash_clientside = window.dash_clientside || {};
     if (Array.isArray(a) || Array.isArray(b)) return JSON.stringify(a || []) === JSON.stringify(b || []);
     return one(a) === one(b);
   }
-  function written(control, value) {
+  function written(control, value, moved) {
     if (control.named) {
       return Object.entries(value || {}).filter(([, v]) => v !== null && v !== undefined && v !== "").map(([n, v]) => `${n}=${one(v)}`);
     }
-    if (same(value, control.default)) return [];
+    if (same(value, control.default) && !moved.includes(control.follows)) return [];
     if (Array.isArray(control.default)) return value && value.length ? value.map(one) : [""];
     return [one(value)];
   }
@@ -51,8 +51,9 @@ window.dash_clientside = window.dash_clientside || {};
     keep: function (...values) {
       const controls = values.pop();
       const parts = [];
+      const moved = controls.filter((control, i) => !same(values[i], control.default)).map((control) => control.key);
       controls.forEach((control, i) => {
-        for (const text of written(control, values[i])) parts.push(`${encodeURIComponent(control.key)}=${encodeURIComponent(text)}`);
+        for (const text of written(control, values[i], moved)) parts.push(`${encodeURIComponent(control.key)}=${encodeURIComponent(text)}`);
       });
       carry(controls, values);
       const search = parts.length ? `?${parts.join("&")}` : "";

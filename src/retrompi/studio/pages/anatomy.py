@@ -38,7 +38,8 @@ def _controls(prefix: str, key: str, defaults: Mapping[str, str]) -> tuple[Contr
         "size": _size,
         "set": text(500),
     }
-    return tuple(Control(f"{prefix}-{k}", "value", f"{key}{k}", defaults[k], checks[k]) for k in _KEYS)
+    follows = {"platform": f"{key}model"}
+    return tuple(Control(f"{prefix}-{k}", "value", f"{key}{k}", defaults[k], checks[k], follows.get(k, "")) for k in _KEYS)
 
 
 _FIRST = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size": "128 KiB", "set": ""}

@@ -46,7 +46,7 @@ PAGE = Page(
     help=lazy("One-way time and bandwidth over message size: runtimes, published statements, stored runs and measured curves."),
     controls=(
         Control("curves-models", "value", "model", ["wmpi", "winmpich", "hpvm"], choice(registry.model_names, "model")),
-        Control("curves-platform", "value", "platform", "nt-pair", choice([OWN], "platform", menus.is_platform)),
+        Control("curves-platform", "value", "platform", "nt-pair", choice([OWN], "platform", menus.is_platform), "model"),
         Control("curves-modes", "value", "mode", ["shared"], text(60)),
         Control("curves-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),
         Control("curves-y", "value", "y", "log", choice(["log", "linear"], "scale")),

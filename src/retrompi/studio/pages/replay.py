@@ -52,7 +52,7 @@ PAGE = Page(
     controls=(
         Control("replay-trace", "value", "trace", "made:broadcast", chosen),
         Control("replay-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
-        Control("replay-platform", "value", "platform", "nt-cluster", menus.PLATFORM),
+        Control("replay-platform", "value", "platform", "nt-cluster", menus.PLATFORM, "model"),
         Control("replay-mode", "value", "mode", "distributed", choice(list(_MODES), "mode")),
         Control("replay-ranks", "value", "ranks", 8, number(2, MOST_RANKS, whole=True)),
         Control("replay-size", "value", "size", "64 KiB", _size),

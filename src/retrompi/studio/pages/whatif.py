@@ -42,7 +42,7 @@ PAGE = Page(
     help=lazy("Change a parameter of the runtime or its platform, and compare the original curve with the changed one."),
     controls=(
         Control("whatif-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
-        Control("whatif-platform", "value", "platform", "nt-pair", menus.PLATFORM),
+        Control("whatif-platform", "value", "platform", "nt-pair", menus.PLATFORM, "model"),
         Control("whatif-mode", "value", "mode", "shared", text(60)),
         Control("whatif-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),
         Control("whatif-y", "value", "y", "log", choice(["log", "linear"], "scale")),
