@@ -83,6 +83,12 @@ def test_a_statement_that_says_something_else_has_no_verdict(monkeypatch: pytest
         judged._stated.cache_clear()
 
 
+def _first_data(page: str) -> str:
+    found = re.search(r'<script type="application/json" id="first-data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
 class TestFirstFigures:
     """The numbers that the studio draws before its first job."""
 
@@ -97,28 +103,50 @@ class TestFirstFigures:
         made.close()
 
     def test_are_those_of_a_job_now(self, room: Any) -> None:
-        from retrompi.studio import early
+        from retrompi.base import translate
+        from retrompi.studio import early, first
         from retrompi.studio.page import modules
         from retrompi.studio.state import Query
 
         now = dict(early.made(room))
-        assert {"/curves", "/whatif"} <= set(now)
-        for path, answer in now.items():
-            _job, show, _shared = modules()[path].first(Query(), room)
-            assert show(early.answer(path)).to_json() == show(answer).to_json(), f"{path}: {AGAIN}"
+        assert set(now) == {"/curves", "/whatif", "/anatomy", "/anatomy?view=two"} == set(early._read()), AGAIN
+        for address, answers in now.items():
+            path, _, search = address.partition("?")
+            _job, show, _shared = modules()[path].first(Query(search), room)
+            for language, answer in answers.items():
+                with translate.speaking(language):
+                    assert first._written(show(early.answer(address))) == first._written(show(answer)), f"{address} {language}: {AGAIN}"
 
-    def test_are_in_the_first_answer_of_a_server_that_has_simulated_nothing(self, room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.fixture
+    def fresh(self, room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+        """A browser at a server that simulates nothing."""
         from retrompi.studio.app import create_app
 
         def nothing(*_: Any, **__: Any) -> None:
             raise AssertionError("a job")
 
         monkeypatch.setattr(room.jobs, "submit", nothing)
-        client = create_app(room).server.test_client()
-        for path in ("/curves", "/whatif"):
-            text = client.get(path).get_data(as_text=True)
-            assert '<script type="application/json" id="first-data">' in text
-            assert "WMPI" in text
+        return create_app(room).server.test_client()
+
+    @pytest.mark.parametrize(
+        "address", ["/curves", "/curves?series=time", "/whatif", "/anatomy", "/anatomy?view=two", "/anatomy?mode=shared"]
+    )
+    def test_are_in_the_first_answer_of_a_server_that_has_simulated_nothing(self, address: str, fresh: Any) -> None:
+        text = fresh.get(address).get_data(as_text=True)
+        assert "WMPI" in _first_data(text)
+        path = address.partition("?")[0]
+        assert ('id="first-player"' in text) == (path == "/anatomy") != ('id="first-sketch"' in text)
+        # It draws with the page's own script, which comes once: after the numbers, and not at the page's end as well.
+        assert text.count("/assets/anatomy.js") == 1
+        assert (text.index("/assets/anatomy.js") < text.index("react-entry-point")) == (path == "/anatomy")
+
+    def test_speak_the_language_of_the_visitor(self, fresh: Any) -> None:
+        told = {la: _first_data(fresh.get("/anatomy", headers={"Accept-Language": la}).get_data(as_text=True)) for la in ("en", "de", "fr")}
+        assert "shared memory pool" in told["en"]
+        assert len(set(told.values())) == 3
+
+    def test_of_another_question_are_simulated(self, fresh: Any) -> None:
+        assert fresh.get("/anatomy?size=1KiB").status_code == 500, "it wants a job"
 
     def test_are_not_shown_when_what_they_rest_on_has_changed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from retrompi.studio import early
@@ -128,6 +156,9 @@ class TestFirstFigures:
         monkeypatch.setattr(registry.model("hpvm"), "hash", classmethod(lambda cls: "0" * 64))
         assert early.answer("/curves") is None
         assert early.answer("/whatif") is not None
+        assert early.answer("/anatomy") is not None
+        monkeypatch.setattr(registry.model("wmpi"), "hash", classmethod(lambda cls: "0" * 64))
+        assert early.answer("/anatomy") is None
 
 
 class TestScorecard:

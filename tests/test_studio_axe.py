@@ -80,3 +80,36 @@ def test_the_first_answer_has_the_figure(browser: Any, studio: Server) -> None: 
             box = page.locator("#first-sketch svg").first.bounding_box()
             assert box is not None
             assert box["y"] + box["height"] <= 844
+
+
+def test_a_message_plays_before_the_page_has_come_and_goes_on_in_it(browser: Any, studio: Server) -> None:  # noqa: F811
+    with session(browser, studio, "phone") as (page, seen):
+        page.route("**/_dash-component-suites/**", lambda route: route.abort())
+        for path, scenes in (("/anatomy", 1), ("/anatomy?view=two", 2)):
+            page.goto(path, wait_until="commit")
+            until(page, f"document.querySelectorAll('#first-player svg.scene .place').length === 3 * {scenes}")
+            box = page.locator("#first-player svg.scene").first.bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] <= 844
+            page.click("#anatomy-next")
+            until(page, "document.getElementById('anatomy-clock').innerText.startsWith('64.2 µs')")
+        seen.errors.clear()  # of what was held back
+        page.unroute_all()
+        held: list[Any] = []
+        page.route("**/_dash-component-suites/**", lambda route: held.append(route))
+        page.goto("/anatomy", wait_until="commit")
+        until(page, "document.querySelectorAll('#first-player svg.scene').length > 0")
+        page.click("#anatomy-next")
+        page.evaluate("() => { window.before = document.querySelector('svg.scene'); }")
+        for route in held:
+            route.continue_()
+        page.unroute_all()
+        settled(page)
+        until(page, "document.querySelectorAll('#anatomy-hops-a tbody tr').length > 2")
+        assert page.evaluate("() => window.before === document.querySelector('#main #anatomy-player svg.scene')"), "the same, not another"
+        assert page.inner_text("#anatomy-clock").startswith("64.2 µs")
+        assert page.locator("#anatomy-play").count() == 1
+        page.fill("#anatomy-size", "1 KiB")
+        page.keyboard.press("Enter")
+        until(page, "!document.body.contains(window.before)")
+        assert seen.errors == []

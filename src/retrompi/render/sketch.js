@@ -273,6 +273,6 @@
       box.replaceChildren();
     },
   };
-  const first = document.getElementById("first-data"); /* of the studio's first answer */
-  if (first) window.retrompiSketch.draw(document.getElementById("first-sketch"), JSON.parse(first.textContent));
+  const first = document.getElementById("first-sketch"); /* of the studio's first answer */
+  if (first) window.retrompiSketch.draw(first, JSON.parse(document.getElementById("first-data").textContent));
 })();

@@ -94,7 +94,8 @@ class _Studio(Dash):
         kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
         kwargs["scripts"] = _UNUSED.sub("", kwargs["scripts"])
         kwargs["metas"] += first.head()
-        kwargs["app_entry"] = first.body(request.path, request.query_string.decode("latin-1"), self.room) + kwargs["app_entry"]
+        shown, kwargs["scripts"] = first.body(request.path, request.query_string.decode("latin-1"), self.room, kwargs["scripts"])
+        kwargs["app_entry"] = shown + kwargs["app_entry"]
         page = str(super().interpolate_index(**kwargs))
         without = _("The studio draws its pages with JavaScript, which this browser has switched off.")
         return page.replace('<html lang="en">', f'<html lang="{translate.language()}">', 1).replace("{%noscript%}", escape(without), 1)

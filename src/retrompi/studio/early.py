@@ -10,43 +10,61 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from retrompi.base import translate
 from retrompi.base.errors import RetrompiError
 from retrompi.spec import registry
 
 if TYPE_CHECKING:
     from retrompi.studio.room import Room
 
-__all__ = ["FILE", "answer", "document", "made"]
+__all__ = ["FILE", "answer", "document", "made", "questions"]
 
 FILE = Path(__file__).with_name("early.json")
 
 
-def made(room: Room) -> Iterator[tuple[str, Any]]:
-    """(path, answer) of the first figure of every page that has one, simulated now."""
-    from retrompi.studio.page import modules
+def questions(module: ModuleType, room: Room) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """(address, job) of what is answered in advance for a page: as it opens, and as links commonly ask for it (``EARLY`` of its module)."""
     from retrompi.studio.state import Query
 
-    for path, module in modules().items():
-        if hasattr(module, "first"):
-            (_title, function, arguments), _show, _shared = module.first(Query(), room)
-            yield path, function(lambda *_: None, *arguments)
+    if hasattr(module, "first"):
+        for search in getattr(module, "EARLY", ("",)):
+            job, _show, _shared = module.first(Query(search), room)
+            yield module.PAGE.path + search, job
 
 
-def document(code: str, answers: Mapping[str, Any]) -> str:
-    """The text of the file: for each path its answer, the code that made it, and the hashes of what it rests on."""
-    pages = {path: {"code": code, "rests_on": _rests_on(found), "answer": found} for path, found in answers.items()}
-    return "{\n" + ",\n".join(f"{json.dumps(path)}: {json.dumps(page, ensure_ascii=False)}" for path, page in pages.items()) + "\n}\n"
+def made(room: Room) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(address, answer by language) of every question of `questions`, simulated now; only English if no text is in the answer."""
+    from retrompi.studio.page import modules
+
+    for module in modules().values():
+        for address, (_title, function, arguments) in questions(module, room):
+            found: dict[str, Any] = {}
+            function(lambda *_: None, *arguments)  # from now on every language finds the same in the store
+            for language in translate.languages():
+                with translate.speaking(language):
+                    told = function(lambda *_: None, *arguments)
+                if told != found.get(translate.ENGLISH):
+                    found[language] = told
+            yield address, found
 
 
-def answer(path: str) -> Any:
-    """The answer of the page's first job, or None: there is none, or what it rests on is not as it was."""
-    found = _read().get(path)
+def document(code: str, answers: Mapping[str, Mapping[str, Any]]) -> str:
+    """The text of the file: for each address its answers, the code that made them, and the hashes of what they rest on."""
+    pages = {address: {"code": code, "rests_on": _rests_on(found), "answers": found} for address, found in answers.items()}
+    return "{\n" + ",\n".join(f"{json.dumps(a)}: {json.dumps(page, ensure_ascii=False)}" for a, page in pages.items()) + "\n}\n"
+
+
+def answer(address: str) -> Any:
+    """The answer of one of `questions` in the language of the context, or None: there is none, or what it rests on is not as it was."""
+    found = _read().get(address)
     if found is None:
         return None
+    answers = found["answers"]
     try:
-        return found["answer"] if _rests_on(found["answer"]) == found["rests_on"] else None
+        return answers.get(translate.language(), answers[translate.ENGLISH]) if _rests_on(answers) == found["rests_on"] else None
     except RetrompiError:  # a runtime in the middle of an edit
         return None
 
@@ -57,19 +75,19 @@ def _read() -> dict[str, Any]:
 
 
 def _rests_on(found: Any) -> dict[str, str]:
-    """The runtimes and platforms of an answer's curves, each with its hash."""
-    curves = list(_curves(found))
-    models, platforms = {c["model"] for c in curves}, {c["platform"] for c in curves}
+    """The runtimes and platforms of an answer's curves and messages, each with its hash."""
+    simulated = list(_simulated(found))
+    models, platforms = {c["model"] for c in simulated}, {c["platform"] for c in simulated}
     return {**{m: registry.model(m).hash() for m in sorted(models)}, **{p: registry.platform(p).hash for p in sorted(platforms)}}
 
 
-def _curves(found: Any) -> Iterator[Mapping[str, Any]]:
+def _simulated(found: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(found, dict):
-        if "model" in found and "rows" in found:
+        if "model" in found and "platform" in found:
             yield found
         else:
             for value in found.values():
-                yield from _curves(value)
+                yield from _simulated(value)
     elif isinstance(found, list):
         for value in found:
-            yield from _curves(value)
+            yield from _simulated(value)

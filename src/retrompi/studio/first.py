@@ -1,13 +1,15 @@
 """What a browser shows before the studio's scripts have come: title, navigation, and the page's first figure, sketched.
 
 On a slow line the scripts take seconds and Plotly more: the first answer already has the figure's numbers, drawn by render/sketch.js. When
-the page is there its figure takes the sketch over, until Plotly draws it anew.
+the page is there its figure takes the sketch over, until Plotly draws it anew. A page whose figure is not Plotly's names the script of the
+assets that draws it (``FIRST_DRAWN_BY``): that one is then loaded first, and the page goes on with what it has drawn.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -67,27 +69,37 @@ def head() -> str:
     return f'<script src="{_source(_EARLY)}"></script>'
 
 
-def body(path: str, search: str, room: Room) -> str:
-    """Navigation, title and first figure of the page at ``path``, as HTML; hidden by assets/studio.css once the page itself is there."""
+def body(path: str, search: str, room: Room, scripts: str = "") -> tuple[str, str]:
+    """(navigation, title and first figure of the page at ``path`` as HTML, the ``scripts`` of the page's end that it leaves there).
+
+    The HTML is hidden by assets/studio.css once the page itself is there.
+    """
     module = modules().get(path.rstrip("/") or "/")
     if module is None:
-        return ""
+        return "", scripts
     page = module.PAGE
     links = "".join(
         f'<li><a class="nav-link" href="{escape(p)}"{" aria-current=page" if p == page.path else ""}>{escape(_(m.PAGE.title))}</a></li>'
         for p, m in modules().items()
     )
-    drawn, data = "", _figure(module, path, search, room)
+    drawn, data, sketch = "", _figure(module, path, search, room), f'<script src="{_source(_SKETCH)}"></script>'
     if data:
         name = escape(_("{page}: its first figure, being completed").format(page=_(page.title)))
-        drawn = f"""<div class="drawn plot" role="figure" aria-label="{name}"><div class="sketch" id="first-sketch"></div></div>
-<script type="application/json" id="first-data">{data}</script><script src="{_source(_SKETCH)}"></script>"""
+        script = getattr(module, "FIRST_DRAWN_BY", None)
+        own = re.search(rf'<script src="[^"]*/assets/{re.escape(script)}[^"]*"></script>\n?', scripts) if script else None
+        if own:
+            scripts = scripts.replace(own[0], "")
+            drawn = f'<div class="player" id="first-player" role="group" aria-label="{name}"></div>'
+        else:
+            drawn = f'<div class="drawn plot" role="figure" aria-label="{name}"><div class="sketch" id="first-sketch"></div></div>'
+        drawn += f"""
+<script type="application/json" id="first-data">{data}</script>{own[0] if own else ""}{sketch}"""
     else:
-        drawn = f'<p class="soft">…</p><script src="{_source(_SKETCH)}"></script>'
+        drawn = f'<p class="soft">…</p>{sketch}'
     return f"""<div id="first"><header><a class="brand" href="/">retrompi studio</a>
 <nav aria-label="{escape(_("pages"))}"><ul>{links}</ul></nav></header>
 <main><div class="page-head"><h1>{escape(_(page.title))}</h1></div><p class="soft help">{escape(_(page.help))}</p>{drawn}</main></div>
-"""
+""", scripts
 
 
 _NOWHERE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
@@ -120,9 +132,12 @@ def _figure(module: Any, path: str, search: str, room: Room) -> str:
         if found is None:
             return ""
         (title, function, arguments), show, shared = found
-        if not search and (known := early.answer(path)) is not None:
-            kept[key] = _written(show(known))
-            return kept[key]
+        known = next((early.answer(a) for a, (_t, *job) in early.questions(module, room) if job == [function, arguments]), None)
+        if known is not None:
+            data = _written(show(known))
+            if len(kept) < MOST_KEPT:
+                kept[key] = data
+            return data
         job = room.jobs.submit(g.session, title, function, *arguments, slot=f"first {path}", question=search,
                                client=str(g.get("client", "")))  # fmt: skip
         state = room.jobs.wait(job, g.session, PATIENCE_S)
@@ -152,10 +167,12 @@ def prepare(room: Room, session: str = "first") -> None:
 
 
 def _written(figure: Any) -> str:
-    """A figure as JSON, safe within a script element."""
-    spec = json.loads(figure.to_json())
-    spec["layout"].pop("template", None)
-    return json.dumps({"data": spec["data"], "layout": spec["layout"]}, separators=(",", ":")).replace("</", "<\\/")
+    """A figure, or what the page's own script draws, as JSON that is safe within a script element; "" for nothing to draw."""
+    if hasattr(figure, "to_json"):
+        spec = json.loads(figure.to_json())
+        spec["layout"].pop("template", None)
+        figure = {"data": spec["data"], "layout": spec["layout"]}
+    return json.dumps(figure, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/") if figure else ""
 
 
 def pending() -> dict[str, Any]:

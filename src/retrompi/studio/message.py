@@ -20,7 +20,7 @@ from retrompi.spec.question import Message, Question
 from retrompi.studio import scene, words
 from retrompi.traces.calls import PINGPONG
 
-__all__ = ["LARGEST", "parameters", "sets_of", "size_of", "travel"]
+__all__ = ["LARGEST", "parameters", "scenes", "sets_of", "size_of", "travel"]
 
 LARGEST = 16 << 20
 """Bytes of the longest message that is drawn."""
@@ -50,6 +50,12 @@ def travel(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str
         report(i, len(wanted), registry.model(one["model"]).title)
         out.append(_one(one, 0 if way == "there" else 1))
     return out
+
+
+def scenes(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str, Any]]:
+    """The scenes alone, each with the runtime and the platform that it rests on; of a message that does not arrive there is none."""
+    shown = zip(wanted, travel(report, wanted, way), strict=True)
+    return [{"model": one["model"], "platform": one["platform"], "scene": m["scene"]} for one, m in shown if "scene" in m]
 
 
 def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:

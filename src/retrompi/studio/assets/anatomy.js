@@ -211,6 +211,7 @@ window.dash_clientside = window.dash_clientside || {};
   class Player {
     constructor(root, scenes, page) {
       this.root = root;
+      this.given = JSON.stringify(scenes);
       this.page = page;
       root.replaceChildren();
       this.total = Math.max(...scenes.map((s) => s.total));
@@ -232,6 +233,16 @@ window.dash_clientside = window.dash_clientside || {};
         this.seek(this.total * Math.min(1, Math.max(0, (part - scene.left) / (scene.right - scene.left))));
       });
       this.resize();
+    }
+    /* Goes on in another element of the page, as it is. */
+    move(root) {
+      const focused = this.root.contains(document.activeElement) ? document.activeElement : null, playing = this.playing;
+      this.pause();
+      root.replaceChildren(...this.root.childNodes);
+      this.root = root;
+      this.resize();
+      if (focused) focused.focus({ preventScroll: true });
+      if (playing) this.toggle();
     }
     tools() {
       const bar = tag("div", { class: "player-tools", role: "group", "aria-label": "the moving picture" }, this.root);
@@ -301,8 +312,9 @@ window.dash_clientside = window.dash_clientside || {};
       this.play.textContent = "❚❚";
       this.play.setAttribute("aria-label", "pause (space)");
       let last = performance.now(), moved = 0;
+      const run = this.run = {};
       const frame = (now) => {
-        if (!this.playing || !document.body.contains(this.root) || player !== this) return;
+        if (this.run !== run || !this.playing || !document.body.contains(this.root) || player !== this) return;
         if (calm.matches) { /* reduced motion: jump from stop to stop, slowly enough to read */
           if (now - moved > 900) {
             const next = this.stops.find((s) => s > this.t);
@@ -337,6 +349,8 @@ window.dash_clientside = window.dash_clientside || {};
     draw: function (scenes) {
       const root = document.getElementById("anatomy-player");
       if (!root) return window.dash_clientside.no_update;
+      /* The page opens with what the first answer has shown: who plays it goes on. */
+      if (player && player.root === root && player.given === JSON.stringify(scenes)) return scenes.length;
       if (player) player.pause();
       if (!scenes || !scenes.length) { root.replaceChildren(); player = null; return 0; }
       player = new Player(root, scenes, "anatomy");
@@ -358,4 +372,18 @@ window.dash_clientside = window.dash_clientside || {};
     },
     second: function (view) { return view === "two" ? {} : { display: "none" }; },
   };
+
+  /* The scenes of the first answer are played at once, and move into the page as soon as there is one. */
+  const first = document.getElementById("first-player");
+  if (first) {
+    player = new Player(first, JSON.parse(document.getElementById("first-data").textContent), "anatomy");
+    const path = location.pathname;
+    const watch = new MutationObserver(() => {
+      const root = document.querySelector("#main #anatomy-player");
+      if (!root && location.pathname === path) return;
+      watch.disconnect();
+      if (root && player.root === first) player.move(root);
+    });
+    watch.observe(document.documentElement, { childList: true, subtree: true });
+  }
 })();

@@ -120,7 +120,7 @@ window.dash_clientside = window.dash_clientside || {};
 
   /* The figure of the first answer moves into the page's own, as soon as there is one, until that is drawn. */
   const first = document.getElementById("first-data");
-  if (first && window.retrompiSketch) {
+  if (first && document.getElementById("first-sketch") && window.retrompiSketch) {
     const figure = JSON.parse(first.textContent), path = location.pathname;
     const watch = new MutationObserver(() => {
       const box = document.querySelector("#main .drawn .sketch");

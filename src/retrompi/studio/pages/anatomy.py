@@ -11,7 +11,7 @@ from retrompi.base.translate import _, lazy, ngettext
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
 from retrompi.studio import entries, homes, inputs, menus, parts
-from retrompi.studio.message import sets_of, size_of, travel
+from retrompi.studio.message import scenes, sets_of, size_of, travel
 from retrompi.studio.page import Page
 from retrompi.studio.state import Control, Parse, Query, choice, read, text
 
@@ -213,6 +213,29 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
     return html.Div(blocks, className="pair")
 
 
+def _asked(values: Mapping[str, Any]) -> tuple[str, list[dict[str, str]]]:
+    """(title of the job, the messages) that the controls ask for. Raises UsageError."""
+    messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if values["view"] == "two" else 1]
+    for prefix, m in zip(("anatomy", "anatomy-b"), messages, strict=False):
+        with entries.entered(f"{prefix}-set"):
+            resolve(m["model"], m["platform"], sets_of(m["set"]))
+    names = dict.fromkeys(registry.models()[m["model"]].title for m in messages)
+    told = ngettext("One message of {names}", "Two messages of {names}", len(messages)).format(names=", ".join(names))
+    return told, messages
+
+
+EARLY = ("", "?view=two")
+"""What comes with the package: the page as it opens, with one message and with two. Over a network a message has hundreds of frames."""
+FIRST_DRAWN_BY = "anatomy.js"
+
+
+def first(query: Query, room: Room) -> Any:
+    """(the question as a job, its scenes, whether they are the same for everybody) of a link, for `retrompi.studio.first`."""
+    values, _lines = read(PAGE.controls, menus.followed(query, PAGE.controls, "b-"))
+    told, messages = _asked(values)
+    return (told, scenes, (messages, values["way"])), lambda found: [m["scene"] for m in found], True
+
+
 def register(app: Dash, room: Room) -> None:
     """Registers the callbacks: everything follows the controls."""
     ids = [f"{prefix}-{k}" for prefix in ("anatomy", "anatomy-b") for k in _KEYS]
@@ -222,13 +245,7 @@ def register(app: Dash, room: Room) -> None:
         here = {"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))}
         if view != "two":  # what is not shown is not asked: an entry there may be wrong
             here |= {i: _SECOND[k] for i, k in zip(ids[len(_KEYS) :], _KEYS, strict=True)}
-        values = entries.checked(PAGE.controls, here)
-        messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if view == "two" else 1]
-        for prefix, m in zip(("anatomy", "anatomy-b"), messages, strict=False):
-            with entries.entered(f"{prefix}-set"):
-                resolve(m["model"], m["platform"], sets_of(m["set"]))
-        names = dict.fromkeys(registry.models()[m["model"]].title for m in messages)
-        told = ngettext("One message of {names}", "Two messages of {names}", len(messages)).format(names=", ".join(names))
+        told, messages = _asked(entries.checked(PAGE.controls, here))
         return told, travel, (messages, way)
 
     def blame(error: str, _view: str, _way: str, *given: str) -> dict[str, str]:
