@@ -1,5 +1,6 @@
 # Everything on a fresh Debian 12: `make demo` runs the main job, `make atlas` every paper's, `make test` the tests. All install what is missing.
-# For others: `make wheel` (dist/), `make wheelhouse` (with all it depends on and install.sh), `make wheel-check` (docs/install.md).
+# For others: `make wheel` (dist/), `make wheelhouse` (with all it depends on and install.sh), `make wheel-check`; `make wheels` for each Python
+# that is on the machine (docs/install.md).
 PYTHON ?= python3
 # Another Python (PYTHON=python3.12) has an environment of its own.
 VENV := .venv$(addprefix -,$(filter-out python3,$(notdir $(PYTHON))))
@@ -128,7 +129,12 @@ $(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) $(DECLARED) | apt
 
 # -- for others: the wheel ---------------------------------------------------------------------------------------------------
 
-.PHONY: man simgrid sdist wheel wheelhouse wheel-check apt-boost
+# The Python that a wheel is for: the one that the checkout is set up with, or another.
+FOR ?= $(PYTHON)
+PYTHONS ?= 3.11 3.12 3.13 3.14
+TAG = $(shell $(FOR) -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+
+.PHONY: man simgrid sdist wheel wheelhouse wheel-check wheels apt-boost
 # Man pages and shell completions, from the commands; a wheel or a source distribution takes them along.
 man: setup
 	@$(BIN)/python -m pip install -q --disable-pip-version-check $(PACKAGING)
@@ -145,16 +151,16 @@ sdist: man
 
 # From the source distribution, in an environment of its own: what a user of it would do. auditwheel puts SimGrid inside.
 wheel: sdist simgrid
-	@rm -rf build/wheel dist/retrompi-*.whl
-	SIMGRID_ROOT=$(CURDIR)/build/simgrid/root $(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w build/wheel \
+	@rm -rf build/wheel dist/retrompi-*-$(TAG)-*.whl && $(FOR) -m venv build/wheel/env
+	SIMGRID_ROOT=$(CURDIR)/build/simgrid/root build/wheel/env/bin/python -m pip wheel -q --disable-pip-version-check --no-deps -w build/wheel \
 	  -C cmake.define.RETROMPI_LICENCES=$(CURDIR)/build/simgrid/licences $(if $(CI),-C cmake.define.RETROMPI_WERROR=ON) dist/retrompi-*.tar.gz
 	@PATH=$(CURDIR)/$(BIN):$$PATH auditwheel repair --strip -w dist build/wheel/retrompi-*.whl >build/wheel/repair.log 2>&1 || { cat build/wheel/repair.log >&2; exit 1; }
-	@ls -sh dist/retrompi-*.whl
+	@ls -sh dist/retrompi-*-$(TAG)-*.whl
 
 # A folder that installs without a network: the wheel, all it depends on, install.sh, and the sources of what is under the LGPL.
 wheelhouse: wheel
 	@rm -rf dist/wheelhouse && mkdir -p dist/wheelhouse/sources
-	@$(BIN)/python -m pip download -q --disable-pip-version-check --only-binary :all: -d dist/wheelhouse dist/retrompi-*.whl
+	@build/wheel/env/bin/python -m pip download -q --disable-pip-version-check --only-binary :all: -d dist/wheelhouse dist/retrompi-*-$(TAG)-*.whl
 	@cp packaging/install.sh dist/wheelhouse/
 	@cp dist/retrompi-*.tar.gz build/simgrid/simgrid-*.tar.gz dist/wheelhouse/sources/
 	@du -sh dist/wheelhouse
@@ -162,7 +168,15 @@ wheelhouse: wheel
 # In an empty folder, as somebody else, with no compiler and no SimGrid to be seen where the machine lets us hide them.
 wheel-check: wheelhouse
 	@$(BIN)/python packaging/picoseconds.py >build/picoseconds.txt
-	@$(PYTHON) packaging/check_wheel.py dist/wheelhouse --picoseconds build/picoseconds.txt
+	@$(FOR) packaging/check_wheel.py dist/wheelhouse --picoseconds build/picoseconds.txt
+
+# One for each Python that is on this machine, each tested as above; afterwards dist/ has no others.
+wheels:
+	@rm -f dist/retrompi-*.whl
+	@for v in $(PYTHONS); do \
+	  if python$$v -c '' 2>/dev/null; then echo "Python $$v"; $(MAKE) --no-print-directory wheel-check FOR=python$$v || exit 1; \
+	  else echo "Python $$v is not on this machine: no wheel for it"; fi; done
+	@ls -sh dist/retrompi-*.whl
 
 apt-boost:
 	@if ! [ -e /usr/include/boost/version.hpp ]; then \
