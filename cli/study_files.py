@@ -72,7 +72,7 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
         raise UsageError(f"-o {file}: the ending names no known format; say --format csv, json or parquet", code="unknown-format")
     found = stored_study.read(output.open(write=False), study, together=True)
     if file is None:
-        sys.stdout.write(out.text(found, "json" if output.as_json else "csv", points))
+        out.print_to(sys.stdout, found, "json" if output.as_json else "csv", points)
         return
     written(out.write(found, Path(file), kind, points), output)
 

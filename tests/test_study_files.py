@@ -92,7 +92,7 @@ def small(here_db: Path) -> Stored:
 
 
 def test_an_export_has_a_row_a_run_or_a_row_a_point_with_units_in_its_columns(small: Stored) -> None:
-    rows, points = export.table(small), export.table(small, points=True)
+    rows, points = list(export.table(small)), list(export.table(small, points=True))
     assert len(rows) == 6  # WMPI's packet concerns no point of HPVM
     assert len(points) == 12
     assert [r["wmpi.network_packet_B"] for r in rows if r["model"] == "hpvm"] == [None, None]
@@ -107,7 +107,7 @@ def test_an_export_has_a_row_a_run_or_a_row_a_point_with_units_in_its_columns(sm
 
 @pytest.mark.parametrize("points", [False, True])
 def test_every_format_reads_back_as_the_same_rows(small: Stored, tmp_path: Path, points: bool) -> None:
-    expected, known = export.table(small, points), export.columns(small, points)
+    expected, known = list(export.table(small, points)), export.columns(small, points)
     written, beside = export.write(small, tmp_path / "out.csv", points=points)
     with written.open(encoding="utf-8", newline="") as handle:
         kinds: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "float": float}

@@ -100,6 +100,13 @@ class Studies:
         names = [str(r["name"]) for r in rows]
         raise UsageError(f"no study '{text}' in {self.label}{nearest(text, names) if names else ': it has none'}", code="unknown-study")
 
+    def study_versions(self, study_id: int) -> Rows:
+        """The different rows code_version, network, simgrid_version of a study's runs, in that order."""
+        columns = (Run.code_version, Run.network, Run.simgrid_version)
+        query = sa.select(*columns).join(StudyPoint, StudyPoint.run_id == Run.id).where(StudyPoint.study_id == study_id)
+        with self._connect() as connection:
+            return [dict(r) for r in connection.execute(query.distinct().order_by(*columns)).mappings()]
+
     def delete_study(self, study_id: int) -> int:
         """Deletes a study and keeps its runs. Returns the number of its points."""
         with self._connect(write=True) as connection:

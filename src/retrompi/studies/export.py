@@ -5,11 +5,12 @@ CSV cannot hold the definition, which is written to FILE.meta.json; the other tw
 
 from __future__ import annotations
 
-import io
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from textwrap import indent
+from typing import IO, Any
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, UsageError, nearest
@@ -19,7 +20,7 @@ from retrompi.studies.results import axes_of
 from retrompi.studies.stored_study import Stored
 from retrompi.studies.view import Axis, axis_of
 
-__all__ = ["FORMATS", "columns", "metadata", "table", "text", "write"]
+__all__ = ["FORMATS", "columns", "metadata", "print_to", "table", "write"]
 
 FORMATS = ("csv", "json", "parquet")
 _SPELLED = {"B": "B", "s": "s", "B/s": "Bps", "s/B": "s_per_B", "Hz": "Hz", "flop/s": "flops", "1": "", "probability": "share"}
@@ -56,6 +57,8 @@ _CURVE: Mapping[str, tuple[str, str]] = {
     "repetitions": ("int", "repetitions"),
 }
 Row = dict[str, Any]
+_GROUP = 50_000
+"""Rows of a row group of a Parquet file."""
 
 
 def _axes(found: Stored) -> list[Axis]:
@@ -81,14 +84,14 @@ def columns(found: Stored, points: bool = False) -> dict[str, tuple[str, str]]:
     return {**out, **_RUN, **(_CURVE if points else {})}
 
 
-def table(found: Stored, points: bool = False) -> list[Row]:
-    """The rows, with a key for every column: one for each point of the study or, with ``points``, of its curves. Missing values are None.
+def table(found: Stored, points: bool = False) -> Iterator[Row]:
+    """The rows one by one, with a key for every column: one for each point of the study or, with ``points``, of its curves. Missing values
+    are None.
 
     With ``points``, a run without a curve has one row, so that it is not lost.
     """
     axes = _axes(found)
     known = columns(found, points)
-    out: list[Row] = []
     for r in found.rows:
         row: Row = dict.fromkeys(known)
         run = found.runs.get(r["run_id"]) if r["run_id"] is not None else None
@@ -105,8 +108,7 @@ def table(found: Stored, points: bool = False) -> list[Row]:
             row[_taken(a)] = int(value) if known[_taken(a)][0] == "int" and value is not None else value
         row = {k: _typed(known[k][0], v) for k, v in row.items() if k in known}
         curve = found.curves.get(r["run_id"], ()) if points and run is not None else ()
-        out += [{**row, **{k: _typed(kind, p[k]) for k, (kind, _) in _CURVE.items()}} for p in curve] or [row]
-    return out
+        yield from [{**row, **{k: _typed(kind, p[k]) for k, (kind, _) in _CURVE.items()}} for p in curve] or [row]
 
 
 def _typed(kind: str, value: Any) -> Any:
@@ -120,19 +122,26 @@ def metadata(found: Stored, points: bool = False) -> dict[str, Any]:
     study = found.study
     return {
         "study": {k: study[k] for k in ("name", "hash", "definition")},
-        "code_versions": sorted({str(r["code_version"]) for r in found.runs.values()}),
-        "networks": list(networks(found.runs.values())),
+        "code_versions": sorted({str(r["code_version"]) for r in found.versions}),
+        "networks": list(networks(found.versions)),
         "exported_by": f"retrompi {code_version()}",
         "columns": {k: {"type": kind, "what": what} for k, (kind, what) in columns(found, points).items()},
     }
 
 
-def text(found: Stored, kind: str, points: bool = False) -> str:
-    """The rows as the text of a CSV or JSON file."""
-    rows, known = table(found, points), columns(found, points)
+def print_to(out: IO[str], found: Stored, kind: str, points: bool = False) -> None:
+    """Writes the rows as CSV, or as JSON with the metadata, one by one: a study may have a million."""
     if kind == "csv":
-        return _csv(rows, known)
-    return json.dumps({**metadata(found, points), "rows": rows}, indent=1, ensure_ascii=False) + "\n"
+        write_rows(out, list(columns(found, points)), table(found, points))
+        return
+    out.write(_json(metadata(found, points)).removesuffix("\n}") + ',\n "rows": [')
+    for i, row in enumerate(table(found, points)):
+        out.write((",\n" if i else "\n") + indent(_json(row), "  "))
+    out.write("\n ]\n}\n")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False)
 
 
 def write(found: Stored, target: Path, kind: str | None = None, points: bool = False) -> list[Path]:
@@ -149,7 +158,8 @@ def write(found: Stored, target: Path, kind: str | None = None, points: bool = F
         if kind == "parquet":
             _parquet(table(found, points), columns(found, points), about, target)
             return [target]
-        target.write_text(text(found, kind, points), encoding="utf-8")
+        with target.open("w", encoding="utf-8", newline="\n") as out:
+            print_to(out, found, kind, points)
         if kind == "json":
             return [target]
         beside = target.with_name(target.name + ".meta.json")
@@ -159,17 +169,14 @@ def write(found: Stored, target: Path, kind: str | None = None, points: bool = F
         raise InputError(f"cannot write the export: {error.strerror or error}", target, code="unwritable-file") from error
 
 
-def _csv(rows: Sequence[Row], known: Mapping[str, Any]) -> str:
-    out = io.StringIO()
-    write_rows(out, list(known), rows)
-    return out.getvalue()
-
-
-def _parquet(rows: Sequence[Row], known: Mapping[str, tuple[str, str]], about: Mapping[str, Any], target: Path) -> None:
+def _parquet(rows: Iterable[Row], known: Mapping[str, tuple[str, str]], about: Mapping[str, Any], target: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
     kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     schema = pa.schema([pa.field(k, kinds[kind], metadata={"what": what}) for k, (kind, what) in known.items()],
                        metadata={"retrompi": json.dumps(about, ensure_ascii=False)})  # fmt: skip
-    parquet.write_table(pa.Table.from_pylist([dict(r) for r in rows], schema=schema), target)
+    left = iter(rows)
+    with parquet.ParquetWriter(target, schema) as out:
+        while some := list(itertools.islice(left, _GROUP)):
+            out.write_table(pa.Table.from_pylist(some, schema=schema))

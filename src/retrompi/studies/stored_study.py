@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,47 @@ __all__ = ["Stored", "read"]
 Row = Mapping[str, Any]
 
 
+class _Pages:
+    """Details of runs, in the order ``ids``, of which one page is in memory: whoever goes through them in that order reads each once."""
+
+    def __init__(self, store: Store, ids: Sequence[int]) -> None:
+        self.page_of = {run_id: i // _TOGETHER for i, run_id in enumerate(ids)}
+        self._store, self._ids = store, ids
+        self._page = -1
+        self._found: dict[int, Details] = {}
+
+    def __getitem__(self, run_id: int) -> Details:
+        page = self.page_of[run_id]
+        if page != self._page:
+            self._found = self._store.details(self._ids[page * _TOGETHER : (page + 1) * _TOGETHER])
+            self._page = page
+        return self._found[run_id]
+
+
+class _Part(Mapping[int, Any]):
+    """One attribute of the details, by run."""
+
+    def __init__(self, pages: _Pages, name: str) -> None:
+        self._pages, self._name = pages, name
+
+    def __getitem__(self, run_id: int) -> Any:
+        return getattr(self._pages[run_id], self._name)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._pages.page_of)
+
+    def __len__(self) -> int:
+        return len(self._pages.page_of)
+
+
 @dataclass(frozen=True)
 class Stored:
     """A study's row (id, name, hash, definition, created, code_version), the rows of its points, and its runs by id with their
-    points and ranks. A run shared by several points is included once.
+    points and ranks. A run shared by several points is included once. Runs may be read as they are asked for (`read`), quickly only in
+    the order of the points.
 
-    ``draws``: of a study with draws, the rows of its draws, which ``rows`` does not have, and ``drawn`` their runs by id.
+    ``draws``: of a study with draws, the rows of its draws, which ``rows`` does not have, and ``drawn`` their runs by id. ``versions``:
+    the different code_version, network and simgrid_version of all its runs.
     """
 
     study: Row
@@ -37,6 +72,7 @@ class Stored:
     ranks: Mapping[int, Sequence[Row]]
     draws: Sequence[Row] = ()
     drawn: Mapping[int, Details] = field(default_factory=dict)
+    versions: Sequence[Row] = ()
 
     @property
     def definition(self) -> Mapping[str, Any]:
@@ -75,10 +111,10 @@ def _row(store: Store, study: int | str) -> Row:
 _TOGETHER = 1000
 _TOLD = ("id", "kind", "outcome", "detail", "time_s", "messages", "packets", "bytes")
 _FACTS = ("section", "startup", "retransmissions")
-_EXPORTED = (*_TOLD, "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "simgrid_version",
-             "overrides", "trace", "trace_hash", "scenario", "code_version", "identity", "ranks", "actions", "wall_s")  # fmt: skip
+_SHOWN = (*_TOLD, "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "simgrid_version",
+          "overrides", "trace", "trace_hash", "scenario", "code_version", "identity", "ranks", "actions", "wall_s")  # fmt: skip
 _WHOLE = 20_000
-"""Runs of a study that are read with all of their facts and parameters; of more, what tables, figures and exports need."""
+"""Runs of a study that are read with all of their facts and parameters; of more, what tables and figures need."""
 
 
 def _ids(rows: Sequence[Row]) -> list[int]:
@@ -106,7 +142,7 @@ def _many(store: Store, ids: Sequence[int], told: Sequence[str]) -> dict[int, De
 def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
     """A study by number, name or hash; UsageError if there is none, or none of its points has been run.
 
-    ``together``: draws are points like the others, as for export.
+    ``together``: draws are points like the others, and runs are read a page at a time, as for export.
     """
     from retrompi.studies import results
 
@@ -117,11 +153,15 @@ def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
             raise UsageError(
                 f"nothing of study {row['name']} ({row['id']}) has been run; retrompi study run {row['name']}", code="not-run-yet"
             )
-        draws = [] if together else [r for r in rows if r.get(DRAW, ABSENT) != ABSENT]
+        versions = store.study_versions(row["id"])
+        if together:
+            pages = _Pages(store, list(dict.fromkeys(r["run_id"] for r in rows if r["run_id"] is not None)))
+            return Stored(row, rows, *(_Part(pages, name) for name in ("run", "points", "ranks")), versions=versions)
+        draws = [r for r in rows if r.get(DRAW, ABSENT) != ABSENT]
         if draws:
             rows = [r for r in rows if r.get(DRAW, ABSENT) == ABSENT]
         ids = _ids(rows)
-        found = store.details(ids) if len(ids) <= _WHOLE else _many(store, ids, _EXPORTED)
+        found = store.details(ids) if len(ids) <= _WHOLE else _many(store, ids, _SHOWN)
         drawn = _many(store, _ids(draws), _TOLD)
         runs, curves, ranks = ({i: getattr(d, name) for i, d in found.items()} for name in ("run", "points", "ranks"))
-        return Stored(row, rows, runs, curves, ranks, draws, drawn)
+        return Stored(row, rows, runs, curves, ranks, draws, drawn, versions)
