@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +21,13 @@ from retrompi.base import translate
 from retrompi.labs import translated
 
 ROOT = Path(__file__).resolve().parent.parent
-PLACES = ("src/retrompi/studio", "src/retrompi/labs", "src/retrompi/classroom", "src/retrompi/render", "cli/lab.py", "labs")
+PLACES = ("src/retrompi/studio", "src/retrompi/labs", "src/retrompi/classroom", "src/retrompi/render",
+          "src/retrompi/sim/timeline/kinds.py", "cli/lab.py", "labs")  # fmt: skip
 """Where texts are that a student or a teacher reads."""
 KEYWORDS: dict[str, Any] = {"_": None, "lazy": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
+METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
+    ".html": (babel_extract, {}), ".js": ("javascript", {"jsx": False, "parse_template_string": True}),
+}  # fmt: skip
 PLURALS = {"de": "nplurals=2; plural=(n != 1);", "fr": "nplurals=2; plural=(n > 1);"}
 Key = tuple[str, str, str]
 """(context, text, plural): "" where there is none."""
@@ -32,18 +37,38 @@ def files() -> Iterator[Path]:
     """The files that texts are taken from."""
     for place in PLACES:
         path = ROOT / place
-        yield from sorted([*path.rglob("*.py"), *path.rglob("templates/*.html")]) if path.is_dir() else [path] if path.is_file() else []
+        within = [*path.rglob("*.py"), *path.rglob("*.js"), *path.rglob("templates/*.html")] if path.is_dir() else [path]
+        yield from sorted(file for file in within if file.is_file())
+
+
+def _in_python(file: Path) -> Iterator[Key]:
+    """By the syntax tree: Babel reads tokens, and until Python 3.12 an f-string with all its calls is one."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in KEYWORDS:
+            given = [a.value if isinstance(a, ast.Constant) and isinstance(a.value, str) else "" for a in node.args[:2]]
+            one, second, *_rest = [*given, "", ""]
+            if one:
+                yield (one, second, "") if name == "pgettext" else ("", one, second if name == "ngettext" else "")
+
+
+def _in_file(file: Path) -> Iterator[Key]:
+    if file.suffix == ".py":
+        yield from _in_python(file)
+        return
+    method, options = METHODS[file.suffix]
+    for _line, message, _comments, context in extract_from_file(method, str(file), keywords=KEYWORDS, options=options):
+        one, many = (message[0], message[1]) if isinstance(message, tuple) else (message, "")
+        yield context or "", one, many or ""
 
 
 def extracted() -> dict[Key, list[str]]:
-    """Every marked text, with the files that show it and the comments for translators (``# Translators: ...``)."""
+    """Every marked text, with the files that show it."""
     found: dict[Key, list[str]] = {}
     for file in files():
-        method: Any = babel_extract if file.suffix == ".html" else "python"
-        for _line, message, _comments, context in extract_from_file(method, str(file), keywords=KEYWORDS):
-            one, many = (message[0], message[1]) if isinstance(message, tuple) else (message, "")
-            if one:
-                found.setdefault((context or "", one, many or ""), []).append(str(file.relative_to(ROOT)))
+        for one in _in_file(file):
+            if one[1]:
+                found.setdefault(one, []).append(str(file.relative_to(ROOT)))
     return dict(sorted(found.items(), key=lambda pair: (sorted(set(pair[1]))[0], pair[0])))
 
 

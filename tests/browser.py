@@ -46,6 +46,7 @@ def chromium() -> str | None:
 class Server:
     """``retrompi studio`` on a free port of the loopback, with a store and folders of its own. ``words`` is what it has printed."""
 
+    program: tuple[str, ...] = ("-m", "retrompi.cli.main")
     command: tuple[str, ...] = ("studio", "--no-browser")
 
     def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
@@ -58,7 +59,7 @@ class Server:
         env = {**clean, **homes, "RETROMPI_STORE": str(self.store), "NO_COLOR": "1", "PYTHONUNBUFFERED": "1", **environment}
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "retrompi.cli.main", *self.command, "--port", "0", *arguments],
+                [sys.executable, *self.program, *self.command, "--port", "0", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

@@ -8,24 +8,26 @@ of ``locale/``: one a language, read when the language is first asked for (docs/
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from retrompi.base.errors import InputError, UsageError, nearest
 
-__all__ = ["ENGLISH", "NAMES", "PSEUDO", "_", "among", "catalogue", "checked", "language", "languages", "lazy", "ngettext",
-           "of_environment", "pgettext", "speaking", "use"]  # fmt: skip
+__all__ = ["ENGLISH", "NAMES", "PSEUDO", "_", "among", "catalogue", "checked", "count", "language", "languages", "lazy", "ngettext",
+           "of_environment", "of_scripts", "pgettext", "speaking", "use"]  # fmt: skip
 
 ENGLISH = "en"
 NAMES = {"en": "English", "de": "Deutsch", "fr": "Français"}
 """Language -> its name in itself: those that a person may choose."""
 PSEUDO = "qps"
 """A language for tests only, in which every translated text stands in ⟦⟧: what has none was not translated."""
+_PLURALS = 200
 _LOCALE = Path(__file__).resolve().parent.parent / "locale"
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
@@ -42,6 +44,10 @@ class _Pseudo(NullTranslations):
     def pgettext(self, context: str, message: str) -> str:
         return f"⟦{message}⟧"
 
+    @staticmethod
+    def plural(n: int) -> int:
+        return int(n != 1)
+
 
 def catalogue(which: str) -> Path:
     """The file with a language's texts."""
@@ -49,20 +55,45 @@ def catalogue(which: str) -> Path:
 
 
 @cache
-def _texts(which: str) -> NullTranslations:
-    """A language's texts. Raises InputError for a catalogue that cannot be read."""
-    if which == ENGLISH:
-        return NullTranslations()
-    if which == PSEUDO:
-        return _Pseudo()
+def _entries(which: str) -> Any:
+    """A language's catalogue. Raises InputError where it cannot be read."""
     import polib
 
     file = catalogue(which)
     try:
-        found = polib.pofile(str(file), encoding="utf-8", wrapwidth=0)
-        return GNUTranslations(BytesIO(found.to_binary()))
+        return polib.pofile(str(file), encoding="utf-8", wrapwidth=0)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read the texts of '{which}': {error}", file, code="unreadable-file") from None
+
+
+@cache
+def _texts(which: str) -> NullTranslations:
+    """A language's texts. Raises InputError for a catalogue that cannot be read."""
+    if which == ENGLISH:
+        return NullTranslations()
+    return _Pseudo() if which == PSEUDO else GNUTranslations(BytesIO(_entries(which).to_binary()))
+
+
+@cache
+def _of_scripts(which: str, place: str) -> dict[str, str | list[str]]:
+    texts, known = _texts(which), next(k for k in languages() if k != ENGLISH) if which == PSEUDO else which
+    form: Callable[[int], int] = getattr(texts, "plural")  # noqa: B009 - typeshed's translations have none
+    rule = "".join(str(form(n)) for n in range(_PLURALS))
+    found: dict[str, str | list[str]] = {"": rule}
+    for entry in _entries(known):
+        if any(file.endswith(".js") and place in file for file, _line in entry.occurrences):
+            one, many = entry.msgid, entry.msgid_plural
+            found[one] = [texts.ngettext(one, many, rule.index(d)) for d in sorted(set(rule))] if many else texts.gettext(one)
+    return found
+
+
+def of_scripts(place: str) -> dict[str, str | list[str]]:
+    """The texts of the scripts in ``place``, a part of their path, for `retrompiWordsOf` (render/words.js); nothing in English.
+
+    By the English text, the plural forms of those that have some; "" -> the digit of the form for 0 .. 199 things: no language's rule
+    looks at more than the last two digits of a number from 100 on.
+    """
+    return {} if _current.get() == ENGLISH else _of_scripts(_current.get(), place)
 
 
 def languages() -> list[str]:
@@ -115,6 +146,11 @@ def ngettext(one: str, many: str, n: int) -> str:
 def pgettext(context: str, text: str) -> str:
     """``text`` where one English word has several translations: ``context`` says which is meant."""
     return _texts(_current.get()).pgettext(context, text)
+
+
+def count(n: int) -> str:
+    """A whole number: a comma between its thousands would be read as a decimal one wherever that is not a point."""
+    return f"{n:,}".replace(",", "," if _current.get() == ENGLISH else "\u202f")
 
 
 def among(wanted: str) -> str | None:

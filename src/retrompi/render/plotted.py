@@ -21,7 +21,7 @@ from plotly.offline import get_plotlyjs
 
 from retrompi.render.html import CONFIG, scroller
 
-__all__ = ["drawing", "drawn_late", "figure_html", "numbers", "packed_plotly", "sketch_script"]
+__all__ = ["drawing", "drawn_late", "figure_html", "numbers", "packed_plotly", "sketch_script", "words_script"]
 
 _LEGEND = 6
 MOST_ROWS = 600
@@ -98,6 +98,12 @@ def _said(value: Any) -> str:
 def sketch_script() -> str:
     """The script that sketches a figure."""
     return Path(__file__).with_name("sketch.js").read_text(encoding="utf-8")
+
+
+@cache
+def words_script() -> str:
+    """The script with which others say what they say in the language of their page."""
+    return Path(__file__).with_name("words.js").read_text(encoding="utf-8")
 
 
 @cache

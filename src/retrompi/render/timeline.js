@@ -3,6 +3,7 @@
 function retrompiTimeline(box, head) {
   'use strict';
   const { bins: BINS, fan: FAN, gap: GAP, merged: MERGED } = head.tiles;
+  const { _, ngettext, fill, count } = retrompiWordsOf(head.words);
   const find = (name) => box.querySelector(`[data-part="${name}"]`);
   const canvas = find('canvas'), scroll = find('rows'), spacer = find('spacer'), tip = find('tip'), told = find('told'), lines = find('lines');
   const pen = canvas.getContext('2d');
@@ -393,9 +394,9 @@ function retrompiTimeline(box, head) {
   // ---- words
 
   function say() {
-    const range = `${time(view.from + head.origin, 7)} to ${time(view.to + head.origin, 7)} (${time(view.to - view.from)})`;
-    const note = unseen ? `; ${unseen.toLocaleString('en')} messages, drawn when fewer are in view` : '';
-    const words = range + note;
+    const at = { from: time(view.from + head.origin, 7), to: time(view.to + head.origin, 7), span: time(view.to - view.from) };
+    const many = ngettext('{n} message, drawn when fewer are in view', '{n} messages, drawn when fewer are in view', unseen);
+    const words = fill(_('{from} to {to} ({span})'), at) + (unseen ? `; ${fill(many, { n: count(unseen) })}` : '');
     if (told.textContent !== words) told.textContent = words;
   }
   const html = (s) => String(s).replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
@@ -404,9 +405,14 @@ function retrompiTimeline(box, head) {
     const [line, peer, tag, bytes, comm, open] = d.detail.map((c) => c[i]);
     const name = head.ops[op], own = ['compute', 'sleep', 'kernel', 'init', 'finalize'].includes(name);
     let words = name;
-    if (!own && peer !== -1) words += ` ${name.toLowerCase().includes('send') ? 'to' : 'with'} ${peer < 0 ? 'any source' : peer}${tag >= 0 ? `, tag ${tag}` : ''}`;
+    if (!own && peer !== -1) {
+      const to = name.toLowerCase().includes('send') ? _('{call} to {peer}') : _('{call} with {peer}');
+      words = fill(to, { call: name, peer: peer < 0 ? _('any source') : peer });
+      if (tag >= 0) words += fill(_(', tag {tag}'), { tag });
+    }
     if (!own && bytes > 0) words += `, ${sized(bytes)}`;
-    return `${html(words)}${comm > 0 ? `, communicator ${comm}` : ''}<br>${html(t.file ?? '')}:${line}<br>${time(d.length[i])}${open ? ' (had not returned)' : ''}`;
+    if (comm > 0) words += fill(_(', communicator {comm}'), { comm });
+    return `${html(words)}<br>${html(t.file ?? '')}:${line}<br>${time(d.length[i])}${open ? ` (${html(_('had not returned'))})` : ''}`;
   }
   function at(track, root, ps, f) {  // the leaf's interval, or the shares of the bin, at a time of the run
     const width = head.runs[track.run].width, perPs = (wide - gutter) / (view.to - view.from);
@@ -424,10 +430,14 @@ function retrompiTimeline(box, head) {
     for (const [points, m] of drawn) {
       if (!points.some(([a, b], k) => (k === 0 || k === points.length - 1) && Math.hypot(a - px, b - py) < 7)) continue;
       const names = m.stops.slice(1, -1).map(([p]) => tracks[place[m.run].get(p)].name);
-      return `<b>${html(tracks[place[m.run].get(m.source)].name)} → ${html(tracks[place[m.run].get(m.destination)].name)}</b>: ${sized(m.bytes)}`
-        + `${m.context % 2 ? ', of a collective' : `, tag ${m.tag}`}<br>sent in line ${m.line}, ${time(m.sent + head.origin, 7)}`
-        + `<br>${m.took < 0 ? 'not received' : `received after ${time(m.took)}`}${names.length ? `<br>through ${names.map(html).join(', ')}` : ''}`
-        + `${m.rendezvous ? '<br>rendezvous' : ''}`;
+      const told = [
+        sized(m.bytes) + (m.context % 2 ? _(', of a collective') : fill(_(', tag {tag}'), { tag: m.tag })),
+        fill(_('sent in line {line}, {time}'), { line: m.line, time: time(m.sent + head.origin, 7) }),
+        m.took < 0 ? _('not received') : fill(_('received after {time}'), { time: time(m.took) }),
+        ...(names.length ? [fill(_('through {processes}'), { processes: names.join(', ') })] : []), ...(m.rendezvous ? [_('rendezvous')] : []),
+      ];
+      const ends = [m.source, m.destination].map((process) => html(tracks[place[m.run].get(process)].name)).join(' → ');
+      return `<b>${ends}</b>: ${told.map(html).join('<br>')}`;
     }
     const row = shown.find(([top, bottom]) => py >= top && py < bottom);
     if (!row || px < gutter || py < AXIS) return '';
@@ -438,14 +448,15 @@ function retrompiTimeline(box, head) {
       if (d) {
         const value = d.value[i] % MERGED;
         if (value === GAP) return;
-        words += `<br>${html(palette.names[value])}: ${time(d.length[i])}<br>from ${time(begin + d.at[i] + head.origin, 9)}`;
-        if (d.value[i] >= MERGED) words += '<br>its time in a stretch of shorter states, whose order is not kept';
+        words += `<br>${html(palette.names[value])}: ${time(d.length[i])}<br>${html(fill(_('from {time}'), { time: time(begin + d.at[i] + head.origin, 9) }))}`;
+        if (d.value[i] >= MERGED) words += `<br>${html(_('its time in a stretch of shorter states, whose order is not kept'))}`;
       } else {
-        words += `<br>of ${time(begin)}: ` + i.sort((a, b) => b[1] - a[1]).slice(0, 6).map(([v, part]) => `<br>${(100 * part).toFixed(1)} % ${html(palette.names[v])}`).join('');
+        words += `<br>${html(fill(_('of {time}:'), { time: time(begin) }))}` + i.sort((a, b) => b[1] - a[1]).slice(0, 6).map(([v, part]) => `<br>${(100 * part).toFixed(1)} % ${html(palette.names[v])}`).join('');
       }
     });
-    if (track.strip) at(track, track.strip, ps, (d, i) => { if (d && d.value[i] % MERGED !== GAP) words += `<br>in ${callWords(track, d.value[i] % MERGED, d, i)}`; });
-    return words ? `<b>${html(label(track))}</b>${track.host ? ` on ${html(track.host)}` : ''}${words}` : '';
+    if (track.strip) at(track, track.strip, ps, (d, i) => { if (d && d.value[i] % MERGED !== GAP) words += fill(`<br>${html(_('in {call}'))}`, { call: callWords(track, d.value[i] % MERGED, d, i) }); });
+    const where = track.host ? fill(_('{process} on {host}'), { process: '\0', host: track.host }) : '\0';
+    return words ? html(where).replace('\0', `<b>${html(label(track))}</b>`) + words : '';
   }
   function showTip(event) {
     const edge = canvas.getBoundingClientRect(), words = hover(event.clientX - edge.left, event.clientY - edge.top);

@@ -14,6 +14,7 @@ from typing import IO
 import plotly.graph_objects as go
 
 from retrompi.base.errors import InputError
+from retrompi.base.translate import _, count, language, ngettext
 from retrompi.base.units import format_bytes, format_time
 from retrompi.render.figures import layout
 from retrompi.render.html import Content, document, number, table
@@ -44,23 +45,24 @@ def matrix_figure(t: Timeline, what: str) -> go.Figure:
     """A heat map of the matrix; empty cells stay white."""
     cells, block = matrix(t, what)
     names = [f"{i * block}" if block == 1 else f"{i * block}–{min(t.ranks, (i + 1) * block) - 1}" for i in range(len(cells))]
+    ranks = [_("rank {n}").format(n=n) for n in names]
     say = format_bytes if what == "bytes" else _messages
-    text = [[f"rank {a} → rank {b}<br>{say(v)}" for b, v in zip(names, row, strict=True)] for a, row in zip(names, cells, strict=True)]
+    text = [[f"{a} → {b}<br>{say(v)}" for b, v in zip(ranks, row, strict=True)] for a, row in zip(ranks, cells, strict=True)]
     figure = go.Figure(go.Heatmap(
         z=[[v if v > 0 else None for v in row] for row in cells], x=names, y=names, colorscale="Cividis", reversescale=True, hovertext=text,
         hoverinfo="text", zmin=0, zmax=max(max(row) for row in cells) or 1, xgap=1, ygap=1,
         colorbar={"title": {"text": "B" if what == "bytes" else ""}, "thickness": 14},
         **({"text": [[say(v) if v else "" for v in row] for row in cells], "texttemplate": "%{text}"} if len(cells) <= _WRITTEN else {}),
     ))  # fmt: skip
-    layout(figure, f"{what} from rank to rank".capitalize())
+    layout(figure, _("Bytes from rank to rank") if what == "bytes" else _("Messages from rank to rank"))
     figure.update_layout(margin={"l": 60, "r": 10, "t": 30, "b": 56})
-    figure.update_xaxes(title={"text": "to rank"}, type="category", showgrid=False)
-    figure.update_yaxes(title={"text": "from rank"}, type="category", autorange="reversed", showgrid=False, automargin=True)
+    figure.update_xaxes(title={"text": _("to rank")}, type="category", showgrid=False)
+    figure.update_yaxes(title={"text": _("from rank")}, type="category", autorange="reversed", showgrid=False, automargin=True)
     return figure
 
 
 def _messages(n: float) -> str:
-    return f"{n:,.0f} message{'s' if n != 1 else ''}"
+    return ngettext("{n} message", "{n} messages", round(n)).format(n=count(round(n)))
 
 
 def _sums(t: Timeline) -> str:
@@ -181,7 +183,8 @@ def write(t: Timeline, path: Path, told: Sequence[str] = (), more: Sequence[Trac
 def alone(t: Timeline) -> str:
     """The chart of a run as a document of its own, without what a page tells around it."""
     out = StringIO()
-    first, last = document(t.about.get("trace") or "a run", f"<style>{CSS}\nbody {{ padding: 0; }}</style>\0").split("\0")
+    style = f"<style>{CSS}\nbody {{ padding: 0; }}</style>"
+    first, last = document(t.about.get("trace") or _("a run"), f"{style}\0", language=language()).split("\0")
     out.write(first)
     write_chart(out, [Run(t)])
     out.write(last)

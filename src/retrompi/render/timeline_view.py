@@ -16,6 +16,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from retrompi.base import translate
+from retrompi.base.translate import _, lazy
+from retrompi.render.engine_words import process_name, state_name
+from retrompi.render.plotted import words_script
 from retrompi.render.tiles import BINS, FAN, GAP, MERGED, Blocks, Lane, depths, grow, packed
 from retrompi.sim.timeline import Timeline
 from retrompi.sim.timeline.kinds import KINDS
@@ -24,7 +28,7 @@ __all__ = ["CSS", "Run", "Track", "order", "span_of", "tracks_of", "write_chart"
 
 _BLOCK = 2048
 """Messages in a block."""
-_OTHER = ("other", "#999999", "", ())
+_OTHER = (lazy("other"), "#999999", "", ())
 
 CSS = """
 .timeline { position: relative; margin: .6rem 0; min-width: 0; }
@@ -168,8 +172,8 @@ def _head(runs: Sequence[Run], blocks: Blocks, aligned: Mapping[str, Sequence[in
             for i, k in enumerate(track.kinds):
                 if i in used:
                     kinds.setdefault(k, 0)
-            row: dict[str, Any] = {"run": number, "name": track.name, "host": track.host, "process": track.process, "file": track.file,
-                   "palette": (track.names, track.kinds), "tree": grow(track.lane, span, blocks)}  # fmt: skip
+            row: dict[str, Any] = {"run": number, "name": process_name(track.name), "host": track.host, "process": track.process,
+                   "file": track.file, "palette": (track.names, track.kinds), "tree": grow(track.lane, span, blocks)}  # fmt: skip
             if track.calls is not None:
                 row["calls"] = grow(track.calls, span, blocks)
             rows.append(row)
@@ -184,8 +188,10 @@ def _head(runs: Sequence[Run], blocks: Blocks, aligned: Mapping[str, Sequence[in
         row["palette"] = palettes.setdefault(key, len(palettes))
     return {
         "tiles": {"bins": BINS, "fan": FAN, "gap": GAP, "merged": MERGED}, "origin": span_of(runs[0].timeline)[0] if len(runs) == 1 else 0,
-        "runs": told, "tracks": rows, "kinds": shown, "ops": max((run.timeline.ops for run in runs), key=len),
-        "palettes": [{"names": names, "kinds": of} for names, of in palettes], "aligned": aligned,
+        "runs": told, "tracks": rows, "kinds": [(_(name), *look) for name, *look in shown],
+        "ops": max((run.timeline.ops for run in runs), key=len),
+        "palettes": [{"names": [state_name(n) for n in names], "kinds": of} for names, of in palettes], "aligned": aligned,
+        "words": translate.of_scripts("render/timeline"),
         "lengths": blocks.lengths, "firsts": blocks.firsts,
     }  # fmt: skip
 
@@ -211,7 +217,7 @@ def write_chart(out: IO[str], runs: Sequence[Run], aligned: Mapping[str, Sequenc
         head = _head(runs, Blocks(front, rest), aligned)
         out.write(_elements(runs, head, list(aligned)))
         data = json.dumps(head, separators=(",", ":")).replace("</", "<\\/")
-        out.write(f"<script>{_script()}\nretrompiTimeline(document.getElementById('timeline'), {data});</script>\n")
+        out.write(f"<script>{words_script()}{_script()}\nretrompiTimeline(document.getElementById('timeline'), {data});</script>\n")
         for file in (front, rest):
             file.seek(0)
             copyfileobj(file, out, 1 << 20)
@@ -234,15 +240,19 @@ def _elements(runs: Sequence[Run], head: Mapping[str, Any], aligned: Sequence[st
             '<label>rows <select data-part="arrange"><option value="pairs">in pairs</option><option value="runs">by run</option>'
             "</select></label>"
         )
-    count = len(head["tracks"])
+    nearer, farther, everything = escape(_("zoom in")), escape(_("zoom out")), escape(_("all"))
+    messages, legend_name = escape(_("messages")), escape(_("Legend"))
+    states = escape(_("States of {n} processes over time; the table below has the sums").format(n=len(head["tracks"])))
+    keys = escape(_("Timeline: arrow keys move, + and - zoom, Home shows all"))
     return f"""<div class="timeline" id="timeline">
-<div class="tools"><button type="button" data-part="in" aria-label="zoom in">+</button>
-<button type="button" data-part="out" aria-label="zoom out">−</button><button type="button" data-part="all">all</button>
-<label><input type="checkbox" data-part="lines"{"" if choices else " checked"}> messages</label>{choices}
+<div class="tools"><button type="button" data-part="in" aria-label="{nearer}">+</button>
+<button type="button" data-part="out" aria-label="{farther}">−</button>
+<button type="button" data-part="all">{everything}</button>
+<label><input type="checkbox" data-part="lines"{"" if choices else " checked"}> {messages}</label>{choices}
 <span class="soft" data-part="told" role="status"></span></div>
-<div data-part="rows" tabindex="0" role="group" aria-label="Timeline: arrow keys move, + and - zoom, Home shows all">
-<canvas data-part="canvas" role="img" aria-label="States of {count} processes over time; the table below has the sums"></canvas>
+<div data-part="rows" tabindex="0" role="group" aria-label="{keys}">
+<canvas data-part="canvas" role="img" aria-label="{states}"></canvas>
 <div data-part="spacer"></div></div>
 <div data-part="tip" role="tooltip" hidden></div>
-<ul aria-label="Legend">{legend}</ul></div>
+<ul aria-label="{legend_name}">{legend}</ul></div>
 """

@@ -93,12 +93,21 @@ class _Studio(Dash):
     def interpolate_index(self, **kwargs: Any) -> str:
         kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
         kwargs["scripts"] = _UNUSED.sub("", kwargs["scripts"])
-        kwargs["metas"] += first.head()
+        kwargs["metas"] += _words() + first.head()
         shown, kwargs["scripts"] = first.body(request.path, request.query_string.decode("latin-1"), self.room, kwargs["scripts"])
         kwargs["app_entry"] = shown + kwargs["app_entry"]
         page = str(super().interpolate_index(**kwargs))
         without = _("The studio draws its pages with JavaScript, which this browser has switched off.")
         return page.replace('<html lang="en">', f'<html lang="{translate.language()}">', 1).replace("{%noscript%}", escape(without), 1)
+
+
+def _words() -> str:
+    """What the scripts say, in the page's language, as data; nothing in English."""
+    texts = translate.of_scripts("studio/assets/")
+    if not texts:
+        return ""
+    data = json.dumps(texts, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    return f'<script type="application/json" id="studio-words">{data}</script>'
 
 
 def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
@@ -254,5 +263,5 @@ def _frame(room: Room) -> Component:
             dcc.Store(id="studio-arrived"),
             dcc.Store(id="studio-letters"),
         ],
-        id="studio", **{"data-copied": _("Copied"), "data-carried": json.dumps(_carried())},
+        id="studio", **{"data-carried": json.dumps(_carried())},
     )  # fmt: skip

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from retrompi.base.translate import _, lazy
+from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes
+from retrompi.render.engine_words import process_name
 from retrompi.sim.message_path import Channel, MessagePath, PacketTransit
 
 __all__ = ["Box", "Diagram", "Line", "diagram"]
@@ -120,7 +121,7 @@ def diagram(path: MessagePath, transits: Sequence[PacketTransit], wire: str = "w
                     kernel_of(host),
                     "kernel",
                     _("operating system"),
-                    " and ".join(_media(sockets)),
+                    ", ".join(_media(sockets)),
                     host,
                     x + 8,
                     rows["kernel"] - 22,
@@ -169,8 +170,7 @@ def _processes(out: Diagram, path: MessagePath, mine: Sequence[int], host: str, 
     room = width - 16 - w
     for i, p in enumerate(ordered):
         place = 0.5 if len(ordered) == 1 else i / (len(ordered) - 1)
-        name = path.processes[p].name
-        short = name.partition(" on ")[0]
+        short = process_name(path.processes[p].name, short=True)
         _add(out, Box(f"process {p}", "process", short, "", host, x + 8 + place * room, _TOP - h / 2, w, h))
 
 
@@ -185,8 +185,15 @@ def _memories(out: Diagram, path: MessagePath, channels: Sequence[Channel], host
         w = min(190, width / len(found) - 12)
         if len(found) > 1:
             middle = x + (i + 0.5) * width / len(found)
-        size = format_bytes(c.total) if c.unit == "B" else f"{c.total} {c.unit if c.total != 1 else c.unit.removesuffix('s')}"
+        size = format_bytes(c.total) if c.unit == "B" else _counted(c.total, c.unit)
         _add(out, Box(name, "memory", _(_MEDIA[c.medium]), size if c.total else "", host, middle - w / 2, y - 26, w, 52))
+
+
+def _counted(n: int, unit: str) -> str:
+    """What a channel holds, in the engine's unit."""
+    if unit == "slots":
+        return ngettext("{n} slot", "{n} slots", n).format(n=n)
+    return ngettext("{n} packet", "{n} packets", n).format(n=n) if unit == "packets" else f"{n} {unit}"
 
 
 def _lines(out: Diagram, path: MessagePath, transits: Sequence[PacketTransit], channels: Sequence[Channel], wire: str) -> None:

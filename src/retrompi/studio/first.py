@@ -44,9 +44,10 @@ _EARLY, _SKETCH = "/assets/early.js", "/assets/sketch.js"
 
 @cache
 def _scripts() -> dict[str, bytes]:
-    from retrompi.render.plotted import sketch_script
+    from retrompi.render.plotted import sketch_script, words_script
 
-    return {_EARLY: (Path(__file__).parent / "assets" / "early.js").read_bytes(), _SKETCH: sketch_script().encode()}
+    begun = (Path(__file__).parent / "assets" / "early.js").read_text(encoding="utf-8")
+    return {_EARLY: (words_script() + begun).encode(), _SKETCH: sketch_script().encode()}
 
 
 def _source(path: str) -> str:

@@ -41,7 +41,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     resolved = Resolved.of(question)
     scale = scale_of(resolved)
     result = simulate.run(resolved, Observe(timeline=Request(limit=DRAWN)))
-    report(2, 3, "drawing")
+    report(2, 3, _("drawing"))
     cycle = result.diagnosis.get("cycle", ())
     out: dict[str, Any] = {
         "name": name,

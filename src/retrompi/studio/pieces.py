@@ -8,7 +8,7 @@ from typing import Any
 
 from dash import html
 
-from retrompi.base.translate import _, lazy
+from retrompi.base.translate import _, count, lazy
 from retrompi.studio.numbers import KINDS, Number
 
 __all__ = ["Part", "Value", "cell", "cited", "counted", "facts", "named", "number_rows", "source", "span_css", "table", "verdict", "worded"]
@@ -25,7 +25,7 @@ def worded(value: float | str | None) -> str:
         return ""
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
+    return count(round(value)) if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def verdict(word: str) -> html.Span:

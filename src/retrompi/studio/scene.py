@@ -15,6 +15,7 @@ from typing import Any
 
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
+from retrompi.render.engine_words import process_name, stage_name
 from retrompi.sim.message_path import Direction, Link, MessagePath, NetworkPacket, PacketTransit, Stretch, Work
 from retrompi.studio.diagram import Diagram, card_of, diagram, kernel_of, memory_of
 from retrompi.studio.words import STAGE_WORDS, Speaker
@@ -87,7 +88,7 @@ _LABELS = {
     "datagram ack": lazy("acknowledgement of a datagram"),
     "transfer": lazy("transfer by the card"),
     "read": lazy("copy by the system"),
-    "timer": "timer",
+    "timer": lazy("timer"),
 }
 _BACK = {"ack", "credit", "datagram ack"}
 
@@ -141,7 +142,7 @@ def _of_transit(path: MessagePath, it: Direction, picture: Diagram, p: PacketTra
     """A packet through one channel: one token, or one at each end while the system or a card holds it in between."""
     a, b = f"process {p.source}", f"process {p.target}"
     inside, out, taken = (t if t >= 0 else it.end for t in (p.copy_in_end, p.copy_out_begin, p.copy_out_end))
-    label = f"{_LABELS[p.kind]}, {format_bytes(p.bytes)}"
+    label = f"{_(_LABELS[p.kind])}, {format_bytes(p.bytes)}"
     back = p.kind in ("ready", "matched", "done")
     stay = [Step(taken, passed_on, b)] if passed_on is not None and passed_on > taken else []
 
@@ -208,7 +209,7 @@ def _of_network_packet(
     if not known:
         return None
     size = f", {format_bytes(packet.bytes)}" if packet.bytes else ""
-    return Token(kind, _LABELS.get(kind, kind) + size, packet.bytes, against, _clip(it, steps))
+    return Token(kind, _(_LABELS.get(kind, kind)) + size, packet.bytes, against, _clip(it, steps))
 
 
 def _known(picture: Diagram, step: Step) -> bool:
@@ -321,7 +322,8 @@ def scene(path: MessagePath, direction: int = 0, *, title: str = "", wire: str =
         ],
         "lanes": [
             {
-                "name": path.processes[p].name,
+                "name": process_name(path.processes[p].name),
+                "short": process_name(path.processes[p].name, short=True),
                 "box": f"process {p}",
                 "pieces": [list(x) for x in _lane(it, path.processes[p].stretches)],
             }
@@ -330,7 +332,8 @@ def scene(path: MessagePath, direction: int = 0, *, title: str = "", wire: str =
         "strip": [[*p[:4], texts.index(p[4])] for p in strip],
         "texts": texts,
         "words": {k: _(v) for k, v in STAGE_WORDS.items()},
-        "alt": " and ".join(f"{h[0]}: {', '.join(b.label for b in picture.boxes.values() if b.host == h[0])}" for h in picture.hosts),
+        "names": {k: stage_name(k) for k in STAGES},
+        "alt": "; ".join(f"{h[0]}: {', '.join(b.label for b in picture.boxes.values() if b.host == h[0])}" for h in picture.hosts),
         "stages": {name: list(look) for name, look in STAGES.items()},
         "note": note,
     }

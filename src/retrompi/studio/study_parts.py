@@ -8,7 +8,7 @@ from typing import Any
 
 from dash import dcc, html
 
-from retrompi.base.translate import _, lazy, ngettext
+from retrompi.base.translate import _, count, lazy, ngettext
 from retrompi.render.figures import name_of
 from retrompi.render.html import ranges
 from retrompi.studies.table import Table
@@ -90,7 +90,8 @@ def shown(found: Shown) -> list[Part]:
     """A stored study: counts, warnings, figures, tables, failures, definition, provenance."""
     d = found.study["definition"]
     missing = _(", {points} not").format(points=found.points - found.completed) if found.completed < found.points else ""
-    boxes = [("points", f"{found.points:,}", _("{completed:,} completed{missing}").format(completed=found.completed, missing=missing))]
+    told = _("{completed} completed{missing}").format(completed=count(found.completed), missing=missing)
+    boxes = [(_("points"), count(found.points), told)]
     if found.span:
         boxes.append((found.label, found.span, _("smallest and largest")))
     warned = [html.Li([html.B(name_of(m)), f": {'; '.join(lines)}"]) for m, lines in found.about.warnings.items()]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_time
+from retrompi.render.engine_words import process_name
 from retrompi.sim.message_path import Link, MessagePath, PacketTransit
 
 __all__ = ["OUTCOME_WORDS", "STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
@@ -107,7 +108,8 @@ class Speaker:
         """A description of a link's activity."""
         if link.process < 0:
             return self._elsewhere(link)
-        name = self.path.processes[link.process].name
+        process = self.path.processes[link.process].name
+        name = process_name(process)
         found = self.at(link)
         packet, channel = "", _("a channel")
         if found:
@@ -130,7 +132,7 @@ class Speaker:
                 receive = lazy("{name} runs the library's code to receive {packet}")
                 return _(send if into else receive).format(name=name, packet=packet)
             case "library":
-                if not name.startswith("rank"):
+                if not process.startswith("rank"):
                     return _("{name} routes the packet").format(name=name)
                 return _("{name} runs its part of the send or receive call in the library").format(name=name)
             case "syscall" if found:

@@ -2,15 +2,21 @@
 "use strict";
 window.dash_clientside = window.dash_clientside || {};
 (function () {
+  const { _, lazy, fill } = window.retrompiWords;
   const SVG = "http://www.w3.org/2000/svg";
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const CONTROL = ["request", "ready", "matched", "done"];
+  /* What a process does, in so few letters that its box holds them. */
   const STATES = {
-    library: "library", copy: "copies", syscall: "system call", event: "signals", switch: "switched to", tick: "waits for a tick",
-    quantum: "kept off the CPU", queueing: "waits for CPU", poll: "polls", interrupt: "interrupted", compute: "computes", lock: "lock",
-    line: "cache line", nic: "feeds the card", ack: "waits for timer",
+    library: lazy("library"), copy: lazy("copies"), syscall: lazy("system call"), event: lazy("signals"), switch: lazy("switched to"),
+    tick: lazy("waits for a tick"), quantum: lazy("kept off the CPU"), queueing: lazy("waits for CPU"), poll: lazy("polls"),
+    interrupt: lazy("interrupted"), compute: lazy("computes"), lock: lazy("lock"), line: lazy("cache line"), nic: lazy("feeds the card"),
+    ack: lazy("waits for timer"),
   };
-  const WAITS = { "a message": "awaits message", "nothing to do": "idle", "a send": "awaits its send", room: "awaits room", "a lock": "awaits lock" };
+  const WAITS = {
+    "a message": lazy("awaits message"), "nothing to do": lazy("idle"), "a send": lazy("awaits its send"), room: lazy("awaits room"),
+    "a lock": lazy("awaits lock"), other: lazy("waits"),
+  };
   let player = null;
 
   function el(name, attributes, parent, text) {
@@ -156,7 +162,7 @@ window.dash_clientside = window.dash_clientside || {};
         const place = this.boxes[lane.box], piece = at(lane.pieces, t);
         if (!place) continue;
         place.lamp.setAttribute("fill", piece ? this.paint(piece[2]) : "none");
-        const state = !piece ? "" : piece[2] === "wait" ? WAITS[piece[3]] || "waits" : STATES[piece[2]] || piece[2];
+        const state = !piece ? "" : piece[2] === "wait" ? _(WAITS[piece[3]] || WAITS.other) : _(STATES[piece[2]] || piece[2]);
         if (place.state.textContent === state) continue;
         place.state.textContent = state;
         fit(place.state, place.room);
@@ -165,7 +171,7 @@ window.dash_clientside = window.dash_clientside || {};
       const here = t < d.total && link ? link[3] : "";
       for (const [name, { g }] of Object.entries(this.boxes)) g.classList.toggle("here", name === here);
       for (const [name, { e }] of Object.entries(this.ways)) e.classList.toggle("here", name === here);
-      const told = t >= d.total ? `Arrived after ${time(d.total)}.` : link ? this.told(link) : "";
+      const told = t >= d.total ? fill(_("Arrived after {time}."), { time: time(d.total) }) : link ? this.told(link) : "";
       if (this.now.textContent !== told) this.now.textContent = told;
       if (this.head) {
         const x = this.left + (this.right - this.left) * Math.min(1, t / this.scale);
@@ -174,12 +180,12 @@ window.dash_clientside = window.dash_clientside || {};
       }
     }
     told(link) {
-      return `${link[2]}: ${this.data.texts[link[4]]} (${time(link[1] - link[0])})`;
+      return `${this.data.names[link[2]]}: ${this.data.texts[link[4]]} (${time(link[1] - link[0])})`;
     }
     strip(scale) {
       /* The chain of causes and a lane for every process, stacked and scaled to the window. */
       const d = this.data, width = Math.max(260, this.side.clientWidth), narrow = width < 500;
-      const rows = [["the message", d.strip], ...d.lanes.map((l) => [narrow ? l.name.split(" on ")[0] : l.name, l.pieces])];
+      const rows = [[_("the message"), d.strip], ...d.lanes.map((l) => [narrow ? l.short : l.name, l.pieces])];
       this.scale = scale;
       const letter = parseFloat(getComputedStyle(document.documentElement).fontSize), step = Math.round(letter * 1.5);
       this.left = letter * (narrow ? 6.4 : 10.4);
@@ -197,7 +203,7 @@ window.dash_clientside = window.dash_clientside || {};
           const fill = this.paint(stage);
           if (fill === "none") continue;
           const r = el("rect", { x: x(begin).toFixed(2), y: y + (i ? step * 0.16 : 0), width: Math.max(0.6, x(end) - x(begin)).toFixed(2), height: step * (i ? 0.6 : 0.82), fill }, this.lanes);
-          el("title", {}, r, `${name}: ${stage}${i && why ? ` (${why})` : ""}, ${time(end - begin)}`);
+          el("title", {}, r, `${name}: ${d.names[stage]}${i && why ? ` (${_(WAITS[why] || why)})` : ""}, ${time(end - begin)}`);
         }
       });
       for (let i = 0; i <= 4; ++i) {
@@ -245,35 +251,36 @@ window.dash_clientside = window.dash_clientside || {};
       if (playing) this.toggle();
     }
     tools() {
-      const bar = tag("div", { class: "player-tools", role: "group", "aria-label": "the moving picture" }, this.root);
+      const bar = tag("div", { class: "player-tools", role: "group", "aria-label": _("the moving picture") }, this.root);
       const button = (id, text, label, act) => {
         const b = tag("button", { type: "button", id: `${this.page}-${id}`, "aria-label": label, title: label }, bar, text);
         b.addEventListener("click", act);
         return b;
       };
-      this.play = button("play", "▶", "play (space)", () => this.toggle());
-      button("before", "‹ step", "one step back (←)", () => this.step(-1));
-      button("next", "step ›", "one step on (→)", () => this.step(1));
-      this.range = tag("input", { type: "range", min: 0, max: 10000, value: 0, id: `${this.page}-scrub`, "aria-label": "simulated time" }, bar);
+      this.play = button("play", "▶", _("play (space)"), () => this.toggle());
+      button("before", `‹ ${_("step")}`, _("one step back (←)"), () => this.step(-1));
+      button("next", `${_("step")} ›`, _("one step on (→)"), () => this.step(1));
+      this.range = tag("input", { type: "range", min: 0, max: 10000, value: 0, id: `${this.page}-scrub`, "aria-label": _("simulated time") }, bar);
       this.range.addEventListener("input", () => this.seek((this.total * this.range.value) / 10000));
       this.clock = tag("output", { for: `${this.page}-scrub`, id: `${this.page}-clock` }, bar);
-      const label = tag("label", {}, bar, "whole message in ");
+      const label = tag("label", {}, bar, `${_("whole message in")} `);
       this.speed = tag("select", { id: `${this.page}-speed` }, label);
       for (const s of [5, 10, 20, 60, 180]) tag("option", { value: s, ...(s === 10 ? { selected: "" } : {}) }, this.speed, `${s} s`);
     }
     key(scenes) {
       const used = new Set(scenes.flatMap((s) => [...s.strip.map((p) => p[2]), ...s.lanes.flatMap((l) => l.pieces.map((p) => p[2]))]));
-      const list = tag("ul", { class: "stage-key", "aria-label": "stages" }, this.root);
+      const list = tag("ul", { class: "stage-key", "aria-label": _("stages") }, this.root);
       for (const stage of Object.keys(scenes[0].stages)) {
         if (!used.has(stage) || stage === "wait") continue;
         const item = tag("li", {}, list);
         const s = el("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, item);
         el("rect", { width: 16, height: 16, rx: 2, fill: this.scenes[0].paint(stage) }, s);
-        item.append(stage);
-        item.title = scenes[0].words[stage] || "";
+        const shown = scenes[0].names[stage];
+        item.append(shown);
+        item.title = `${shown === stage ? "" : `${stage}: `}${scenes[0].words[stage] || ""}`; /* as the command line calls it */
       }
       const kinds = new Map(scenes.flatMap((s) => s.tokens).map((t) => [t.kind, t]));
-      const things = tag("ul", { class: "stage-key", "aria-label": "what moves" }, this.root);
+      const things = tag("ul", { class: "stage-key", "aria-label": _("what moves") }, this.root);
       for (const [kind, t] of kinds) {
         const item = tag("li", {}, things);
         const s = el("svg", { viewBox: "-12 -12 24 24", class: "scene", style: "display:inline", "aria-hidden": "true" }, item);
@@ -287,7 +294,7 @@ window.dash_clientside = window.dash_clientside || {};
     show() {
       this.scenes.forEach((s) => s.show(this.t));
       this.range.value = Math.round((10000 * this.t) / this.total);
-      const text = `${time(this.t)} of ${time(this.total)}`;
+      const text = fill(_("{time} of {total}"), { time: time(this.t), total: time(this.total) });
       this.clock.textContent = text;
       this.range.setAttribute("aria-valuetext", text);
     }
@@ -303,14 +310,14 @@ window.dash_clientside = window.dash_clientside || {};
     pause() {
       this.playing = false;
       this.play.textContent = "▶";
-      this.play.setAttribute("aria-label", "play (space)");
+      this.play.setAttribute("aria-label", _("play (space)"));
     }
     toggle() {
       if (this.playing) return this.pause();
       if (this.t >= this.total) this.t = 0;
       this.playing = true;
       this.play.textContent = "❚❚";
-      this.play.setAttribute("aria-label", "pause (space)");
+      this.play.setAttribute("aria-label", _("pause (space)"));
       let last = performance.now(), moved = 0;
       const run = this.run = {};
       const frame = (now) => {

@@ -8,3 +8,8 @@
     if (localStorage.getItem("retrompi-projector") === "1") root.dataset.projector = "1";
   } catch (error) { /* a browser that keeps nothing follows the system */ }
 })();
+/* The words of all scripts: a dictionary of what they say stands in the head of a page that is not in English (studio/app.py). */
+(function () {
+  const given = document.getElementById("studio-words");
+  window.retrompiWords = retrompiWordsOf(given ? JSON.parse(given.textContent) : {});
+})();

@@ -2,6 +2,7 @@
    of the field as well. */
 "use strict";
 (function () {
+  const { _ } = window.retrompiWords;
   let made = 0;
   const unnamed = (e) => !(e.labels && e.labels.length) && !e.ariaLabel && !e.getAttribute("aria-labelledby") && e.ariaHidden !== "true";
 
@@ -30,7 +31,7 @@
       const legend = (group.closest("fieldset") || document.createElement("i")).querySelector("legend");
       const label = group.closest(".field, label, .slot");
       const said = legend ? legend.textContent : label && label.querySelector(".name, label") ? label.querySelector(".name, label").textContent : "";
-      if (!group.hasAttribute("aria-labelledby")) group.setAttribute("aria-label", said || "choices");
+      if (!group.hasAttribute("aria-labelledby")) group.setAttribute("aria-label", said || _("choices"));
     }
   }
   function name() {
@@ -41,7 +42,7 @@
       if (label && unnamed(part)) part.setAttribute("aria-labelledby", label.id);
     }
     for (const file of document.querySelectorAll("input[type=file]")) {
-      if (unnamed(file)) file.setAttribute("aria-label", (file.parentElement.textContent || "upload a file").trim());
+      if (unnamed(file)) file.setAttribute("aria-label", (file.parentElement.textContent || _("upload a file")).trim());
     }
   }
 

@@ -109,7 +109,7 @@ window.dash_clientside = window.dash_clientside || {};
       area.remove();
       button.focus();
     }
-    tell(button, document.getElementById("studio").dataset.copied);
+    tell(button, window.retrompiWords._("Copied"));
   }
   function keys() {
     const dialog = document.getElementById("studio-keys");

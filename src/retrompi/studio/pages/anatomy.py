@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 
-from retrompi.base.translate import _, lazy, ngettext
+from retrompi.base.translate import _, lazy, ngettext, pgettext
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
 from retrompi.studio import entries, homes, inputs, menus, parts
@@ -123,6 +123,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     """Stacked bars, one per message: microseconds by stage, in the colours of the animation."""
     import plotly.graph_objects as go
 
+    from retrompi.render.engine_words import stage_name
     from retrompi.render.figures import hatched as hatched_bar
     from retrompi.render.figures import layout as common
     from retrompi.studio.scene import STAGES
@@ -139,9 +140,9 @@ def figure(shown: list[dict[str, Any]]) -> Any:
             totals = [sum(ps for _d, ps in m["bars"]) for m in arrived]
             told = [[time_of(v), f"{100 * v / t:.1f}", _(STAGE_WORDS[stage])] for v, t in zip(values, totals, strict=True)]
             out.add_trace(go.Bar(
-                y=names, x=[v / scale for v in values], name=stage, orientation="h", customdata=told,
+                y=names, x=[v / scale for v in values], name=stage_name(stage), orientation="h", customdata=told,
                 marker={"color": colour, "line": {"color": "white", "width": 1}, "pattern": hatched_bar("/" if hatched else "", 0.35)},
-                hovertemplate=f"<b>{stage}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
+                hovertemplate=f"<b>{stage_name(stage)}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
             ))  # fmt: skip
     common(out, "")
     # Measured from the bottom of the figure, with space for the legend's lines, of which there are many on a phone.
@@ -167,13 +168,14 @@ def _said(shown: list[dict[str, Any]]) -> Component:
             lines.append(html.P([*name, " ", html.Span(m["ended"], className="fail")]))
         else:
             there, back = m["legs"]
+            told = (_("{time} there") if m["way"] == 0 else _("{time} back")).format(time=time_of(m["scene"]["total"]))
             half = _("A PingPong reports half a round trip, {there}").format(there=time_of((there + back) // 2))
             same = (
                 _("both directions take the same")
                 if there == back
                 else _("forward {there}, back {back}").format(there=time_of(there), back=time_of(back))
             )
-            lines.append(html.P([*name, f": {time_of(m['scene']['total'])} {'there' if m['way'] == 0 else 'back'}. {half} ({same})."]))
+            lines.append(html.P([*name, f": {told}. {half} ({same})."]))
         if m["outside"]:
             lines.append(
                 html.P(_("Outside the model's calibrated range: {outside}.").format(outside="; ".join(m["outside"])), className="soft")
@@ -182,14 +184,15 @@ def _said(shown: list[dict[str, Any]]) -> Component:
 
 
 def _tables(shown: list[dict[str, Any]]) -> Component:
+    from retrompi.render.engine_words import process_name, stage_name
     from retrompi.studio.words import time_of
 
     columns: list[Any] = [
-        ("begin", "at", time_of),
-        ("where", "where"),
+        ("begin", _("at"), time_of),
+        ("where", _("where"), process_name),
         ("what", _("what happens")),
-        ("stage", "stage"),
-        ("times", "times", lambda n: f"{n}×" if n > 1 else ""),
+        ("stage", _("stage"), stage_name),
+        ("times", pgettext("how often", "times"), lambda n: f"{n}×" if n > 1 else ""),
         ("took", _("how long, in all"), time_of),
     ]
     blocks = []
@@ -200,7 +203,7 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
             total = sum(h["took"] for h in m["hops"])
             end = {"where": "", "what": _("the receive call returns: sum of the above"), "stage": "", "times": None,
                    "took": total, "begin": total}  # fmt: skip
-            exact = f"{total:,}".replace(",", " ")
+            exact = f"{total:,}".replace(",", "\u202f")
             caption = _("What the message does or waits for at each moment; the times add up to {total} exactly ({exact} ps)").format(
                 total=time_of(total), exact=exact
             )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from dash import Dash, Input, Output, State, html, no_update
 
 from retrompi.base.errors import UsageError
-from retrompi.base.translate import _, lazy
+from retrompi.base.translate import _, count, lazy
 from retrompi.base.units import format_bytes, parse_sizes
+from retrompi.render.engine_words import outcome_name, process_name
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
 from retrompi.studio import charts, entries, homes, inputs, menus, parts
@@ -138,18 +139,18 @@ def _facts(r: Mapping[str, Any]) -> Component:
         [
             html.B(r["name"]),
             ": ",
-            html.Span(r["outcome"], className="pass" if good else "fail", id="replay-outcome"),
+            html.Span(outcome_name(r["outcome"]), className="pass" if good else "fail", id="replay-outcome"),
             _(
-                " after {time_s} of simulated time. {ranks} ranks, {actions:,} calls, {messages:,} messages of "
-                "{bytes} in all, {packets:,} packets, {frames:,} frames on the wire"
+                " after {time_s} of simulated time. {ranks} ranks, {actions} calls, {messages} messages of "
+                "{bytes} in all, {packets} packets, {frames} frames on the wire"
             ).format(
                 time_s=seconds(r["time_s"]),
                 ranks=r["ranks"],
-                actions=r["actions"],
-                messages=r["messages"],
+                actions=count(r["actions"]),
+                messages=count(r["messages"]),
                 bytes=format_bytes(r["bytes"]),
-                packets=r["packets"],
-                frames=r["frames"],
+                packets=count(r["packets"]),
+                frames=count(r["frames"]),
             )
             + (_(", {retransmissions} sent again").format(retransmissions=r["retransmissions"]) if r["retransmissions"] else "")
             + (_(", {lost} lost").format(lost=r["lost"]) if r["lost"] else "")
@@ -165,9 +166,11 @@ def _facts(r: Mapping[str, Any]) -> Component:
         told.append(html.P(_("Outside the model's calibrated range: {outside}.").format(outside="; ".join(r["outside"])), className="soft"))
     if r["told"]:
         told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
+    columns: list[Any]
     if r["cycle"]:
         caption = _("Each waits for the next one, the last for the first") if r["closed"] else _("Each waits for the next one")
-        columns = [("process", _("process")), ("action", _("in")), ("file", _("file")), ("line", _("line")), ("waits_for", _("waits for"))]
+        columns = [("process", _("process"), process_name), ("action", _("in")), ("file", _("file")), ("line", _("line")),
+                   ("waits_for", _("waits for"), process_name)]  # fmt: skip
         told.append(parts.table(r["cycle"], columns, caption=caption, id="replay-cycle"))
     if r["waits"]:
         columns = [("rank", _("rank")), ("file", _("file")), ("line", _("line")), ("action", _("waits in")), ("on", _("for"))]
@@ -177,7 +180,7 @@ def _facts(r: Mapping[str, Any]) -> Component:
 
 
 def _first(rows: Sequence[Any], of: int, what: str) -> str:
-    return _("The first {n} of {of:,} {what}; 'retrompi replay' gives all").format(n=len(rows), of=of, what=what)
+    return _("The first {n} of {of} {what}; 'retrompi replay' gives all").format(n=len(rows), of=count(of), what=what)
 
 
 def _rank_tables(r: Mapping[str, Any]) -> Component:
@@ -185,16 +188,17 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
         return f"{100 * v:.1f} %"
 
     ranks: list[Any] = [
-        ("rank", "rank"), ("host", "host"), ("time_s", "finished", seconds), ("compute_s", "computing", seconds),
-        ("mpi_s", _("in MPI"), seconds), ("cpu_s", _("on the processor"), seconds), ("sent", "sent"),
-        ("bytes_sent", _("bytes sent"), format_bytes), ("received", "received"),
+        ("rank", _("rank")), ("host", _("host")), ("time_s", _("finished"), seconds), ("compute_s", _("computing"), seconds),
+        ("mpi_s", _("in MPI"), seconds), ("cpu_s", _("on the processor"), seconds), ("sent", _("sent")),
+        ("bytes_sent", _("bytes sent"), format_bytes), ("received", _("received")),
         ("bytes_received", _("bytes received"), format_bytes),
     ]  # fmt: skip
-    some = "" if len(r["per_rank"]) == r["ranks"] else _first(r["per_rank"], r["ranks"], "ranks")
+    some = "" if len(r["per_rank"]) == r["ranks"] else _first(r["per_rank"], r["ranks"], _("ranks"))
     out: list[Component] = [html.H2(_("Rank by rank")), parts.table(r["per_rank"], ranks, id="replay-ranks-table", caption=some)]
     if r.get("sums"):
         kinds = [k for k in dict.fromkeys(k for row in r["sums"] for k in row) if k not in ("process", "host")]
-        sums = parts.table(r["sums"], [("process", _("process")), ("host", _("host")), *((k, k, share) for k in kinds)], id="replay-sums")
+        columns: list[Any] = [("process", _("process"), process_name), ("host", _("host")), *((k, _(k), share) for k in kinds)]
+        sums = parts.table(r["sums"], columns, id="replay-sums")
         out.append(html.Details([html.Summary(_("Fraction of the run in each state")), sums], open=len(r["sums"]) <= 24))
     if r["collectives"]:
         columns = [("operation", _("collective")), ("algorithm", _("algorithm")), ("calls", _("calls by all members"))]
