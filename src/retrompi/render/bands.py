@@ -12,6 +12,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from retrompi.base.translate import _
+
 __all__ = ["NOTE", "area", "below", "faint", "key", "of_draws", "pieces", "room_for_key", "said", "share", "whiskers"]
 
 NOTE = (
@@ -40,7 +42,7 @@ def of_draws(completed: float, draws: int) -> str:
     if not draws:
         return share(completed)
     n = round(completed * draws)
-    return f"all {draws} draws" if n == draws else f"{n} of {draws} draws"
+    return (_("all {draws} draws") if n == draws else _("{n} of {draws} draws")).format(n=n, draws=draws)
 
 
 def said(level: float, draws: int, completed: Sequence[float] = ()) -> str:
@@ -49,11 +51,12 @@ def said(level: float, draws: int, completed: Sequence[float] = ()) -> str:
     An interval of those draws that complete says nothing about the others, so the least share is a part of the words. Two lines then,
     as a legend on a phone has no room for one.
     """
-    words = f"{share(level)} interval"
+    words = _("{share} interval").format(share=share(level))
     least = min((c for c in completed if isfinite(c)), default=1.0)
     if least < 1:
-        return f"{words} of the draws that<br>complete (at least {of_draws(least, draws)})"
-    return f"{words} of {draws} draws" if draws else words
+        told = _("{interval} of the draws that<br>complete (at least {draws})")
+        return told.format(interval=words, draws=of_draws(least, draws))
+    return _("{interval} of {draws} draws").format(interval=words, draws=draws) if draws else words
 
 
 Piece = tuple[list[Any], list[float]]

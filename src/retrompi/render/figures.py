@@ -257,7 +257,9 @@ def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
     }
     if mark.low is None or mark.high is None:
         return []
-    told = f"{mark.text}<br>read as {mark.low:.4g}..{mark.high:.4g}" + ("<br>excluded: contradicted in the paper" if excluded else "")
+    told = f"{mark.text}<br>{_('read as')} {mark.low:.4g}..{mark.high:.4g}"
+    if excluded:
+        told += f"<br>{_('excluded: contradicted in the paper')}"
     if mark.shape == "point":
         y = mark.y if mark.y is not None and mark.low <= mark.y <= mark.high else (mark.low * mark.high) ** 0.5
         error = {"type": "data", "symmetric": False, "array": [mark.high - y], "arrayminus": [y - mark.low], "thickness": 3, "width": 9,
@@ -349,16 +351,17 @@ def curve_figure(
         if curve.low:
             figure.add_trace(bands.area(at, curve.low, curve.high, look.colour, log=plan.y == "log", legendgroup=group))
             told = interval_text(curve, plan.what, level, draws)
+        simulated = _("simulated")
         figure.add_trace(line_trace(
             look, name, at, curve.y, customdata=[[format_bytes(s), more] for s, more in zip(curve.x, told, strict=True)],
-            hovertemplate=f"{name} %{{customdata[0]}}: %{{y:.4g}} {unit}%{{customdata[1]}}<extra>simulated</extra>", legendgroup=group,
+            hovertemplate=f"{name} %{{customdata[0]}}: %{{y:.4g}} {unit}%{{customdata[1]}}<extra>{simulated}</extra>", legendgroup=group,
         ))  # fmt: skip
     for mark in mine:
         for trace in _mark_traces(mark, _colour(mark, shown)):
             figure.add_trace(trace)
     if any(m.shape == "point" for m in mine):
         figure.add_trace(go.Scatter(
-            x=[None], y=[None], mode="markers", name="published, with reading tolerance",
+            x=[None], y=[None], mode="markers", name=_("published, with reading tolerance"),
             marker={"symbol": "star", "size": 13, "color": "white", "line": {"color": "#333", "width": 2}},
         ))  # fmt: skip
     layout(figure, plan.title)

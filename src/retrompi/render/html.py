@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.errors import InputError
+from retrompi.base.translate import ENGLISH, _, language, lazy
 from retrompi.papers.verdicts import Verdict
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "boxes",
     "brief",
     "cell",
+    "config",
     "document",
     "number",
     "percent",
@@ -131,12 +133,26 @@ CONFIG: dict[str, Any] = {
     "showSendToCloud": False, "showEditInChartStudio": False, "showLink": False, "plotlyServerURL": "",
 }  # fmt: skip
 """Plotly's configuration of every figure: what a figure shows stays on the machine."""
+_PLOTLY = (
+    lazy("Download plot as a PNG"), lazy("Zoom"), lazy("Pan"), lazy("Zoom in"), lazy("Zoom out"), lazy("Autoscale"), lazy("Reset axes"),
+    lazy("Double-click to zoom back out"), lazy("Double-click on legend to isolate one trace"),
+)  # fmt: skip
+"""What Plotly itself says on a figure, by its own keys."""
 USES = (
     ("calibrate", "Fit", "may be used by calibration"),
     ("validate", "Held out", "held out, never used by a fit"),
     ("exclude", "Excluded", "contradicted within the paper; shown, never judged"),
     ("context", "Context", "configuration and definitions"),
 )
+
+
+def config() -> dict[str, Any]:
+    """`CONFIG`, with Plotly's words and the space between thousands (`retrompi.base.translate.count`) of the language at hand."""
+    spoken = language()
+    if spoken == ENGLISH:
+        return CONFIG
+    said = {"dictionary": {text: _(text) for text in _PLOTLY}, "format": {"decimal": ".", "thousands": "\u202f"}}
+    return {**CONFIG, "locale": spoken, "locales": {spoken: said}}
 
 
 def number(value: float | str | None) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from retrompi.render.html import CONFIG, scroller
+from retrompi.render.html import config, scroller
 
 __all__ = ["drawing", "drawn_late", "figure_html", "numbers", "packed_plotly", "sketch_script", "words_script"]
 
@@ -169,4 +169,4 @@ def drawn_late(parts: Sequence[Sequence[Any]]) -> str:
     data = json.dumps(parts, separators=(",", ":")).replace("</", "<\\/")
     return f"""<script type="application/json" id="figures">{data}</script>
 <script type="text/plain" id="plotly">{packed_plotly()}</script>
-<script>{sketch_script()}{_DRAW % json.dumps(CONFIG)}</script>"""
+<script>{sketch_script()}{_DRAW % json.dumps(config())}</script>"""

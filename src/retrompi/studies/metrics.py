@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
+from retrompi.base.translate import _, lazy
 
 if TYPE_CHECKING:
     from retrompi.studies.scenario import Scenario
@@ -111,22 +112,22 @@ def _nothing(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | N
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "time": _Kind("time of the job", "s", "run", _time, "may"),
-    "bandwidth": _Kind("bandwidth", "B/s", "curve", _bandwidth, "must", more_is_better=True),
-    "latency": _Kind("one-way time at the smallest size", "s", "curve", _latency),
-    "peak": _Kind("largest bandwidth", "B/s", "curve", _peak, more_is_better=True),
-    "n_half": _Kind("size at half of the largest bandwidth", "B", "curve", _n_half),
-    "section": _Kind("time of the section", "s", "section", _told("section", "seconds")),
-    "mpi": _Kind("time in MPI, largest of the ranks", "s", "ranks", _largest("mpi_s")),
-    "compute": _Kind("time computing, largest of the ranks", "s", "ranks", _largest("compute_s")),
-    "speedup": _Kind("speed-up", "1", "base", _nothing, "may", more_is_better=True),
-    "messages": _Kind("messages", "count", "run", _column("messages")),
-    "packets": _Kind("packets", "count", "run", _column("packets")),
-    "bytes": _Kind("bytes of the messages", "B", "run", _column("bytes")),
-    "retransmissions": _Kind("packets sent again", "count", "run", lambda r, p, k, s: _fact(r, "retransmissions") or 0.0),
-    "start": _Kind("time to start the job", "s", "start", _told("startup", "seconds")),
-    "failed_starts": _Kind("share of starts that fail", "probability", "start", _told("startup", "failure_rate")),
-    "outcome": _Kind("completed (1) or not (0)", "1", "any", lambda r, p, k, s: 1.0 if r.get("outcome") == "completed" else 0.0,
+    "time": _Kind(lazy("time of the job"), "s", "run", _time, "may"),
+    "bandwidth": _Kind(lazy("bandwidth"), "B/s", "curve", _bandwidth, "must", more_is_better=True),
+    "latency": _Kind(lazy("one-way time at the smallest size"), "s", "curve", _latency),
+    "peak": _Kind(lazy("largest bandwidth"), "B/s", "curve", _peak, more_is_better=True),
+    "n_half": _Kind(lazy("size at half of the largest bandwidth"), "B", "curve", _n_half),
+    "section": _Kind(lazy("time of the section"), "s", "section", _told("section", "seconds")),
+    "mpi": _Kind(lazy("time in MPI, largest of the ranks"), "s", "ranks", _largest("mpi_s")),
+    "compute": _Kind(lazy("time computing, largest of the ranks"), "s", "ranks", _largest("compute_s")),
+    "speedup": _Kind(lazy("speed-up"), "1", "base", _nothing, "may", more_is_better=True),
+    "messages": _Kind(lazy("messages"), "count", "run", _column("messages")),
+    "packets": _Kind(lazy("packets"), "count", "run", _column("packets")),
+    "bytes": _Kind(lazy("bytes of the messages"), "B", "run", _column("bytes")),
+    "retransmissions": _Kind(lazy("packets sent again"), "count", "run", lambda r, p, k, s: _fact(r, "retransmissions") or 0.0),
+    "start": _Kind(lazy("time to start the job"), "s", "start", _told("startup", "seconds")),
+    "failed_starts": _Kind(lazy("share of starts that fail"), "probability", "start", _told("startup", "failure_rate")),
+    "outcome": _Kind(lazy("completed (1) or not (0)"), "1", "any", lambda r, p, k, s: 1.0 if r.get("outcome") == "completed" else 0.0,
                      more_is_better=True),
 }  # fmt: skip
 
@@ -269,13 +270,13 @@ def parse(text: str) -> Metric:
         raise UsageError(f"'{name}' needs a message size; example: {name}@1MiB", code="bad-metric")
     if not at:
         base = parse("time") if name == "speedup" else None
-        return Metric(name, kind.unit, kind.label, name, None, kind.more_is_better, base)
+        return Metric(name, kind.unit, _(kind.label), name, None, kind.more_is_better, base)
     value = units.parse(size_text, "B")
     if value != int(value):
         raise UsageError(f"'{text}': '{size_text}' is not a whole number of bytes", code="bad-metric")
     size = int(value)
     shown = units.format_bytes(size)
-    label = {"time": f"one-way time at {shown}"}.get(name, f"{kind.label} at {shown}")
+    label = _("{metric} at {size}").format(metric=_(lazy("one-way time") if name == "time" else kind.label), size=shown)
     full = f"{name}@{shown.replace(' ', '')}"
     base = parse(f"time@{shown.replace(' ', '')}") if name == "speedup" else None
     return Metric(full, kind.unit, label, name, size, kind.more_is_better, base)

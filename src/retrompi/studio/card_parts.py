@@ -58,7 +58,7 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
     out: list[Part] = []
     for d in some:
         rows = [[html.Code(name), Value(before or "—"), Value(here or "—"), where] for name, before, here, where in d.changed]
-        told: list[Part] = [html.P(d.note)]
+        told: list[Part] = [html.P(d.note, lang="en")]
         if d.code:
             told.append(html.P(_("In addition to its parameters, another mechanism: {code}.").format(code=", ".join(d.code))))
         if rows:
@@ -67,7 +67,7 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
             told.append(html.P(_("Only its name differs."), className="soft"))
         asked = urlencode({"model": d.name}, safe=":")
         told.append(html.P(html.A(_("its card"), href=f"/models?{asked}")))
-        out.append(html.Details([html.Summary([html.Code(d.name), f" {d.title}"]), *told], className="variant"))
+        out.append(html.Details([html.Summary([html.Code(d.name), html.Span(f" {d.title}", lang="en")]), *told], className="variant"))
     return out
 
 
@@ -79,7 +79,7 @@ def start(told: Mapping[str, Any], where: str) -> list[Part]:
         return [*refused, html.P(_("No steps are needed.") if not refused else "", className="soft")]
     rows = [
         [str(s["step"]), _("by hand") if s["manual"] else "", Value(worded(s["windows"] or None)), Value(worded(s["daemons"] or None)),
-         Value(format_time(s["seconds"]) if s["seconds"] else ""), str(s["note"])]
+         Value(format_time(s["seconds"]) if s["seconds"] else ""), html.Span(str(s["note"]), lang="en")]
         for s in steps
     ]  # fmt: skip
     line = _(
@@ -101,7 +101,7 @@ def start(told: Mapping[str, Any], where: str) -> list[Part]:
 def collectives(rows: Sequence[Mapping[str, Any]]) -> html.Div:
     """The algorithm of each collective operation, when it is used, and its source."""
     keys = ("operation", "algorithm", "when", "source")
-    return table((_("collective"), _("algorithm"), _("when"), _("source")), [[str(r[k]) for k in keys] for r in rows])
+    return table((_("collective"), _("algorithm"), _("when"), _("source")), [[html.Span(str(r[k]), lang="en") for k in keys] for r in rows])
 
 
 def fit(told: Mapping[str, Any] | None) -> list[Part]:
@@ -119,14 +119,14 @@ def fit(told: Mapping[str, Any] | None) -> list[Part]:
     if told["values"]:
         rows: list[list[Part]] = [
             [html.Code(v["name"]), Value(str(v["value"])), Value(" – ".join(map(str, v["range"])) if v["range"] else ""),
-             str(v["identifiability"])]
+             html.Span(str(v["identifiability"]), lang="en")]
             for v in told["values"]
         ]  # fmt: skip
         out.append(table((_("parameter"), _("value"), _("range"), _("identifiability")), rows))
     if told["residuals"]:
         rows = [
-            [[html.A(r["claim"], href=f"/scorecard?{urlencode({'q': r['claim']})}"), html.Br(), html.Small(r["says"])],
-             Value(f"{worded(r['observed'])} {r['unit']}"), Value(f"{worded(r['low'])} – {worded(r['high'])}"),
+            [[html.A(r["claim"], href=f"/scorecard?{urlencode({'q': r['claim']})}"), html.Br(), html.Small(r["says"], lang="en")],
+             Value(html.Span(f"{worded(r['observed'])} {r['unit']}", lang="en")), Value(f"{worded(r['low'])} – {worded(r['high'])}"),
              Value(_("{half_ranges:+.2f} half ranges").format(half_ranges=r['half_ranges']))]
             for r in told["residuals"]
         ]  # fmt: skip
@@ -200,7 +200,8 @@ def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     out: list[Part] = [html.H2(_("Machines it is known to have run on"), id="transfer")]
     for head, told in ((NUMBERS, numbers(rows)), (HELD, held(rows))):
         cells: list[list[Part]] = [
-            [*(Value(r[k]) if k in ("published", "simulated", "ratio") else str(r[k]) for k in head[1:]), str(r["ref"] or "")] for r in told
+            [*(Value(r[k]) if k in ("published", "simulated", "ratio") else html.Span(str(r[k]), lang="en") for k in head[1:]),
+             str(r["ref"] or "")] for r in told
         ]
         out += [table((*head[1:], _("source")), cells)] if cells else []
     return out
@@ -269,7 +270,7 @@ def stands_for(card: Mapping[str, Any]) -> list[Part]:
     """What the model represents, with the rows its text cites, and where it was calibrated."""
     out: list[Part] = []
     if card["stands_for"]:
-        out += [html.P(card["stands_for"]), *cited(card["stands_for_rows"])]
+        out += [html.P(card["stands_for"], lang="en"), *cited(card["stands_for_rows"])]
     told = card["calibrated"]
     if told is None:
         out.append(html.P(_("No calibrated range is specified; every use is outside one."), className="soft"))

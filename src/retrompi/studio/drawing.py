@@ -13,6 +13,7 @@ from retrompi.base.units import format_bytes
 from retrompi.measure.stored_curves import StoredCurve
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.render import bands
+from retrompi.render.engine_words import outcome_name
 from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, name_of, place
 from retrompi.render.overlay import Mark
 from retrompi.render.stored_curves import add as add_measured
@@ -112,13 +113,14 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
             known = [r for r in changed["rows"] if r.get(f"{column}_low") is not None and (series == "time" or r["size_B"] > 0)]
             low, high = ([r[f"{column}_{end}"] for r in known] for end in ("low", "high"))
             figure.add_trace(bands.area([place(r["size_B"]) for r in known], low, high, PALETTE[1], log=y == "log"))
-        ended = "" if changed["outcome"] == "completed" else _(" (until its end: {outcome})").format(outcome=changed["outcome"])
-        figure.add_trace(_line(changed["rows"], column, unit, f"changed{ended}", PALETTE[1], "solid", "square", 3.5))
+        outcome = outcome_name(changed["outcome"])
+        ended = "" if changed["outcome"] == "completed" else _(" (until its end: {outcome})").format(outcome=outcome)
+        figure.add_trace(_line(changed["rows"], column, unit, _("changed") + ended, PALETTE[1], "solid", "square", 3.5))
         if ended and changed["rows"]:
             last = max((r for r in changed["rows"]), key=lambda r: r["size_B"])
             figure.add_trace(go.Scatter(
-                x=[place(last["size_B"])], y=[last[column]], mode="markers", name=changed["outcome"], showlegend=False,
-                marker={"symbol": "x", "size": 16, "color": PALETTE[1]}, hovertext=[changed["outcome"]], hoverinfo="text",
+                x=[place(last["size_B"])], y=[last[column]], mode="markers", name=outcome, showlegend=False,
+                marker={"symbol": "x", "size": 16, "color": PALETTE[1]}, hovertext=[outcome], hoverinfo="text",
             ))  # fmt: skip
     bands.below(figure)
     return settled(figure, f"{key} {base['platform']}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.translate import _
 from retrompi.base.units import format_span
+from retrompi.render.engine_words import outcome_name
 from retrompi.studio.parameters import readable
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def ended_line(told: Mapping[str, Any]) -> str:
         ended = told[name]["ended"] if told[name] else {}
         if ended:
             count = sum(ended.values())
-            how = ", ".join(f"{n} {outcome}" for outcome, n in ended.items())
+            how = ", ".join(f"{n} {outcome_name(outcome)}" for outcome, n in ended.items())
             out.append(
                 _("{words}: {count} of {draws} draws did not complete ({how})").format(
                     words=words, count=count, draws=told["draws"], how=how

@@ -12,8 +12,9 @@ from retrompi.labs import answers as _answers
 from retrompi.labs import text as _words
 from retrompi.labs import work as _work
 from retrompi.labs.student import draw
-from retrompi.render.html import CONFIG
+from retrompi.render.html import config
 from retrompi.studio.lab_commands import LONGEST, view_of
+from retrompi.studio.parts import dropdown_words
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -180,7 +181,7 @@ def _field(task: Task, value: Any) -> Component:
         return html.Ol([
             html.Li(dcc.Dropdown(options, given[i] if i < len(given) else None,
                                  id={"type": "labs-place", "task": task.id, "place": f"{i:02d}"},
-                                 placeholder=_("place {n}").format(n=i + 1), searchable=False))
+                                 placeholder=_("place {n}").format(n=i + 1), searchable=False, labels=dropdown_words()))
             for i in range(len(task.choices))
         ], className="lab-order", **{"aria-label": _("Order for {task}").format(task=task.id)})  # fmt: skip
     if task.choices:
@@ -294,7 +295,7 @@ def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
         drawn = go.Figure(figure)
         drawn.update_layout(dragmode=False, paper_bgcolor="rgba(0,0,0,0)", title_text="", margin={"t": 20, "r": 8})
         height = int(drawn.layout.height or 340)
-        graph = dcc.Graph(figure=drawn, config=CONFIG, style={"height": f"{height}px"})
+        graph = dcc.Graph(figure=drawn, config=config(), style={"height": f"{height}px"})
         out.append(html.Figure([html.Figcaption(names.get(name, name)), graph], className="lab-figure"))
     for table in told["tables"]:
         head = html.Thead(html.Tr([html.Th(h, scope="col") for h in table["head"]]))

@@ -11,9 +11,9 @@ from flask import g
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import UsageError
-from retrompi.base.translate import _, lazy
+from retrompi.base.translate import ENGLISH, _, lazy
 from retrompi.base.units import format_bytes
-from retrompi.render.html import CONFIG
+from retrompi.render.html import config as plotly_config
 from retrompi.studio import entries
 from retrompi.studio.jobs import JobState
 
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "bench", "cautions", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "graph", "group",
+__all__ = ["bench", "cautions", "client", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "graph", "group",
            "job_bar", "job_line", "menu", "notices", "outputs", "overrides_field", "register_graph", "register_job", "session",
            "table", "text", "texts", "upload_row", "uploaded_line"]  # fmt: skip
 
 _MENU_PX = 480
 """The height of an open menu: a dozen entries."""
-GRAPH = CONFIG
-"""The ``config`` of every dcc.Graph."""
 TICK_MS = 250
 PATIENCE_S = 0.5
 """How long a response waits for a short job: then one request returns its result."""
@@ -64,7 +62,7 @@ def texts(value: Any, most: int = 100) -> list[str]:
     return [text(v) for v in value]
 
 
-def notices(lines: Sequence[str]) -> Component:
+def notices(lines: Sequence[str | list[Component | str]]) -> Component:
     """Lines that describe problems, visible and announced by screen readers; nothing for an empty list."""
     return html.Div([html.P(line, className="notice") for line in lines if line], role="status")
 
@@ -76,7 +74,7 @@ def cautions(told: Iterable[tuple[str, Sequence[str]]]) -> Component:
     for name, lines in some:
         for line in lines:
             names.setdefault(line, []).append(name)
-    return notices([f"{', '.join(whose)}: {line}" if len(some) > 1 else line for line, whose in names.items()])
+    return notices([[f"{', '.join(whose)}: " if len(some) > 1 else "", english(line)] for line, whose in names.items()])
 
 
 def field(label: str, control: Component, help: str = "", *, wide: bool = False) -> Component:
@@ -89,8 +87,22 @@ def field(label: str, control: Component, help: str = "", *, wide: bool = False)
 
 def menu(label: str, control_id: str, options: Sequence[Any], value: Any, help: str = "", *, wide: bool = False, **more: Any) -> Component:
     """A menu under its label, always with a value unless ``more`` allows clearing it; ``more`` goes to Dash's Dropdown."""
-    shown = dcc.Dropdown(options, value, id=control_id, **{"clearable": False, "maxHeight": _MENU_PX, **more})
+    shown = dcc.Dropdown(options, value, id=control_id, labels=dropdown_words(), **{"clearable": False, "maxHeight": _MENU_PX, **more})
     return field(label, shown, help, wide=wide)
+
+
+def dropdown_words() -> dict[str, str]:
+    """What Dash's menus say themselves."""
+    return {
+        "select_all": _("Select all"), "deselect_all": _("Deselect all"), "selected_count": _("{num_selected} selected"),
+        "search": _("Search"), "clear_search": _("Clear search"), "clear_selection": _("Clear selection"),
+        "no_options_found": _("No options found"),
+    }  # fmt: skip
+
+
+def english(text: str) -> Component | str:
+    """A text that stays as it is in every language, for whoever reads it aloud (WCAG 3.1.2)."""
+    return html.Span(text, lang=ENGLISH) if text else ""
 
 
 def graph(graph_id: str, label: str, *, numbers: str = "", config: Mapping[str, Any] | None = None, css: str = "plot") -> Component:
@@ -98,7 +110,7 @@ def graph(graph_id: str, label: str, *, numbers: str = "", config: Mapping[str, 
     from retrompi.studio.first import pending
 
     more = {"aria-describedby": numbers} if numbers else {}
-    drawn = dcc.Graph(id=graph_id, figure=pending(), config=dict(config or GRAPH), className=css)
+    drawn = dcc.Graph(id=graph_id, figure=pending(), config=dict(config or plotly_config()), className=css)
     sketch = html.Div(id=f"{graph_id}-sketch", className="sketch")
     return html.Div([drawn, sketch], className=f"drawn {css}", role="figure", **{"aria-label": label, **more})
 

@@ -94,7 +94,7 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         html.Span(c.id, className="id"),
         html.Span(_(GROUPS[c.use]), className=f"group {c.use}"),
         html.Span([html.Span(f"{c.system}, {c.observable}: ", className="soft"), html.B(v.published)], className="said", lang="en"),
-        html.Span(_observed(v) if isinstance(v.observed, float | int) else "", className="seen"),
+        html.Span(_observed(v) if isinstance(v.observed, float | int) else "", className="seen", lang="en"),
     ]
     mechanisms = [html.P([html.B(title), f" — {text}"], lang="en") for title, text in s.mechanisms]
     made = _("in advance ({when}, with code {code})") if s.in_advance else _("{when} UTC, code {code}")
@@ -109,10 +109,10 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         ),
         (_("printed in"), c.source + (_(", also in {also_in}").format(also_in=c.also_in) if c.also_in else "")),
         (_("kind"), f"{_(KINDS[c.kind])}, {_(GROUPS[c.use])}: {_(_MEANING[c.use])}"),
-        (_("read as"), read_as(s)),
-        (_("simulated"), _observed(v)),
+        (_("read as"), html.Span(read_as(s), lang="en") if read_as(s) else ""),
+        (_("simulated"), html.Span(_observed(v), lang="en") if _observed(v) else ""),
         (_("distance"), _distance(v)),
-        (_("how judged"), how_of(s.how)),
+        (_("how judged"), html.Span(how_of(s.how), lang="en")),
         (_("reading"), html.Span(v.reading, lang="en") if v.reading else ""),
         (_("finding"), html.Span(v.note, lang="en") if v.note else ""),
         (_("the paper's own"), html.Span(v.contradiction, className="contradiction", lang="en") if v.contradiction else ""),

@@ -9,10 +9,11 @@ from typing import Any
 from dash import dcc, html
 
 from retrompi.base.translate import _, count, lazy, ngettext
+from retrompi.render.engine_words import outcome_name
 from retrompi.render.figures import name_of
-from retrompi.render.html import ranges
+from retrompi.render.html import config, ranges
 from retrompi.studies.table import Table
-from retrompi.studio import parts
+from retrompi.studio.parts import english
 from retrompi.studio.pieces import Part, Value, counted, facts, table
 from retrompi.studio.studying import Listed, Shown
 
@@ -27,9 +28,9 @@ def listing(some: Sequence[Listed]) -> Part:
     if not some:
         return html.P(_("There are no studies."), className="soft")
     rows = [
-        [[html.Button(s.title or s.name, id={"type": "studies-pick", "name": s.key}, className="link", type="button"),
+        [[html.Button(s.title or s.name, id={"type": "studies-pick", "name": s.key}, className="link", type="button", lang="en"),
           html.Small(" " + (f"{s.name} ({s.id})" if s.id is not None else s.name), className="soft")],
-         Value(s.state if s.done else f"{s.points}, {s.state}"), ", ".join(s.axes), s.created[:16].replace("T", " ")]
+         Value(s.state if s.done else f"{s.points}, {s.state}"), html.Span(", ".join(s.axes), lang="en"), s.created[:16].replace("T", " ")]
         for s in some
     ]  # fmt: skip
     return table(_HEAD, rows)
@@ -38,7 +39,7 @@ def listing(some: Sequence[Listed]) -> Part:
 def unrun(s: Listed) -> list[Part]:
     """A predefined study of which nothing was run."""
     line = _("Not run yet: {points} points, over {axes}.").format(points=s.points, axes=", ".join(s.axes))
-    return [html.H2(s.title or s.name), *([html.P(s.question, className="lead")] if s.question else []), html.P(line)]
+    return [html.H2(s.title or s.name, lang="en"), *([html.P(s.question, className="lead", lang="en")] if s.question else []), html.P(line)]
 
 
 def _table(t: Table) -> list[Part]:
@@ -53,9 +54,10 @@ def _table(t: Table) -> list[Part]:
 def _failures(found: Shown) -> list[Part]:
     if not found.failures:
         return []
-    head = ("point", *found.axes, "outcome", "reason")
+    head = (lazy("point"), *found.axes, lazy("outcome"), lazy("reason"))
     rows = [
-        [Value(str(f.position), "n"), *(f.values[a] for a in found.axes), html.Span(f.outcome, className="verdict fail"), f.reason]
+        [Value(str(f.position), "n"), *(f.values[a] for a in found.axes),
+         html.Span(outcome_name(f.outcome), className="verdict fail"), english(f.reason)]
         for f in found.failures[:_MOST_ROWS]
     ]
     return [html.H3(_("Points without a result")), table(head, rows)]
@@ -99,7 +101,7 @@ def shown(found: Shown) -> list[Part]:
         html.Figure(
             [
                 html.Figcaption(f.layout.title.text or ""),
-                dcc.Graph(figure=_untitled(f), id={"type": "studies-figure", "name": name}, config=parts.GRAPH, className="plot"),
+                dcc.Graph(figure=_untitled(f), id={"type": "studies-figure", "name": name}, config=config(), className="plot"),
             ]
         )
         for name, f in found.figures.items()
@@ -107,8 +109,8 @@ def shown(found: Shown) -> list[Part]:
     many = sum(len(t.rows) for t in found.tables)
     numbers = [p for t in found.tables for p in _table(t)]
     return [
-        html.H2(str(d.get("title") or found.study["name"])),
-        *(html.P(str(d[k]), className="lead" if k == "question" else None) for k in ("question", "summary") if d.get(k)),
+        html.H2(str(d.get("title") or found.study["name"]), lang="en"),
+        *(html.P(str(d[k]), className="lead" if k == "question" else None, lang="en") for k in ("question", "summary") if d.get(k)),
         counted(boxes),
         *([html.Div([html.P(_("Outside the calibrated range:")), html.Ul(warned)], className="caution")] if warned else []),
         *(

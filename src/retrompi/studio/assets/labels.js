@@ -2,7 +2,8 @@
    of the field as well. */
 "use strict";
 (function () {
-  const { _ } = window.retrompiWords;
+  const { _, lazy } = window.retrompiWords;
+  const STEPS = [lazy("Decrease value"), lazy("Increase value")]; /* as Dash calls the buttons of a number */
   let made = 0;
   const unnamed = (e) => !(e.labels && e.labels.length) && !e.ariaLabel && !e.getAttribute("aria-labelledby") && e.ariaHidden !== "true";
 
@@ -36,6 +37,9 @@
   }
   function name() {
     plainly();
+    for (const step of document.querySelectorAll("button.dash-input-stepper")) {
+      if (STEPS.includes(step.ariaLabel)) step.ariaLabel = _(step.ariaLabel);
+    }
     for (const label of document.querySelectorAll(".field > label:not([data-named])")) field(label);
     for (const part of document.querySelectorAll(".field :is([role=slider], input:not([type=radio], [type=checkbox]))")) {
       const label = part.closest(".field").querySelector(":scope > label[data-named]");

@@ -208,7 +208,8 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
                 total=time_of(total), exact=exact
             )
             block.append(html.Div(parts.table([*m["hops"], end], told, id=f"anatomy-hops-{'ab'[i]}", caption=caption), className="hops"))
-        heads = [("name", _("parameter")), ("text", _("value")), ("help", _("what it is")), ("source", _("source"))]
+        heads: list[Any] = [("name", _("parameter")), ("text", _("value"))]
+        heads += [("help", _("what it is"), parts.english), ("source", _("source"), parts.english)]
         listed = parts.table(m["parameters"], heads, id=f"anatomy-parameters-{'ab'[i]}")
         words = html.Summary(_("The mechanism's parameters and where their values come from"))
         block.append(html.Details([words, listed], open=len(shown) == 1, className="parameters"))

@@ -271,9 +271,10 @@ def _statements(answer: dict[str, Any]) -> Component | None:
         return None
     rows = [
         {
-            "id": v["id"], "what": v["observable"], "published": v["published"], "use": _(v["use"]),
-            "observed": v["observed"] if isinstance(v["observed"], str) or v["observed"] is None else f"{v['observed']:.4g} {v['unit']}",
-            "verdict": html.Span(_(SIGNS.get(v["verdict"], v["verdict"])), className=v["verdict"]), "note": v["note"],
+            "id": v["id"], "what": parts.english(v["observable"]), "published": parts.english(v["published"]), "use": _(v["use"]),
+            "observed": parts.english(v["observed"] if isinstance(v["observed"], str) else f"{v['observed']:.4g} {v['unit']}"
+                                      if v["observed"] is not None else ""),
+            "verdict": html.Span(_(SIGNS.get(v["verdict"], v["verdict"])), className=v["verdict"]), "note": parts.english(v["note"]),
         }
         for v in answer["verdicts"]
     ]  # fmt: skip

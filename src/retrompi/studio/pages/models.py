@@ -51,11 +51,12 @@ def _head(card: dict[str, Any]) -> list[Part]:
     asked = urlencode({"model": card["name"]}, safe=":")
     base = card["variant_of"]
     origin = _("shipped with retrompi") if card["origin"] == "retrompi" else _("your own")
-    of = [html.A(base, href=f"/models?{urlencode({'model': base}, safe=':')}"), f": {card['variant_note']}"] if base else ""
+    to = f"/models?{urlencode({'model': base}, safe=':')}" if base else ""
+    of = [html.A(base, href=to), html.Span(f": {card['variant_note']}", lang="en")] if base else ""
     look = [html.A(_("its curves"), href=f"/curves?{asked}"), " ", html.A(_("a message's anatomy"), href=f"/anatomy?{asked}")]
     return [
         html.H2([f"{card['title']} ", html.Code(card["name"])]),
-        html.P(card["summary"], className="lead"),
+        html.P(card["summary"], className="lead", lang="en"),
         facts([(_("version"), f"{card['version']} ({card['years']})"), (_("variant of"), of),
                (_("this model"), f"{origin}, {card['hash'][:12]}"),
                (_("look"), html.Span(look, className="links"))]),

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from dash import Dash, Input, Output, dcc, html, no_update
 
 from retrompi.base.translate import _, lazy
+from retrompi.render.html import config
 from retrompi.spec import registry
 from retrompi.studio import card_parts, memory_levels, menus, numbers, parts
 from retrompi.studio.page import Page
@@ -45,7 +46,7 @@ def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
         ]
     return [
         html.H2([f"{card['title']} ", html.Code(card["name"])]),
-        html.P(card["summary"], className="lead"),
+        html.P(card["summary"], className="lead", lang="en"),
         facts([(_("years"), card["years"]), (_("wire"), card["link"]), (_("fit"), fitted)]),
         html.H2(_("Machines"), id="machines"),
         *card_parts.hosts(groups, card["placements"]),
@@ -57,7 +58,7 @@ def _levels(platform: str) -> list[Part]:
     return [
         html.H2(_("Memory"), id="memory"),
         html.P(_("The rate of a copy from each memory level, by the size of the working set."), className="soft"),
-        dcc.Graph(figure=figure, id="platforms-memory", config=parts.GRAPH, className="plot"),
+        dcc.Graph(figure=figure, id="platforms-memory", config=config(), className="plot"),
     ]
 
 

@@ -161,11 +161,11 @@ def _facts(r: Mapping[str, Any]) -> Component:
     if r["outcome"] in OUTCOME_WORDS:
         told.append(html.P(_(OUTCOME_WORDS[r["outcome"]]), className="notice"))
     if r["computation"]:
-        told.append(html.P(r["computation"][0].upper() + r["computation"][1:] + ".", className="soft"))
+        told.append(html.P(r["computation"][0].upper() + r["computation"][1:] + ".", className="soft", lang="en"))
     if r["outside"]:
         told.append(html.P(_("Outside the model's calibrated range: {outside}.").format(outside="; ".join(r["outside"])), className="soft"))
     if r["told"]:
-        told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
+        told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told", lang="en"))
     columns: list[Any]
     if r["cycle"]:
         caption = _("Each waits for the next one, the last for the first") if r["closed"] else _("Each waits for the next one")
@@ -173,7 +173,8 @@ def _facts(r: Mapping[str, Any]) -> Component:
                    ("waits_for", _("waits for"), process_name)]  # fmt: skip
         told.append(parts.table(r["cycle"], columns, caption=caption, id="replay-cycle"))
     if r["waits"]:
-        columns = [("rank", _("rank")), ("file", _("file")), ("line", _("line")), ("action", _("waits in")), ("on", _("for"))]
+        columns = [("rank", _("rank")), ("file", _("file")), ("line", _("line")), ("action", _("waits in")),
+                   ("on", _("for"), parts.english)]  # fmt: skip
         which = _("Position of every rank") if len(r["waits"]) == r["waiting"] else _first(r["waits"], r["waiting"], _("waiting ranks"))
         told.append(parts.table(r["waits"], columns, caption=which, id="replay-waits"))
     return html.Div(told)

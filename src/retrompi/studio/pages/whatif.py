@@ -13,6 +13,7 @@ from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
+from retrompi.render.engine_words import outcome_name
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
 from retrompi.studio import entries, homes, inputs, intervals, menus, parts, runs
@@ -373,7 +374,7 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
     for name, run in ((_("as it was"), base), (_("changed"), changed)):
         if run is not None and run["outcome"] != "completed":
             told = " ".join([run["detail"], _(OUTCOME_WORDS.get(run["outcome"], ""))])
-            out.append(html.P([html.Strong(f"{name}: {run['outcome']}. "), told], className="notice ended"))
+            out.append(html.P([html.Strong(f"{name}: {outcome_name(run['outcome'])}. "), told], className="notice ended"))
     both = ((_("as it was"), base), (_("changed"), changed))
     out.append(parts.cautions((name, run["cautions"]) for name, run in both if run is not None))
     if changed is None:
