@@ -204,7 +204,7 @@ def _checked(folder: str | None, output: StoreOutput) -> tuple[Grading, Path]:
 
     shelf, where, found = _kept(folder)
     after, grading = work.check(shelf.open(found), found, bench.Bench(output.open(), where, may_run=True))
-    shelf.checked(shelf.save(after), grading)
+    shelf.checked(shelf.ask(shelf.save(after)), grading)
     return grading, where
 
 

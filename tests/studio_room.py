@@ -10,7 +10,8 @@ import pytest
 from flask import g
 
 from retrompi.studio.app import create_app, page_content
-from retrompi.studio.jobs import Jobs, JobState
+from retrompi.studio.job import JobState
+from retrompi.studio.jobs import Jobs
 from retrompi.studio.room import Room
 
 JSON = {"Content-Type": "application/json"}

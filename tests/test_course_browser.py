@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from browser import WAIT_MS, Server, browser, until
 
-from retrompi.classroom import course, members
+from retrompi.classroom import course, members, records
 from retrompi.classroom.database import Database
 from retrompi.classroom.roll import Entry
+from retrompi.classroom.shelf import DatabaseShelf
+from retrompi.labs.lab import lab
+from retrompi.labs.work import answer, change, seal
 
 __all__ = ["browser"]  # a fixture
 
@@ -54,3 +57,23 @@ def test_a_link_lets_a_browser_in_and_the_teacher_sees_who_came(browser: Any, se
     assert "Ann Bee" in teacher.inner_text("main")
     student.goto("/course/teacher")
     assert "Ann Bee" not in student.inner_text("body") or "Lea Lecturer" not in student.inner_text("body")
+
+
+def test_a_check_whose_page_is_closed_reaches_the_teacher_and_the_student_s_other_device(browser: Any, served: CourseServer) -> None:
+    one = lab("1")
+    mine = DatabaseShelf(served.db, members.person(members.find(served.db, "ann")))
+    guesses = {t.id: t.choices[0] if t.choices else {"s": "1 ms", "1": "3"}.get(t.unit, "4 KiB") for t in one.predictions}
+    change(mine, one, lambda w: seal(answer(w, one, guesses), one))
+    phone, desk, teacher = come(browser, served, "ann"), come(browser, served, "ann"), come(browser, served, "lecturer")
+    phone.goto("/labs?lab=1&step=8")
+    button = phone.get_by_role("button", name="Check everything")
+    button.wait_for()
+    with phone.expect_response(lambda r: "labs-question" in (r.request.post_data or "") and '"count":1' in (r.request.post_data or "")):
+        button.click()  # the check is asked for: another than the answer to that is never seen here
+    phone.context.close()
+    desk.goto("/labs?lab=1")  # while it is graded, or after: the page shows it without being asked again
+    until(desk, "document.querySelector('#labs-summary')?.textContent.includes('check 2')")
+    (row,) = records.standings(served.db).values()
+    assert (row.checked is not None, row.results["p-half"], row.results["startup"]) == (True, "sealed", "missing")
+    teacher.goto("/course/teacher")
+    assert f"{row.points:g}" in teacher.get_by_role("row", name="Ann Bee").inner_text()

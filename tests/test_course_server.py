@@ -270,7 +270,7 @@ def solve(served: ClassServer, student: str, **wrong: str) -> None:
     given |= {t.id: WORDS for t in one.tasks if t.kind == "text"}
     work = change(mine, one, lambda w: answer(w, one, given | {k: v for k, v in wrong.items() if not k.startswith("p-")}))
     after, grading = check(work, one, bench)
-    mine.checked(mine.save(after), grading)
+    mine.checked(mine.ask(mine.save(after)), grading)
 
 
 def test_a_class_is_seen_marked_and_graded(served: ClassServer, browser: Callable[[str], FlaskClient]) -> None:

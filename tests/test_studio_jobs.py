@@ -17,7 +17,8 @@ from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, soon
 
 from retrompi.base.errors import UsageError
 from retrompi.studio import parts
-from retrompi.studio.jobs import Jobs, JobState
+from retrompi.studio.job import JobState
+from retrompi.studio.jobs import Jobs
 from retrompi.studio.limits import Limits
 from retrompi.studio.room import Room
 
@@ -70,6 +71,59 @@ def test_a_process_that_talks_nonsense_fails_alone(jobs: Jobs, said: bytes) -> N
     assert found.status == "failed"
     assert "died" in found.error or "says nothing" in found.error
     assert ended(jobs, jobs.submit("a", "next", studio_work.echo, 2)).result == 2
+
+
+def test_what_is_done_with_a_result_is_done_once_whoever_asks_and_before_the_job_has_ended(jobs: Jobs) -> None:
+    told: list[JobState] = []
+    go = threading.Event()
+
+    def then(state: JobState) -> None:
+        go.wait(PATIENCE_S)
+        told.append(state)
+
+    job = jobs.submit("a", "echo", studio_work.echo, 7, then=then)
+    assert soon(lambda: jobs.state(job, "a").status == "keeping")
+    jobs.cancel(job, "a")
+    assert parts.job_line(jobs.state(job, "a")) == "echo: being recorded"
+    assert told == []
+    go.set()
+    assert ended(jobs, job).result == 7
+    assert [(s.status, s.result) for s in told] == [("done", 7)]
+    for work, args, status in ((studio_work.refuse, (), "failed"), (studio_work.count, (1000, 0.05), "cancelled")):
+        job = jobs.submit("a", "other", work, *args, then=told.append)
+        if status == "cancelled":
+            jobs.cancel(job, "a")
+        assert ended(jobs, job).status == status
+        assert told[-1].status == status
+    assert len(told) == 3
+
+
+def test_what_cannot_be_done_with_a_result_is_the_job_s_failure(jobs: Jobs) -> None:
+    def refused(state: JobState) -> None:
+        raise UsageError("no room\nfor it")
+
+    def broken(state: JobState) -> None:
+        raise KeyError("secret")
+
+    lines = [ended(jobs, jobs.submit("a", "echo", studio_work.echo, 1, then=then)).error for then in (refused, broken)]
+    assert lines == ["no room for it", "internal error: KeyError; see the terminal of 'retrompi studio' for details"]
+
+
+def test_a_studio_that_closes_takes_nothing_for_cancelled(tmp_path: Path) -> None:
+    told: list[JobState] = []
+    made = Jobs(Limits())
+    made.submit("a", "waits", studio_work.wait_for, str(tmp_path / "never"), then=told.append)
+    made.close()
+    assert told == []
+
+
+def test_a_job_that_stays_is_not_replaced(jobs: Jobs) -> None:
+    stays, goes = (jobs.submit("stay", "count", studio_work.count, 1000, 0.05, slot="page tab", stays=s) for s in (True, False))
+    jobs.submit("stay", "echo", studio_work.echo, 2, slot="page tab")
+    jobs.leave("stay", "page tab")
+    assert ended(jobs, goes, "stay").status == "cancelled"
+    assert not jobs.state(stays, "stay").ended
+    jobs.cancel(stays, "stay")
 
 
 def test_a_job_says_how_far_it_is(jobs: Jobs) -> None:

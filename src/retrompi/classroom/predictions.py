@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from retrompi.base import units
 from retrompi.classroom.database import Database
 from retrompi.classroom.schema import Member, Work
-from retrompi.classroom.shelf import state_of
+from retrompi.classroom.states import state_of
 from retrompi.labs import answers
 from retrompi.labs.answers import Given, Problem
 from retrompi.labs.lab import Lab, Task

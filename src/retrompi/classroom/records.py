@@ -52,12 +52,16 @@ class Standing:
 
 def _newest(connection: Connection, member_id: int | None, *, late: bool) -> list[Mapping[str, Any]]:
     """The newest check of each student (or of one) and lab: of all, or of those in time."""
-    ids = sa.select(sa.func.max(Check.id)).group_by(Check.member_id, Check.lab)
+    # By number, not in the order of recording: of two that are graded at once either may be done first.
+    place = sa.func.row_number().over(partition_by=(Check.member_id, Check.lab), order_by=(Check.number.desc(), Check.id.desc()))
+    ranked = sa.select(Check.id, place.label("place"))
     if member_id is not None:
-        ids = ids.where(Check.member_id == member_id)
+        ranked = ranked.where(Check.member_id == member_id)
     if not late:
-        ids = ids.where(Check.late.is_(False))
-    return [dict(row) for row in connection.execute(sa.select(Check.__table__).where(Check.id.in_(ids))).mappings()]
+        ranked = ranked.where(Check.late.is_(False))
+    found = ranked.subquery()
+    query = sa.select(Check.__table__).join(found, found.c.id == Check.id).where(found.c.place == 1)
+    return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def _marked(connection: Connection) -> dict[tuple[int, str, str], float]:
@@ -150,7 +154,8 @@ def statistics(db: Database, lab: Lab) -> list[TaskStatistics]:
             begun[row.member_id] = row.begun
             hints.update(row.state["hints"])
         query = sa.select(CheckResult.task, CheckResult.status, CheckResult.points, CheckResult.given, Check.member_id, Check.at)
-        rows = connection.execute(query.join(Check).where(Check.lab == lab.name, Check.member_id.in_(_students())).order_by(Check.id)).all()
+        query = query.join(Check).where(Check.lab == lab.name, Check.member_id.in_(_students()))
+        rows = connection.execute(query.order_by(Check.number, Check.id)).all()
         marked = _marked(connection)
     tries: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for row in rows:

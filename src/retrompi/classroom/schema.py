@@ -25,8 +25,8 @@ from sqlalchemy import (
 )  # fmt: skip
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-__all__ = ["REVISION", "VERSION_TABLE", "Base", "Check", "CheckResult", "Course", "CourseLab", "Device", "Id", "Link", "Mark", "Member",
-           "Usage", "Utc", "Work", "WorkFile", "of_member"]  # fmt: skip
+__all__ = ["REVISION", "VERSION_TABLE", "AskedCheck", "Base", "Check", "CheckResult", "Course", "CourseLab", "Device", "Id", "Link", "Mark",
+           "Member", "Usage", "Utc", "Work", "WorkFile", "of_member"]  # fmt: skip
 
 REVISION = "0001"
 """The version of the tables that this code works with."""
@@ -209,6 +209,32 @@ class CheckResult(Base):
     """Points that a teacher's mark decides."""
     says: Mapped[str] = mapped_column(Text)
     given: Mapped[str] = mapped_column(Text)
+
+
+class AskedCheck(Base):
+    """A check that a student has asked for: kept from then on with the work as it was, so that it is graded and recorded whatever becomes
+    of the page and of the server. Of those that have been answered only the newest of each lab stays: the page shows it."""
+
+    __tablename__ = "asked_checks"
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    member_id: Mapped[int] = of_member()
+    lab: Mapped[str] = mapped_column(String(80))
+    number: Mapped[int] = mapped_column(Integer)
+    at: Mapped[datetime] = mapped_column(Utc)
+    late: Mapped[bool] = mapped_column(Boolean)
+    """By the dates of the lab when it was asked for."""
+    language: Mapped[str] = mapped_column(String(16))
+    status: Mapped[str] = mapped_column(String(16), index=True)
+    """``waiting``, ``done`` or ``failed``."""
+    work: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """While it waits: state, answers, and the files (base64) where tasks are answered by them."""
+    said: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """The row of its grading (`retrompi.labs.grade.Grading`), once it is done."""
+    error: Mapped[str] = mapped_column(Text)
+    """Why it could not be graded."""
+
+    __table_args__ = (Index("ix_asked_checks_lab_member", "lab", "member_id"),)
 
 
 class Mark(Base):

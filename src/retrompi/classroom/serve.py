@@ -21,6 +21,7 @@ from retrompi.classroom.course import Settings, about, change, file_of_runs
 from retrompi.classroom.database import Database
 from retrompi.classroom.doors import doors
 from retrompi.classroom.guard import WAYS, ClassGuard, came_in
+from retrompi.classroom.owed import Owed
 from retrompi.classroom.prepare import Preparer
 from retrompi.classroom.quota import Quotas
 from retrompi.classroom.roster import Roster
@@ -28,6 +29,7 @@ from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.classroom.teacher import teacher
 from retrompi.studio.guard import Guard
 from retrompi.studio.limits import Limits
+from retrompi.studio.room import Member
 from retrompi.studio.serve import Studio, is_loopback, reachable
 from retrompi.studio.uploads import of_room
 
@@ -91,6 +93,7 @@ class ClassServer(Studio):
         """Gives the room its members, their shelves and quotas."""
         room = self.room
         self.preparer = Preparer(self.db, room)
+        self.owed = Owed(self.db, room, self._shelf_of)
         room.member = self.roster.member
         room.shelf_of = self._shelf
         room.more = self._more
@@ -99,7 +102,10 @@ class ClassServer(Studio):
 
     def _shelf(self, session: str) -> DatabaseShelf | None:
         found = self.roster.member(session)
-        return None if found is None else DatabaseShelf(self.db, found, self.preparer.wanted)
+        return None if found is None else self._shelf_of(found)
+
+    def _shelf_of(self, member: Member) -> DatabaseShelf:
+        return DatabaseShelf(self.db, member, self.preparer.wanted, self.owed.later)
 
     def _more(self, session: str) -> list[tuple[str, str]]:
         found = self.roster.member(session)
@@ -138,6 +144,7 @@ class ClassServer(Studio):
 
     def run(self, ready: Any = None) -> None:
         """Serves until it is interrupted or closed."""
+        self.owed.find()  # before anybody can ask for another check
         self._keeper = threading.Thread(target=self._keep, name="course", daemon=True)
         self._keeper.start()
         self.preparer.start()
@@ -148,14 +155,18 @@ class ClassServer(Studio):
         super().run(ready)
 
     def _keep(self) -> None:
-        """Writes what is counted in memory, and takes up changes made on the command line."""
-        while not self._ending.wait(_EVERY_S):
+        """Grades the checks that were left, writes what is counted in memory, and takes up changes made on the command line."""
+        while True:
+            with suppress(RetrompiError):
+                self.owed.pay()
+            if self._ending.wait(_EVERY_S):
+                return
             self._flush()
             with suppress(RetrompiError):
                 self.course = about(self.db)
 
     def _flush(self) -> None:
-        for write in (self.quotas.flush, self.roster.flush):
+        for write in (self.quotas.flush, self.roster.flush, self.owed.record):
             with suppress(RetrompiError):  # locked for long, say: it is written the next time
                 write()
 

@@ -1,4 +1,4 @@
-"""The works of one member, kept in the course's database (`retrompi.labs.work.Shelf`), and the record of every check."""
+"""The works of one member and their checks, kept in the course's database (`retrompi.labs.work.Shelf`)."""
 
 from __future__ import annotations
 
@@ -11,39 +11,26 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from retrompi.base.errors import InputError, UsageError
-from retrompi.classroom.course import is_late, is_open, lab_names, plan
+from retrompi.base.errors import InputError, StoreError, UsageError
+from retrompi.base.translate import _
+from retrompi.classroom import asked as asked_checks
+from retrompi.classroom.course import is_open, lab_names, plan
 from retrompi.classroom.database import Database
 from retrompi.classroom.page import when
-from retrompi.classroom.schema import Check, CheckResult, WorkFile
+from retrompi.classroom.schema import Member as Person
 from retrompi.classroom.schema import Work as Row
-from retrompi.classroom.scores import tell
+from retrompi.classroom.schema import WorkFile
+from retrompi.classroom.states import state_of, told_state
 from retrompi.labs import student as _student
-from retrompi.labs.student import Sealed, State, normal_id
-from retrompi.labs.work import Conflict, Work, begin
+from retrompi.labs.student import normal_id
+from retrompi.labs.work import Asked, Conflict, Last, Work, begin
 from retrompi.studio.room import Member
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
     from retrompi.labs.lab import Lab
 
-__all__ = ["DatabaseShelf", "bring", "state_of", "told_state", "work_of"]
-
-LONGEST_GIVEN = 4000
-"""Characters of an answer that the record of a check keeps."""
-
-
-def told_state(state: State) -> dict[str, Any]:
-    """A state for its column."""
-    told = {k: getattr(state, k) for k in ("student", "lab", "version", "seed", "token", "checks", "seal")}
-    sealed = {k: {"text": s.text, "check": s.check, "late": s.late} for k, s in state.sealed.items()}
-    return {**told, "sealed": sealed, "hints": dict(state.hints)}
-
-
-def state_of(row: Mapping[str, Any]) -> State:
-    """The state in a column."""
-    sealed = {k: Sealed(v["text"], v["check"], v["late"]) for k, v in row["sealed"].items()}
-    return State(**{**row, "sealed": sealed})
+__all__ = ["DatabaseShelf", "bring", "work_of"]
 
 
 def work_of(connection: Connection, row: Mapping[str, Any]) -> Work:
@@ -53,10 +40,14 @@ def work_of(connection: Connection, row: Mapping[str, Any]) -> Work:
 
 
 class DatabaseShelf:
-    """The works of ``member``. ``changed`` is called with (member, lab) when one is begun, for whoever prepares its answers."""
+    """The works of ``member``. ``changed`` is called with (member, lab) when one is begun, for whoever prepares its answers; ``later`` with
+    the result of a check that the database did not take."""
 
-    def __init__(self, db: Database, member: Member, changed: Callable[[Member, str], None] = lambda member, lab: None) -> None:
-        self.db, self.member, self._changed = db, member, changed
+    def __init__(
+        self, db: Database, member: Member, changed: Callable[[Member, str], None] = lambda member, lab: None,
+        later: Callable[[Asked, Grading], None] = lambda asked, grading: None,
+    ) -> None:  # fmt: skip
+        self.db, self.member, self._changed, self._later = db, member, changed, later
 
     def labs(self) -> list[str]:
         """The names of the labs with a work."""
@@ -90,6 +81,8 @@ class DatabaseShelf:
         made = begin(lab, self.member.student)
         try:
             with self.db.transaction() as connection:
+                if connection.scalar(sa.select(Person.id).where(Person.id == self.member.id)) is None:
+                    raise UsageError("this member is no longer in the course", code="gone")
                 if self._row(connection, lab.name) is None:
                     self._insert(connection, made)
         except Exception as error:
@@ -129,21 +122,26 @@ class DatabaseShelf:
         if new:
             connection.execute(sa.insert(WorkFile), new)
 
-    def checked(self, work: Work, grading: Grading) -> None:
-        """Records a check: what it said of each task, and whether it came late."""
-        late = is_late(plan(self.db, work.state.lab))
-        row = {"member_id": self.member.id, "lab": work.state.lab, "at": datetime.now(UTC), "late": late, "number": grading.checks,
-               "points": grading.points, "of": grading.of, "passed": grading.passed, "hints": grading.hints,
-               "flags": list(grading.flags)}  # fmt: skip
-        with self.db.transaction() as connection:
-            made = connection.execute(sa.insert(Check).returning(Check.id), [row]).scalar_one()
-            results = [
-                {"check_id": made, "task": r.task, "kind": r.kind, "status": r.status, "points": r.points, "of": r.of, "open": r.open,
-                 "says": r.says, "given": r.given[:LONGEST_GIVEN]}
-                for r in grading.results
-            ]  # fmt: skip
-            connection.execute(sa.insert(CheckResult), results)
-            tell(connection, work.state.lab, self.member.id)
+    def ask(self, work: Work) -> Asked:
+        """Notes that a check is asked for, of the work as it is, and whether it comes late."""
+        return asked_checks.ask(self.db, self.member.id, work)
+
+    def checked(self, asked: Asked, grading: Grading) -> None:
+        """Records a check: what it said of each task. Only the first time that it is told, and for members only."""
+        try:
+            asked_checks.record(self.db, asked, grading)
+        except StoreError as error:
+            self._later(asked, grading)
+            told = _("the result is kept, and recorded when the course's database takes it; now it says: {error}")
+            raise StoreError(told.format(error=error)) from error
+
+    def failed(self, asked: Asked, error: str) -> None:
+        """Keeps why a check could not be graded; "" if it was taken back."""
+        asked_checks.fail(self.db, asked, error)
+
+    def last(self, lab: str) -> Last:
+        """What the newest of the member's checks of a lab said."""
+        return asked_checks.last(self.db, self.member.id, lab)
 
 
 def bring(db: Database, member: Member, work: Work) -> Work:

@@ -81,6 +81,12 @@ class Grading:
         """Whether nothing is left for the student: every task is right or open, and every prediction sealed."""
         return all(r.status in (*GOOD, "changed") for r in self.results)
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Grading:
+        """The grading that `row` was made of."""
+        results = tuple(Result(**{**r, "notes": tuple(r["notes"])}) for r in row["tasks"])
+        return cls(row["lab"], row["student"], results, tuple(row["flags"]), row["checks"], row["hints"], row["parameters"])
+
     def row(self) -> dict[str, Any]:
         """For JSON."""
         return {

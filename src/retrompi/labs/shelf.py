@@ -7,24 +7,26 @@ import hashlib
 import io
 import os
 import zipfile
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError
 from retrompi.base.scratch import folder as temporary
 from retrompi.labs import answers as _answers
 from retrompi.labs import grade, submissions
 from retrompi.labs.student import ANSWERS, STATE, folder_name, normal_id, read_state, read_text, state_text
-from retrompi.labs.work import LARGEST_FILE, LARGEST_FILES, MOST_FILES, OWN, Conflict, Work, begin, sheet, written
+from retrompi.labs.work import LARGEST_FILE, LARGEST_FILES, MOST_FILES, OWN, Asked, Conflict, Last, Work, begin, sheet, written
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
     from retrompi.labs.lab import Lab
 
-__all__ = ["FolderShelf", "pack", "read_folder", "unpack", "write_folder"]
+__all__ = ["FolderShelf", "Remembered", "pack", "read_folder", "unpack", "write_folder"]
 
 
 def read_folder(folder: Path, lab: Lab | None = None) -> tuple[Lab, Work]:
@@ -81,11 +83,41 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
             raise InputError(f"cannot write {what}: {error.strerror}", folder / name, code="unwritable-file") from None
 
 
-class FolderShelf:
-    """The works of ``student`` in the folders directly below ``root``."""
+class Remembered:
+    """What the newest checks said, while the program runs: a folder keeps the work alone. Thread-safe."""
 
-    def __init__(self, root: Path, student: str) -> None:
+    MOST = 2000
+    """Works whose last check is remembered."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], dict[str, tuple[int, Any]]] = OrderedDict()
+        self._lock = Lock()
+
+    def put(self, asked: Asked, student: str, **said: Any) -> None:
+        """Remembers the ``row`` or the ``error`` of a check, unless a newer one has said it before."""
+        place = (asked.lab, normal_id(student))
+        with self._lock:
+            kept = self._kept.setdefault(place, {})
+            for what, value in said.items():
+                kept[what] = max(kept.get(what, (0, None)), (asked.number, value), key=lambda one: one[0])
+            self._kept.move_to_end(place)
+            while len(self._kept) > self.MOST:
+                self._kept.popitem(last=False)
+
+    def get(self, lab: str, student: str) -> Last:
+        """What is remembered."""
+        with self._lock:
+            kept = self._kept.get((lab, normal_id(student)), {})
+            (checked, row), (failed, error) = kept.get("row", (0, {})), kept.get("error", (0, ""))
+        return Last(row, error if failed > checked else "")
+
+
+class FolderShelf:
+    """The works of ``student`` in the folders directly below ``root``; ``last``: where the last checks are remembered."""
+
+    def __init__(self, root: Path, student: str, last: Remembered | None = None) -> None:
         self.root, self.student = root, student
+        self._last = last or Remembered()
         self._one: Path | None = None
 
     @classmethod
@@ -143,8 +175,22 @@ class FolderShelf:
                 (place / name).unlink(missing_ok=True)
             return replace(work, revision=_revision(place), lines=_answers.lines(place, lab))
 
-    def checked(self, work: Work, grading: Grading) -> None:
-        """Nothing: the folder is the only record."""
+    def ask(self, work: Work) -> Asked:
+        """A check of the folder as it is."""
+        return Asked.now(work)
+
+    def checked(self, asked: Asked, grading: Grading) -> None:
+        """Remembers what a check said; the folder keeps the work alone."""
+        self._last.put(asked, self.student, row=grading.row())
+
+    def failed(self, asked: Asked, error: str) -> None:
+        """Remembers why a check could not be graded."""
+        if error:
+            self._last.put(asked, self.student, error=error)
+
+    def last(self, lab: str) -> Last:
+        """What the last check said, as long as the program runs."""
+        return self._last.get(lab, self.student)
 
     @contextmanager
     def _held(self, place: Path) -> Iterator[None]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
     from retrompi.labs.lab import Lab, Task
 
-__all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "Conflict", "Shelf", "Work", "answer", "begin", "change", "check",
-           "graded", "hint", "hints", "lacking", "model_answer", "put", "resealed", "seal", "sheet", "written"]  # fmt: skip
+__all__ = ["LARGEST_FILE", "LARGEST_FILES", "MOST_FILES", "OWN", "Asked", "Conflict", "Last", "Shelf", "Work", "answer", "begin",
+           "change", "check", "graded", "hint", "hints", "lacking", "model_answer", "put", "resealed", "seal", "sheet",
+           "written"]  # fmt: skip
 
 LARGEST_FILE, LARGEST_FILES, MOST_FILES = 4 << 20, 16 << 20, 40
 """Limits of a work's files: bytes of one, bytes of all, their number."""
@@ -64,6 +66,29 @@ class Work:
         return {i: Given(self.answers.get(i, ""), _answers.shown(self.answers.get(i, "")), self.lines.get(i)) for i in tasks}
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A check that was asked for: the student's how-many-th of a lab, and when (UTC). ``id`` is the shelf's."""
+
+    lab: str
+    number: int
+    at: datetime
+    id: int = 0
+
+    @classmethod
+    def now(cls, work: Work) -> Asked:
+        """Of a work with its predictions sealed."""
+        return cls(work.state.lab, work.state.checks, datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class Last:
+    """What a student's last check of a lab said. ``row``: of its grading, {} for none; ``error``: why a later one could not be graded."""
+
+    row: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+
 class Shelf(Protocol):
     """Where the works of one student are kept."""
 
@@ -83,8 +108,20 @@ class Shelf(Protocol):
         """Keeps ``work``; returns it with its new revision. Conflict if what is kept is not the revision that was opened."""
         ...
 
-    def checked(self, work: Work, grading: Grading) -> None:
-        """Called with the result of every check, after the work is saved."""
+    def ask(self, work: Work) -> Asked:
+        """Notes that a check of ``work``, saved and with its predictions sealed, is asked for. It is answered by `checked` or `failed`."""
+        ...
+
+    def checked(self, asked: Asked, grading: Grading) -> None:
+        """Keeps what a check said, the first time that it is told."""
+        ...
+
+    def failed(self, asked: Asked, error: str) -> None:
+        """Keeps why a check could not be graded; "" if it was taken back."""
+        ...
+
+    def last(self, lab: str) -> Last:
+        """What the newest of the student's checks of a lab said."""
         ...
 
 

@@ -18,7 +18,7 @@ from retrompi.studio.parameters import readable
 
 if TYPE_CHECKING:
     from retrompi.studies.uncertainty import Ensemble, Interval
-    from retrompi.studio.jobs import Report
+    from retrompi.studio.job import Report
     from retrompi.studio.runs import Places
 
 __all__ = ["DRAWS", "LEVEL", "METRICS", "beside", "ended_line", "span", "what_if"]

@@ -7,11 +7,15 @@
 A server process (multiprocessing's fork server) has all imports done; each job is a fork of it, available within milliseconds.
 ``function`` is a module-level function, its arguments can be pickled, its result is JSON (numbers, texts, lists, dicts with text keys):
 output of a process that read an untrusted file is never unpickled. Which jobs begin, run and pause: `retrompi.studio.turns`.
+
+Whatever a result changes outside of its page, in a store or a course, belongs into ``then`` of `Jobs.submit`: the studio calls it, once,
+whether or not a page still asks. A page only shows.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import multiprocessing
 import secrets
 import signal
@@ -20,103 +24,33 @@ import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
-from typing import Any, Protocol
+from typing import Any
 
 from retrompi.base import translate
-from retrompi.base.errors import EngineError, UsageError
+from retrompi.base.errors import EngineError, RetrompiError, UsageError
+from retrompi.base.translate import _
 from retrompi.base.units import format_bytes
 from retrompi.sim.processes import how_ended, kill_group
 from retrompi.studio import child, control
+from retrompi.studio.job import ENDED, Account, Job, JobState, Then
 from retrompi.studio.limits import Limits
 from retrompi.studio.turns import FIRST_S, Share, Turns
 
-__all__ = ["Account", "JobState", "Jobs", "Report"]
+__all__ = ["Jobs"]
 
-Report = Callable[..., None]
-"""``report(done, total, what="")``: reports progress."""
+log = logging.getLogger("retrompi.studio")
 
-_ENDED = ("done", "failed", "cancelled")
 _PRELOAD = "retrompi.studio.warm"
 _TICK_S = 0.1
 """Interval of decisions while jobs compete."""
 _MEMORY_S = 1.0
 """Interval of looking at the memory of all jobs."""
-
-
-class Account(Protocol):
-    """What sessions may use and have used, where that is limited."""
-
-    def ask(self, session: str) -> None:
-        """Raises UsageError if the session may begin no more jobs now."""
-
-    def pay(self, session: str, cpu_s: float) -> None:
-        """Notes the processor seconds of a job that has ended. Must not wait: the jobs are locked."""
-
-
-@dataclass(frozen=True)
-class JobState:
-    """``status`` is queued, running, done, failed or cancelled; ``error`` is one line, ``result`` that of a finished job."""
-
-    id: str
-    title: str
-    status: str
-    done: int = 0
-    total: int = 0
-    what: str = ""
-    result: Any = None
-    error: str = ""
-    ahead: int = 0
-    """For a waiting job: the number of jobs that begin before it."""
-    running: int = 0
-    """For a waiting or paused job: the number of begun jobs, of all sessions."""
-    own: bool = False
-    """Whether it waits for jobs of its own session."""
-    paused: bool = False
-    """Whether it is a running job that has to wait for its next turn."""
-    seconds: float = 0.0
-    """Its running time, without pauses."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether the state is final."""
-        return self.status in _ENDED
-
-
-@dataclass
-class _Job:
-    id: str
-    session: str
-    title: str
-    slot: str
-    work: tuple[Any, ...]
-    seconds: float
-    memory_B: int
-    share: Share
-    question: str = ""
-    language: str = field(default_factory=translate.language)
-    status: str = "queued"
-    told: tuple[int, int, str] = (0, 0, "")
-    result: Any = None
-    error: str = ""
-    took: float = 0.0
-    cpu_s: float = 0.0
-    size_B: int = 0
-    process: Any = None
-    now: Any = None
-    """Not 0 while its process is within a simulation, see `retrompi.studio.child.Simulating`."""
-    low: bool = False
-    line: Connection | None = None
-    parts: list[bytes] = field(default_factory=list)
-    also: dict[str, str] = field(default_factory=dict)
-    """Slots that took it over after its start, and its key there."""
-
-
-def _asks(job: _Job, slot: str) -> str | None:
-    """The question that identifies a job in a slot; None for a slot that is not the job's."""
-    return job.question if job.slot == slot else job.also.get(slot)
+_KEEPING = 2
+"""Threads for what is done with results: they wait for a database, not for a processor."""
 
 
 def _started_by() -> list[str]:
@@ -135,9 +69,9 @@ class Jobs:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([_PRELOAD, *_started_by()])
         self._changed = threading.Condition()
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, Job] = {}
         self._turns = Turns(self.limits.running, self.limits.long, self.limits.begun, self.limits.running_a_session)
-        self._open: dict[str, _Job] = {}
+        self._open: dict[str, Job] = {}
         """Those that are not finished."""
         self._order: dict[int, int] | None = None
         """The positions of waiting jobs by number of arrival; None: to be determined."""
@@ -146,6 +80,7 @@ class Jobs:
         self._kept: OrderedDict[str, deque[str]] = OrderedDict()
         self._size_B = 0
         self._closed = False
+        self._keepers = ThreadPoolExecutor(_KEEPING, thread_name_prefix="studio results")
         self._bell, self._ear = self._context.Pipe(duplex=False)[::-1]
         self._thread = threading.Thread(target=self._manage, name="studio jobs", daemon=True)
         self._thread.start()
@@ -163,27 +98,41 @@ class Jobs:
         memory_B: int | None = None,
         question: str = "",
         client: str = "",
+        payer: str = "",
+        then: Then | None = None,
+        stays: bool = False,
     ) -> str:
-        """Submit a job and return its id. A running job of the same session in the same ``slot`` is cancelled, as this one replaces it.
+        """Submit a job and return its id. A running job of the same session in the same ``slot`` is cancelled, as this one replaces it,
+        unless it ``stays``.
 
         ``seconds`` and ``memory_B`` may lower the limits; ``question`` is the key for `newest`; ``client`` is the address that the session
-        has. Raises UsageError when the session, or all sessions together, have too many jobs.
+        has; ``payer`` the session whose account pays, if another one. Raises UsageError when the session, or all sessions together, have
+        too many jobs.
+
+        ``then`` is called once with the job's last state, whatever became of it, unless the studio is closed under it. Until ``then`` has
+        returned the job has not ended for whoever asks; what it raises is the job's failure.
         """
-        limits = self.limits
+        job = Job(
+            secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or self.limits.job_s, self.limits.job_s),
+            min(memory_B or self.limits.job_B, self.limits.job_B), Share(session, client, 0), question, payer=payer or session, then=then,
+            stays=stays,
+        )  # fmt: skip
+        self._take(job)
+        return job.id
+
+    def _take(self, job: Job) -> None:
+        """Puts a new job into the queue. Raises UsageError if it is refused."""
+        limits, session, slot = self.limits, job.session, job.slot
         if self.account is not None:
-            self.account.ask(session)
+            self.account.ask(job.payer)
         with self._changed:  # two requests at once must not get one number
             self._arrived += 1
-            number = self._arrived
-        job = _Job(
-            secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or limits.job_s, limits.job_s),
-            min(memory_B or limits.job_B, limits.job_B), Share(session, client, number), question,
-        )  # fmt: skip
+            job.share.number = self._arrived
         with self._changed:
             if self._closed:
                 raise UsageError("this studio is ending", code="jobs-refused")
             for other in list(self._open.values()):
-                if slot and other.session == session and _asks(other, slot) is not None:
+                if slot and other.session == session and other.asks(slot) is not None and not other.stays:
                     self._end(other, "cancelled")
             mine = sum(j.session == session for j in self._open.values())
             if mine >= limits.jobs_a_session:
@@ -193,7 +142,6 @@ class Jobs:
             self._jobs[job.id] = self._open[job.id] = job
             self._order = None
             self._ring()
-        return job.id
 
     def state(self, job_id: str, session: str) -> JobState:
         """The job's state. Raises UsageError for a job that does not exist or belongs to another session."""
@@ -205,7 +153,7 @@ class Jobs:
         until = time.monotonic() + seconds
         with self._changed:
             job = self._mine(job_id, session)
-            while job.status not in _ENDED and (left := until - time.monotonic()) > 0:
+            while job.status not in ENDED and (left := until - time.monotonic()) > 0:
                 self._changed.wait(left)
             return self._state(job)
 
@@ -215,9 +163,9 @@ class Jobs:
         until = time.monotonic() + seconds
         with self._changed:
             while True:
-                job = next((j for j in reversed(self._jobs.values()) if j.session == session and _asks(j, slot) is not None), None)
+                job = next((j for j in reversed(self._jobs.values()) if j.session == session and j.asks(slot) is not None), None)
                 left = until - time.monotonic()
-                if job is None or _asks(job, slot) == question or left <= 0:
+                if job is None or job.asks(slot) == question or left <= 0:
                     return job.id if job else None
                 self._changed.wait(min(left, 0.05))
 
@@ -227,8 +175,8 @@ class Jobs:
         From then on it also belongs to ``slot``, identified there by ``question``: a reloaded page finds the job it started.
         """
         with self._changed:
-            for job in reversed(self._open.values()):
-                if job.session == session and job.slot.startswith(f"{page} "):
+            for job in reversed(self._jobs.values()):
+                if job.status not in ENDED and job.session == session and job.slot.startswith(f"{page} "):
                     job.also[slot] = question
                     return job.id
         return None
@@ -237,7 +185,7 @@ class Jobs:
         """Ends its process immediately. Raises UsageError as `state`."""
         with self._changed:
             job = self._mine(job_id, session)
-            if job.status not in _ENDED:
+            if job.id in self._open:
                 self._end(job, "cancelled")
                 self._ring()
 
@@ -245,7 +193,7 @@ class Jobs:
         """Ends the unfinished jobs of a session's slot: nothing is asked there any more."""
         with self._changed:
             for job in list(self._open.values()):
-                if job.session == session and job.slot == slot:
+                if job.session == session and job.slot == slot and not job.stays:
                     self._end(job, "cancelled")
                     self._ring()
 
@@ -256,7 +204,7 @@ class Jobs:
         forkserver.ensure_running()
 
     def close(self) -> None:
-        """Ends every job and the thread that manages them."""
+        """Ends every job and the thread that manages them; what is being recorded is recorded."""
         with self._changed:
             if self._closed:
                 return
@@ -265,10 +213,11 @@ class Jobs:
                 self._end(job, "cancelled")
             self._ring()
         self._thread.join(5)
+        self._keepers.shutdown()
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _mine(self, job_id: str, session: str) -> _Job:
+    def _mine(self, job_id: str, session: str) -> Job:
         job = self._jobs.get(job_id)
         if job is None or not secrets.compare_digest(job.session.encode(), session.encode()):
             raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
@@ -276,9 +225,9 @@ class Jobs:
             self._kept.move_to_end(session)
         return job
 
-    def _state(self, job: _Job) -> JobState:
+    def _state(self, job: Job) -> JobState:
         share = job.share
-        took = job.took if job.status in _ENDED else share.used(time.monotonic())
+        took = share.used(time.monotonic()) if job.id in self._open else job.took
         begun = sum(j.share.alive for j in self._open.values())
         own = job.status == "queued" and self._alive(job.session) >= self.limits.running_a_session
         return JobState(job.id, job.title, job.status, *job.told, result=job.result, error=job.error, ahead=self._ahead(job),
@@ -287,7 +236,7 @@ class Jobs:
     def _alive(self, session: str) -> int:
         return sum(j.share.alive and j.session == session for j in self._open.values())
 
-    def _ahead(self, job: _Job) -> int:
+    def _ahead(self, job: Job) -> int:
         """The number of waiting jobs that begin before a waiting one."""
         if job.status != "queued":
             return 0
@@ -296,7 +245,7 @@ class Jobs:
             self._order = {s.number: i for i, s in enumerate(self._turns.queue(shares))}
         return self._order.get(job.share.number, 0)
 
-    def _room_for(self, job: _Job) -> bool:
+    def _room_for(self, job: Job) -> bool:
         """Whether a waiting job of a client or a session with more jobs was given up for a new one, when there are too many in all."""
         for what in ("client", "session"):
             many = Counter(str(getattr(j.share, what)) for j in self._open.values())
@@ -311,7 +260,7 @@ class Jobs:
         with suppress(OSError):
             self._bell.send_bytes(b"!")
 
-    def _decide(self) -> list[_Job]:
+    def _decide(self) -> list[Job]:
         """Pauses, resumes and displaces jobs; returns those to begin."""
         if self._closed:
             return []
@@ -359,7 +308,7 @@ class Jobs:
         self._end(jobs[pid], "failed", f"ended because it held {format_bytes(held[pid])}, and all jobs of this studio together more than "
                   f"the {format_bytes(most)} that they may")  # fmt: skip
 
-    def _displace(self, job: _Job) -> None:
+    def _displace(self, job: Job) -> None:
         """Ends a job's process; the job waits for a place to start again."""
         self._kill(job)
         job.status, job.told, job.low = "queued", (0, 0, ""), False
@@ -367,7 +316,7 @@ class Jobs:
         share.alive = share.paused = False
         share.again, share.before_s = True, 0.0
 
-    def _begin(self, job: _Job) -> None:
+    def _begin(self, job: Job) -> None:
         """Starts a job's process. Called without the lock: the first job has to wait for the server process."""
         function, args = job.work
         error = ""
@@ -387,10 +336,12 @@ class Jobs:
             job.line = ours
             if not error:
                 job.process = process
-            if error or job.status != "running":  # cancelled in the meantime
-                self._end(job, "failed" if error else job.status, error)
+            if job.status != "running":  # cancelled in the meantime
+                self._kill(job)
+            elif error:
+                self._end(job, "failed", error)
 
-    def _kill(self, job: _Job) -> None:
+    def _kill(self, job: Job) -> None:
         """Ends a job's process, if it has one."""
         if job.process is not None:
             job.cpu_s += control.cpu_s(job.process.pid)  # also of one that has ended and was not waited for
@@ -404,20 +355,45 @@ class Jobs:
             job.line.close()
             job.line = None
 
-    def _end(self, job: _Job, status: str, error: str = "") -> None:
+    def _end(self, job: Job, status: str, error: str = "") -> None:
         """Ends an unfinished job and its process."""
         self._kill(job)
         job.took = job.share.used(time.monotonic())
         job.share.alive = False
-        job.status, job.error = status, error
         if self._open.pop(job.id, None) is not None:
             self._order = None
             if self.account is not None:
-                self.account.pay(job.session, job.cpu_s)
+                self.account.pay(job.payer, job.cpu_s)
+        then, job.then = job.then, None
+        if then is None or self._closed:
+            self._ended(job, status, error)
+        else:
+            job.status = "keeping"
+            self._keepers.submit(self._keep, job, then, status, error)
+
+    def _keep(self, job: Job, then: Then, status: str, error: str) -> None:
+        """Does with an ended job what has to be done with it, and only then ends it for whoever asks. Runs without the lock."""
+        with self._changed:
+            state = replace(self._state(job), status=status, error=error)
+        with translate.speaking(job.language):
+            try:
+                then(state)
+            except RetrompiError as problem:
+                status, error = "failed", " ".join(str(problem).split())
+            except Exception as problem:
+                log.error("what came out of '%s' was not recorded", job.title, exc_info=problem)
+                line = _("internal error: {name}; see the terminal of 'retrompi studio' for details")
+                status, error = "failed", line.format(name=type(problem).__name__)
+        with self._changed:
+            self._ended(job, status, error)
+
+    def _ended(self, job: Job, status: str, error: str) -> None:
+        """The job's last state is there for whoever asks."""
+        job.status, job.error = status, error
         self._forget(job)
         self._changed.notify_all()
 
-    def _forget(self, ended: _Job) -> None:
+    def _forget(self, ended: Job) -> None:
         """Keeps the newest finished jobs of a session, and the recently active sessions."""
         kept = self._kept.setdefault(ended.session, deque())
         self._kept.move_to_end(ended.session)
@@ -478,7 +454,7 @@ class Jobs:
         left += [FIRST_S - j.share.used(now) for j in alive if not j.share.long(now)]
         return max(min([*left, _MEMORY_S if alive else 60.0]), 0.0)
 
-    def _hear(self, job: _Job) -> None:
+    def _hear(self, job: Job) -> None:
         assert job.line is not None
         try:
             data = job.line.recv_bytes(self.limits.result_B + 4096)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from retrompi.base.translate import _
 from retrompi.labs import grade, sandbox, student, work
 from retrompi.labs.bench import Bench
 from retrompi.labs.lab import Lab
-from retrompi.labs.work import Work
+from retrompi.labs.work import Asked, Shelf, Work
 
-__all__ = ["Known", "checked", "expected", "key_of", "report_page"]
+if TYPE_CHECKING:
+    from retrompi.studio.job import JobState
+
+__all__ = ["Known", "check", "checked", "expected", "key_of", "report_page"]
 
 MOST = 4000
 """Students' numbers whose right values are remembered."""
@@ -86,6 +90,26 @@ def checked(report: Any, done: Work, store: str | None, known: Mapping[str, Any]
     p = student.draw(lab, who)
     values = known or {"expected": grade.computed(lab, p, bench), "mistakes": grade.usual(lab, p, bench)}
     return {"grading": grading.row(), "known": values}
+
+
+def check(
+    asked: Asked, shelf: Shelf, done: Work, store: str | None, known: Known
+) -> tuple[str, Callable[..., Any], tuple[Any, ...], Callable[[JobState], None]]:
+    """The job that answers a check: its title, function and arguments; and what keeps the result on the shelf of who asked, whoever is
+    still there when it ends."""
+    from retrompi.labs import lab as _lab
+
+    lab = _lab.lab(asked.lab)
+    key = key_of(lab, done.state.student)
+
+    def then(state: JobState) -> None:
+        if state.status == "done":
+            known.put(key, state.result["known"])
+            shelf.checked(asked, grade.Grading.from_row(state.result["grading"]))
+        else:
+            shelf.failed(asked, state.error if state.status == "failed" else "")
+
+    return _("checking lab {key}").format(key=lab.key), checked, (done, store, known.get(key)), then
 
 
 def report_page(report: Any, done: Work, store: str | None, known: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -15,22 +13,18 @@ from retrompi.base import paths
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.translate import _
 from retrompi.labs import work as _work
-from retrompi.labs.grade import Grading, Result
 from retrompi.labs.lab import Lab
-from retrompi.labs.shelf import FolderShelf
-from retrompi.labs.student import normal_id
-from retrompi.labs.work import Shelf, Work
+from retrompi.labs.shelf import FolderShelf, Remembered
+from retrompi.labs.work import Last, Shelf, Work
 from retrompi.studio import charts, lab_commands, lab_jobs, lab_page, lab_text, parts
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
-    from retrompi.studio.room import Room
+    from retrompi.studio.job import JobState
+    from retrompi.studio.room import Member, Room
 
-__all__ = ["Desk", "Progress"]
-
-MOST = 2000
-"""Students whose last check is remembered."""
+__all__ = ["Desk", "Progress", "owner_of"]
 
 
 @dataclass(frozen=True)
@@ -42,13 +36,17 @@ class Progress:
     line: str
 
 
+def owner_of(member: Member) -> str:
+    """Whose the jobs of a member's checks are, as sessions are told apart. No cookie has a blank."""
+    return f"member {member.id}"
+
+
 class _Kept:
-    """What is remembered of all students: the last grading of each, and right values."""
+    """What is remembered of all students: the last check of each whose works are folders, and right values."""
 
     def __init__(self) -> None:
         self.known = lab_jobs.Known()
-        self.last: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
-        self.lock = Lock()
+        self.last = Remembered()
 
 
 class Desk:
@@ -68,6 +66,11 @@ class Desk:
         member = self.room.member(parts.session())
         return member.student if member is not None else parts.text(student).strip()
 
+    def owner(self) -> str:
+        """Whose the checks are: a member's in a class, in whichever browser; else the session's."""
+        member = self.room.member(parts.session())
+        return parts.session() if member is None else owner_of(member)
+
     def shelf(self, student: Any) -> Shelf:
         """Where the student's works are. UsageError without an id."""
         found = self.room.shelf_of(parts.session())
@@ -76,7 +79,7 @@ class Desk:
         who = self.who(student)
         if not who:
             raise UsageError(_("Enter your id first."), code="bad-name")
-        return FolderShelf(paths.data_dir() / "lab-work", who)
+        return FolderShelf(paths.data_dir() / "lab-work", who, self._kept.last)
 
     def lab(self, name: Any) -> Lab:
         """A lab by its name in a callback."""
@@ -169,27 +172,30 @@ class Desk:
     # -- runs ----------------------------------------------------------------------------------------------------------------
 
     def run(self, name: Any, student: Any, key: str, values: Mapping[str, str]) -> str:
-        """Begins the job of a form that the student may see; returns its id. The form's file is kept as it was run."""
-        lab = self.lab(name)
-        work = self.work(lab, student)
+        """Begins the job of a form that the student may see; returns its id. The form's file is kept as it was run, and so are the files
+        that the run makes."""
+        lab, shelf = self.lab(name), self.shelf(student)
+        work = shelf.open(lab)
         form = next((p.form for s in self.steps(lab, work) for p in s.pieces if p.key == key and p.form is not None), None)
         if form is None:
             raise UsageError(_("Seal the predictions before it first."), code="sealed")
         for field in form.fields:
             if field.kind == "area" and field.name in values:
                 self.put(name, student, field.file, values[field.name].encode())
-        work = self.work(lab, student)
+        work = shelf.open(lab)
+
+        def keep(state: JobState) -> None:
+            for file, content in (state.result.get("files") or {}).items() if state.status == "done" else ():
+                made = bytes.fromhex(content)
+                _work.change(shelf, lab, lambda w, n=file, c=made: _work.put(w, n, c))  # type: ignore[misc]
+
         return self.room.jobs.submit(
             parts.session(), form.line[:80], lab_commands.run, self.room.places[1], form.kind, dict(form.given), dict(values),
-            dict(work.files), slot=f"labs-run {lab.name} {key}", client=parts.client(),
+            dict(work.files), slot=f"labs-run {lab.name} {key}", client=parts.client(), then=keep,
         )  # fmt: skip
 
-    def ran(self, name: Any, student: Any, told: Mapping[str, Any]) -> list[Component]:
-        """The result of a form; files that it made are kept."""
-        lab = self.lab(name)
-        for file, content in (told.get("files") or {}).items():
-            made = bytes.fromhex(content)
-            _work.change(self.shelf(student), lab, lambda w, n=file, c=made: _work.put(w, n, c))  # type: ignore[misc]
+    def ran(self, told: Mapping[str, Any]) -> list[Component]:
+        """The result of a form."""
         chart = charts.keep(self.room, parts.session(), told["chart"]) if "chart" in told else ""
         return lab_page.shown(told, chart)
 
@@ -202,45 +208,32 @@ class Desk:
             return
         session = f"in advance {hashlib.sha256(key.encode()).hexdigest()}"  # its own: it takes no turn of the student's
         with suppress(UsageError):  # too many wait: the first check computes them
-            job = self.room.jobs.submit(
-                session, lab.name, lab_jobs.expected, lab.name, self.who(student), self.room.places[1], client="labs in advance"
+            self.room.jobs.submit(
+                session, lab.name, lab_jobs.expected, lab.name, self.who(student), self.room.places[1], client="labs in advance",
+                then=lambda state: self.known.put(key, state.result) if state.status == "done" else None,
             )  # fmt: skip
-            _after(self.room, job, session, lambda values: self.known.put(key, values))
 
-    def sealed(self, lab: Lab, student: Any) -> Work:
-        """The work with its predictions sealed, saved: what is graded."""
-        return _work.change(self.shelf(student), lab, lambda w: _work.seal(w, lab))
+    def check(self, name: Any, student: Any) -> parts.Begun:
+        """The job of a check: of the work as it is now, with its predictions sealed; its result is kept on the student's shelf."""
+        lab, shelf = self.lab(name), self.shelf(student)
+        done = _work.change(shelf, lab, lambda w: _work.seal(w, lab))
+        return lab_jobs.check(shelf.ask(done), shelf, done, self.room.places[1], self.known)
 
-    def graded(self, lab: Lab, student: Any, result: Mapping[str, Any]) -> None:
-        """Remembers a grading, and tells the shelf of it, once."""
-        who, row = self.who(student), dict(result["grading"])
-        self.known.put(lab_jobs.key_of(lab, who), result["known"])
-        place = (lab.name, normal_id(who))
-        with self._kept.lock:
-            before = self._kept.last.get(place)
-            if before is not None and before == row:
-                return
-            self._kept.last[place] = row
-            self._kept.last.move_to_end(place)
-            while len(self._kept.last) > MOST:
-                self._kept.last.popitem(last=False)
-        results = tuple(Result(**{**r, "notes": tuple(r["notes"])}) for r in row["tasks"])
-        grading = Grading(row["lab"], row["student"], results, tuple(row["flags"]), row["checks"], row["hints"], row["parameters"])
-        self.shelf(student).checked(self.work(lab, student), grading)
+    def last(self, lab: Lab, student: Any) -> Last:
+        """What the last check said."""
+        return self.shelf(student).last(lab.name)
 
-    def last(self, lab: Lab, student: Any) -> dict[str, Any] | None:
-        """The row of the last grading, if it is remembered."""
-        return self._kept.last.get((lab.name, normal_id(self.who(student))))
-
-    def summary(self, lab: Lab, student: Any) -> str:
+    def summary(self, last: Last) -> str:
         """The last check in a line."""
-        row = self.last(lab, student)
-        if row is None:
-            return ""
-        told = [_("{points} of {of} points").format(points=f"{row['points']:g}", of=f"{row['of']:g}")]
-        if row["open"]:
-            told.append(_("{points} open until marked").format(points=f"{row['open']:g}"))
-        return "; ".join([*told, _("check {n}").format(n=row["checks"])])
+        row, told = last.row, []
+        if row:
+            told.append(_("{points} of {of} points").format(points=f"{row['points']:g}", of=f"{row['of']:g}"))
+            if row["open"]:
+                told.append(_("{points} open until marked").format(points=f"{row['open']:g}"))
+            told.append(_("check {n}").format(n=row["checks"]))
+        if last.error:
+            told.append(_("a later check could not be graded: {error}").format(error=last.error))
+        return "; ".join(told)
 
     def offered(self) -> list[Lab]:
         """The labs to choose from: all, or those of the course."""
@@ -268,20 +261,6 @@ class Desk:
             done = sum(t.id in work.state.sealed if t.kind == "prediction" else t.id in work.answers for t in found.tasks)
             of = len(found.tasks) - len(files)
             line = _("{done} of {of} answered").format(done=done, of=of)
-            out[name] = Progress(done, of, "; ".join(x for x in (line, self.summary(found, student)) if x))
+            out[name] = Progress(done, of, "; ".join(x for x in (line, self.summary(shelf.last(name))) if x))
         return out
 
-
-def _after(room: Room, job: str, session: str, put: Callable[[Any], None]) -> None:
-    """Calls ``put`` with the result of a job in advance, once it is done."""
-    from threading import Thread
-
-    def wait() -> None:
-        try:
-            state = room.jobs.wait(job, session, 600.0)
-        except RetrompiError:
-            return
-        if state.status == "done":
-            put(state.result)
-
-    Thread(target=wait, name="labs in advance", daemon=True).start()

@@ -10,12 +10,12 @@ from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html,
 from flask import g
 
 from retrompi.base.csv_safe import write_rows
-from retrompi.base.errors import UsageError
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.translate import ENGLISH, _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.render.html import config as plotly_config
 from retrompi.studio import entries
-from retrompi.studio.jobs import JobState
+from retrompi.studio.job import JobState, Then
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -28,6 +28,8 @@ __all__ = ["bench", "cautions", "client", "controls", "copyable", "csv_text", "e
 
 _MENU_PX = 480
 """The height of an open menu: a dozen entries."""
+Begun = tuple[str, Callable[..., Any], tuple[Any, ...]] | tuple[str, Callable[..., Any], tuple[Any, ...], Then]
+"""A job that a page begins: title, function, arguments, and what is done with its result wherever the page is (`Jobs.submit`)."""
 TICK_MS = 250
 PATIENCE_S = 0.5
 """How long a response waits for a short job: then one request returns its result."""
@@ -253,6 +255,8 @@ def job_line(state: JobState) -> str:
     if state.status == "running":
         part = _("{n} of {of}").format(n=state.done, of=state.total) if state.total else _("running")
         return f"{state.title}: {part}{', ' + state.what if state.what else ''} ({state.seconds:.0f} s)"
+    if state.status == "keeping":
+        return _("{title}: being recorded").format(title=state.title)
     if state.status == "done":
         return _("{title}: done in {seconds:.2g} s").format(title=state.title, seconds=state.seconds)
     return f"{state.title}: {_(_ENDED.get(state.status, state.status))}" + (f": {state.error}" if state.error else "")
@@ -278,7 +282,7 @@ def register_job(
     room: Room,
     page: str,
     inputs: Sequence[Any],
-    begin: Callable[..., tuple[str, Callable[..., Any], tuple[Any, ...]] | None],
+    begin: Callable[..., Begun | None],
     outputs: Sequence[Any],
     show: Callable[..., Any],
     *,
@@ -288,6 +292,7 @@ def register_job(
     failed: Callable[[JobState], Any] | None = None,
     blame: Callable[..., Mapping[str, str]] | None = None,
     resumes: bool = False,
+    owner: Callable[[], str] = session,
 ) -> None:
     """Runs a page's question in the background, shows its progress, and its result.
 
@@ -299,7 +304,11 @@ def register_job(
     Entries that ``begin`` finds wrong (`retrompi.studio.entries`) are told beside their controls, and no job begins. What only the job
     finds wrong with an entry is told there as well, if ``blame(error, *inputs, *states)`` knows with which: lines by control.
 
-    ``resumes``: for a page whose jobs are started by a button; when reloaded, it shows the session's running job.
+    ``resumes``: for a page whose jobs are started by a button; when reloaded, it shows the running job of its ``owner``, by default the
+    session of who asks.
+
+    A job that ``begin`` gives something to do with its result (`Jobs.submit`, ``then``) is not cancelled when another one takes its place
+    on the page: what was asked for is recorded.
     """
 
     asked = len(inputs) + len(states)
@@ -321,7 +330,7 @@ def register_job(
         changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs})
         # Dash drops the response to a request when another request was sent after it, including those of ticks and views: so every response
         # reports on the newest job. Its job may be about to start in another thread: then it waits for it.
-        job = None if changed else room.jobs.newest(session(), slot, question, PATIENCE_S)
+        job = None if changed else room.jobs.newest(owner(), slot, question, PATIENCE_S)
         if job is None:
             set_props("studio-notice", {"children": []})
             if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # neither starts a job
@@ -329,26 +338,33 @@ def register_job(
             try:
                 wanted = begin(*values[:asked])
             except entries.WrongEntries as error:
-                room.jobs.leave(session(), slot)
+                room.jobs.leave(owner(), slot)
                 entries.tell(page, error.lines)
                 line = _("Please correct what is marked; until then you see the last result.")
                 return *same, no_update, line, "0", True, True, 0
             entries.tell(page, {})
             if wanted is not None:
-                title, function, args = wanted
-                job = room.jobs.submit(session(), title, function, *args, slot=slot, question=question, client=client())
+                title, function, args, *then = wanted
+                after = then[0] if then else None
+                try:
+                    job = room.jobs.submit(owner(), title, function, *args, slot=slot, question=question, client=client(), payer=session(),
+                                           then=after, stays=after is not None)  # fmt: skip
+                except RetrompiError:
+                    if after is not None:
+                        after(JobState("", title, "cancelled"))
+                    raise
                 patience = PATIENCE_S
             elif resumes:
-                job = room.jobs.take_up(session(), page, slot, question)
+                job = room.jobs.take_up(owner(), page, slot, question)
             else:
-                room.jobs.leave(session(), slot)
+                room.jobs.leave(owner(), slot)
             if job is None:
                 return *same, None, "", "0", True, True, 0
         elif ctx.triggered_id == f"{page}-cancel":
-            room.jobs.cancel(job, session())
+            room.jobs.cancel(job, owner())
         elif ctx.triggered_id != f"{page}-tick":
             patience = PATIENCE_S
-        state = room.jobs.wait(job, session(), patience)
+        state = room.jobs.wait(job, owner(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"
             # One tick after each response: if ticks overtook slow responses, Dash would drop all of them.

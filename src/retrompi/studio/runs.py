@@ -16,7 +16,7 @@ from retrompi.studio.parameters import check_names
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
-    from retrompi.studio.jobs import Report
+    from retrompi.studio.job import Report
 
 __all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves", "keep", "opened", "overlay_choices", "run_name", "users",
            "what_if"]  # fmt: skip

@@ -11,6 +11,7 @@ from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx
 
 from retrompi.base.errors import RetrompiError
 from retrompi.base.translate import _, lazy
+from retrompi.labs.student import normal_id
 from retrompi.studio import entries, inputs, lab_jobs, lab_page, parts
 from retrompi.studio.lab_room import Desk
 from retrompi.studio.page import Page
@@ -102,7 +103,8 @@ def _shown(desk: Desk, name: str, student: str, step: int) -> list[Part]:
         work = desk.work(found, student)
         all_ = desk.steps(found, work)
         number_ = min(max(step, 1), len(all_)) - 1
-        view = lab_page.step_view(found, work, all_, number_, desk.last(found, student))
+        last = desk.last(found, student)
+        view = lab_page.step_view(found, work, all_, number_, last.row)
     except RetrompiError as error:
         return [parts.notices([str(error)])]
     desk.ahead(found, student)
@@ -110,7 +112,7 @@ def _shown(desk: Desk, name: str, student: str, step: int) -> list[Part]:
     return [
         html.Div([
             html.P([html.B(f"{found.key} {found.title}"), " · ", own], className="soft", id="labs-who"),
-            html.P(desk.summary(found, student), id="labs-summary", role="status"),
+            html.P(desk.summary(last), id="labs-summary", role="status"),
         ], className="lab-head"),
         html.Details([html.Summary(_("About this lab")), _about(found), html.P(_(
             "Where the text speaks of answers.toml, of a file or of a command, use the fields and buttons of this page. The same work goes "
@@ -136,7 +138,7 @@ def layout(query: Query, room: Room) -> Component:
                                      placeholder=_("the id you use for your teacher"), autoComplete="off"), **hidden),
             ),
             dcc.Store(id="labs-step", data=values["step"]), dcc.Store(id="labs-again", data=0), dcc.Store(id="labs-question"),
-            dcc.Store(id="labs-paper-question"), dcc.Download(id="labs-download"),
+            dcc.Store(id="labs-paper-question"), dcc.Download(id="labs-download"), dcc.Store(id="labs-checked"),
             html.Div(_shown(desk, values["lab"], values["student"], int(values["step"])), id="labs-shown"),
             parts.job_bar("labs"), parts.job_bar("labs-paper"), entries.store("labs-run"),
         ]
@@ -310,7 +312,7 @@ def register(app: Dash, room: Room) -> None:
                 return no_update, parts.job_line(state), job, (ticks if isinstance(ticks, int) else 0) + 1
             if state.status != "done":
                 return refused(state.error or state.status)
-            return desk.ran(name, student, state.result), _("done in {seconds} s").format(seconds=f"{state.seconds:.2g}"), None, 0
+            return desk.ran(state.result), _("done in {seconds} s").format(seconds=f"{state.seconds:.2g}"), None, 0
         except RetrompiError as error:
             return refused(str(error))
 
@@ -333,26 +335,26 @@ def register(app: Dash, room: Room) -> None:
     def begin(question: Any) -> Any:
         if not question:
             return None
-        found = desk.lab(question["lab"])
-        done = desk.sealed(found, question["student"])
-        return _("checking"), lab_jobs.checked, (done, room.places[1], desk.known.get(lab_jobs.key_of(found, done.state.student)))
+        return desk.check(question.get("lab"), question.get("student"))
 
-    def graded(result: Mapping[str, Any], question: Any) -> Any:
-        if not question:
-            return no_update
-        found = desk.lab(question["lab"])
-        desk.graded(found, question["student"], result)
-        step = desk.steps(found, desk.work(found, question["student"]))[min(int(question["step"] or 1), MOST_STEPS) - 1]
-        here = {t.id for t in step.tasks}
-        one = question["task"]
-        for row in result["grading"]["tasks"]:
+    def graded(result: Mapping[str, Any], question: Any, name: Any, student: Any, step: Any) -> Any:
+        """Shows a check where it belongs. The page may have been opened after it was asked for, and may show another lab by now."""
+        told = result["grading"]
+        if not name or (desk.lab(name).name, normal_id(desk.who(student))) != (told["lab"], normal_id(told["student"])):
+            return told["checks"]
+        found = desk.lab(name)
+        all_ = desk.steps(found, desk.work(found, student))
+        here = {t.id for t in all_[min(int(step or 1), len(all_)) - 1].tasks}
+        one = str((question or {}).get("task") or "*")
+        for row in told["tasks"]:
             if row["task"] in here and (one.startswith("*") or row["task"] == one):
                 set_props({"type": "labs-result", "task": row["task"]}, {"children": lab_page.result_parts(row)})
-        return desk.summary(found, question["student"])
+        set_props("labs-summary", {"children": desk.summary(desk.last(found, student))})
+        return told["checks"]
 
-    parts.register_job(
-        app, room, "labs", [Input("labs-question", "data")], begin, parts.outputs("labs-summary.children"), graded,
-        views=[Input("labs-question", "data")], prevent_initial_call=True,
+    parts.register_job(  # its output is always there: a page that is opened finds the check that runs
+        app, room, "labs", [Input("labs-question", "data")], begin, parts.outputs("labs-checked.data"), graded,
+        views=[Input("labs-question", "data"), *_WHERE, State("labs-step", "data")], resumes=True, owner=desk.owner,
     )  # fmt: skip
 
     @app.callback(
