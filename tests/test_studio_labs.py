@@ -103,8 +103,18 @@ def test_a_student_on_a_phone_finishes_lab_1_without_a_shell(phone: Phone, studi
 
     phone.step(3)
     assert phone.page.evaluate("looked.overflow()") == []
+    held: list[Any] = []
+    phone.page.route("**/plotly*.js*", lambda route: held.append(route))
     curve = phone.run(0)
     assert phone.page.locator(".lab-form figure").count() == 2
+    until(phone.page, "document.querySelectorAll('.lab-form figure .sketch svg .curve').length === 2")  # on a slow line Plotly comes late
+    until(phone.page, "document.querySelectorAll('.lab-form .js-plotly-plot').length === 0")
+    assert held
+    for route in held:
+        route.continue_()
+    until(phone.page, "document.querySelectorAll('.lab-form .js-plotly-plot .trace').length === 2")
+    until(phone.page, "document.querySelectorAll('.lab-form .sketch:not(:empty)').length === 0")
+    phone.page.unroute_all()
     ask = phone.task("loop").inner_text()
     reps = int(re.search(r"performs (\d+) round trips", ask)[1])  # type: ignore[index]
     probe = re.search(r"a message of ([\d.]+ KiB)", ask)[1]  # type: ignore[index]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dash import dcc, html
+from dash import MATCH, ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from retrompi.base.translate import _, ngettext
 from retrompi.labs import answers as _answers
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from retrompi.studio.lab_commands import Field, Form
     from retrompi.studio.lab_text import Step
 
-__all__ = ["hint_parts", "result_parts", "shown", "step_view"]
+__all__ = ["hint_parts", "register", "result_parts", "shown", "step_view"]
+
+_GRAPH = "labs-figure"
 
 GOOD = ("right", "sealed", "open", "changed")
 
@@ -238,6 +241,14 @@ def result_parts(result: Mapping[str, Any]) -> list[Component]:
     return [html.P([html.B(head), html.Span(f" {says}") if says else None], className=f"lab-result {result['status']}")]
 
 
+def register(app: Dash) -> None:
+    """The figures of the forms are sketched until Plotly has come, as those of the other pages."""
+    app.clientside_callback(
+        ClientsideFunction("retrompi", "sketch"), Output({"type": f"{_GRAPH}-sketch", "own": MATCH}, "title"),
+        Input({"type": _GRAPH, "own": MATCH}, "figure"), State({"type": _GRAPH, "own": MATCH}, "id"),
+    )  # fmt: skip
+
+
 # -- a form --------------------------------------------------------------------------------------------------------------
 
 
@@ -294,9 +305,11 @@ def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     for name, figure in told["figures"].items():
         drawn = go.Figure(figure)
         drawn.update_layout(dragmode=False, paper_bgcolor="rgba(0,0,0,0)", title_text="", margin={"t": 20, "r": 8})
-        height = int(drawn.layout.height or 340)
-        graph = dcc.Graph(figure=drawn, config=config(), style={"height": f"{height}px"})
-        out.append(html.Figure([html.Figcaption(names.get(name, name)), graph], className="lab-figure"))
+        own = secrets.token_hex(8)  # a form can be run twice, and then has other figures
+        graph = dcc.Graph(id={"type": _GRAPH, "own": own}, figure=drawn, config=config())
+        sketch = html.Div(id={"type": f"{_GRAPH}-sketch", "own": own}, className="sketch")
+        box = html.Div([graph, sketch], className="drawn", style={"height": f"{int(drawn.layout.height or 340)}px"})
+        out.append(html.Figure([html.Figcaption(names.get(name, name)), box], className="lab-figure"))
     for table in told["tables"]:
         head = html.Thead(html.Tr([html.Th(h, scope="col") for h in table["head"]]))
         rows = html.Tbody([html.Tr([html.Td(c) for c in row]) for row in table["rows"]])

@@ -65,8 +65,10 @@ window.dash_clientside = window.dash_clientside || {};
       return parseFloat(getComputedStyle(document.documentElement).fontSize);
     },
     /* Until Plotly has come a figure is sketched over its place. */
-    sketch: function (figure, id) {
-      const box = document.getElementById(`${id}-sketch`);
+    sketch: function (figure, name) {
+      /* Dash writes an id of several parts as JSON. */
+      const [id, over] = typeof name === "string" ? [name, `${name}-sketch`] : [name.type, `${name.type}-sketch`].map((type) => JSON.stringify({ own: name.own, type }));
+      const box = document.getElementById(over);
       if (!box || !figure || !window.retrompiSketch || !(figure.data || []).length) return nothing();
       const there = () => { /* the graph's element comes with its script */
         const drawn = document.getElementById(id);

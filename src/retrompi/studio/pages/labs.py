@@ -169,6 +169,7 @@ def register(app: Dash, room: Room) -> None:
     """Registers the callbacks."""
     desk = Desk(room)
     entries.register(app, "labs-run")
+    lab_page.register(app)
 
     def clicked() -> bool:
         """Whether a button was really pressed: new ones come with no clicks."""
