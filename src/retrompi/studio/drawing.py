@@ -14,14 +14,15 @@ from retrompi.measure.stored_curves import StoredCurve
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.render import bands
 from retrompi.render.engine_words import outcome_name
-from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, name_of, place
+from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, place
 from retrompi.render.overlay import Mark
 from retrompi.render.stored_curves import add as add_measured
 from retrompi.studies import metrics
+from retrompi.studio import titles
 from retrompi.studio.intervals import METRICS, span
 from retrompi.studio.parameters import readable
 
-__all__ = ["curves_figure", "legend_of", "metric_rows", "number_rows", "plain", "settled", "what_if_figure"]
+__all__ = ["curves_figure", "metric_rows", "number_rows", "plain", "settled", "what_if_figure"]
 
 _TITLES = {"time": lazy("One-way time"), "bandwidth": lazy("Bandwidth")}
 
@@ -31,18 +32,10 @@ def settled(figure: go.Figure, revision: str = "") -> go.Figure:
     figure.update_layout(
         dragmode=False, uirevision=revision or "same", hovermode="closest", paper_bgcolor="rgba(0,0,0,0)", title_text="",
         margin={"t": max(16, (figure.layout.margin.t or 16) - 28), "b": 96, "r": 8},
-        legend={"yref": "container", "y": 0.0, "yanchor": "bottom"},
+        legend={"xref": "container", "x": 0.0, "xanchor": "left", "yref": "container", "y": 0.0, "yanchor": "bottom"},
     )  # fmt: skip
     figure.update_xaxes(automargin=True, title_standoff=10)
     return figure
-
-
-def legend_of(curve: Mapping[str, Any], several_modes: bool, several_platforms: bool) -> str:
-    """A curve's legend entry among others."""
-    parts = [name_of(curve["model"])]
-    parts += [curve["mode"]] if several_modes else []
-    parts += [curve["platform"]] if several_platforms else []
-    return ", ".join(parts)
 
 
 def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", published: bool = True) -> go.Figure:
@@ -51,20 +44,25 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
     modes, platforms = {c["mode"] for c in made}, {c["platform"] for c in made}
     # The figure distinguishes curves by model and mode; two platforms of one model and mode cannot occur together here.
     points = [{**r, "model": c["model"], "mode": c["mode"]} for c in made for r in c["rows"]]
-    plan = CurveFigure(series, _(_TITLES[series]), series,
-                       tuple((c["model"], c["mode"], legend_of(c, len(modes) > 1, len(platforms) > 1)) for c in made), y=y)  # fmt: skip
+    legends = tuple((c["model"], c["mode"], titles.in_a_legend(titles.of_curve(c, len(modes) > 1))) for c in made)
+    plan = CurveFigure(series, _(_TITLES[series]), series, legends, y=y)
     marks = [Mark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]] if published else []
     figure = curve_figure(points, plan, marks)
+    names = {f"{c['model']} {c['mode']}": f"{c['model']}, {c['mode']}, {c['platform']}" for c in made}
+    for trace in figure.data:  # the pointer tells by which names the command line knows the curve
+        if trace.legendgroup in names and trace.hovertemplate:
+            trace.hovertemplate = trace.hovertemplate.replace("<extra>", f"<br>{plain(names[trace.legendgroup])}<extra>")
     simulated = [o for o in answer["overlays"] if o["kind"] == "simulated"]
     measured = [
-        StoredCurve(o["run"], o["kind"], plain(o["name"], 40), tuple(o["rows"]), "", o["about"],
+        StoredCurve(o["run"], o["kind"], titles.in_a_legend(o["name"]), tuple(o["rows"]), "", o["about"],
                  {int(k): tuple(v) for k, v in o["bands"].items()})
         for o in answer["overlays"] if o["kind"] != "simulated"
     ]  # fmt: skip
     column, _title, unit = AXES[series]
     for i, one in enumerate(simulated):
         colour = PALETTE[(5, 3, 4, 2, 1, 0)[i % 6]]
-        name = _("run {run}: {plain}").format(run=one["run"], plain=plain(one["name"]))
+        same = f", {titles.platform(one['platform'])}" if platforms == {one["platform"]} else ""
+        name = titles.in_a_legend(_("run {run}: {plain}").format(run=one["run"], plain=one["name"].removesuffix(same)))
         figure.add_trace(_line(one["rows"], column, unit, name, colour, DASHES[1 + i % 5], "circle-open"))
     add_measured(figure, measured, series)
     return settled(figure, f"{sorted(modes)} {sorted(platforms)}")
@@ -100,9 +98,8 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
     level, draws = (told["level"], told["draws"]) if told else (0.0, 0)
     key = (base["model"], base["mode"])
     points = [{**r, "model": key[0], "mode": key[1]} for r in base["rows"]]
-    plan = CurveFigure(
-        series, _(_TITLES[series]), series, ((*key, _("{runtime} as it was").format(runtime=name_of(key[0]))),), y=y, published=False
-    )
+    legend = titles.in_a_legend(_("{runtime} as it was").format(runtime=titles.runtime(key[0])))
+    plan = CurveFigure(series, _(_TITLES[series]), series, ((*key, legend),), y=y, published=False)
     figure = curve_figure(points, plan, (), level, draws)
     column, _title, unit = AXES[series]
     if changed is not None:

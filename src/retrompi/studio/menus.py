@@ -8,7 +8,7 @@ from retrompi.base.translate import _
 from retrompi.spec import machines, registry
 from retrompi.studio.state import Choice, Control, Query
 
-__all__ = ["PLATFORM", "followed", "following", "is_platform", "models", "modes", "own_platforms", "platforms"]
+__all__ = ["PLATFORM", "Options", "followed", "following", "is_platform", "models", "modes", "own_platforms", "platforms"]
 
 Options = list[dict[str, str]]
 MOST_HOSTS = 64

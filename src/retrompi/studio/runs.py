@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, StoreError
 from retrompi.base.translate import _, lazy
+from retrompi.studio import titles
 from retrompi.studio.laid import MOST_CURVES, laid
 from retrompi.studio.parameters import check_names
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studio.job import Report
 
-__all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves", "keep", "opened", "overlay_choices", "run_name", "users",
-           "what_if"]  # fmt: skip
+__all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves", "keep", "opened", "overlay_choices", "overlay_name",
+           "run_name", "users", "what_if"]  # fmt: skip
 
 Places = tuple[str | None, str]
 """(the user's store as for `retrompi.store.open_store`, the studio's own)."""
@@ -123,11 +124,12 @@ def curves(
     problems, total = list(gone), len(wanted) + len(overlays)
     with opened(places) as stores:
         for i, (model, platform, mode) in enumerate(wanted):
-            report(i, total, f"{model} on {platform}, {mode}")
+            told = titles.of_run(model, "", mode, platform)
+            report(i, total, told)
             try:
                 one = curve_of(stores, model, platform, mode, sizes)
             except RetrompiError as error:
-                problems.append(f"{model} on {platform}, {mode}: {error}")
+                problems.append(f"{told}: {error}")
                 continue
             one["outside"] = outside(model, platform, sizes=[r["size_B"] for r in one["rows"]], ranks=2)
             made.append(one)
@@ -137,9 +139,9 @@ def curves(
             try:
                 if path:
                     left = MOST_CURVES - len(over) - len(wanted) - (total - i - 1)
-                    some, told, wrong = laid(path, label, left, [o["name"] for o in over if not o["run"]])
+                    some, about, wrong = laid(path, label, left, [o["name"] for o in over if not o["run"]])
                     over += some
-                    read += told
+                    read += about
                     problems += wrong
                 else:
                     over.append(_overlay(stores[0], name))
@@ -192,19 +194,19 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
             if not rows:
                 raise UsageError(f"run {name} has no points: {run['outcome']}", code="unknown-run")
             return {"run": run["id"], "name": run_name(run), "about": "", "rows": rows, "kind": "simulated", "bands": {},
-                    "cautions": list(run["facts"].get("cautions", ()))}  # fmt: skip
+                    "platform": run["platform"], "cautions": list(run["facts"].get("cautions", ()))}  # fmt: skip
     found = from_store(store, name)
     return {"run": found.run_id, "name": found.name, "about": found.about, "rows": [dict(p) for p in found.points], "kind": found.kind,
             "bands": {str(size): list(band) for size, band in found.bands.items()}}  # fmt: skip
 
 
 def run_name(run: Mapping[str, Any]) -> str:
-    """The name of a stored run in menus: model, mode, platform, overrides."""
+    """The name of a stored run in menus and legends: runtime, overrides, mode, platform."""
     if run["kind"] == "measured":
         return str(run["facts"].get("label") or run["trace"])
     changed = ", ".join(f"{key}={value}" for key, value in (run["overrides"] or {}).items())
     program = "" if run["kind"] == "pingpong" else f"{str(run['trace']).rpartition('/')[2]}, "
-    return f"{program}{run['model']}, {run['mode']}, {run['platform']}" + (f", {changed}" if changed else "")
+    return program + titles.of_run(run["model"], changed, run["mode"], run["platform"])
 
 
 def overlay_choices(location: str | None) -> list[dict[str, str]]:
@@ -216,6 +218,15 @@ def overlay_choices(location: str | None) -> list[dict[str, str]]:
     newest = sorted(runs, key=lambda r: -int(r["id"]))[:NEWEST]
     told = _("run {id}: {name} ({kind})")
     return [{"value": str(r["id"]), "label": told.format(id=r["id"], name=run_name(r), kind=_(DRAWN[r["kind"]]))} for r in newest]
+
+
+def overlay_name(location: str | None, name: str) -> str:
+    """What a link names that the menu has not, such as a run that did not complete: as the menu would, or its name."""
+    store = users(location)
+    with suppress(RetrompiError):
+        if store is not None and name.isdecimal():
+            return _("run {run}: {name}").format(run=name, name=run_name(store.run(int(name))))
+    return name
 
 
 def what_if(

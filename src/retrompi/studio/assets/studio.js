@@ -70,6 +70,10 @@ window.dash_clientside = window.dash_clientside || {};
       const [id, over] = typeof name === "string" ? [name, `${name}-sketch`] : [name.type, `${name.type}-sketch`].map((type) => JSON.stringify({ own: name.own, type }));
       const box = document.getElementById(over);
       if (!box || !figure || !window.retrompiSketch || !(figure.data || []).length) return nothing();
+      /* On a phone an entry has a line of the legend, or several: the figure is taller by them. */
+      const entries = figure.data.filter((t) => t.showlegend !== false && t.name);
+      const lines = entries.reduce((sum, t) => sum + String(t.name).split("<br>").length, 0);
+      box.parentElement.style.setProperty("--legend", figure.layout && figure.layout.showlegend === false ? 0 : lines);
       const there = () => { /* the graph's element comes with its script */
         const drawn = document.getElementById(id);
         return drawn && drawn.querySelector(".main-svg .trace, .main-svg .hm, .main-svg .point");

@@ -10,7 +10,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
-from retrompi.studio import entries, inputs, menus, parts, runs
+from retrompi.studio import entries, inputs, menus, parts, runs, titles
 from retrompi.studio.laid import MOST_CURVES
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import check_names, modes
@@ -58,9 +58,9 @@ PAGE = Page(
 )
 
 
-def _mode_options(platform: str, chosen: list[str]) -> list[str]:
+def _mode_options(platform: str, chosen: list[str]) -> list[dict[str, str]]:
     known = ["shared", "distributed"] if platform == OWN else modes(platform)
-    return [*known, *(m for m in chosen if m not in known)]
+    return titles.modes([*known, *(m for m in chosen if m not in known)])
 
 
 def _choices(room: Room, session: str) -> list[dict[str, str]]:
@@ -86,7 +86,7 @@ def layout(query: Query, room: Room) -> Component:
         wrong.append(_("a measured curve of this link was uploaded in another browser session, or has been removed; upload it again"))
         values["run"] = there
     known = {o["value"] for o in stored}
-    stored += [{"value": name, "label": name} for name in values["run"] if name not in known]
+    stored += [{"value": name, "label": runs.overlay_name(room.store, name)} for name in values["run"] if name not in known]
     asked = [
         parts.controls(
             parts.menu(_("Runtimes"), "curves-models", menus.models(), values["model"], multi=True, clearable=True),
@@ -175,7 +175,6 @@ def _where(model: str, platform: str) -> str:
 
 def register(app: Dash, room: Room) -> None:
     """Registers the callbacks: the figure follows the controls; curves are simulated in the background."""
-    from retrompi.render.figures import name_of
     from retrompi.studio import drawing
 
     kept = of_room(room)
@@ -200,7 +199,7 @@ def register(app: Dash, room: Room) -> None:
     @app.callback(
         Output("curves-modes", "options"), Input("curves-platform", "value"), State("curves-modes", "value"), prevent_initial_call=True
     )
-    def offered(platform: Any, chosen: Any) -> list[str]:
+    def offered(platform: Any, chosen: Any) -> list[dict[str, str]]:
         return _mode_options(parts.text(platform), parts.texts(chosen))
 
     parts.register_graph(app, "curves-figure")
@@ -215,11 +214,15 @@ def register(app: Dash, room: Room) -> None:
                 lines.append(" ".join([c["detail"], _(OUTCOME_WORDS.get(c["outcome"], ""))]))
             if c["outside"]:
                 beyond = "; ".join(c["outside"])
-                lines.append(_("{model} is outside its calibrated range: {outside}").format(model=name_of(c["model"]), outside=beyond))
+                whose = titles.runtime(c["model"])
+                lines.append(_("{model} is outside its calibrated range: {outside}").format(model=whose, outside=beyond))
         figure = drawing.curves_figure(answer, series, y, bool(published))
-        named = [(f"{name_of(c['model'])}, {c['mode']}", c["cautions"]) for c in answer["curves"]]
+        named = [(titles.of_curve(c), c["cautions"]) for c in answer["curves"]]
         named += [(o["name"], o.get("cautions", ())) for o in answer["overlays"]]
-        told = html.Div([parts.notices(lines), parts.cautions(named), *(html.P(line, className="soft") for line in answer["read"])])
+        homes = dict.fromkeys(f"{titles.runtime(c['model'])}: {titles.platform(c['platform'])}" for c in answer["curves"])
+        on = [". ".join(homes)] if len({c["platform"] for c in answer["curves"]}) > 1 else []
+        soft = [html.P(line, className="soft") for line in (*on, *answer["read"])]
+        told = html.Div([parts.notices(lines), parts.cautions(named), *soft])
         return figure, told, _statements(answer) if published else None, _numbers(answer, series)
 
     parts.register_job(
@@ -248,11 +251,9 @@ def register(app: Dash, room: Room) -> None:
 
 def _named(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Every curve by a name that is unique in the figure."""
-    from retrompi.studio.drawing import legend_of
-
     made = answer["curves"]
-    beside = [len({c[key] for c in made}) > 1 for key in ("mode", "platform")]
-    found = [(legend_of(c, *beside), c["rows"]) for c in made]
+    several = len({c["mode"] for c in made}) > 1
+    found = [(titles.of_curve(c, several), c["rows"]) for c in made]
     return [
         *found,
         *(

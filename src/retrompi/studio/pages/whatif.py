@@ -16,7 +16,7 @@ from retrompi.base.units import format_bytes
 from retrompi.render.engine_words import outcome_name
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
-from retrompi.studio import entries, homes, inputs, intervals, menus, parts, runs
+from retrompi.studio import entries, homes, inputs, intervals, menus, parts, runs, titles
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -84,7 +84,7 @@ def layout(query: Query, room: Room) -> Component:
         parts.controls(
             parts.menu(_("Runtime"), "whatif-model", menus.models(), model),
             parts.menu(_("Platform"), "whatif-platform", menus.platforms(platform), platform),
-            parts.menu(_("Mode"), "whatif-mode", _modes(platform, mode), mode),
+            parts.menu(_("Mode"), "whatif-mode", titles.modes(_modes(platform, mode)), mode),
             homes.apart("whatif", model, platform),
             parts.group(_("Series"), dcc.RadioItems(parts.series(), values["series"], id="whatif-series", inline=True)),
             parts.group(_("Vertical axis"), dcc.RadioItems(parts.scales(), values["y"], id="whatif-y", inline=True)),
@@ -267,7 +267,7 @@ def register(app: Dash, room: Room) -> None:
         kept = {k: v for k, v in before.items() if k in names}
         told = parts.notices(wrong) if wrong else None
         question = {"model": model, "platform": platform, "mode": mode, "sets": kept}
-        return (_groups(known, kept), _told(model, platform, mode, known), offered, mode, menus.platforms(platform), platform,
+        return (_groups(known, kept), _told(model, platform, mode, known), titles.modes(offered), mode, menus.platforms(platform), platform,
                 homes.apart("whatif", model, platform).children, told, kept, question)  # fmt: skip
 
     parts.register_graph(app, "whatif-figure")
