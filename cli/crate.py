@@ -14,7 +14,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, debug_option, option, options
-from retrompi.cli.options import StoreOutput, Workers, ends_in, progress
+from retrompi.cli.options import StoreOutput, Uncertain, Workers, ends_in, progress
 from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def command() -> None:
 
 
 @dataclass(frozen=True)
-class WriteOptions(Workers):
+class WriteOptions(Uncertain, Workers):
     """Options of ``retrompi crate write``."""
 
     agent: str = option("Person who made the runs (default: the name of this account).", default="", metavar="NAME")
@@ -90,11 +90,13 @@ def write(what: str, file: Path, given: WriteOptions, output: WriteOutput) -> No
 
     PAPER is the key of one of retrompi's papers or the folder of your own; its runs are found in the store or simulated. STUDY is the
     number, the name or the beginning of a hash of a study that has been run. Prints the crate's digest: publish it elsewhere, and
-    'retrompi crate verify --digest' tells this crate from any other.
+    'retrompi crate verify --digest' tells this crate from any other. --uncertainty adds what the draws of a paper's parameters say; a
+    study's draws are in its definition.
 
     \b
     Examples:
       retrompi crate write krishna-2010 -o krishna.zip
+      retrompi crate write mpptest-1994 -o mpptest.zip --uncertainty 90% --draws 20
       retrompi crate write ./mypaper -o mypaper-crate --agent "J. Doe" --orcid 0000-0002-1825-0097
       retrompi crate write proxy-cost -o proxy-cost-crate.zip
     """
@@ -143,13 +145,17 @@ def _made(what: str, store: Store, given: WriteOptions, output: WriteOutput) -> 
     from retrompi.base.files import is_dir
     from retrompi.crate import record
     from retrompi.papers import all_papers, run_papers
+    from retrompi.papers.agreement import with_agreement
     from retrompi.papers.paper import working_with
     from retrompi.papers.reproduction import WORKERS
     from retrompi.studies import stored_study
 
+    spec, workers = given.spec(), given.jobs or WORKERS
     if what in all_papers() or is_dir(what):
         with working_with(what) as plans, progress(plans[0].key) as report:
-            done = run_papers([plans[0].key], store, output.fresh, report, workers=given.jobs or WORKERS)[0]
+            done = run_papers([plans[0].key], store, output.fresh, report, workers=workers)[0]
+            if spec is not None:
+                done = with_agreement([done], store, spec, report, fresh=output.fresh, workers=workers)[0]
             return record.of_paper(done, store), list(done.runs)
     try:
         found = stored_study.read(store, what, together=True)
@@ -158,6 +164,9 @@ def _made(what: str, store: Store, given: WriteOptions, output: WriteOutput) -> 
             raise
         raise UsageError(f"no paper and no stored study '{what[:80]}'{nearest(what, all_papers())}; 'retrompi study list' has the studies",
                          code="unknown-study") from None  # fmt: skip
+    if spec is not None:
+        raise UsageError("--uncertainty is for a paper; the draws of a study are in its definition: 'retrompi sweep --uncertainty'",
+                         code="conflicting-options")  # fmt: skip
     ids = list(dict.fromkeys(r["run_id"] for r in found.rows if r["run_id"] is not None))
     return record.of_study(found, record.study_intervals(store, int(found.study["id"]))), ids
 
@@ -305,5 +314,8 @@ def _way(record: Mapping[str, Any], told: Mapping[str, Any]) -> list[dict[str, A
     rows += [("judged by", f"{f['name']}: {f['file']}:{f['line']}, SHA-256 {f['sha256'][:12]}") for f in told["functions"]]
     rows += [("read", ", ".join(told["reads"])), ("simulated", f"{verdict['observed']} {verdict['unit']}"),
              ("judged within", f"{verdict['low']} to {verdict['high']} {verdict['unit']}"), ("verdict", verdict["word"])]  # fmt: skip
+    if (seen := told.get("agreement")) is not None:
+        span = "" if seen["observed_low"] is None else f"; {seen['observed_low']} to {seen['observed_high']} {verdict['unit']}"
+        rows.append(("draws", f"{seen['agreement']}: {seen['share']:.0%} of {seen['draws']} pass{span}"))
     rows += [("note", verdict["note"])] if verdict["note"] else []
     return [{"what": what, "value": value} for what, value in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -25,11 +26,13 @@ from retrompi.crate import container, derive, record
 from retrompi.crate.container import MANIFEST, METADATA
 from retrompi.crate.verify import Rebuild, digest_of, verify
 from retrompi.papers import run_papers
+from retrompi.papers.agreement import with_agreement
 from retrompi.papers.paper import working_with
 from retrompi.papers.scaffold import create
 from retrompi.store import open_store
 from retrompi.studies import design, stored_study
 from retrompi.studies.run import run_study
+from retrompi.studies.uncertainty import Spec
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ABOUT = record.Circumstances("A. Tester", "https://spdx.org/licenses/LGPL-2.1-or-later", "https://orcid.org/0000-0002-1825-0097",
@@ -48,6 +51,9 @@ metric = "bandwidth@1MiB"
 Files = dict[str, bytes]
 
 
+SPEC = Spec(draws=3)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Files, record.Made]]:
     """The crates of a paper and of a study, with the records that they were made of."""
@@ -57,12 +63,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Files, rec
     with working_with(str(folder / "mypaper")) as plans:
         done = run_papers([plans[0].key], store)[0]
         paper = record.of_paper(done, store)
+    sure = with_agreement(run_papers(["mpptest-1994"], store), store, SPEC)[0]
     (folder / "packets.toml").write_text(STUDY, encoding="utf-8")
     ran = run_study(store, design.study(str(folder / "packets.toml")))
     found = stored_study.read(store, ran.study_id, together=True)
     study = record.of_study(found)
     out = {}
-    for name, each, ids in (("paper", paper, done.runs), ("study", study, [r["run_id"] for r in found.rows])):
+    crates = {"paper": (paper, done.runs), "sure": (record.of_paper(sure, store), sure.runs),
+              "study": (study, [r["run_id"] for r in found.rows])}
+    for name, (each, ids) in crates.items():
         about = record.circumstances(ABOUT, [store.run(i) for i in ids], NOW)
         out[name] = derive.complete(each.record, about, each.inputs), each
     return out
@@ -89,7 +98,7 @@ def wrong(crate: Path) -> list[str]:
         return [str(error)]
 
 
-@pytest.mark.parametrize("kind", ["paper", "study"])
+@pytest.mark.parametrize("kind", ["paper", "sure", "study"])
 def test_a_crate_is_made_again_from_itself(made: Any, kind: str, tmp_path: Path) -> None:
     """Every run is simulated again, into a new store; folder and zip are the same crate."""
     files, _ = made[kind]
@@ -136,6 +145,42 @@ def test_from_sentence_to_verdict(made: Any) -> None:
         assert f'id="{mark}"' in page
 
 
+def test_a_paper_s_draws_are_in_its_crate(made: Any) -> None:
+    """The share of draws that pass and the interval of what is simulated, for programs and for people; intervals of the curves."""
+    files, _ = made["sure"]
+    told = json.loads(files[derive.RECORD])
+    assert told["uncertainty"] == {"level": SPEC.level, "draws": 3, "seed": SPEC.seed, "discrepancy": True}
+    graph = {e["@id"]: e for e in json.loads(files[METADATA])["@graph"]}
+    drawn = [s for s in told["statements"] if "agreement" in s]
+    assert {s["verdict"]["word"] for s in told["statements"] if s not in drawn} <= {"unjudged"}
+    spread = 0
+    for s in drawn:
+        seen, share = s["agreement"], graph[f"#verdict-{s['id']}-share"]
+        assert share["value"] == seen["share"]
+        assert round(seen["share"] * 3, 9) in (0, 1, 2, 3)
+        about = graph[f"#verdict-{s['id']}"]["about"]
+        assert {"@id": share["@id"]} in (about if isinstance(about, list) else [about])
+        if seen["observed_low"] is not None:
+            interval = graph[f"#verdict-{s['id']}-interval"]
+            assert interval["minValue"] <= interval["value"] <= interval["maxValue"]
+            assert interval["measurementTechnique"] == "90% interval over 3 draws of the parameters"
+            spread += interval["minValue"] < interval["maxValue"]
+    assert spread > 5
+    bands = list(csv.DictReader(io.StringIO(files["results/intervals.csv"].decode())))
+    assert bands
+    assert all(float(b["low_us"]) <= float(b["median_us"]) <= float(b["high_us"]) for b in bands)
+    assert "of the draws pass" in files["ro-crate-preview.html"].decode()
+
+
+def test_draws_that_a_record_asks_for_are_no_trap(made: Any, tmp_path: Path) -> None:
+    files, _ = made["sure"]
+    for i, wrong_one in enumerate(({"draws": 10**9}, {"level": 2.0}, {"draws": True}, {"of": "all"})):
+        there = anew(files, lambda told, _, changed=wrong_one: told["uncertainty"].update(changed))
+        assert [w for _, w in findings(there, tmp_path / str(i), rebuild=True)] == [
+            "cannot be rebuilt: its record asks for draws that cannot be made"
+        ]
+
+
 def test_facts_that_are_others_whenever_they_are_made_are_left_out() -> None:
     assert record.lasting({"nas": {"ISA": {"timed_s": 2.0, "replay_s": 0.1, "run_id": 26}}}) == {"nas": {"ISA": {"timed_s": 2.0}}}
 
@@ -147,14 +192,14 @@ def test_prov_and_rocrate_read_by_their_own_libraries(made: Any, tmp_path: Path)
         document = prov.ProvDocument.deserialize(io.StringIO(files["prov.json"].decode()), format="json")
         activities = list(document.get_records(prov.ProvActivity))
         told = json.loads(files[derive.RECORD])
-        assert len(activities) == len(told["runs"]) + (kind == "paper")
+        assert len(activities) == len(told["runs"]) + (kind != "study")
         container.place(files, tmp_path / kind)
         crate = library.ROCrate(str(tmp_path / kind))
         assert crate.mainEntity.id == told["workflow"]
         assert {e.id for e in crate.data_entities} >= set(files) - {METADATA, MANIFEST, "ro-crate-preview.html"}
 
 
-@pytest.mark.parametrize("kind", ["paper", "study"])
+@pytest.mark.parametrize("kind", ["paper", "sure", "study"])
 def test_the_official_validator_finds_nothing(made: Any, kind: str, tmp_path: Path) -> None:
     """All that the Provenance Run Crate and the profiles below it require, offline; of what they recommend, all but one thing that no
     file in a crate can fulfil: that the address of a workflow is absolute."""

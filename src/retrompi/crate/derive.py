@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrompi.base.csv_safe import write_rows
-from retrompi.crate import metadata, preview, prov
+from retrompi.crate import drawn, metadata, preview, prov
 from retrompi.crate.container import MANIFEST, METADATA, manifest_of
 from retrompi.crate.record import as_json
 
@@ -46,10 +46,13 @@ def results(record: Row) -> dict[str, bytes]:
         if rows:
             out[f"results/{name}.csv"] = _csv(columns, rows)
     if record["statements"]:
-        out["results/verdicts.csv"] = _csv(_VERDICT, [
-            {"id": s["id"], "use": s["use"], **{k: v for k, v in s["verdict"].items() if k != "word"}, "verdict": s["verdict"]["word"],
+        columns = (*_VERDICT, *(drawn.AGREEMENT if "uncertainty" in record else ()))
+        out["results/verdicts.csv"] = _csv(columns, [
+            {**s.get("agreement", {}), "id": s["id"], "use": s["use"], **s["verdict"], "verdict": s["verdict"]["word"],
              "runs": s["runs"], "functions": [f["name"] for f in s["functions"]]} for s in record["statements"]
         ])  # fmt: skip
+    if record.get("bands"):
+        out["results/intervals.csv"] = _csv(drawn.BAND, record["bands"])
     if record["kind"] == "study":
         axes = list(dict.fromkeys(k for r in record["rows"] for k in r["axes"]))
         told = {r["position"]: r for r in (record["intervals"] or {}).get("rows", ())}

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from retrompi.crate import drawn
 from retrompi.crate.container import METADATA, sha256
 
 __all__ = ["USES", "graph", "unit_code"]
@@ -270,6 +271,7 @@ class _Graph:
                                      value=verdict["observed"], minValue=verdict["low"], maxValue=verdict["high"],
                                      **unit_code(verdict["unit"] or ""),
                                      measurementTechnique="simulated; minValue and maxValue are the limits it was judged by"))  # fmt: skip
+        observed += self.draws(told)
         rating = self.add(f"#verdict-{told['id']}-rating", "Rating", ratingValue={"pass": 1, "fail": 0}.get(verdict["word"]),
                           bestRating=1, worstRating=0, alternateName=verdict["word"], ratingExplanation=verdict["note"])  # fmt: skip
         functions = []
@@ -283,6 +285,21 @@ class _Graph:
                           isBasedOn=_refs([*(f"#run-{i}" for i in told["runs"]), *functions]), about=_refs(observed),
                           isPartOf=_ref("results/verdicts.csv"))  # fmt: skip
         self.statements += [name, review]
+
+    def draws(self, told: Row) -> list[str]:
+        """What the draws of the parameters say of a statement: the share that passes, and the interval of what is simulated."""
+        seen = told.get("agreement")
+        if seen is None:
+            return []
+        out = [self.add(f"#verdict-{told['id']}-share", "PropertyValue", name=f"{told['id']}: share of the draws that pass",
+                        value=seen["share"], **unit_code("1"), description=seen["agreement"],
+                        measurementTechnique=f"simulated with {seen['draws']} draws of the parameters")]  # fmt: skip
+        if seen["observed_low"] is not None:
+            out.append(self.add(f"#verdict-{told['id']}-interval", "PropertyValue", name=f"{told['observable']}, simulated, over the draws",
+                                value=seen["observed_median"], minValue=seen["observed_low"], maxValue=seen["observed_high"],
+                                **unit_code(told["verdict"]["unit"] or ""),
+                                measurementTechnique=drawn.technique(self.record, seen["draws"])))  # fmt: skip
+        return out
 
     def made(self) -> dict[str, Any]:
         record, about = self.record, self.about

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError
+from retrompi.crate import drawn
 from retrompi.crate.container import sha256
 from retrompi.crate.metadata import USES
 from retrompi.render import html
@@ -100,9 +101,19 @@ def _statements(record: Row, runs: Mapping[int, Row]) -> str:
             (escape(s["id"]), "id"), printed, escape(USES.get(s["use"], s["use"]).partition(":")[0]),
             " ".join(_at(f"set-{n}", str(n)) for n in sets), judged, " ".join(_at(f"run-{i}", str(i)) for i in s["runs"]),
             (html.SIGN.get(verdict["word"], escape(verdict["word"])), verdict["word"]),
-            f"{escape(seen)}<br><small class=\"soft\">{escape(verdict['note'])}</small>",
+            f"{escape(seen)}{_over_draws(record, s)}<br><small class=\"soft\">{escape(verdict['note'])}</small>",
         ), mark=f"statement-{escape(s['id'])}"))  # fmt: skip
     return f'<h2 id="statements">From sentence to verdict</h2>{html.table(head, rows)}'
+
+
+def _over_draws(record: Row, statement: Row) -> str:
+    seen = statement.get("agreement")
+    if seen is None:
+        return ""
+    unit = statement["verdict"]["unit"] or ""
+    span = "" if seen["observed_low"] is None else f"; {seen['observed_low']:.4g} to {seen['observed_high']:.4g} {unit}".rstrip()
+    over = f'<small class="soft">({escape(drawn.technique(record, seen["draws"]))})</small>'
+    return f"<br>{escape(seen['agreement'])}: {seen['share']:.0%} of the draws pass{escape(span)} {over}"
 
 
 def _plain_span(low: Any, high: Any) -> str:

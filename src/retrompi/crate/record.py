@@ -21,7 +21,9 @@ import numpy as np
 from retrompi.base import paths
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.release import codemeta, version
+from retrompi.crate import drawn
 from retrompi.crate.container import sha256, wrong_name
+from retrompi.crate.drawn import rounded
 from retrompi.papers import curve_verdicts
 from retrompi.papers.claims import Claim
 from retrompi.papers.evaluators import EVALUATORS, evaluate
@@ -52,8 +54,6 @@ _UNTOLD = ("timeline", "waits", "marks", "wall_s", "replay_s", "run_id", "run_id
 """Facts of a run that are left out: a picture made on request, wall times, ids of a store, and what repeats the points or names
 files of a machine."""
 _SKIPPED = ("__pycache__", ".git", ".mypy_cache", ".ruff_cache")
-_DIGITS = 12
-"""Significant digits of a quantile, whose last ones may differ between versions of NumPy."""
 
 Row = dict[str, Any]
 
@@ -133,6 +133,7 @@ def of_paper(study: Reproduction, store: Store) -> Made:
         "parameters": parts.parameters,
         "runs": runs,
         "statements": _statements(study, numbers),
+        **plain(drawn.of_study(study)),
         "facts": lasting({k: v for k, v in study.facts.items() if k != "parameters"}),
     }
     parts.inputs(own=plan.folder, scenarios=[str(details[i].run["scenario"]) for i in study.runs],
@@ -214,6 +215,7 @@ def _statements(study: Reproduction, numbers: Mapping[int, int]) -> list[Row]:
             "runs": sorted(numbers[r] for r in told if r in numbers),
             "verdict": plain({"word": verdict.verdict, "observed": verdict.observed, "low": verdict.low, "high": verdict.high,
                               "unit": verdict.unit, "residual": verdict.residual, "note": verdict.note, "reading": verdict.reading}),
+            **plain(drawn.agreement(verdict)),
         })  # fmt: skip
     return out
 
@@ -441,7 +443,8 @@ class _Parts:
                 overridden = path.removeprefix("platform.") in room.overridden
                 rows.append({"name": path, "value": q.value, "text": q.text, "unit": q.unit, "low": q.low, "high": q.high,
                              "source": q.source, "help": q.help, "overridden": overridden})  # fmt: skip
-        found = _posterior(cls, Question(model, platform, Starts(2), str(run["mode"]), tuple(f"{k}={v}" for k, v in sets.items())))
+        found, files = _posterior(cls, Question(model, platform, Starts(2), str(run["mode"]), tuple(f"{k}={v}" for k, v in sets.items())))
+        self._sources |= dict.fromkeys(files)
         return [{**plain(r), **({"posterior": found[r["name"]]} if r["name"] in found else {})} for r in rows]
 
     def _model(self, cls: type[RuntimeModel]) -> None:
@@ -486,27 +489,25 @@ class _Parts:
                                  code="not-found")  # fmt: skip
 
 
-def _posterior(cls: type[RuntimeModel], question: Question) -> dict[str, Row]:
-    """Key of a parameter -> the interval that the posterior at hand leaves of it."""
+def _posterior(cls: type[RuntimeModel], question: Question) -> tuple[dict[str, Row], list[Path]]:
+    """Key of a parameter -> the interval that the posterior at hand leaves of it; and the files of the posteriors."""
     try:
         priors = priors_of(Resolved.of(question))
         found = posteriors.applied(cls, priors)
     except (RetrompiError, ValueError):  # a run that no draws can be made of
-        return {}
+        return {}, []
     out: dict[str, Row] = {}
+    files: dict[Path, None] = {}
     for prior in priors:
         posterior = found.paths.get(prior.path)
         if posterior is None:
             continue
+        files[posterior.file] = None
         low, high = (float(v) for v in np.quantile(posterior.column(prior.path), [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
         for key, factor in prior.keys.items():
-            out[key] = {"level": LEVEL, "low": _rounded(low * factor), "high": _rounded(high * factor), "file": posterior.file.name,
+            out[key] = {"level": LEVEL, "low": rounded(low * factor), "high": rounded(high * factor), "file": posterior.file.name,
                         "of": posterior.of, "told": posteriors.word(float(posterior.seen.get(prior.path, 1.0)))}  # fmt: skip
-    return out
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
+    return out, list(files)
 
 
 def study_intervals(store: Store, study: int) -> Sequence[Mapping[str, Any]]:

@@ -20,8 +20,9 @@ from retrompi.base import paths, untrusted
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.release import version
 from retrompi.base.scratch import folder as scratch_folder
-from retrompi.crate import derive, record
+from retrompi.crate import derive, drawn, record
 from retrompi.crate.container import MANIFEST, Contents, Finding, check_manifest, place, read, sha256, wrong_name
+from retrompi.papers.agreement import with_agreement
 from retrompi.papers.paper import all_papers, working_with
 from retrompi.papers.reproduction import WORKERS, run_papers
 from retrompi.store import open_store
@@ -217,9 +218,11 @@ def _paper(told: Opened, scratch: Path, out: Verification, how: Rebuild) -> dict
             untrusted.mark(folder, "a crate")
             _check_inside(mine, key)
         given = str(folder)
-    store = open_store(scratch / "rebuilt.db")
+    store, spec = open_store(scratch / "rebuilt.db"), drawn.asked(told.record)
     with working_with(given) as plans:
         replayed = run_papers([plans[0].key], store, progress=how.progress, keep=False, workers=how.workers)[0]
+        if spec is not None:
+            replayed = with_agreement([replayed], store, spec, how.progress, workers=how.workers)[0]
         return record.of_paper(replayed, store).record
 
 
