@@ -290,7 +290,8 @@ def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, s
             row += 1
         taken.append((at, row))
         sizes = size_label(mark.x0) + (f"–{size_label(mark.x1)}" if mark.x1 != mark.x0 else "")
-        whose = " and ".join(name_of(m) for m in mark.models)
+        *others, last = (name_of(m) for m in mark.models)
+        whose = _("{those} and {last}").format(those=", ".join(others), last=last) if others else last
         edge = at > 5.0  # a label centred here would exceed a phone's screen: it ends at its line
         figure.add_annotation(
             x=at, xref="x", xanchor="right" if edge else "center", y=1, yref="paper", yanchor="bottom",

@@ -12,9 +12,11 @@ from dash import html
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_time
 from retrompi.render import determined
+from retrompi.render.engine_words import process_name
 from retrompi.render.transfer_table import HELD, NUMBERS, held, numbers
 from retrompi.studio import parts
 from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side, written
+from retrompi.studio.parts import english
 from retrompi.studio.pieces import Part, Value, cited, facts, named, number_rows, source, table, verdict, worded
 
 __all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "posterior", "side_tables", "start", "transfer",
@@ -57,7 +59,7 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
     """The changes of each variant relative to the model of its folder."""
     out: list[Part] = []
     for d in some:
-        rows = [[html.Code(name), Value(before or "—"), Value(here or "—"), where] for name, before, here, where in d.changed]
+        rows = [[html.Code(name), Value(before or "—"), Value(here or "—"), english(where)] for name, before, here, where in d.changed]
         told: list[Part] = [html.P(d.note, lang="en")]
         if d.code:
             told.append(html.P(_("In addition to its parameters, another mechanism: {code}.").format(code=", ".join(d.code))))
@@ -71,6 +73,11 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
     return out
 
 
+def _step(name: str) -> Part:
+    """What is started: a process, named in the reader's language, or something of the library's own."""
+    return process_name(name) if process_name(name) != name else english(name)
+
+
 def start(told: Mapping[str, Any], where: str) -> list[Part]:
     """The steps of a job's start, the windows and daemons it leaves, and its failure rate."""
     steps = told.get("steps", ())
@@ -78,8 +85,9 @@ def start(told: Mapping[str, Any], where: str) -> list[Part]:
     if not steps:
         return [*refused, html.P(_("No steps are needed.") if not refused else "", className="soft")]
     rows = [
-        [str(s["step"]), _("by hand") if s["manual"] else "", Value(worded(s["windows"] or None)), Value(worded(s["daemons"] or None)),
-         Value(format_time(s["seconds"]) if s["seconds"] else ""), html.Span(str(s["note"]), lang="en")]
+        [_step(str(s["step"])), _("by hand") if s["manual"] else "",
+         Value(worded(s["windows"] or None)), Value(worded(s["daemons"] or None)),
+         Value(format_time(s["seconds"]) if s["seconds"] else ""), english(str(s["note"]))]
         for s in steps
     ]  # fmt: skip
     line = _(
@@ -101,7 +109,7 @@ def start(told: Mapping[str, Any], where: str) -> list[Part]:
 def collectives(rows: Sequence[Mapping[str, Any]]) -> html.Div:
     """The algorithm of each collective operation, when it is used, and its source."""
     keys = ("operation", "algorithm", "when", "source")
-    return table((_("collective"), _("algorithm"), _("when"), _("source")), [[html.Span(str(r[k]), lang="en") for k in keys] for r in rows])
+    return table((_("collective"), _("algorithm"), _("when"), _("source")), [[english(str(r[k])) for k in keys] for r in rows])
 
 
 def fit(told: Mapping[str, Any] | None) -> list[Part]:
@@ -141,7 +149,7 @@ def posterior(told: Mapping[str, Any] | None) -> list[Part]:
     rows: list[list[Part]] = []
     for r in told["parameters"]:
         path, prior, inside, middle, left, data = map(written, determined.texts(r))
-        rows.append([html.Code(path), Value(prior), [inside, html.Br(), _strip(r["places"])], Value(middle), Value(left), data])
+        rows.append([html.Code(path), Value(prior), [inside, html.Br(), _strip(r["places"])], Value(middle), Value(left), english(data)])
     return [
         html.H2(_("Posterior"), id="posterior"),
         html.P(_("Posterior of {facts}.").format(facts=determined.facts(told))),
@@ -200,8 +208,8 @@ def transfer(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
     out: list[Part] = [html.H2(_("Machines it is known to have run on"), id="transfer")]
     for head, told in ((NUMBERS, numbers(rows)), (HELD, held(rows))):
         cells: list[list[Part]] = [
-            [*(Value(r[k]) if k in ("published", "simulated", "ratio") else html.Span(str(r[k]), lang="en") for k in head[1:]),
-             str(r["ref"] or "")] for r in told
+            [*(Value(english(str(r[k]))) if k in ("published", "simulated", "ratio") else english(str(r[k])) for k in head[1:]),
+             english(str(r["ref"] or ""))] for r in told
         ]
         out += [table((*head[1:], _("source")), cells)] if cells else []
     return out

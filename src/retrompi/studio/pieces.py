@@ -101,6 +101,7 @@ def span_css(span: str) -> str:
     return "" if "|" in span else "v"
 
 
-def number_rows(some: Iterable[Number]) -> list[list[Part]]:
+def number_rows(some: Sequence[Number]) -> list[list[Part]]:
     """Rows of name and meaning, value, range, source."""
-    return [[named(n.name, n.help), Value(n.value), Value(n.span, span_css(n.span)), source(n)] for n in some]
+    spans = [html.Span(n.span, lang="en") if "|" in n.span else n.span for n in some]
+    return [[named(n.name, n.help), Value(n.value), Value(span, span_css(n.span)), source(n)] for n, span in zip(some, spans, strict=True)]
