@@ -184,10 +184,11 @@ window.dash_clientside = window.dash_clientside || {};
     }
     strip(scale) {
       /* The chain of causes and a lane for every process, stacked and scaled to the window. */
-      const d = this.data, width = Math.max(260, this.side.clientWidth), narrow = width < 500;
+      const d = this.data, width = Math.max(260, this.side.clientWidth);
+      const letter = parseFloat(getComputedStyle(document.documentElement).fontSize), narrow = width < 31 * letter;
       const rows = [[_("the message"), d.strip], ...d.lanes.map((l) => [narrow ? l.short : l.name, l.pieces])];
       this.scale = scale;
-      const letter = parseFloat(getComputedStyle(document.documentElement).fontSize), step = Math.round(letter * 1.5);
+      const step = Math.round(letter * 1.5);
       this.left = letter * (narrow ? 6.4 : 10.4);
       this.right = width - 6;
       const height = 12 + rows.length * step + step;
@@ -206,9 +207,10 @@ window.dash_clientside = window.dash_clientside || {};
           el("title", {}, r, `${name}: ${d.names[stage]}${i && why ? ` (${_(WAITS[why] || why)})` : ""}, ${time(end - begin)}`);
         }
       });
-      for (let i = 0; i <= 4; ++i) {
-        const t = (scale * i) / 4;
-        el("text", { x: x(t), y: height - 4, "text-anchor": i === 4 ? "end" : i ? "middle" : "start" }, this.lanes, narrow && i % 2 ? "" : time(t));
+      const parts = [4, 2].find((n) => this.right - this.left >= 5 * n * letter) || 1;  // a time takes up to four letters' width
+      for (let i = 0; i <= parts; ++i) {
+        const t = (scale * i) / parts;
+        el("text", { x: x(t), y: height - 4, "text-anchor": i === parts ? "end" : i ? "middle" : "start" }, this.lanes, time(t));
       }
       this.head = el("line", { class: "head", x1: 0, x2: 0, y1: 2, y2: height - step * 0.8 }, this.lanes);
     }
