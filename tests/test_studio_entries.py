@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from axe import violations
 from browser import Server, browser, session, settled, studio, until
 from refusals import refused
 
+from retrompi.labs.lab import lab
+from retrompi.labs.shelf import FolderShelf
+from retrompi.labs.work import answer as answered
+from retrompi.labs.work import change, seal
 from retrompi.spec import registry
-from retrompi.studio import entries, menus
+from retrompi.studio import entries, lab_text, menus
 from retrompi.studio.pages import anatomy, replay
 from retrompi.studio.state import Query
 
@@ -110,6 +115,53 @@ def test_a_what_if_s_wrong_value_is_told_at_its_slider(browser: Any, studio: Ser
         slot.locator(".typed input").fill("16 KiB")
         page.keyboard.press("Enter")
         right(page)
+        assert seen.errors == []
+
+
+def answer(task: str) -> str:
+    return entries.element({"type": "labs-answer", "task": task})
+
+
+def test_a_lab_s_wrong_answer_is_told_at_its_field(browser: Any, studio: Server) -> None:
+    with session(browser, studio, bypass_csp=True) as (page, seen):
+        page.goto("/labs?lab=1&student=Wrong&step=2")
+        settled(page)
+        field = page.locator("#labs-task-p-startup input[type=text]")
+        field.fill("5")
+        assert "unit" in told(page, answer("p-startup"))
+        until(page, "document.querySelector('#labs-task-p-startup .lab-tools').innerText.includes('saved')")
+        field.fill("6")
+        until(page, "document.querySelector('#labs-task-p-startup .wrong')?.innerText.includes('6')")
+        assert violations(page) == []
+        page.reload()
+        settled(page)
+        assert "'6'" in told(page, answer("p-startup")), "told as long as it stands there"
+        page.get_by_role("button", name="Seal my predictions").click()
+        assert "no prediction yet" in told(page, answer("p-half"))
+        assert "'6'" in told(page, answer("p-startup"))
+        until(page, "document.querySelector('#labs-task-p-better [role=radiogroup][aria-invalid=true][aria-describedby]')")
+        assert page.locator("[role=radiogroup] [aria-invalid], [role=radiogroup] [role=radiogroup]").count() == 0
+        assert violations(page) == []
+        field.fill("6 ms")
+        page.locator("#labs-task-p-half input[type=text]").fill("4 KiB")
+        until(page, "!document.querySelector('#labs-task-p-startup .wrong, #labs-task-p-half .wrong, #labs-task-p-half [aria-invalid]')")
+        seen.errors.clear()  # axe's own reading of style sheets
+
+
+def test_a_lab_s_order_is_told_at_the_place_that_is_missing(browser: Any, studio: Server) -> None:
+    three = lab("3")
+    order = next(t for t in three.tasks if t.kind == "order")
+    guesses = {t.id: t.choices[0] if t.choices else f"3 {'' if t.unit == '1' else t.unit}" for t in three.predictions}
+    mine = FolderShelf(studio.folder / "data" / "retrompi" / "lab-work", "Wrong")
+    work = change(mine, three, lambda w: seal(answered(w, three, guesses), three))
+    step = 1 + next(i for i, s in enumerate(lab_text.steps(three, work)) if order in s.tasks)
+    with session(browser, studio) as (page, seen):
+        page.goto(f"/labs?lab=3&student=Wrong&step={step}")
+        settled(page)
+        place = page.locator(f"#labs-task-{order.id} .lab-order button, #labs-task-{order.id} .lab-order [role=combobox]").first
+        place.click()
+        page.get_by_role("option").first.click()
+        assert f"1 of {len(order.choices)}" in told(page, entries.element({"type": "labs-place", "task": order.id, "place": "01"}))
         assert seen.errors == []
 
 

@@ -15,6 +15,7 @@ from retrompi.labs import lab as _lab
 from retrompi.labs import work
 from retrompi.labs.shelf import FolderShelf
 from retrompi.studio import lab_commands, lab_text
+from retrompi.studio.lab_page import Saved
 from retrompi.studio.lab_room import Desk
 from retrompi.studio.room import Member
 
@@ -62,7 +63,7 @@ def test_in_a_class_the_shelf_is_the_member_s_whatever_id_is_typed(
     monkeypatch.setattr(room, "shelf_of", lambda session: mine)
     with app.server.test_request_context("/labs"):
         g.session = "a-session"
-        assert Desk(room).save("1", "Ann", {"p-startup": "1 ms"}) == "saved"
+        assert Desk(room).save("1", "Ann", "p-startup", "1 ms") == Saved("saved")
     assert mine.open(ONE).answers == {"p-startup": "1 ms"}
     shown = words(draw("/labs", "?lab=1&student=Ann")[0])
     assert "bob@example.edu" in shown
@@ -74,11 +75,15 @@ def test_what_a_field_lacks_is_said_beside_it(app: Any, room: Any, tmp_path: Pat
     with app.server.test_request_context("/labs"):
         g.session = "a-session"
         desk = Desk(room)
-        assert "saved, but" in desk.save("1", "Ann", {"p-startup": "5"})
-        assert desk.save("1", "Ann", {"p-startup": "5 ms"}) == "saved"
-        assert "predict" in desk.save("1", "Ann", {"startup": "5 ms"})
-        assert "no file" in desk.put("1", "Ann", "evil.c", b"")
-        assert desk.seal("1", "Ann", 2)[0].startswith("p-half: no prediction")
+        kept = desk.save("1", "Ann", "p-startup", "5")
+        assert kept.line == "saved"
+        assert "unit" in kept.wrong
+        assert desk.save("1", "Ann", "p-startup", "5 ms") == Saved("saved")
+        refused_ = desk.save("1", "Ann", "startup", "5 ms")
+        assert not refused_.line
+        assert "predict" in refused_.wrong
+        assert "no file" in desk.put("1", "Ann", "evil.c", b"").wrong
+        assert desk.seal("1", "Ann", 2)["p-half"].startswith("no prediction")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from retrompi.studio.state import Control
 
 __all__ = ["WrongEntries", "blamed", "checked", "element", "entered", "register", "store", "tell"]
 
+Name = str | Mapping[str, Any]
 _MOST = 280
 """Characters of a line."""
 
@@ -91,19 +92,23 @@ def blamed(error: str, values: Mapping[str, Any]) -> dict[str, str]:
     return {at: error for at, value in values.items() if any(t in error for t in named(str(value or "")))}
 
 
-def store(name: str, lines: Mapping[str, str] | None = None) -> dcc.Store:
-    """Where a callback's wrong entries go, with those that a page begins with; its id is NAME-entries."""
-    return dcc.Store(id=f"{name}-entries", data=dict(lines or {}))
+def _id(name: Name) -> Any:
+    return f"{name}-entries" if isinstance(name, str) else dict(name)
 
 
-def tell(name: str, lines: Mapping[str, str]) -> None:
+def store(name: Name, lines: Mapping[str, str] | None = None) -> dcc.Store:
+    """Where a callback's wrong entries go, with those that a page begins with; its id is NAME-entries, or the name itself if that is one
+    of many (a pattern's)."""
+    return dcc.Store(id=_id(name), data=dict(lines or {}))
+
+
+def tell(name: Name, lines: Mapping[str, str]) -> None:
     """The lines beside their controls, instead of those told under this ``name`` before; {} for none. Only within a callback."""
-    set_props(f"{name}-entries", {"data": dict(lines)})
+    set_props(_id(name), {"data": dict(lines)})
 
 
-def register(app: Dash, name: str) -> None:
-    """Connects the `store` of this name with the page."""
+def register(app: Dash, name: Name) -> None:
+    """Connects the `store` of this name with the page, or all those of a pattern (with MATCH)."""
     app.clientside_callback(
-        ClientsideFunction("retrompi_entries", "tell"), Output(f"{name}-entries", "clear_data"), Input(f"{name}-entries", "data"),
-        State(f"{name}-entries", "id"),
+        ClientsideFunction("retrompi_entries", "tell"), Output(_id(name), "clear_data"), Input(_id(name), "data"), State(_id(name), "id"),
     )  # fmt: skip

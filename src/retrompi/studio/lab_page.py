@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dash import MATCH, ClientsideFunction, Dash, Input, Output, State, dcc, html
@@ -14,6 +15,7 @@ from retrompi.labs import text as _words
 from retrompi.labs import work as _work
 from retrompi.labs.student import draw
 from retrompi.render.html import config
+from retrompi.studio import entries
 from retrompi.studio.lab_commands import LONGEST, view_of
 from retrompi.studio.parts import dropdown_words
 
@@ -25,11 +27,46 @@ if TYPE_CHECKING:
     from retrompi.studio.lab_commands import Field, Form
     from retrompi.studio.lab_text import Step
 
-__all__ = ["hint_parts", "register", "result_parts", "shown", "step_view"]
+__all__ = ["FILE_WRONG", "WRONG", "Saved", "at", "hint_parts", "register", "result_parts", "saved", "shown", "step_view"]
 
+WRONG, FILE_WRONG = "labs-wrong", "labs-file-wrong"
+"""Types of the stores of what is wrong with an entry (`retrompi.studio.entries`): of a task's answer, of a file."""
 _GRAPH = "labs-figure"
 
 GOOD = ("right", "sealed", "open", "changed")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What is said of an entry: ``line`` beside it once it is kept, and what is ``wrong`` with it, kept or not."""
+
+    line: str = ""
+    wrong: str = ""
+
+
+def saved(lab: Lab, work: Work, name: str) -> Saved:
+    """What is said of a task's answer as it is kept: its form, whether a unit is missing, the count of words."""
+    task, given = lab.task(name), work.given(lab)[name]
+    if given.empty:
+        return Saved(_("saved: empty"))
+    if task.kind == "text":
+        count = len(_answers.words_of(given.text))
+        return Saved(_("saved: {count} of at least {words} words").format(count=count, words=task.words))
+    try:
+        _answers.value(task, given)
+    except _answers.Problem as error:
+        return Saved(_("saved"), str(error))
+    return Saved(_("saved"))
+
+
+def at(task: Task, value: Any, wrong: str) -> dict[str, str]:
+    """What is wrong with the answer ``value`` to a task, by the element that it is told at; {} for nothing. Of an order that is the first
+    place without an entry, else the last."""
+    here: dict[str, Any] = {"type": "labs-answer", "task": task.id}
+    if task.kind == "order":
+        empty = min(len(value) if isinstance(value, list) else 0, len(task.choices) - 1)
+        here = {"type": "labs-place", "task": task.id, "place": f"{empty:02d}"}
+    return {entries.element(here): wrong} if wrong else {}
 
 
 def _said(status: str) -> str:
@@ -153,7 +190,11 @@ def _task(task: Task, lab: Lab, work: Work, known: Mapping[str, str], result: Ma
     elif task.kind == "file":
         body.append(_file(task, work))
     else:
-        body += [_field(task, work.answers.get(task.id)), html.Small(_hint_of(task), className="soft", id=f"labs-form-{task.id}")]
+        wrong = saved(lab, work, task.id).wrong if task.id in work.answers else ""
+        small = html.Small(_hint_of(task), className="soft", id=f"labs-form-{task.id}")
+        value = work.answers.get(task.id)
+        body += [html.Div(_field(task, value), className="lab-entry"), small,
+                 entries.store({"type": WRONG, "task": task.id}, at(task, value, wrong))]  # fmt: skip
     said = html.Span([html.Span(id={"type": "labs-saved", "task": task.id}, role="status", className="soft"),
                       dcc.Store(id={"type": "labs-typed", "task": task.id})])  # fmt: skip
     if sealed is None and not lacking:
@@ -184,7 +225,8 @@ def _field(task: Task, value: Any) -> Component:
         return html.Ol([
             html.Li(dcc.Dropdown(options, given[i] if i < len(given) else None,
                                  id={"type": "labs-place", "task": task.id, "place": f"{i:02d}"},
-                                 placeholder=_("place {n}").format(n=i + 1), searchable=False, labels=dropdown_words()))
+                                 placeholder=_("place {n}").format(n=i + 1), searchable=False, labels=dropdown_words()),
+                    className="lab-entry")
             for i in range(len(task.choices))
         ], className="lab-order", **{"aria-label": _("Order for {task}").format(task=task.id)})  # fmt: skip
     if task.choices:
@@ -211,8 +253,9 @@ def _file(task: Task, work: Work) -> Component:
     elif content is not None:
         out.insert(0, html.P(_("{file} is there, {size} B.").format(file=task.file, size=len(content))))
     said = html.Div([html.Span(id={"type": "labs-file-said", "name": task.file}, role="status", className="soft"),
-                     dcc.Store(id={"type": "labs-file-typed", "name": task.file})])  # fmt: skip
-    return html.Div([*out, said], className="lab-file")
+                     dcc.Store(id={"type": "labs-file-typed", "name": task.file}),
+                     entries.store({"type": FILE_WRONG, "name": task.file})])  # fmt: skip
+    return html.Div([*out, said], className="lab-file lab-entry")
 
 
 def _editor(name: str, text: str, rows: int) -> Component:

@@ -17,6 +17,7 @@ from retrompi.labs.lab import Lab
 from retrompi.labs.shelf import FolderShelf, Remembered
 from retrompi.labs.work import Last, Shelf, Work
 from retrompi.studio import charts, lab_commands, lab_jobs, lab_page, lab_text, parts
+from retrompi.studio.lab_page import Saved
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -101,31 +102,16 @@ class Desk:
 
     # -- what a student does -----------------------------------------------------------------------------------------------
 
-    def save(self, name: Any, student: Any, given: Mapping[str, Any], quiet: bool = False) -> str:
-        """Keeps answers; returns a line beside the field: saved, or what is wrong. ``quiet``: only what is wrong."""
+    def save(self, name: Any, student: Any, task: str, value: Any) -> Saved:
+        """Keeps an answer; returns what is said of it."""
         lab = self.lab(name)
         try:
-            work = _work.change(self.shelf(student), lab, lambda w: _work.answer(w, lab, given))
+            work = _work.change(self.shelf(student), lab, lambda w: _work.answer(w, lab, {task: value}))
         except RetrompiError as error:
-            return str(error)
-        return "" if quiet else self._form(lab, work, next(iter(given)))
+            return Saved(wrong=str(error))
+        return lab_page.saved(lab, work, task)
 
-    def _form(self, lab: Lab, work: Work, name: str) -> str:
-        """Saved; and what the form of the answer says: a missing unit, the count of words."""
-        from retrompi.labs import answers
-
-        task, given = lab.task(name), work.given(lab)[name]
-        if given.empty:
-            return _("saved: empty")
-        if task.kind == "text":
-            return _("saved: {count} of at least {words} words").format(count=len(answers.words_of(given.text)), words=task.words)
-        try:
-            answers.value(task, given)
-        except answers.Problem as error:
-            return _("saved, but: {problem}").format(problem=error)
-        return _("saved")
-
-    def put(self, name: Any, student: Any, file: str, content: bytes) -> str:
+    def put(self, name: Any, student: Any, file: str, content: bytes) -> Saved:
         """Keeps a file of the student's: one that the lab has or asks for."""
         lab = self.lab(name)
 
@@ -138,25 +124,25 @@ class Desk:
         try:
             _work.change(self.shelf(student), lab, how)
         except RetrompiError as error:
-            return str(error)
-        return _("{file} is saved: {size} B").format(file=file, size=len(content))
+            return Saved(wrong=str(error))
+        return Saved(_("{file} is saved: {size} B").format(file=file, size=len(content)))
 
-    def seal(self, name: Any, student: Any, step: int) -> list[str]:
-        """Seals the predictions of a step if all are there and readable; else says what is missing."""
+    def seal(self, name: Any, student: Any, step: int) -> dict[str, str]:
+        """Seals the predictions of a step if all are there and readable; else says what is missing, by task."""
         from retrompi.labs import answers
 
         lab = self.lab(name)
         work = self.work(lab, student)
-        given, wrong = work.given(lab), []
+        given, wrong = work.given(lab), {}
         all_ = self.steps(lab, work)
         for task in all_[min(step, len(all_)) - 1].seals:
             if given[task.id].empty:
-                wrong.append(_("{task}: no prediction yet; a guess is as good as a reckoning").format(task=task.id))
+                wrong[task.id] = _("no prediction yet; a guess is as good as a reckoning")
                 continue
             try:
                 answers.value(task, given[task.id])
             except answers.Problem as error:
-                wrong.append(f"{task.id}: {error}")
+                wrong[task.id] = str(error)
         if not wrong:
             _work.change(self.shelf(student), lab, lambda w: _work.seal(w, lab))
         return wrong

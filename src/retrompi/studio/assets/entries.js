@@ -4,9 +4,9 @@ window.dash_clientside = window.dash_clientside || {};
 (function () {
   const USED = "input:not([type=hidden]), textarea, select, button, [role=combobox], [role=slider]";
 
-  function clear(name) {
+  function clear(name, lines) {
     for (const line of document.querySelectorAll(".wrong")) {
-      if (line.dataset.of !== name) continue;
+      if (line.dataset.of !== name || lines[line.dataset.at] === line.textContent) continue; /* one that stays is not announced again */
       const used = document.querySelector(`[aria-describedby~="${CSS.escape(line.id)}"]`);
       if (used) {
         used.removeAttribute("aria-invalid");
@@ -21,13 +21,15 @@ window.dash_clientside = window.dash_clientside || {};
   function tell(name, id, text) {
     const control = document.getElementById(id);
     if (!control) return false;
-    const used = control.matches(USED) ? control : control.querySelector(USED) || control;
+    const first = control.matches(USED) ? control : control.querySelector(USED) || control;
+    const used = first.matches("[type=radio]") ? first.closest("[role=radiogroup]") || first : first; /* a choice is wrong as a whole */
     const line = document.createElement("p");
     line.className = "wrong";
     line.id = `${id.replace(/[^\w-]+/g, "-")}-wrong-line`;
     line.dataset.of = name;
+    line.dataset.at = id;
     line.setAttribute("role", "alert");
-    const place = control.closest(".field, .slot") || control.parentElement;
+    const place = control.closest(".field, .slot, .lab-entry") || control.parentElement;
     if ([...place.querySelectorAll(".wrong")].some((other) => other.textContent === text)) return true; /* told by another callback */
     for (let outer = place; outer; outer = outer.parentElement) if (outer.tagName === "DETAILS") outer.open = true;
     place.appendChild(line);
@@ -39,8 +41,8 @@ window.dash_clientside = window.dash_clientside || {};
 
   window.dash_clientside.retrompi_entries = {
     tell: function (lines, storeId) {
-      const name = storeId.replace(/-entries$/, "");
-      clear(name);
+      const name = typeof storeId === "string" ? storeId.replace(/-entries$/, "") : JSON.stringify(storeId);
+      clear(name, lines || {});
       for (const [id, text] of Object.entries(lines || {})) {
         if (!tell(name, id, text)) console.error(`no control ${id} to tell about: ${text}`);
       }

@@ -169,6 +169,8 @@ def register(app: Dash, room: Room) -> None:
     """Registers the callbacks."""
     desk = Desk(room)
     entries.register(app, "labs-run")
+    entries.register(app, {"type": lab_page.WRONG, "task": MATCH})
+    entries.register(app, {"type": lab_page.FILE_WRONG, "name": MATCH})
     lab_page.register(app)
 
     def clicked() -> bool:
@@ -190,8 +192,8 @@ def register(app: Dash, room: Room) -> None:
         values, ids, places, place_ids, files, file_ids = fields
         wrong = []
         for task, value in _answers_of(values, ids, places, place_ids).items():
-            said = desk.save(name, student, {task: value}, quiet=True)
-            wrong += [said] if said else []
+            said = desk.save(name, student, task, value)
+            wrong += [] if said.line else [said.wrong]
         for i, content in zip(file_ids, files, strict=True):
             if content:
                 desk.put(name, student, str(i["name"]), str(content).encode())
@@ -208,6 +210,12 @@ def register(app: Dash, room: Room) -> None:
         to = str(ctx.triggered_id["to"])
         return int(to) + 1 if to.isdecimal() and int(to) < MOST_STEPS else no_update
 
+    def told(name: Any, student: Any, value: Any) -> tuple[str, dict[str, str]]:
+        """Keeps the answer of the task that has changed: (the line beside it, what is wrong at its field)."""
+        task = str(ctx.triggered_id["task"])
+        said = desk.save(name, student, task, value)
+        return said.line, lab_page.at(desk.lab(name).task(task), value, said.wrong)
+
     for typed, store, key in (("labs-answer", "labs-typed", "task"), ("labs-file", "labs-file-typed", "name")):
         app.clientside_callback(
             ClientsideFunction("retrompi_labs", "typed"), Output({"type": store, key: MATCH}, "data"),
@@ -217,43 +225,49 @@ def register(app: Dash, room: Room) -> None:
                             prevent_initial_call=True)  # fmt: skip
 
     @app.callback(
-        Output({"type": "labs-saved", "task": MATCH}, "children"), Input({"type": "labs-typed", "task": MATCH}, "data"), *_WHERE,
-        prevent_initial_call=True,
+        Output({"type": "labs-saved", "task": MATCH}, "children"), Output({"type": lab_page.WRONG, "task": MATCH}, "data"),
+        Input({"type": "labs-typed", "task": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
     def saved(value: Any, name: Any, student: Any) -> Any:
-        return desk.save(name, student, {str(ctx.triggered_id["task"]): value or ""}) if ctx.triggered_id else no_update
+        return told(name, student, value or "") if ctx.triggered_id else (no_update, no_update)
 
     @app.callback(
         Output({"type": "labs-saved", "task": MATCH}, "children", allow_duplicate=True),
+        Output({"type": lab_page.WRONG, "task": MATCH}, "data", allow_duplicate=True),
         Input({"type": "labs-place", "task": MATCH, "place": ALL}, "value"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
     def ordered(values: Any, name: Any, student: Any) -> Any:
-        if not ctx.triggered_id:
-            return no_update
-        return desk.save(name, student, {str(ctx.triggered_id["task"]): [v for v in values if v]})
+        return told(name, student, [v for v in values if v]) if ctx.triggered_id else (no_update, no_update)
 
     @app.callback(
-        Output({"type": "labs-file-said", "name": MATCH}, "children"), Input({"type": "labs-file-typed", "name": MATCH}, "data"), *_WHERE,
-        prevent_initial_call=True,
+        Output({"type": "labs-file-said", "name": MATCH}, "children"), Output({"type": lab_page.FILE_WRONG, "name": MATCH}, "data"),
+        Input({"type": "labs-file-typed", "name": MATCH}, "data"), *_WHERE, prevent_initial_call=True,
     )  # fmt: skip
     def edited(value: Any, name: Any, student: Any) -> Any:
-        return desk.put(name, student, str(ctx.triggered_id["name"]), str(value or "").encode()) if ctx.triggered_id else no_update
+        if not ctx.triggered_id:
+            return no_update, no_update
+        file = str(ctx.triggered_id["name"])
+        said = desk.put(name, student, file, str(value or "").encode())
+        return said.line, {entries.element({"type": "labs-file", "name": file}): said.wrong} if said.wrong else {}
 
     @app.callback(
         Output({"type": "labs-file-said", "name": MATCH}, "children", allow_duplicate=True),
+        Output({"type": lab_page.FILE_WRONG, "name": MATCH}, "data", allow_duplicate=True),
         Output({"type": "labs-upload", "name": MATCH}, "contents"), Input({"type": "labs-upload", "name": MATCH}, "contents"), *_WHERE,
         State("labs-again", "data"), prevent_initial_call=True,
     )  # fmt: skip
     def uploaded(contents: Any, name: Any, student: Any, again: Any) -> Any:
         if not contents or not ctx.triggered_id:
-            return no_update, no_update
+            return no_update, no_update, no_update
+        file = str(ctx.triggered_id["name"])
         try:
-            raw = base64.b64decode(str(contents).partition(",")[2], validate=True)
+            said = desk.put(name, student, file, base64.b64decode(str(contents).partition(",")[2], validate=True))
         except (binascii.Error, ValueError):
-            return parts.notices([_("The upload is damaged.")]), None
-        said = desk.put(name, student, str(ctx.triggered_id["name"]), raw)
+            said = lab_page.Saved(wrong=_("The upload is damaged."))
+        if said.wrong:
+            return "", {entries.element({"type": "labs-upload", "name": file}): said.wrong}, None
         set_props("labs-again", {"data": int(again or 0) + 1})
-        return said, None
+        return said.line, {}, None
 
     @app.callback(
         Output("labs-again", "data"), Output("labs-seal-said", "children"), Input({"type": "labs-seal", "of": ALL}, "n_clicks"), *_WHERE,
@@ -263,8 +277,13 @@ def register(app: Dash, room: Room) -> None:
         if not clicked():
             return no_update, no_update
         *fields, again, step = rest
-        wrong = keep(name, student, tuple(fields)) or desk.seal(name, student, int(step or 1))
-        return (no_update, parts.notices(wrong)) if wrong else (int(again or 0) + 1, [])
+        refused = keep(name, student, tuple(fields))
+        if refused:
+            return no_update, parts.notices(refused)
+        wrong, lab, given = desk.seal(name, student, int(step or 1)), desk.lab(name), _answers_of(*fields[:4])
+        for task, line in wrong.items():
+            entries.tell({"type": lab_page.WRONG, "task": task}, lab_page.at(lab.task(task), given.get(task), line))
+        return (no_update, parts.notices([f"{task}: {line}" for task, line in wrong.items()])) if wrong else (int(again or 0) + 1, [])
 
     @app.callback(
         Output({"type": "labs-hints", "task": MATCH}, "children"), Input({"type": "labs-hint", "task": MATCH}, "n_clicks"),
