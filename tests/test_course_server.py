@@ -333,15 +333,17 @@ def test_before_a_lab_opens_nobody_begins_and_after_it_closes_checks_are_late(se
     with pytest.raises(UsageError, match="close before"):
         course.dates(db, "2", closes=now)
     course.dates(db, "2", opens=None, closes=None)
-    one = lab("1")
-    before = records.standings(db)[members.find(db, "cy")["id"], one.name]
+    one, dee = lab("1"), members.add(db, "dee")
+    solve(served, "dee", startup="1 s")
+    before = records.standings(db)[dee, one.name]
     course.dates(db, "1", closes=now - timedelta(hours=1))
-    solve(served, "cy")
-    after = records.standings(db)[members.find(db, "cy")["id"], one.name]
+    solve(served, "dee")
+    after = records.standings(db)[dee, one.name]
     assert after.points == before.points
     assert after.late_points is not None
     assert after.late_points > before.points
     course.dates(db, "1", closes=None)
+    members.remove(db, dee)
 
 
 def test_a_work_is_its_owners_and_two_browsers_do_not_overwrite_each_other(served: ClassServer) -> None:
