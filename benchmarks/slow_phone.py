@@ -70,6 +70,15 @@ def _seal(browser: Any, url: str) -> None:
     context.close()
 
 
+def _drawn(frame: Any) -> bool:
+    from playwright.sync_api import Error
+
+    try:
+        return bool(frame.evaluate(_FRAME))
+    except Error:  # on its way to another document
+        return False
+
+
 def look(browser: Any, url: str, path: str, until: str, most_s: float) -> dict[str, float]:
     """Milliseconds until each thing is there, and the kilobytes that came over the line until ``until``."""
     phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 3}
@@ -88,7 +97,7 @@ def look(browser: Any, url: str, path: str, until: str, most_s: float) -> dict[s
         while time.monotonic() < end and until not in seen:
             page.wait_for_timeout(50)
             seen = page.evaluate(_SEEN)
-            if "timeline" not in seen and any(f.evaluate(_FRAME) for f in page.frames[1:]):
+            if "timeline" not in seen and any(map(_drawn, page.frames[1:])):
                 page.evaluate("() => { const seen = window.__seen; seen.timeline = performance.now(); seen.figure ??= seen.timeline; }")
                 seen = page.evaluate(_SEEN)
             if at is None and "figure" in seen:
