@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Seen, Server, browser, session, settled
+from browser import Seen, Server, browser, session, settled, until
 
 from retrompi.base.translate import PSEUDO
 from retrompi.papers import all_papers
@@ -51,7 +51,7 @@ AMOUNTS = re.compile(r"\d(?:[\d.,\u202f]| \.\. )* ?(?:[KMG](?:i?B)?|[KMG]Hz|M[Bb
 def _names() -> re.Pattern[str]:
     """Names, which are the same in every language."""
     scenarios = catalogue.scenarios()
-    some = ["retrompi studio", "baker-fox-long", *registry.model_names(), *scenarios, *design.studies(), *all_papers()]
+    some = ["retrompi studio", "baker-fox-long", "TCP", "UDP", "DMA", *registry.model_names(), *scenarios, *design.studies(), *all_papers()]
     some += [t for cls in registry.models().values() for t in (cls.title, name_of(cls.name))]
     some += [s.title for s in scenarios.values() if s.title]
     for name, room in registry.platforms().items():
@@ -70,9 +70,10 @@ def test_nothing_but_names_is_left_in_english(reader: tuple[Any, Seen], address:
     page, seen = reader
     seen.errors.clear()
     page.goto(address)
-    settled(page)
-    page.wait_for_timeout(300)
-    settled(page)
+    page.wait_for_selector("main h1", state="visible")
+    for _ in range(2):  # a job may begin when another has ended
+        page.wait_for_timeout(400)
+        until(page, "looked.settled()")
     said, left = 0, []
     for frame in page.frames:
         found = frame.evaluate(LEFT)

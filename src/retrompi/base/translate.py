@@ -33,16 +33,21 @@ _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
 class _Pseudo(NullTranslations):
-    """Every text in brackets."""
+    """Every text of the catalogues in brackets: what is asked for and in none stays bare, as it would in any language."""
+
+    def __init__(self, known: str) -> None:
+        super().__init__()
+        self._known = {(e.msgctxt or "", e.msgid) for e in _entries(known)}
 
     def gettext(self, message: str) -> str:
-        return f"⟦{message}⟧"
+        return self.pgettext("", message)
 
     def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
-        return f"⟦{msgid1 if n == 1 else msgid2}⟧"
+        said = msgid1 if n == 1 else msgid2
+        return f"⟦{said}⟧" if ("", msgid1) in self._known else said
 
     def pgettext(self, context: str, message: str) -> str:
-        return f"⟦{message}⟧"
+        return f"⟦{message}⟧" if (context, message) in self._known else message
 
     @staticmethod
     def plural(n: int) -> int:
@@ -66,17 +71,22 @@ def _entries(which: str) -> Any:
         raise InputError(f"cannot read the texts of '{which}': {error}", file, code="unreadable-file") from None
 
 
+def _any() -> str:
+    """A language with a catalogue: all have the same texts."""
+    return next(k for k in NAMES if k != ENGLISH and catalogue(k).is_file())
+
+
 @cache
 def _texts(which: str) -> NullTranslations:
     """A language's texts. Raises InputError for a catalogue that cannot be read."""
     if which == ENGLISH:
         return NullTranslations()
-    return _Pseudo() if which == PSEUDO else GNUTranslations(BytesIO(_entries(which).to_binary()))
+    return _Pseudo(_any()) if which == PSEUDO else GNUTranslations(BytesIO(_entries(which).to_binary()))
 
 
 @cache
 def _of_scripts(which: str, place: str) -> dict[str, str | list[str]]:
-    texts, known = _texts(which), next(k for k in languages() if k != ENGLISH) if which == PSEUDO else which
+    texts, known = _texts(which), _any() if which == PSEUDO else which
     form: Callable[[int], int] = getattr(texts, "plural")  # noqa: B009 - typeshed's translations have none
     rule = "".join(str(form(n)) for n in range(_PLURALS))
     found: dict[str, str | list[str]] = {"": rule}

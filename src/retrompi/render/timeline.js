@@ -147,7 +147,7 @@ function retrompiTimeline(box, head) {
   let gutter = 90, wide = 300, high = 300, ratio = 1;
   function measure() {
     wide = scroll.clientWidth;
-    const most = Math.max(240, Math.min(innerHeight * 0.72, 900));
+    const most = Math.max(240, Math.min(innerHeight * (wide < 500 ? 0.52 : 0.72), 900));  // tools and legend take more lines on a phone
     high = Math.min(most, order.length * rowHeight + AXIS + 4);
     scroll.style.height = `${high}px`;
     spacer.style.height = `${order.length * rowHeight + AXIS + 4 - high}px`;

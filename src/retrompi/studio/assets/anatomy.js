@@ -180,7 +180,7 @@ window.dash_clientside = window.dash_clientside || {};
       }
     }
     told(link) {
-      return `${this.data.names[link[2]]}: ${this.data.texts[link[4]]} (${time(link[1] - link[0])})`;
+      return fill(_("{stage}: {what} ({time})"), { stage: this.data.names[link[2]], what: this.data.texts[link[4]], time: time(link[1] - link[0]) });
     }
     strip(scale) {
       /* The chain of causes and a lane for every process, stacked and scaled to the window. */
@@ -198,13 +198,14 @@ window.dash_clientside = window.dash_clientside || {};
       const x = (t) => this.left + (this.right - this.left) * (t / scale);
       rows.forEach(([name, pieces], i) => {
         const y = 8 + i * step;
-        el("text", { x: 2, y: y + step * 0.62, "font-weight": i ? 400 : 600 }, this.lanes, name);
+        fit(el("text", { x: 2, y: y + step * 0.62, "font-weight": i ? 400 : 600 }, this.lanes, name), this.left - 8);
         el("line", { class: "rule", x1: this.left, x2: this.right, y1: y + step * 0.87, y2: y + step * 0.87 }, this.lanes);
         for (const [begin, end, stage, why] of pieces) {
-          const fill = this.paint(stage);
-          if (fill === "none") continue;
-          const r = el("rect", { x: x(begin).toFixed(2), y: y + (i ? step * 0.16 : 0), width: Math.max(0.6, x(end) - x(begin)).toFixed(2), height: step * (i ? 0.6 : 0.82), fill }, this.lanes);
-          el("title", {}, r, `${name}: ${d.names[stage]}${i && why ? ` (${_(WAITS[why] || why)})` : ""}, ${time(end - begin)}`);
+          const colour = this.paint(stage);
+          if (colour === "none") continue;
+          const r = el("rect", { x: x(begin).toFixed(2), y: y + (i ? step * 0.16 : 0), width: Math.max(0.6, x(end) - x(begin)).toFixed(2), height: step * (i ? 0.6 : 0.82), fill: colour }, this.lanes);
+          const what = d.names[stage] + (i && why ? ` (${_(WAITS[why] || why)})` : "");
+          el("title", {}, r, fill(_("{process}: {stage}, {time}"), { process: name, stage: what, time: time(end - begin) }));
         }
       });
       const parts = [4, 2].find((n) => this.right - this.left >= 5 * n * letter) || 1;  // a time takes up to four letters' width

@@ -16,6 +16,7 @@ from retrompi.studio.page import Page
 from retrompi.studio.parameters import check_names, modes
 from retrompi.studio.runs import UPLOAD
 from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.studio.statements import GROUPS
 from retrompi.studio.uploads import of_room
 from retrompi.studio.words import OUTCOME_WORDS
 
@@ -28,6 +29,7 @@ OWN = "own"
 MOST_SIZES = 64
 LARGEST_B = 64 << 20
 SIGNS = {"pass": lazy("✓ pass"), "fail": lazy("✗ fail"), "unjudged": lazy("· unjudged")}
+_COUNTED = {"pass": lazy("{n} pass"), "fail": lazy("{n} fail"), "unjudged": lazy("{n} not judged")}
 
 
 def _sizes(value: str) -> str:
@@ -272,7 +274,8 @@ def _statements(answer: dict[str, Any]) -> Component | None:
         return None
     rows = [
         {
-            "id": v["id"], "what": parts.english(v["observable"]), "published": parts.english(v["published"]), "use": _(v["use"]),
+            "id": v["id"], "what": parts.english(v["observable"]), "published": parts.english(v["published"]),
+            "use": _(GROUPS.get(v["use"], v["use"])),
             "observed": parts.english(v["observed"] if isinstance(v["observed"], str) else f"{v['observed']:.4g} {v['unit']}"
                                       if v["observed"] is not None else ""),
             "verdict": html.Span(_(SIGNS.get(v["verdict"], v["verdict"])), className=v["verdict"]), "note": parts.english(v["note"]),
@@ -282,7 +285,7 @@ def _statements(answer: dict[str, Any]) -> Component | None:
     columns = (("id", _("statement")), ("what", _("about")), ("published", _("published")), ("observed", _("these curves")),
                ("verdict", _("verdict")), ("use", _("use")), ("note", _("note")))  # fmt: skip
     counts = {word: sum(v["verdict"] == word for v in answer["verdicts"]) for word in SIGNS}
-    told = ", ".join(f"{n} {_(word)}" for word, n in counts.items() if n)
+    told = ", ".join(_(_COUNTED[word]).format(n=n) for word, n in counts.items() if n)
     return html.Details(
         [html.Summary(_("Published statements about these curves: {told}").format(told=told)), parts.table(rows, columns)], open=False
     )
