@@ -376,7 +376,8 @@ def test_the_bars_of_a_message_have_an_interval_for_each_stage_and_the_total() -
     assert list(whiskers.x) == pytest.approx([180.0, 125.0])
     assert key.name == "90 % interval of 20 draws"
     assert "50 .. 200 us" in message_page.page(told)
-    plain = message_page.Stages("t", tuple({k: r[k] for k in ("stage", "process", "seconds")} for r in rows), total, 1)
+    alone, *each = ({k: r[k] for k in ("stage", "process", "seconds")} for r in (total, *rows))
+    plain = message_page.Stages("t", tuple(each), alone, 1)
     assert "interval" not in message_page.page(plain).partition("<header>")[2].partition("<script>")[0]
 
 

@@ -59,8 +59,8 @@ def test_a_studys_cautions(tmp_path: Path) -> None:
 
 
 def test_one_sentence_of_several_runs_is_shown_once() -> None:
-    assert words(parts.cautions([("A", ["one", "two"]), ("B", ["one"])])).split("  ") == ["A, B: one A: two"]
-    assert words(parts.cautions([("A", ["one"])])) == "one"
+    assert words(parts.cautions([("A", ["one", "two"]), ("B", ["one"])])).split() == ["A,", "B:", "one", "A:", "two"]
+    assert words(parts.cautions([("A", ["one"])])).split() == ["one"]
     assert words(parts.cautions([("A", []), ("B", [])])) == ""
 
 
