@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-__all__ = ["Server", "binaries"]
+__all__ = ["Server", "binaries", "database_place", "server"]
 
 _NO_CARE = ("fsync=off", "full_page_writes=off", "listen_addresses=", "log_min_messages=fatal")
 """The server need not survive the machine (but itself), and nobody but us reaches it."""
@@ -120,3 +121,17 @@ class Server:
         """End it and remove what it kept."""
         self.stop()
         shutil.rmtree(self._home, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A server for the tests of a file, started when the first one needs it."""
+    found = Server()
+    yield found
+    found.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_place(request: Any, tmp_path: Path) -> str:
+    """Where a database may be made: a test that takes it runs with either kind."""
+    return str(tmp_path / "c.db") if request.param == "sqlite" else request.getfixturevalue("server").database()

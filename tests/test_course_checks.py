@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 import studio_work
 from flask.testing import FlaskClient
-from postgres import Server
+from postgres import database_place, server  # noqa: F401  (fixtures)
 from studio_room import UPDATE, soon
 
 from retrompi.base.errors import StoreError, UsageError
@@ -33,18 +33,10 @@ from retrompi.studio import lab_jobs
 ONE = lab("1")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    found = Server()
-    yield found
-    found.close()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def db(request: Any, tmp_path: Path) -> Iterator[Database]:
+@pytest.fixture
+def db(database_place: str) -> Iterator[Database]:  # noqa: F811
     """A course with a teacher and two students."""
-    where = str(tmp_path / "c.db") if request.param == "sqlite" else request.getfixturevalue("server").database()
-    made = Database.open(where, new=True)
+    made = Database.open(database_place, new=True)
     course.new(made, "MPI", ["1", "9"], [Entry("lecturer", role="teacher"), Entry("ann"), Entry("bo")])
     yield made
     made.close()

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from postgres import Server
+from postgres import database_place, server  # noqa: F401  (fixtures)
 
 from retrompi.base.errors import StoreError, UsageError
 from retrompi.classroom import members
@@ -18,17 +17,9 @@ from retrompi.classroom.database import Database
 from retrompi.classroom.schema import VERSION_TABLE, Course, Device, Link
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    found = Server()
-    yield found
-    found.close()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def db(request: Any, tmp_path: Path) -> Iterator[Database]:
-    where = str(tmp_path / "c.db") if request.param == "sqlite" else request.getfixturevalue("server").database()
-    made = Database.open(where, new=True)
+@pytest.fixture
+def db(database_place: str) -> Iterator[Database]:  # noqa: F811
+    made = Database.open(database_place, new=True)
     with made.transaction() as connection:
         row = {"id": 1, "name": "MPI", "created": datetime.now(UTC), "code": "falcon-7", "settings": {}}
         connection.execute(sa.insert(Course), [row])

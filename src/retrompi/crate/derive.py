@@ -13,6 +13,7 @@ from retrompi.base.csv_safe import write_rows
 from retrompi.crate import drawn, metadata, preview, prov
 from retrompi.crate.container import MANIFEST, METADATA, manifest_of
 from retrompi.crate.record import as_json
+from retrompi.papers.verdicts import NOT_DRAWN
 
 __all__ = ["CIRCUMSTANCES", "RECORD", "complete", "results"]
 
@@ -46,7 +47,7 @@ def results(record: Row) -> dict[str, bytes]:
         if rows:
             out[f"results/{name}.csv"] = _csv(columns, rows)
     if record["statements"]:
-        columns = (*_VERDICT, *(drawn.AGREEMENT if "uncertainty" in record else ()))
+        columns = (*_VERDICT, *(NOT_DRAWN if "uncertainty" in record else ()))
         out["results/verdicts.csv"] = _csv(columns, [
             {**s.get("agreement", {}), "id": s["id"], "use": s["use"], **s["verdict"], "verdict": s["verdict"]["word"],
              "runs": s["runs"], "functions": [f["name"] for f in s["functions"]]} for s in record["statements"]

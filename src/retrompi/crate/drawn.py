@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from retrompi.papers.reproduction import Reproduction
     from retrompi.papers.verdicts import Verdict
 
-__all__ = ["AGREEMENT", "BAND", "MOST", "agreement", "asked", "of_study", "rounded", "technique"]
+__all__ = ["BAND", "MOST", "agreement", "asked", "of_study", "rounded", "technique"]
 
-AGREEMENT = ("agreement", "share", "draws", "observed_low", "observed_median", "observed_high", "stated_low", "stated_high", "inside")
 BAND = ("model", "mode", "size_B", "low_us", "median_us", "high_us")
 MOST = 10_000
 """Draws that a crate may ask to simulate again."""

@@ -253,7 +253,7 @@ def _function(function: Callable[..., Any]) -> Row:
 
 def of_study(found: Stored, intervals: Sequence[Mapping[str, Any]] = ()) -> Made:
     """The record of a stored study read with its draws as points; ``intervals``: of one with draws, the rows of its view."""
-    others = sorted({str(r["code_version"]) for r in found.runs.values()} - {code_version()})
+    others = sorted({str(r["code_version"]) for r in found.versions} - {code_version()})
     if others:
         name = found.study["name"]
         said = f"study {name} was run by retrompi {others[0]}, and this is {code_version()}: run it again, 'retrompi study run {name}'"

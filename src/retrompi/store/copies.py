@@ -118,11 +118,6 @@ class Copies:
             with self._connect(write=True) as connection:
                 connection.execute(sa.insert(StudyShard), [{"study_id": study_id, "shard": i, "shards": n} for i, n in sorted(wanted)])
 
-    def study_versions(self, study_id: int) -> list[str]:
-        """The versions of the code that the runs of a study come from."""
-        query = sa.select(Run.code_version).distinct().join(StudyPoint, StudyPoint.run_id == Run.id).where(StudyPoint.study_id == study_id)
-        with self._connect() as connection:
-            return sorted(str(v) for v in connection.scalars(query))
 
 
 @dataclass(frozen=True)

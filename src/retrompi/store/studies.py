@@ -103,7 +103,7 @@ class Studies:
         names = [str(r["name"]) for r in rows]
         raise UsageError(f"no study '{text}' in {self.label}{nearest(text, names) if names else ': it has none'}", code="unknown-study")
 
-    def study_run_versions(self, study_id: int) -> Rows:
+    def study_versions(self, study_id: int) -> Rows:
         """The different rows code_version, network, simgrid_version of a study's runs, in that order."""
         columns = (Run.code_version, Run.network, Run.simgrid_version)
         query = sa.select(*columns).join(StudyPoint, StudyPoint.run_id == Run.id).where(StudyPoint.study_id == study_id)

@@ -102,7 +102,7 @@ def _look(store: Store, digest: str, one: Merged) -> None:
     done = store.study_done(one.study_id)
     rows = next(row for row in store.studies() if row["id"] == one.study_id)
     one.stored, one.errors = rows["done"], rows["errors"]
-    one.versions = store.study_versions(one.study_id)
+    one.versions = sorted({str(r["code_version"]) for r in store.study_versions(one.study_id)})
     try:
         study = design.from_definition(rows["definition"])
     except RetrompiError:  # of another version

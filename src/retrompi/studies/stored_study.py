@@ -153,7 +153,7 @@ def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
             raise UsageError(
                 f"nothing of study {row['name']} ({row['id']}) has been run; retrompi study run {row['name']}", code="not-run-yet"
             )
-        versions = store.study_run_versions(row["id"])
+        versions = store.study_versions(row["id"])
         if together:
             pages = _Pages(store, list(dict.fromkeys(r["run_id"] for r in rows if r["run_id"] is not None)))
             return Stored(row, rows, _Part(pages, "run"), _Part(pages, "points"), _Part(pages, "ranks"), versions=versions)
