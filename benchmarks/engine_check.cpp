@@ -154,9 +154,26 @@ std::string exchange(int me, const std::vector<int>& sizes) {
 int failures = 0;
 bool simgrid = false;
 
+/// The result of a run in full; the same run with what repeats left out must be equal.
+SimResult both_ways(const std::string& what, SimConfig c, const Trace& t, uint64_t* left_out = nullptr) {
+  const SimResult full = simulate(c, t);
+  c.repetitions = true;
+  const SimResult shortened = simulate(c, t);
+  bool same = !shortened.state_incomplete && full.outcome == shortened.outcome && full.time == shortened.time && full.ranks == shortened.ranks &&
+              full.count.done == shortened.count.done;
+  Counters::each([&](auto field) { same = same && full.count.*field == shortened.count.*field; });
+  if (left_out) *left_out += shortened.events_left_out;
+  if (!same) {
+    ++failures;
+    std::fprintf(stderr, "engine_check: %s: %s after %.9g s with repetitions left out, in full %s after %.9g s\n", what.c_str(),
+                 shortened.outcome.c_str(), to_s(shortened.time), full.outcome.c_str(), to_s(full.time));
+  }
+  return full;
+}
+
 void expect(const std::string& what, SimConfig c, const Trace& t, const std::string& outcome) {
   if (simgrid) c.network = SimConfig::Network::Simgrid;
-  const SimResult r = simulate(c, t);
+  const SimResult r = simgrid ? simulate(c, t) : both_ways(what, c, t);
   const bool whole = outcome != "completed" || (r.count.messages == r.count.delivered && r.count.bytes == r.count.delivered_bytes);
   if (r.outcome == outcome && whole) return;
   ++failures;
@@ -164,6 +181,36 @@ void expect(const std::string& what, SimConfig c, const Trace& t, const std::str
 }
 
 const std::vector<int> kSizes = {0, 1, 5000, 70'000, 300'000};
+
+/// Exchanges that are interrupted on one side only, over every medium that can tell its state.
+void repetitions() {
+  uint64_t left_out = 0;
+  for (const int size : {0, 8, 5000, 70'000})
+    for (const int every : {7, 10, 17}) {
+      const std::string out = "send 1 0 " + std::to_string(size) + " 6;", in = "recv 0 0 " + std::to_string(size) + " 6;";
+      const std::string back = "send 0 0 " + std::to_string(size) + " 6;", answer = "recv 1 0 " + std::to_string(size) + " 6;";
+      std::string first, second;
+      for (int i = 0; i < 120; ++i) {
+        if (i > 0 && i % every == 0) first += "compute 1e5;";
+        first += out + answer;
+        second += in + back;
+      }
+      first.pop_back(), second.pop_back();
+      const Trace t = job({first, second});
+      const std::string what = "every " + std::to_string(every) + "th of " + std::to_string(size) + " B, medium ";
+      for (const auto wait : {WaitPolicy::Block, WaitPolicy::Spin}) {
+        for (const Medium m : {Medium::Ring, Medium::Pool, Medium::Stream})
+          both_ways(what + std::to_string(static_cast<int>(m)), room(1, 2, {hop(m)}, wait), t, &left_out);
+        both_ways(what + "stream, two hosts", room(2, 2, {hop<StreamSpec>()}, wait), t, &left_out);
+        const std::vector<HopSpec> daemons = {hop<StreamSpec>("rank", "daemon@src"), hop<DatagramSpec>("daemon@src", "daemon@dst"),
+                                              hop<StreamSpec>("daemon@dst", "rank")};
+        both_ways(what + "daemons", room(2, 2, daemons, wait), t, &left_out);
+      }
+    }
+  if (left_out > 0) return;
+  ++failures;
+  std::fprintf(stderr, "engine_check: nothing was left out of loops\n");
+}
 
 void one_host() {
   const Trace pair = job({"# mark anatomy;" + exchange(0, kSizes) + ";# mark end", exchange(1, kSizes)});
@@ -232,7 +279,7 @@ HopSpec curve() {
   CurveSet set;
   set.classes = {0, 0};
   set.of = {{0}};
-  set.tables.push_back({.points = {{0, 5, 100, 5, 0, 0, 0, 0}, {100'000, 500, 9000, 500, 9000, 9000, 9000, 9000}}, .limit = INT64_MAX, .reason = ""});
+  set.tables.emplace_back().points = {{0, 5, 100, 5, 0, 0, 0, 0}, {100'000, 500, 9000, 500, 9000, 9000, 9000, 9000}};
   h.curve = std::make_shared<const CurveSet>(set);
   return h;
 }
@@ -466,7 +513,7 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[1]) == "network")
     simgrid = argc > 3, network(std::atoi(argv[2]));
   else
-    one_host(), cores(), others();
+    one_host(), cores(), others(), repetitions();
   if (failures == 0) std::printf("engine_check: no fault\n");
   return failures == 0 ? 0 : 1;
 }

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option
-from retrompi.cli.options import Effort, RunOutput, Workers, complete_scenario, note_outside, progress, share
+from retrompi.cli.options import Effort, RunOutput, Workers, complete_scenario, progress, share
+from retrompi.cli.output import note_warnings
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from retrompi.studies.run import Executor
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["AnswerOptions", "Executors", "asking", "count_line", "metric_for", "outside_lines", "scenario_argument", "share",
+__all__ = ["AnswerOptions", "Executors", "asking", "count_line", "metric_for", "note_search", "scenario_argument", "share",
            "the_scenario"]
 
 scenario_argument = click.argument("scenario", metavar="SCENARIO", shell_complete=complete_scenario)
@@ -101,7 +102,7 @@ def asking(
 
     store = output.open()
     with progress(label) as report, given.working() as executor:
-        yield Asker(store, scenario, metric, executor, output.fresh, report, expected)
+        yield Asker(store, scenario, metric, executor, output.fresh, report, expected, label)
 
 
 def count_line(counts: tuple[int, int]) -> str:
@@ -114,21 +115,13 @@ def count_line(counts: tuple[int, int]) -> str:
     return f"{runs} runs, {simulated} of them simulated now" if simulated else f"{runs} runs, all found in the store"
 
 
-def outside_lines(scenarios: Sequence[Scenario]) -> list[str]:
-    """`note_outside` for the models of all scenarios; the lines, for JSON."""
-    from retrompi.spec.outside_range import outside, outside_of_trace
-    from retrompi.studies import metrics
-    from retrompi.studies.keys import ranks_of
-    from retrompi.studies.scenario import trace_of
+def note_search(ask: Asker, scenarios: Sequence[Scenario]) -> tuple[list[dict[str, Any]], str]:
+    """Tells the cautions of a search: those of ``scenarios``, its base and its ends, by model, and what its runs kept.
 
-    told: dict[str, list[str]] = {}
-    for s in scenarios:
-        if s.trace is not None:
-            lines = outside_of_trace(s.model, s.platform, trace_of(s), sets=s.sets)
-        else:
-            sizes = () if s.start or s.generator == "rinf1" else metrics.sizes_of(s)
-            lines = outside(s.model, s.platform, sizes=sizes, ranks=ranks_of(s), sets=s.sets)
-        told.setdefault(s.model, [])
-        told[s.model] += [line for line in lines if line not in told[s.model]]
-    note_outside(told)
-    return [f"{model}: {line}" for model, lines in told.items() for line in lines]
+    Returns their rows, for JSON, and the mark of the title line.
+    """
+    from retrompi.sim.cautions import mark
+    from retrompi.studies.cautions import of_search
+
+    found = of_search(ask.store, scenarios, ask.run_ids)
+    return note_warnings(found), mark(found)

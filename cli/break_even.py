@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, note_search, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import percent
 from retrompi.cli.options import RunOutput, Uncertain, share
@@ -78,7 +78,6 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
         raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     for end in ends:
         wanted = metric_for(given.metric, "latency" if scale.key in ("trace.size", "trace.sizes") else "time", end)
-    warnings = outside_lines(ends)
     changes = [parse_sets(list(g)) for g in (given.a, given.b)]
     with asking("break-even", base, wanted, given, output, expected=2 * given.scan + 16) as ask:
 
@@ -93,13 +92,14 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
         rules = Rules(wanted.more_is_better, given.scan, share("--tolerance", given.tolerance), share("--tie", given.tie))
         found = break_even(evaluate, scale, low, high, rules)
         drawn = None if spec is None else _drawn(ask, spec, points, lambda at: break_even(at, scale, low, high, coarser(rules)))
+        warnings, mark = note_search(ask, ends)
     names = (_name("a", given.a), _name("b", given.b))
     if output.as_json:
         print_json({**as_object(found, wanted, base.name, names, warnings), **({} if drawn is None else drawn.row())})
     elif output.as_csv:
         print_csv([_point(found, wanted, i) for i in range(len(found.points))], POINT_KEYS)
     else:
-        _print(found, wanted, base, names)
+        _print(found, wanted, base, names, mark)
         for line in [] if drawn is None else _certain(drawn, scale):
             say(line)
     if set(found.states) == {"neither"}:
@@ -180,7 +180,9 @@ def _point(found: BreakEven, metric: Metric, i: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def as_object(found: BreakEven, metric: Metric, scenario: str, names: Sequence[str], warnings: Sequence[str]) -> dict[str, Any]:
+def as_object(
+    found: BreakEven, metric: Metric, scenario: str, names: Sequence[str], warnings: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """The result as JSON values."""
     index = {p.x: i for i, p in enumerate(found.points)}
     crossings = [
@@ -202,9 +204,9 @@ _AHEAD: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _print(found: BreakEven, metric: Metric, scenario: Scenario, names: Sequence[str]) -> None:
+def _print(found: BreakEven, metric: Metric, scenario: Scenario, names: Sequence[str], mark: str) -> None:
     low, high = found.ends
-    say(f"{metric.label} of {scenario.name}\nalong {found.scale.key}, {low.text} to {high.text}")
+    say(f"{metric.label} of {scenario.name}{mark}\nalong {found.scale.key}, {low.text} to {high.text}")
     say(f"A: {names[0]}\nB: {names[1]}\n")
     narrowed = {p.x for c in found.crossings for p in (c.low, c.high)}
     shown = [0, *(i for i, p in enumerate(found.points) if p.x in narrowed), len(found.points) - 1]

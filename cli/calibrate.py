@@ -91,7 +91,7 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
     curve which the fit has seen is missed.
 
     With --posterior nothing is fitted: the sourced ranges are priors, what the fit may see is the likelihood, and 1000 draws are written
-    beside the fit (posterior.parquet), of all models that are calibrated on the same platform, or of the fits of a paper that share a
+    beside the fit (posterior.npz), of all models that are calibrated on the same platform, or of the fits of a paper that share a
     host. --uncertainty of other commands reads them. Exit code 1 means that it has not converged.
 
     With --check-posterior, points of the prior are taken as true: their simulated numbers, with a discrepancy and errors like those of what
@@ -150,9 +150,10 @@ def command(what: str, given: CalibrateOptions, here: ThisMachine, output: Store
             )
         _study(given, output)
         return 0
-    registry.platform(given.platform)
+    platform = given.platform or registry.own_platform(model)
+    registry.platform(platform)
     with progress(f"fit {cls.name}") as report:
-        fit = calibrate.fit(model, given.platform, seed=given.seed, evaluations=given.evaluations, progress=report)
+        fit = calibrate.fit(model, platform, seed=given.seed, evaluations=given.evaluations, progress=report)
     output.emit(fit.values, VALUES, empty="this model has nothing to fit")
     if output.text:
         say("")
@@ -173,9 +174,7 @@ def _check(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
               "--posterior": given.posterior}  # fmt: skip
     if wrong := next((k for k, v in others.items() if v), None):
         raise UsageError(f"{wrong} is another calculation than --check-posterior; give one of them", code="conflicting-options")
-    # Without a word the model's own platform is right: nt-pair is the default of the fits of 1998.
-    platform = "" if given.platform == "nt-pair" else given.platform
-    return check(what, platform, output, seed=given.seed, trained=given.simulations, dry_run=given.dry_run)
+    return check(what, given.platform, output, seed=given.seed, trained=given.simulations, dry_run=given.dry_run)
 
 
 def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
@@ -183,6 +182,7 @@ def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     from retrompi.base.errors import UsageError
     from retrompi.inference import posterior, problem
     from retrompi.papers.paper import working_with
+    from retrompi.spec import registry
 
     others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations, "--only-fit": given.only_fit}
     if wrong := next((k for k, v in others.items() if v), None):
@@ -197,7 +197,7 @@ def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
         files.extend([] if given.dry_run else done[-1].write())
 
     if _is_paper(what):
-        if given.platform != "nt-pair":
+        if given.platform:
             raise UsageError(f"--platform is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")
         with working_with(what) as (paper,):
             problems = [*problem.of_paper(paper), *(problem.of_model(m, paper.platform) for m in _fitted_to_claims(paper))]
@@ -207,7 +207,7 @@ def _posterior(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
             for one in problems:
                 find(one)
     else:
-        find(problem.of_model(what, given.platform))
+        find(problem.of_model(what, given.platform or registry.own_platform(what)))
     output.emit([row for found in done for row in found.rows()], POSTERIOR)
     if output.text:
         for found in done:
@@ -233,7 +233,7 @@ def _paper(what: str, given: CalibrateOptions, output: StoreOutput) -> int:
     from retrompi.papers.paper import working_with
 
     others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations,
-              "--platform": given.platform != "nt-pair"}  # fmt: skip
+              "--platform": given.platform}  # fmt: skip
     wrong = next((k for k, v in others.items() if v), None)
     if wrong:
         raise UsageError(f"{wrong} is for a model; the [[fit]] tables of '{what}' say what is fitted", code="unused-option")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,7 @@ from retrompi.cli.compare_options import CompareOptions
 from retrompi.cli.compare_runtimes import run_runtimes
 from retrompi.cli.compare_suite import run_suite
 from retrompi.cli.options import RunOutput, progress
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table, say, write_drawn
+from retrompi.cli.output import Column, note, note_warnings, print_csv, print_json, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.measure.compare import Comparison, Verdict
@@ -44,7 +45,7 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     \b
     Examples:
       retrompi compare examples/pingpong.c -m mpich -p this-machine -o page.html
-      retrompi compare ring --models hpvm,mpibip -p nt-cluster -n 4 -- size=1KiB reps=3
+      retrompi compare ring --models hpvm,wmpi -p nt-cluster -n 4 size=1KiB reps=3
       retrompi compare --runs 12,13,14
     """
     from retrompi.measure import compare
@@ -79,10 +80,9 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
         with progress("comparing") as report:
             found = compare.compare(kept, str(program), arguments, given.ranks, report=report, **how)
     verdict = compare.judge(found, bounds) if bounds else None
-    for line in found.warnings:
-        click.echo(f"warning: {line}", err=True)
+    warned = note_warnings(compare.cautions(found))
     if output.as_json:
-        print_json(as_object(found, verdict))
+        print_json(as_object(found, verdict, warned))
     elif output.as_csv:
         rows = [r.row(found.pairs) for r in (*found.sections, found.whole)]
         print_csv(rows, list(rows[0]))
@@ -96,7 +96,7 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
             compare_page.write(given.out, found, verdict, compare.hashes_of(kept, found))
         else:
             rows = [r.row(found.pairs) for r in (*found.sections, found.whole)]
-            made = write_drawn(given.out, lambda: compare_page.figures(found), rows, as_object(found, verdict))
+            made = write_drawn(given.out, lambda: compare_page.figures(found), rows, as_object(found, verdict, warned))
         click.echo(f"written: {', '.join(map(str, made))}", err=not output.text)
     ids = ",".join(str(e.run_id) for e in found.executions.values())
     note(f"runs {ids}; the page again: retrompi compare --runs {ids} -o PAGE.html")
@@ -104,7 +104,7 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
         ctx.exit(1)
 
 
-def as_object(c: Comparison, verdict: Verdict | None) -> dict[str, Any]:
+def as_object(c: Comparison, verdict: Verdict | None, warned: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A comparison as JSON values."""
     told = []
     for backend, e in c.executions.items():
@@ -113,7 +113,7 @@ def as_object(c: Comparison, verdict: Verdict | None) -> dict[str, Any]:
     return {
         "program": c.program, "arguments": list(c.arguments), "ranks": c.ranks, "executions": told, "whole": c.whole.row(c.pairs),
         "sections": [r.row(c.pairs) for r in c.sections], "calls": [r.row(c.pairs) for r in c.calls],
-        "distributions": c.distributions(), "origin": [s.row() for s in c.splits], "noise": c.noise(), "warnings": list(c.warnings),
+        "distributions": c.distributions(), "origin": [s.row() for s in c.splits], "noise": c.noise(), "warnings": list(warned),
         "verdict": None if verdict is None else {"passed": verdict.passed, "line": verdict.line},
     }  # fmt: skip
 

@@ -49,7 +49,8 @@ class CompareOptions(Uncertain, Overrides, Drawn, Workers):
     trace_from: Literal["native", "smpi"] | None = option("Backend whose recording the model replays (default: native, else smpi).")
     models: tuple[str, ...] | None = option(
         "Runtimes: compare these on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm.", metavar="LIST", callback=split)
-    platforms: tuple[str, ...] | None = option("With --models: compare on each of these platforms.", metavar="LIST", callback=split)
+    platforms: tuple[str, ...] | None = option("With --models: compare on each of these platforms, that of -p first.", metavar="LIST",
+                                                callback=split)
     metrics: tuple[str, ...] = option(
         "Quantity: with --models, a further column, e.g. time@1MiB (repeatable).", "--metric", metavar="METRIC")
     runs: tuple[int, ...] = option("Compare stored runs instead of running a program.", metavar="ID,ID[,ID]", callback=_ids)

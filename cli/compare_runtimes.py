@@ -9,10 +9,10 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
-from retrompi.cli.answers import Executors, count_line, outside_lines
+from retrompi.cli.answers import Executors, count_line
 from retrompi.cli.draws import drawing, interval_column, note_draws
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, print_csv, print_json, print_table, say
+from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
@@ -29,17 +29,18 @@ def run_runtimes(
     from click.core import ParameterSource
 
     from retrompi.api.programs import runtimes_of
+    from retrompi.sim.cautions import mark
     from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, compare_runtimes, metrics
 
     models, platforms = given.models or (), given.platforms or ()
+    if given.platform is not None and platforms:
+        platforms = tuple(dict.fromkeys((given.platform, *platforms)))
     if text is None:
         raise UsageError("give the program: a scenario, a trace or a generator", code="missing-option")
     if len(models) < 2 and len(platforms) < 2:
         raise UsageError("a comparison needs at least two runtimes: --models wmpi,winmpich", code="missing-option")
-    if given.platform is not None and platforms:
-        raise UsageError("-p and --platforms are mutually exclusive", code="conflicting-options")
     for name in models:
         registry.model(name)
     first = platforms[0] if platforms else given.platform
@@ -54,22 +55,24 @@ def run_runtimes(
         metric.check(base)
     candidates = compare_runtimes.Candidates(base, models, platforms, wanted)
     spec = given.spec()
-    warnings = outside_lines(compare_runtimes.resolved(candidates))
     kept = output.open()
     with progress("comparing") as report, Executors(given.jobs, None, None, None, None, None).working() as executor:
         told = runtimes_of(kept, candidates, executor, output.fresh, report)
     if spec is not None:
         with drawing() as report:
             told = told.uncertainty(spec.level, spec.draws, report, output.fresh)
-    found, drawn = told.found, told.drawn
+    found, drawn, warnings = told.found, told.drawn, told.warnings
+    warned = note_warnings(warnings)
     if output.as_json:
         units = {m.name: m.unit for m in wanted}
         certain = {} if drawn is None else drawn.row()
-        print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warnings, **certain})
+        print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warned, **certain})
     elif output.as_csv:
         print_csv([r.row() for r in found], list(found[0].row()))
     else:
-        _print(found, base, wanted)
+        _print(found, base, wanted, mark(warnings))
+        if candidates.time.name == "timed" and any(r.outcome == "completed" for r in found):
+            say("time: of the timed repetitions, after a warm-up; warm_up=0 includes what the first call sets up")
         for line in [] if drawn is None else drawn.lines():
             say(line)
     if drawn is not None:
@@ -88,11 +91,11 @@ def _within(found: Sequence[Row], name: str, unit: str) -> list[Column]:
     return [] if level is None else [interval_column(name, level, unit)]
 
 
-def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric]) -> None:
+def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric], marked: str) -> None:
     from retrompi.studies.reading import Reading, counted
 
     rooms = list(dict.fromkeys(r.platform for r in found))
-    say(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}\n")
+    say(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}{marked}\n")
     columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(rooms) > 1 else []),
                Column("time", "time", right=True), *_within(found, "time_s", "s"),
                Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import io
+import os
 import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -269,6 +270,7 @@ class ServeOptions(Stored):
     address: str | None = option("Address of the course as students reach it (default: that of this machine).", metavar="URL")
     proxy: str | None = option("Address of the reverse proxy in front of the server, whose headers X-Forwarded-* are believed.",
                                metavar="ADDRESS")  # fmt: skip
+    as_root: bool = option("Serve as root, which is refused otherwise: a fault of the server would then be one of the whole machine.")
 
 
 @command.command("serve")
@@ -286,6 +288,8 @@ def serve(given: ServeOptions) -> None:
     from retrompi.classroom.database import Database
     from retrompi.classroom.serve import ClassServer, checked_address
 
+    if os.geteuid() == 0 and not given.as_root:
+        raise UsageError("a class is not served as root: use a user who owns the course's database alone, or --as-root", code="bad-usage")
     db = Database.open(given.database)
     if given.address is not None:
         change(db, address=checked_address(given.address))

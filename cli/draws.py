@@ -22,8 +22,8 @@ __all__ = ["draw", "drawing", "interval_column", "note_draws", "note_worth", "pe
 
 
 def percent(level: float) -> str:
-    """``90 %``."""
-    return f"{100 * level:.4g} %"
+    """``90 %``; a level that is nearly all is not rounded to all."""
+    return f"{100 * level:.12g} %"
 
 
 @contextmanager

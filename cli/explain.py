@@ -12,7 +12,7 @@ from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
 from retrompi.cli.draws import drawing, interval_column, note_draws
 from retrompi.cli.options import Bounds, Fidelity, OfModel, Placed, RunOutput, Uncertain, complete_model, output_option, placement_words
-from retrompi.cli.output import Column, note_run, print_json, say, write_drawn
+from retrompi.cli.output import Column, note_run, note_warnings, print_json, say, write_drawn
 
 KEYS = ("stage", "process", "seconds")
 
@@ -31,7 +31,8 @@ class ExplainOptions(Uncertain, Bounds, Placed, Fidelity, OfModel):
 def command(given: ExplainOptions, output: RunOutput) -> None:
     """Show where the time of one message goes, stage by stage.
 
-    The stages add up to the total exactly, to the picosecond.
+    The stages add up to the total exactly, to the picosecond. It is a message of its own, on an idle network: with other traffic, ask
+    'retrompi why pingpong sizes=1MiB reps=2 --set traffic="any 2Mbps 1500B poisson"' what the time consists of.
 
     \b
     Examples:
@@ -41,6 +42,7 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
     """
     from retrompi.api.asking import Where
     from retrompi.api.runs import anatomy_of
+    from retrompi.sim.cautions import mark
     from retrompi.sim.resolved import Resolved
     from retrompi.spec.question import Message, Question
 
@@ -56,7 +58,8 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
     if spec is not None:
         with drawing() as report:
             anatomy = anatomy.uncertainty(spec.level, spec.draws, report)
-    total = anatomy.total
+    total, warnings = anatomy.total, anatomy.warnings
+    warned = note_warnings(warnings)
     rows, whole = [{**row} for row in anatomy.rows], {**anatomy.whole}
     keys, more = list(KEYS), {}
     columns = [
@@ -73,10 +76,12 @@ def command(given: ExplainOptions, output: RunOutput) -> None:
         keys += ["seconds_low", "seconds_high"]
         columns[3] = interval_column("seconds", spec.level, "s")  # no draw has the sum to the picosecond
     if output.as_json:
-        print_json({"total_s": total, **more, "stages": [{k: row[k] for k in keys} for row in rows]})
+        stages = [{k: row[k] for k in keys} for row in rows]
+        print_json({"total_s": total, **more, "run_id": anatomy.run_id, "stages": stages, "warnings": warned})
     else:
         if output.text:
-            say(f"{model}, {placement_words(asked)} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way")
+            say(f"{model}, {placement_words(asked)} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way "
+                f"(run {anatomy.run_id}){mark(warnings)}")  # fmt: skip
             rows.append(whole)
         output.emit(rows, columns, keys=keys)
     if spec is not None:

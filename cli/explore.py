@@ -13,7 +13,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option, options
 from retrompi.cli.compare_options import split
-from retrompi.cli.options import Placed, UndefinedSource, complete_model, output_option, progress, ranks_option, some_time
+from retrompi.cli.options import Fictions, Placed, UndefinedSource, complete_model, output_option, progress, ranks_option, some_time
 from retrompi.cli.output import Column, Output, note, print_json, say
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class ExploreOptions(UndefinedSource, Placed):
+class ExploreOptions(Fictions, UndefinedSource, Placed):
     """Options of ``retrompi explore``."""
 
     model: str | None = option(
@@ -60,9 +60,9 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
 
     \b
     Examples:
-      retrompi explore examples/explore/first-come.ti -m lam -p nt-cluster
+      retrompi explore examples/explore/first-come.ti -m lam -p 'linux-p6-200*6@hub-10'
       retrompi explore examples/explore/head-to-head.ti --models all -p nt-cluster
-      retrompi explore examples/explore/first-come.ti -m lam -p nt-cluster -o hang.matching
+      retrompi explore examples/explore/first-come.ti -m lam -p 'linux-p6-200*6@hub-10' -o hang.matching
     """
     from retrompi import traces
     from retrompi.explore import Limits
@@ -77,7 +77,8 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
     found: list[Explored] = []
     with progress("exploring") as report:
         for at, name in enumerate(names):
-            question = Question(name, given.platform, Replay(read, trace), given.mode, given.sets, idle_overrides=len(names) > 1)
+            platform = _platform(given, name)
+            question = Question(name, platform, Replay(read, trace), given.mode, given.sets, idle_overrides=len(names) > 1)
             found.append(_one(question, limits, report, (at, len(names)), alone=len(names) == 1))
     failing = [(r, e) for r in found for e in r.failing[:1]]
     if given.out is not None:
@@ -93,12 +94,19 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
             if r.limited:
                 note(f"{r.model}: the search ended {r.limited}; orders that it has not reached may end otherwise")
         if given.out is not None and failing:
-            note(f"{given.out}: 'retrompi replay {trace} -m {failing[0][0].model} -p {given.platform} --matching {given.out}' follows it")
+            first = failing[0][0].model
+            note(f"{given.out}: 'retrompi replay {trace} -m {first} -p {_platform(given, first)} --matching {given.out}' follows it")
     doubts = [f"{r.model}: {line}" for r in found for line in r.doubts]
     for line in doubts:
         say(f"caution: {line}", err=True)
     if failing or doubts or (found[0].refused and len(found) == 1):
         ctx.exit(1)
+
+
+def _platform(given: ExploreOptions, model: str) -> str:
+    from retrompi.spec import registry
+
+    return given.platform or registry.own_platform(model)
 
 
 def _names(given: ExploreOptions) -> Sequence[str]:

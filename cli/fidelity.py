@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import instead_of, option, options
-from retrompi.cli.options import Effort, OfModel, RunOutput, Seeded, complete_model, sizes_option, warn
-from retrompi.cli.output import Column, say, time_column
+from retrompi.cli.options import Effort, OfModel, RunOutput, Seeded, complete_model, placement_words, sizes_option, warm_up_option
+from retrompi.cli.output import Column, note_warnings, say, time_column
 from retrompi.spec.media import NO_LIMIT
+
+if TYPE_CHECKING:
+    from retrompi.sim.resolved import Resolved
+    from retrompi.store import Store
 
 CURVE = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -33,6 +39,7 @@ class FidelityOptions(Effort, Seeded, OfModel):
     trace: str | None = option("Trace to replay: instead of the PingPong.", metavar="TRACE")
     sizes: str | None = sizes_option(" (default: powers of two up to 4 MiB).")
     reps: int = option("Repetitions at each size.", type=click.IntRange(1), default=20)
+    warm_up: int = warm_up_option()
 
 
 @click.command()
@@ -53,7 +60,6 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
     from retrompi import traces
     from retrompi.sim import fidelity
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec.outside_range import outside, outside_of_trace
     from retrompi.spec.question import Question, Replay, pingpong
     from retrompi.store.lookup import samples_in
     from retrompi.store.rungs import spread, spread_of_trace
@@ -66,10 +72,12 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
         if given.sizes is not None:
             raise UsageError("--sizes applies to the PingPong, not to a trace", code="unused-option")
         read = traces.read(given.trace)
-        warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=given.sets), model)
-        row = spread_of_trace(output.open(), asked.changed(workload=Replay(read, given.trace)), fresh=output.fresh)
+        asked = asked.changed(workload=Replay(read, given.trace))
+        store = output.open()
+        row = spread_of_trace(store, asked, fresh=output.fresh)
+        warned = _told(store, asked, row["run_ids"], [read.info()["largest_B"]], given, output)
         outcomes = list(dict.fromkeys(row[f"outcome_{rung}"] for rung in fidelity.RUNGS))
-        row |= {"trace": given.trace, "outcomes": ", ".join(outcomes), "warnings": warnings}
+        row |= {"trace": given.trace, "outcomes": ", ".join(outcomes), "warnings": warned}
         keys = [c.key for c in TRACE]
         output.emit([row], TRACE, keys=[*keys, "warnings", "run_ids"] if output.as_json else keys)
         if outcomes != ["completed"]:
@@ -77,10 +85,10 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
         return
     wanted = None if given.sizes is None else parse_sizes(given.sizes)
     store = output.open()
-    rows = spread(store, asked.changed(workload=pingpong(wanted, given.reps)), fresh=output.fresh)
-    warnings = warn(outside(asked.model, asked.platform, sizes=[r["size_B"] for r in rows], ranks=2, sets=given.sets), model)
+    rows = spread(store, asked.changed(workload=pingpong(wanted, given.reps, given.warm_up)), fresh=output.fresh)
+    warned = _told(store, asked, rows[0]["run_ids"], [r["size_B"] for r in rows], given, output)
     keys = [c.key for c in CURVE]
-    told = [{**r, "warnings": warnings} for r in rows]
+    told = [{**r, "warnings": warned} for r in rows]
     output.emit(told, CURVE, keys=[*keys, "warnings", "run_ids"] if output.as_json else keys)
     if output.text:
         say("")
@@ -89,3 +97,17 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
             part = f"from {format_bytes(int(p.low))} on" if p.low else below
             rate = f"{1e-6 / p.G:.4g} MB/s" if p.G > 0 else "no limit"
             say(f"LogGP, {part}: L {format_time(p.L)}, o {format_time(p.o)}, g {format_time(p.g)}, 1/G {rate}")
+
+
+def _told(
+    store: Store, asked: Resolved, run_ids: Sequence[int], sizes: Sequence[int], given: FidelityOptions, output: RunOutput
+) -> list[dict[str, Any]]:
+    """Prints the title and the cautions of the question and of its runs; returns these as rows."""
+    from retrompi.sim.cautions import calibration, mark, of_run
+    from retrompi.studies.cautions import kept_by
+
+    warnings = of_run(asked, kept_by(store, run_ids))
+    warnings += calibration(asked.model, asked.platform, sizes=sizes, ranks=asked.ranks, sets=given.sets)
+    if output.text:
+        say(f"{given.model}, {placement_words(asked)} on {given.platform} (runs {', '.join(map(str, run_ids))}){mark(warnings)}")
+    return note_warnings(warnings)

@@ -16,6 +16,7 @@ import click
 
 from retrompi.base.errors import RetrompiError, nearest
 from retrompi.cli.terminal import no_raw_control_characters, painted
+from retrompi.spec import overrides
 
 # section -> name -> one line of help, so that `retrompi --help` loads no command (a test compares it with the command's own)
 SECTIONS = {
@@ -143,10 +144,23 @@ def run(args: list[str] | None = None, on_error: Callable[[Exception], object] =
         return _run(args, on_error)
 
 
+def _note_once() -> Callable[[str], None]:
+    """Prints each line on stderr the first time it comes."""
+    seen: set[str] = set()
+
+    def note(line: str) -> None:
+        if line not in seen:
+            seen.add(line)
+            click.echo(f"note: {line}", err=True)
+
+    return note
+
+
 def _run(args: list[str] | None, on_error: Callable[[Exception], object]) -> int:
     state: dict[str, object] = {"debug": False}
     try:
-        result = cli.main(args, prog_name="retrompi", standalone_mode=False, obj=state)
+        with overrides.telling(_note_once()):
+            result = cli.main(args, prog_name="retrompi", standalone_mode=False, obj=state)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later; the message is the help

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,9 @@ from typing import Any
 import click
 
 from retrompi.base.units import format_quantity
-from retrompi.cli.bundle import debug_option, options
+from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import Overrides, StoreOutput, complete_model
-from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say
+from retrompi.cli.output import Column, Output, as_text, print_json, print_table, say, width
 
 LIST = (
     Column("name", "name"),
@@ -173,7 +174,9 @@ def _print_posterior(told: dict[str, Any] | None) -> None:
 
 
 def _print_range(card: dict[str, Any]) -> None:
-    told = card["calibrated"]
+    needs, told = card["needs"], card["calibrated"]
+    if needs is not None:
+        say(f"\nneeds: {needs['text']} ({needs['source']}); another platform is refused, unless --what-if-hardware asks for a fiction")
     if told is None:
         say("\ncalibrated range: none specified; every use is noted")
         return
@@ -211,10 +214,45 @@ def _print_judged(card: dict[str, Any]) -> None:
         say("\nknown failures: none")
 
 
+def _print_summary(card: dict[str, Any]) -> None:
+    """A screen: the parameters' values and kinds of sources, the calibrated range, the verdicts."""
+    if card["variant_of"]:
+        say(f"variant of {card['variant_of']}: {card['variant_note']}")
+    if card["variants"]:
+        say(f"variants: {', '.join(v['name'] for v in card['variants'])}")
+    rows = card["parameters"]
+    kinds = Counter(str(row["source"]).partition(":")[0].partition(" ")[0] for row in rows)
+    say(f"\n{len(rows)} parameters; their sources: {', '.join(f'{kind} {n}' for kind, n in kinds.most_common())}")
+    for line in packed([f"{row['name']}={as_text(row['text'])}" for row in rows]):
+        say(line)
+    needs, told = card["needs"], card["calibrated"]
+    if needs is not None:
+        say(f"\nneeds: {needs['text']} ({needs['source']}); elsewhere refused, unless --what-if-hardware asks for a fiction")
+    say("\ncalibrated range: " + ("none specified; every use is noted" if told is None else f"{told['text']} ({told['source']})"))
+    judged = [j for j in card["judged"] if j["use"] in ("calibrate", "validate")]
+    verdicts = Counter(j["verdict"] for j in judged)
+    say(f"judged by {len(judged)} claims" + (f": {', '.join(f'{word} {n}' for word, n in verdicts.most_common())}" if judged else ""))
+    if card["failures"]:
+        say(f"known failures: {', '.join(card['failures'])} (retrompi claims show ID; docs/validation.md)")
+    elif verdicts["not judged yet"]:
+        say("not judged yet in this store: run 'retrompi validate' (with --model for a model of your own)")
+    say(f"\nranges, sources, collectives, fit and claims: retrompi models show {card['name']} --full")
+
+
+def packed(words: Sequence[str], lead: str = "  ") -> list[str]:
+    """``words`` in columns of equal width, as many beside each other as fit `width`; each begins with ``lead``."""
+    if not words:
+        return []
+    wide = max(map(len, words)) + 2
+    beside = max((width() - len(lead)) // wide, 1)
+    return [lead + "".join(f"{w:<{wide}}" for w in words[i : i + beside]).rstrip() for i in range(0, len(words), beside)]
+
+
 @dataclass(frozen=True)
 class ShowModelOptions(Overrides):
-    """Options of ``retrompi models show_model``."""
+    """Options of ``retrompi models show``."""
 
+    full: bool = option("Print all of it instead of a summary: the whole card.", "--full")
 
 
 @command.command("show")
@@ -224,13 +262,15 @@ class ShowModelOptions(Overrides):
 def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: StoreOutput) -> None:
     """Show MODEL as a card that can be checked against its sources.
 
-    MODEL is a name or a folder. The card gives what the model represents; every parameter with its value, unit, range and source,
+    MODEL is a name or a folder. The summary gives what the model represents, the values of its parameters, how many of them come from
+    which kind of source, where it is calibrated, and how it is judged. With --full: every parameter with its unit, range and source,
     and what that source says; the algorithms of its collectives; its fit; the claims that judge it, with their newest verdicts in
-    the store; its calibrated range; and its known failures.
+    the store; and its known failures.
 
     \b
     Examples:
       retrompi models show wmpi
+      retrompi models show wmpi --full
       retrompi models show wmpi --set wmpi.pool=10MiB --csv
     """
     from retrompi.render.dossier import model_dossier, references
@@ -245,6 +285,9 @@ def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: 
         return
     say(f"{card['name']}: {card['title']}\n{card['summary']}\nversion {card['version']}, {card['years']}, in {card['folder']}"
                + (" (your own)" if card["origin"] == "user" else ""))  # fmt: skip
+    if not given.full:
+        _print_summary(card)
+        return
     if card["variant_of"]:
         say(f"variant of {card['variant_of']}: {card['variant_note']}")
     for v in card["variants"]:

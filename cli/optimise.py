@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from retrompi.base.units import format_quantity
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, note_search, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import RunOutput
 from retrompi.cli.output import Column, print_csv, print_json, print_table, say
@@ -53,9 +53,10 @@ def command(ctx: click.Context, scenario: str, given: OptimiseOptions, output: R
     base = the_scenario(scenario, given.sets)
     overs = space(base, given.over)
     wanted = metric_for(given.metric, "time", base)
-    warnings = outside_lines([base, *(case.apply(base, {over.key: end}) for over in overs for end in over.ends)])
+    ends = [base, *(case.apply(base, {over.key: end}) for over in overs for end in over.ends)]
     with asking("optimise", base, wanted, given, output, expected=given.trials + 1) as ask:
         found = optimise(ask, overs, trials=given.trials, seed=given.seed, more_is_better=wanted.more_is_better)
+        warnings, mark = note_search(ask, ends)
     rows = [t.row(overs, wanted) for t in (found.base, *found.trials)]
     if output.as_json:
         best = None if found.best is None else found.best.row(overs, wanted)
@@ -64,17 +65,17 @@ def command(ctx: click.Context, scenario: str, given: OptimiseOptions, output: R
     elif output.as_csv:
         print_csv(rows, list(rows[0]))
     else:
-        _print(found, overs, wanted)
+        _print(found, overs, wanted, mark)
     if found.best is None:
         ctx.exit(1)
 
 
-def _print(found: Optimum, overs: list[Over], metric: Metric) -> None:
+def _print(found: Optimum, overs: list[Over], metric: Metric, mark: str) -> None:
     """The best points, how far they are from the scenario as it is, and what it took."""
     sign = -1 if metric.more_is_better else 1
     having = sorted((t for t in found.trials if t.reading.value is not None), key=lambda t: (sign * (t.reading.value or 0.0), t.number))
     different = list({tuple(t.values.items()): t for t in reversed(having)}.values())[::-1]
-    say(f"{metric.name}: {metric.label}, the {'largest' if metric.more_is_better else 'smallest'} of {len(found.trials)} trials")
+    say(f"{metric.name}: {metric.label}, the {'largest' if metric.more_is_better else 'smallest'} of {len(found.trials)} trials{mark}")
     columns = (Column("trial", "trial", right=True), *(Column(o.key, o.key, right=True) for o in overs),
                Column(metric.name, metric.name, lambda v: "" if v is None else format_quantity(v, metric.unit), right=True),
                Column("run_id", "run", right=True))  # fmt: skip

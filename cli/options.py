@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ __all__ = [
     "Carried",
     "Drawn",
     "Effort",
+    "Fictions",
     "Fidelity",
     "Network",
     "OfModel",
@@ -57,7 +58,6 @@ __all__ = [
     "ends_in",
     "mode_option",
     "new_path",
-    "note_outside",
     "output_option",
     "placement_row",
     "placement_words",
@@ -68,7 +68,7 @@ __all__ = [
     "some_level",
     "some_rate",
     "some_time",
-    "warn",
+    "warm_up_option",
 ]
 
 
@@ -145,6 +145,8 @@ class Placing:
         mode = self.mode
         if self.hostfile is None and self.per_host is None:
             return mode
+        if not platform:
+            raise UsageError("--hostfile and --per-host are of one platform: give it with -p", code="missing-option")
         room = registry.platform(platform)
         if self.hostfile is not None:
             if mode != placements.NATURAL:
@@ -159,6 +161,17 @@ class Placing:
 def ranks_option(text: str = "", **about: Any) -> Any:
     """The field ``ranks``; ``text`` says more, e.g. the default."""
     return option(f"Number of ranks{text}.", "-n", "--np", type=click.IntRange(1), **about)
+
+
+MOST_WARM_UP = 1_000_000
+
+
+def warm_up_option() -> Any:
+    """The field ``warm_up`` of a PingPong."""
+    return option(
+        "Warm-up repetitions: exchanges before each size that are not timed (default: 1; 0: none, as in the papers, so that the first size "
+        "includes what the first call sets up).",
+        "--warm-up", type=click.IntRange(0, MOST_WARM_UP), metavar="N", default=1, aliases=("--warmup",))  # fmt: skip
 
 
 def sizes_option(text: str, **about: Any) -> Any:
@@ -225,7 +238,8 @@ class Overrides:
     """Parameter overrides."""
 
     sets: tuple[str, ...] = option(
-        "Override a parameter: e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
+        "Override a parameter: e.g. wmpi.pool=10MiB, platform.host.quantum=20ms; x2 or 50% change the value in force: "
+        "platform.link.latency=x0.5.",
         "--set", metavar="KEY=VALUE")
 
 
@@ -235,8 +249,8 @@ class OnPlatform:
 
     platform: str = option(
         "Platform: a name (see 'retrompi platforms list'), hosts and network of the library ('nt4-p6-200*8@switch-100'), or a TOML file "
-        "of your own.",
-        "-p", "--platform", default="nt-pair", metavar="NAME|FILE", shell_complete=complete_platform)
+        "of your own (default: the model's own).",
+        "-p", "--platform", default="", metavar="NAME|FILE", shell_complete=complete_platform)
 
 
 @dataclass(frozen=True)
@@ -292,6 +306,23 @@ class Carried:
         metavar="NAME", callback=_carry, shell_complete=complete_network)
 
 
+def _allow(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    """Until the command ends, its questions may be about pairs that never were."""
+    from retrompi.spec.needs import asking
+
+    if value:
+        ctx.with_resource(asking())
+    return value
+
+
+@dataclass(frozen=True)
+class Fictions:
+    """Whether a model may be asked about on a platform on which it cannot have run."""
+
+    what_if_hardware: bool = option(
+        "Accept hardware that a runtime never ran on (MPICH-GM on Ethernet): a fiction, and called one in the answer.", callback=_allow)
+
+
 @dataclass(frozen=True)
 class Workers:
     """The number of simulating processes."""
@@ -302,9 +333,14 @@ class Workers:
 
 @dataclass(frozen=True)
 class Placed(Placing, Overrides, OnPlatform):
-    """A platform with overrides, and the placement of the ranks."""
+    """A platform with overrides, and the placement of the ranks; without ``-p`` the platform is the model's own."""
 
     def __post_init__(self) -> None:
+        model: str | None = getattr(self, "model", None)
+        if not self.platform and model is not None:
+            from retrompi.spec import registry
+
+            object.__setattr__(self, "platform", registry.own_platform(model))
         object.__setattr__(self, "mode", self.placement(self.platform))
 
     def check(self, model: str) -> None:
@@ -448,7 +484,7 @@ class StoreOutput(Stored, Output):
 
 
 @dataclass(frozen=True)
-class RunOutput(Carried, StoreOutput):
+class RunOutput(Fictions, Carried, StoreOutput):
     """The output's format, the store, what carries the frames, and whether stored runs are used."""
 
     fresh: bool = option("Simulate even when an identical run is stored.")
@@ -490,7 +526,7 @@ def placement_words(asked: Resolved) -> str:
     """The placement of a question in normal form, and whether it is the platform's natural one."""
     from retrompi.spec.placements import NATURAL
 
-    return asked.mode + (" (natural)" if asked.question.placement == NATURAL else "")
+    return asked.mode_text + (" (natural)" if asked.question.placement == NATURAL else "")
 
 
 def placement_row(asked: Resolved) -> dict[str, Any]:
@@ -502,30 +538,6 @@ def placement_row(asked: Resolved) -> dict[str, Any]:
     mode = "a list of hosts" if asked.mode.replace(",", "").isdecimal() else asked.mode[:60]
     line = f"placement: {mode}{f', the natural one of {asked.platform.name}' if by_default else ''}: {hosts}"
     return {"mode": asked.mode, "natural": by_default, "hosts": hosts, "line": line}
-
-
-def warn(lines: Sequence[str], model: str) -> list[str]:
-    """`note_outside` for one model; returns the lines, for JSON."""
-    note_outside({model: lines})
-    return list(lines)
-
-
-def note_outside(told: Mapping[str, Sequence[str]]) -> None:
-    """One short note on stderr on the models that are used outside their calibrated range (lines of `outside`), however many.
-
-    Nearly every what-if is outside, so this is a note and not a warning: warnings are few and about this run. What the user has just
-    overridden is not told to him again; JSON has every line.
-    """
-    short = {model: [line.partition(" (")[0] for line in lines if not line.endswith("(a what-if)")] for model, lines in told.items()}
-    found = [f"{model} ({', '.join(dict.fromkeys(lines))})" for model, lines in short.items() if lines]
-    if found:
-        more = f", and {len(found) - MOST_OUTSIDE} more models" if len(found) > MOST_OUTSIDE else ""
-        what = next(iter(m for m, lines in short.items() if lines)) if len(found) == 1 else "MODEL"
-        named = ", ".join(found[:MOST_OUTSIDE])
-        click.echo(f"note: outside the calibrated range: {named}{more}; see 'retrompi models show {what}'", err=True)
-
-
-MOST_OUTSIDE = 3
 
 
 def _silent(done: int, total: int, what: str = "") -> None:

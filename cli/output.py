@@ -8,10 +8,10 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -21,14 +21,17 @@ from retrompi.base.units import format_time
 from retrompi.cli.bundle import option
 from retrompi.cli.terminal import escaped, painted
 
+if TYPE_CHECKING:
+    from retrompi.sim.cautions import Caution
+
 __all__ = [
     "Column",
     "Output",
     "as_text",
     "colored",
     "note",
-    "note_cautions",
     "note_run",
+    "note_warnings",
     "print_csv",
     "print_json",
     "print_table",
@@ -146,9 +149,14 @@ _WORD, _NARROW = 24, 8
 """A column of text is not made narrower than its words up to the first, or, where that is too wide, than the second."""
 
 
+def in_a_pipe() -> bool:
+    """Whether a program reads what is printed: no terminal, and no COLUMNS."""
+    return not sys.stdout.isatty() and not os.environ.get("COLUMNS")
+
+
 def width() -> int:
     """The columns that text may take: the terminal's (or COLUMNS), `PIPE_WIDTH` in a pipe."""
-    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+    if in_a_pipe():
         return PIPE_WIDTH
     return max(shutil.get_terminal_size((PIPE_WIDTH, 40)).columns, 40)
 
@@ -169,7 +177,8 @@ def print_table(
 ) -> None:
     """``rows`` in aligned columns that fit `width`, on stderr with ``err``.
 
-    Where they do not fit, columns of text are wrapped, or ``cut`` (in lists, where a row is a line; JSON and CSV have it all).
+    Where they do not fit a terminal, columns of text are wrapped, or ``cut`` (in lists, where a row is a line; JSON and CSV have it all).
+    In a pipe a row is a line, however wide.
     Numbers never are: if these alone are too many, the table is printed in parts, each with the leading columns of text.
     """
     if not rows:
@@ -177,7 +186,7 @@ def print_table(
         return
     # Escaped before widths are measured: what is escaped when it is printed is longer.
     texts = [[escaped(" ".join((c.show or as_text)(row.get(c.key)).split())) for c in columns] for row in rows]
-    for n, (part, widths) in enumerate(_parts(columns, texts, width())):
+    for n, (part, widths) in enumerate(_parts(columns, texts, sys.maxsize if in_a_pipe() else width())):
         if n:
             click.echo(err=err)
         _print_part([columns[i] for i in part], [[line[i] for i in part] for line in texts], (widths, cut), err)
@@ -300,12 +309,13 @@ def note(text: str) -> None:
         click.echo(painted(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
 
 
-def note_cautions(run: dict[str, Any]) -> list[str]:
-    """One line on stderr for each caution stored with a run; returns them, for JSON."""
-    told: list[str] = run["facts"].get("cautions", [])
-    for text in told:
-        say(f"caution: {text}", err=True)
-    return told
+def note_warnings(warnings: Iterable[Caution]) -> list[dict[str, Any]]:
+    """One line on stderr for each caution that is not minor (of those the title line has a mark); all of them as rows, for JSON."""
+    told = list(warnings)
+    for one in told:
+        if not one.minor:
+            say(f"caution: {one}", err=True)
+    return [one.row() for one in told]
 
 
 def note_run(run_id: int | None, found: bool) -> None:

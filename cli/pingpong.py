@@ -12,14 +12,23 @@ import click
 from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import drawing, interval_column, note_draws, note_worth
-from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, Uncertain, output_option, placement_words, sizes_option, warn
-from retrompi.cli.output import Column, Output, note, note_run, print_table, say, write_drawn
+from retrompi.cli.options import (
+    Asked,
+    Network,
+    Overlaid,
+    RunOutput,
+    Uncertain,
+    output_option,
+    placement_words,
+    sizes_option,
+    warm_up_option,
+)
+from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say, write_drawn
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
     from retrompi.traces.generate import Generator
 
-MOST_WARM_UP = 1_000_000
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
     Column("time_us", "one-way time", lambda v: format_time(v * 1e-6), right=True),  # `headed` says what else it may be
@@ -36,14 +45,6 @@ BESIDE = (
 )
 
 
-def first_call(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What the first size contains besides its messages, where it shows: a smaller message takes longer than the next."""
-    if len(rows) < 2 or rows[0]["size_B"] >= rows[1]["size_B"] or rows[0]["time_us"] <= 1.01 * rows[1]["time_us"]:
-        return ""
-    a, b = (f"{format_time(r['time_us'] * 1e-6)} at {format_bytes(r['size_B'])}" for r in rows[:2])
-    return f"the first size includes what the first call sets up: {a}, {b}; --warm-up 1 leaves it out"
-
-
 def headed(made: Generator | None) -> tuple[list[Column], str]:
     """The columns of a benchmark's curve, and what its time and its rate are if it is no PingPong (a broadcast has no one-way time)."""
     if made is None or made.one_way:
@@ -53,8 +54,9 @@ def headed(made: Generator | None) -> tuple[list[Column], str]:
 
 
 def emit_curve(
-    rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], output: Output, level: float | None = None, made: Generator | None = None
-) -> None:
+    rows: Sequence[Mapping[str, Any]], warnings: Sequence[Mapping[str, Any]], output: Output, level: float | None = None,
+    made: Generator | None = None,
+) -> None:  # fmt: skip
     """A curve, with its intervals at ``level``; in JSON every point has the ``warnings`` of the run. ``made``: what it is a curve of."""
     told = [{**row, "warnings": list(warnings)} for row in rows]
     columns, meaning = headed(made)
@@ -76,8 +78,7 @@ class PingpongOptions(Uncertain, Overlaid, Network, Asked):
 
     sizes: str | None = sizes_option(", e.g. 0,1,1024 or 1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).")
     reps: int | None = option("Repetitions at each size (default: as in the papers).", type=click.IntRange(1))
-    warm_up: int = option("Warm-up repetitions: exchanges before each size that are not timed (the papers had none).", "--warm-up",
-                          type=click.IntRange(0, MOST_WARM_UP), metavar="N", default=0, aliases=("--warmup",))
+    warm_up: int = warm_up_option()
     out: Path | None = output_option("the curve, as a page, a figure or numbers", "html", "svg", "png", "csv", "json")
 
 
@@ -95,9 +96,9 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     """
     from retrompi.api.asking import Where
     from retrompi.api.runs import curve_of
+    from retrompi.sim.cautions import mark
     from retrompi.sim.resolved import Resolved
     from retrompi.spec import cross_traffic
-    from retrompi.spec.outside_range import outside
     from retrompi.spec.question import Beside, pingpong
 
     spec = given.spec()
@@ -110,25 +111,25 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     question = asked.changed(workload=pingpong(wanted, given.reps, given.warm_up), beside=Beside(given.traffic, given.failures))
     curve = curve_of(question, Where(store_, output.fresh))
     if curve.ended is not None:
+        warned = note_warnings(curve.warnings)
         if curve.rows:
-            emit_curve(curve.rows, (), output)
+            emit_curve(curve.rows, warned, output)
         raise curve.ended
     found = curve.found
     for line in cross_traffic.lines(curve.row["facts"]) if given.traffic or given.failures else []:
         note(line)
-    beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
-    if output.text:
-        say(f"{given.model}, {placement_words(asked)} on {given.platform}")
     if spec is not None:
         with drawing() as report:
             curve = curve.uncertainty(spec.level, spec.draws, report)
+    warnings = curve.warnings
+    warned = note_warnings(warnings)
+    if output.text:
+        say(f"{given.model}, {placement_words(asked)} on {given.platform} (run {found.run_id}){mark(warnings)}")
     rows = curve.rows
-    emit_curve(rows, warn(beyond, given.model), output, None if spec is None else spec.level)
+    emit_curve(rows, warned, output, None if spec is None else spec.level)
     if curve.drawn is not None:
         note_draws([curve.drawn])
         note_worth(curve.drawn, [f"time@{rows[i]['size_B']}B" for i in (0, -1)])
-    if first := first_call(found.rows):
-        click.echo(f"note: {first}", err=True)
     if overlaid and output.text:
         _beside(found.rows, overlaid)
     if given.out is not None:

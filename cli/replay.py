@@ -13,8 +13,8 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import drawing, interval_column, note_draws, note_worth, percent
-from retrompi.cli.options import Asked, Network, RunOutput, Uncertain, UndefinedSource, placement_row, ranks_option, some_rate, warn
-from retrompi.cli.output import Column, note_cautions, note_run, print_json, say, time_column
+from retrompi.cli.options import Asked, Network, RunOutput, Uncertain, UndefinedSource, placement_row, ranks_option, some_rate
+from retrompi.cli.output import Column, note_run, note_warnings, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
 
@@ -88,11 +88,11 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     from retrompi import traces
     from retrompi.api.asking import Where
     from retrompi.api.runs import RANK_DRAWN, run_of
+    from retrompi.sim.cautions import mark
     from retrompi.sim.computation import scale_of
     from retrompi.sim.observe import Observe
     from retrompi.sim.resolved import Resolved
     from retrompi.spec import cross_traffic
-    from retrompi.spec.outside_range import outside_of_trace
     from retrompi.spec.question import Beside, Replay
     from retrompi.spec.timed_section import Program
 
@@ -112,8 +112,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     ))  # fmt: skip
     scale = scale_of(asked, rate)
     store_ = output.open()
-    warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=given.sets), given.model)
-    told = run_of(asked, Where(store_, output.fresh), Observe(timeline=timeline.request if timeline else None))
+    told = run_of(asked, Where(store_, output.fresh), Observe(timeline=timeline.request if timeline else None), rate)
     found, run = told.found, told.row
     if timeline:
         write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
@@ -125,7 +124,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         rows = [{**row, "time_s_interval": (row["time_s_low"], row["time_s_high"])} for row in told.rows]
         keys[5:5] = [f"{k}{end}" for k in RANK_DRAWN for end in ("_low", "_high")]
         columns[3:3] = [interval_column("time_s", spec.level, "s")]
-    told_cautions = note_cautions(run)
+    warnings = told.warnings
+    warned = note_warnings(warnings)
     if output.as_json:
         part = {"section": run["facts"].get("section")} if given.section else {}
         rows = [{k: row.get(k) for k in keys} for row in rows]
@@ -134,13 +134,13 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
         beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
         beside |= {k: run["facts"][k] for k in ("rank_summary",) if k in run["facts"]}
-        beside |= {"warnings": warnings, "cautions": told_cautions, "computation": scale.row() if scale else None}
+        beside |= {"run_id": found.run_id, "warnings": warned, "computation": scale.row() if scale else None}
         more = _of_the_job(drawn, given.section) if drawn is not None else {}
         print_json({**{k: run[k] for k in KEYS}, **more, **part, **ended, **beside, "placement": placement_row(asked), "per_rank": rows})
     else:
         if not output.as_csv:
             more = _of_the_job(drawn, given.section) if drawn is not None else {}
-            say(_headline(run) + _between(more, "time_s", spec))
+            say(_headline(run) + _between(more, "time_s", spec) + mark(warnings))
             say(timed(run["facts"].get("section")) + _between(more, "section_s", spec)) if given.section else None
             for line in (*cross_traffic.lines(run["facts"]), *_of_many(run["facts"].get("rank_summary"), len(rows))):
                 say(line)
@@ -151,7 +151,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         output.emit(rows, columns, keys=keys, empty="no rank ran")
         if output.text:
             say(f"note: {placement_row(asked)['line']}", err=True)
-            say(f"note: {scale.line}", err=True) if scale else None
+            say(f"note: {scale.line}", err=True) if scale and not scale.assumed else None
     if drawn is not None:
         note_draws([drawn])
         note_worth(drawn, ["section" if given.section else "time"])
@@ -192,7 +192,7 @@ def _headline(run: dict[str, Any]) -> str:
     took = "" if run["time_s"] is None else f" in {format_time(run['time_s'])}"
     counts = f"{run['ranks']} ranks, {run['actions']} actions, {run['messages']} messages"
     moved = format_bytes(run["bytes"]) if run["bytes"] is not None else "?"
-    return f"{run['outcome']}{took}: {counts}, {moved} (simulated in {format_time(run['wall_s'])})"
+    return f"{run['outcome']}{took}: {counts}, {moved} (run {run['id']}, simulated in {format_time(run['wall_s'])})"
 
 
 def timed(section: dict[str, Any] | None) -> str:

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Uncertain, Workers, note_outside, output_option
-from retrompi.cli.output import Column, note, print_table, say
+from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Uncertain, Workers, output_option
+from retrompi.cli.output import Column, note, note_warnings, print_table, say
 
 if TYPE_CHECKING:
-    from retrompi.papers import Reproduction, Verdict
+    from retrompi.papers import Reproduction
     from retrompi.papers.network_agreement import NetworkAgreement
 
 ALL = "all"
-_SUMMARY = (
-    Column("paper", "paper"),
-    Column("fit", "fit", right=True),
-    Column("held_out", "held out", right=True),
-    Column("unjudged", "not judged", right=True),
-    Column("failed", "fails"),
-)
-
-
 _DIFFERING = (
     Column("id", "id"),
     Column("native", "native"),
@@ -43,6 +35,7 @@ class ReproduceOptions(Uncertain, Fidelity, Overlaid, Workers):
     """Options of ``retrompi reproduce``."""
 
     out: Path = output_option("the folder of the report", folder=True, metavar="FOLDER", default=Path("report"))
+    full: bool = option("Print all of it instead of a summary: every verdict.", "--full")
     images: tuple[str, ...] = option("Also write every figure in this format (repeatable).", "--image", type=click.Choice(["png", "svg"]))
 
 
@@ -53,10 +46,10 @@ def command(paper: str, given: ReproduceOptions, output: RunOutput) -> None:
     """Replay the experiments of a paper, judge its claims and write a report.
 
     Give the key of one of retrompi's papers, the folder of your own ('retrompi paper new'), or "all" for a report on every paper of
-    retrompi with the verdict matrix on its front page. Prints the verdicts and the report's path. A failed claim is a finding shown in
-    the report, not an error; 'retrompi validate' turns it into an exit code. With --uncertainty, curves have bands, and claims the
-    third verdict of 'retrompi validate'. With --network, the front page and the last lines say how many verdicts are those of the
-    engine's own network.
+    retrompi with the verdict matrix on its front page. Prints a summary and the report's path; --full, --csv and --json have every
+    verdict. A failed claim is a finding shown in the report, not an error; 'retrompi validate' turns it into an exit code. With
+    --uncertainty, curves have bands, and claims the third verdict of 'retrompi validate'. With --network, the front page and the last
+    lines say how many verdicts are those of the engine's own network.
 
     \b
     Examples:
@@ -77,10 +70,10 @@ def command(paper: str, given: ReproduceOptions, output: RunOutput) -> None:
 def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output: RunOutput) -> None:
     """Replays the papers, which are at hand, and writes their report; ``every``: with a front page."""
     from retrompi import render
-    from retrompi.cli.validate import keys_of, print_verdicts, rows_of, studies, with_agreement
+    from retrompi.cli.validate import keys_of, print_counts, print_digest, print_verdicts, rows_of, studies, with_agreement
     from retrompi.papers import judge_all
     from retrompi.papers.reproduction import WORKERS
-    from retrompi.spec.outside_range import outside_of_points
+    from retrompi.sim.cautions import gathered, of_points
 
     overlaid, spec = given.curves(output), given.spec()
     began = time.perf_counter()
@@ -90,11 +83,15 @@ def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output
         found = with_agreement(found, spec, output, given.jobs)
     spent = time.perf_counter() - began
     found = render.with_measured(found, overlaid)
-    note_outside({m: told for s in found for m, told in outside_of_points(s.points).items()})
+    note_warnings(gathered((m, some) for s in found for m, some in of_points(s.points).items()))
     written: render.Written | render.Atlas
     if not every:
         written = render.write(found[0], given.out, images=given.images)
-        print_verdicts(found[0].verdicts, output)
+        if not output.text or given.full or spec is not None:
+            print_verdicts(found[0].verdicts, output)
+        else:
+            print_digest(found[0])
+            say("")
     else:
         from retrompi.render.front import made
 
@@ -103,8 +100,10 @@ def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output
         verdicts = judge_all(found)
         if not output.text:
             output.emit(rows_of(verdicts), (), keys=keys_of(verdicts))
+        elif given.full:
+            print_verdicts(verdicts, output)
         else:
-            _print_summary(found, verdicts)
+            print_counts(verdicts)
     if written.missing:
         click.echo(written.missing, err=True)
     if not output.text:
@@ -116,7 +115,8 @@ def _reproduce(keys: Sequence[str], every: bool, given: ReproduceOptions, output
     runs = {i for s in found for i in s.runs}
     simulated = sum(s.simulated for s in found)
     say(f"{len(runs)} runs: {simulated} simulated, {len(runs) - simulated} found in the store")
-    say(f"report: {written.page}")
+    click.echo(f"to open the report: {Path(sys.executable).name} -m webbrowser {written.page}")
+    click.echo(f"report: {written.page}")
 
 
 def _beside_native(
@@ -138,29 +138,3 @@ def _beside_native(
     with using(FLUID):
         fluid = studies(list(dict.fromkeys(d.paper for d in first.differing)), output, given.jobs, given.fidelity)
     return network_agreement(network, own, found, fluid)
-
-
-def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
-    from retrompi.papers import summary
-
-    by_use = {s.use: s for s in summary(verdicts)}
-    row: dict[str, Any] = {"paper": name}
-    for key, use in (("fit", "calibrate"), ("held_out", "validate")):
-        part = by_use.get(use)
-        row[key] = f"{part.passed} of {part.judged} pass ({part.passed / part.judged:.0%})" if part and part.judged else "none judged"
-    row["unjudged"] = sum(v.verdict == "unjudged" and v.use in ("calibrate", "validate") for v in verdicts)
-    row["failed"] = " ".join(v.id for v in verdicts if v.verdict == "fail")
-    return row
-
-
-def _print_summary(found: Sequence[Reproduction], verdicts: Sequence[Verdict]) -> None:
-    """Counts per paper and in total; papers that were not replayed have only unjudged claims."""
-    from retrompi.papers import summary
-    from retrompi.papers.claims import by_paper, papers
-
-    mine = {v.id: v for v in verdicts}
-    rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
-    print_table([*rows, {**_counted(verdicts, ALL), "failed": ""}], _SUMMARY)
-    say("")
-    for text in summary(verdicts):
-        say(str(text))

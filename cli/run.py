@@ -26,7 +26,7 @@ from retrompi.cli.options import (
     ranks_option,
     some_time,
 )
-from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, say, time_column
+from retrompi.cli.output import Column, note_run, note_warnings, print_csv, print_json, print_table, say, time_column
 from retrompi.sim import diagnosis
 
 if TYPE_CHECKING:
@@ -106,17 +106,18 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     """
     from retrompi.api.programs import Execution
     from retrompi.measure import launch
+    from retrompi.spec import registry
 
     backend = given.backend or ("model" if given.model is not None else "native")
     _check(ctx, backend)
     wall = None if backend == "model" else parse(RUN_LIMIT, "s")
     quiet = some_time("--wait-quiet", given.wait_quiet) if given.wait_quiet is not None else 0.0
+    platform = given.platform or (registry.own_platform(given.model) if given.model is not None else "")
     store_ = output.open()
     with progress(f"{Path(program).name} on {backend}") as report:
         done = launch.run(
             store_, backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
-            platform=_given(ctx, "platform", given.platform),
-            mode=given.placement(given.platform) if backend != "native" else None,
+            platform=platform or None, mode=given.placement(platform) if backend != "native" else None,
             seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
             profile=not given.no_profile, bounds=given.bounds(),
             timeout_s=wall, limit_s=given.limit_s, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace),
@@ -125,7 +126,8 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     told = Execution(done)
     times = told.rows
     if output.as_json:
-        print_json({**done.row(), "summary": times[0] if times else None, "section_summaries": times[1:]})
+        row = {**{k: v for k, v in done.row().items() if k != "cautions"}, "warnings": [c.row() for c in done.cautions]}
+        print_json({**row, "summary": times[0] if times else None, "section_summaries": times[1:]})
     elif output.as_csv:
         about = {k: getattr(done, k) for k in CSV[:9]}
         print_csv([{**about, **row} for row in times], CSV)
@@ -135,6 +137,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
         click.echo(done.errors.rstrip("\n"), err=True)
     for text in done.notes:
         click.echo(f"{'warning' if text.startswith(('this machine', 'oversubscribed')) else 'note'}: {text}", err=True)
+    note_warnings(done.cautions)
     if not done.completed:
         for line in _why(store_, done):
             click.echo(line, err=True)
@@ -168,10 +171,6 @@ def _why(store: Store, done: Any) -> list[str]:
     if "diagnosis" not in row["facts"]:
         return [f"{done.outcome}: {done.detail}"]
     return [line.replace(f"{done.trace}/", "") for line in diagnosis.of_run(row)]
-
-
-def _given(ctx: click.Context, name: str, value: str) -> str | None:
-    return value if ctx.get_parameter_source(name) != click.core.ParameterSource.DEFAULT else None
 
 
 def _tell(told: Execution, most_calls: int) -> None:

@@ -92,6 +92,7 @@ class ListRunsOptions:
     kind: str | None = option("Only runs of this kind.", type=click.Choice(KINDS))
     outcome: str | None = option("Only runs with this outcome.")
     tag: str | None = option("Only runs with this tag.", metavar="TAG")
+    every: bool = option("Also what is left out otherwise: the runs that studies, searches and draws have made.", "--all")
     last: int = option("Number of runs listed, the newest.", type=click.IntRange(1), metavar="N", default=30)
 
 
@@ -99,6 +100,8 @@ class ListRunsOptions:
 @options(given=ListRunsOptions, output=StoreOutput)
 def list_runs(given: ListRunsOptions, output: StoreOutput) -> None:
     """List stored runs, newest last.
+
+    Those that studies, searches and draws have made are left out, unless --all is given.
 
     \b
     Examples:
@@ -109,12 +112,13 @@ def list_runs(given: ListRunsOptions, output: StoreOutput) -> None:
     mine = None if given.tag is None else set(ids_of(store, given.tag))
     found = store.runs(
         model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome,
-        limit=given.last if mine is None else None,
+        limit=given.last if mine is None else None, parts=given.every or mine is not None or given.kind == "sample",
     )  # fmt: skip
     found = [row for row in found if mine is None or row["id"] in mine][-given.last :]
     tags = store.tags()
     rows = [{**row, "overrides": overrides_text(row), "tags": " ".join(tags.get(row["id"], []))} for row in found]
-    output.emit(rows, LIST, keys=LIST_KEYS, empty="no runs stored", cut=True)
+    hidden = not rows and not given.every and bool(store.runs(limit=1))
+    output.emit(rows, LIST, keys=LIST_KEYS, empty="no such run was asked for itself (--all)" if hidden else "no runs stored", cut=True)
 
 
 @command.command("show")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import click
 
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, options
-from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario, warn
-from retrompi.cli.output import Column, Output, note, note_cautions, note_run, print_table, say
+from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario
+from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say
 from retrompi.sim import diagnosis
 
 LIST = (
@@ -22,7 +23,7 @@ LIST = (
 )
 KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "traffic", "failures", "jobs",
         "outcome", "expect", "seed",
-        "fidelity")  # fmt: skip
+        "fidelity", "section", "compute", "memory_share")  # fmt: skip
 
 
 @click.group()
@@ -34,7 +35,49 @@ def command() -> None:
     Examples:
       retrompi scenarios list
       retrompi scenarios run bf-wmpi-shared
+      retrompi scenarios generators
     """
+
+
+GENERATED = (Column("name", "generator"), Column("usage", "arguments"), Column("summary", "what it generates"))
+
+
+@command.command("generators")
+@options(output=Output)
+def generators(output: Output) -> None:
+    """List the generators of programs and their arguments; those in brackets have defaults.
+
+    \b
+    Examples:
+      retrompi scenarios generators
+      retrompi why halo ranks=4 reps=3 size=10000 -m wmpi
+    """
+    from retrompi.traces import generate
+
+    rows = [{"name": name, "usage": g.usage, "summary": g.summary} for name, g in sorted(generate.GENERATORS.items())]
+    output.emit(rows, GENERATED)
+
+
+@command.command("new")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("generator", default="pingpong")
+@click.option("-m", "--model", default="wmpi", help="Runtime model.", metavar="NAME|FOLDER", show_default=True)
+@debug_option
+def new(file: Path, generator: str, model: str) -> None:
+    """Write a scenario of a GENERATOR to FILE, to be edited.
+
+    \b
+    Examples:
+      retrompi scenarios new mine.toml halo -m lam
+    """
+    from retrompi.base.errors import InputError
+    from retrompi.studies import scenario
+
+    if file.exists():
+        raise InputError("exists already; choose another name", file, code="exists-already")
+    text = scenario.template(file.stem, generator, model)
+    file.write_text(text, encoding="utf-8")
+    say(f"written: {file}; next: retrompi scenarios run {file}")
 
 
 @command.command("list")
@@ -97,24 +140,26 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
       retrompi scenarios run bf-wmpi-distributed --traffic 'any 2Mbps 1500B poisson' --csv
     """
     from retrompi.cli import pingpong, replay, rinf1, startup
+    from retrompi.sim.cautions import mark, stored
     from retrompi.spec import registry
-    from retrompi.spec.outside_range import outside
     from retrompi.store.lookup import answer
     from retrompi.studies import catalogue
-    from retrompi.studies.scenario import trace_of
+    from retrompi.studies.cautions import of_scenario
     from retrompi.traces import generate
 
     s = catalogue.scenario(scenario)
     s = replace(s, traffic=(*s.traffic, *given.traffic), failures=(*s.failures, *given.failures))
     store_ = output.open()
     found = answer(store_, s.question().with_(limit_s=given.limit_s, bounds=given.bounds()), fresh=output.fresh)
+    run = store_.run(found.run_id)
+    warnings = of_scenario(s, stored(run["facts"]))
+    warned = note_warnings(warnings)
     if output.text:
-        say(f"{s.name}: {s.title}")
+        say(f"{s.name}: {s.title} (run {found.run_id}){mark(warnings)}")
         if s.expect:
             say(f"expected: {s.expect}")
         if s.program.section:
-            say(replay.timed(store_.run(found.run_id)["facts"].get("section")))
-    run = store_.run(found.run_id)
+            say(replay.timed(run["facts"].get("section")))
     if s.start:
         output.emit(found.rows, startup.COLUMNS)
         if output.text:
@@ -123,19 +168,14 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
         rows = rinf1.published(found.rows, registry.platform(s.platform).name, s.mode)
         output.emit(rows, rinf1.COLUMNS, keys=rinf1.KEYS)
     elif found.rows and "size_B" in found.rows[0]:
-        sizes = [row["size_B"] for row in found.rows]
-        warnings = warn(outside(s.model, s.platform, sizes=sizes, ranks=run["ranks"], sets=s.sets), s.model)
-        pingpong.emit_curve(found.rows, warnings, output, made=generate.generator(s.generator) if s.generator else None)
+        pingpong.emit_curve(found.rows, warned, output, made=generate.generator(s.generator) if s.generator else None)
     else:
-        largest = [trace_of(s).info()["largest_B"]] if s.trace else []
-        warnings = warn(outside(s.model, s.platform, sizes=largest, ranks=run["ranks"], sets=s.sets), s.model)
         keys = [c.key for c in replay.COLUMNS]
-        rows = [{**row, "warnings": warnings} for row in found.rows]
+        rows = [{**row, "warnings": warned} for row in found.rows]
         output.emit(rows, replay.COLUMNS, keys=[*keys, "warnings"] if output.as_json else keys, empty="no rank ran")
     for job in run["facts"].get("jobs", []):
         runs = f", {job['runs']} runs in {format_time(job['time_s'])}" if job["background"] else f" in {format_time(job['time_s'])}"
         note(f"beside it: {job['name']} ({job['model']}, {job['mode']}): {job['outcome']}{runs}")
-    note_cautions(run)
     note_run(found.run_id, found.found)
     if run["outcome"] != "completed":
         for line in diagnosis.of_run(run):

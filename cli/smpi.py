@@ -10,7 +10,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import debug_option, instead_of, option, options
-from retrompi.cli.options import OfModel, Seeded, StoreOutput, complete_model, output_option, progress, ranks_option
+from retrompi.cli.options import Fictions, OfModel, Seeded, StoreOutput, complete_model, output_option, progress, ranks_option
 from retrompi.cli.output import Output, note, print_csv, print_json
 
 POINTS = ("pair", "curve", "size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps", "port_ps", "both_ps", "wire_ps")
@@ -29,7 +29,7 @@ def command() -> None:
 
 
 @dataclass(frozen=True)
-class ExportOptions(Seeded, OfModel):
+class ExportOptions(Fictions, Seeded, OfModel):
     """Options of ``retrompi smpi export_command``."""
 
     ranks: int = ranks_option(default=2)
@@ -66,8 +66,8 @@ def export_command(given: ExportOptions, output: StoreOutput) -> None:
     if not given.plain:
         if output.as_json:
             about = {"model": model, "platform": given.platform, "mode": facts.mode, "ranks": given.ranks}
-            notes = [*facts.cautions, *facts.notes]
-            print_json({**about, "rows": facts.rows, "settings": facts.settings(), "puts": facts.puts, "notes": notes})
+            more = {"notes": list(facts.notes), "warnings": [c.row() for c in facts.cautions]}
+            print_json({**about, "rows": facts.rows, "settings": facts.settings(), "puts": facts.puts, **more})
         elif given.out is None and not output.as_csv:
             click.echo(facts.text(), nl=False)
         if given.out is not None:

@@ -10,7 +10,7 @@ import click
 
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import OfModel, Seeded, mode_option, ranks_option
+from retrompi.cli.options import Fictions, OfModel, Seeded, mode_option, ranks_option
 from retrompi.cli.output import Column, Output, print_json, say
 
 COLUMNS = (
@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class StartupOptions(Seeded, OfModel):
+class StartupOptions(Fictions, Seeded, OfModel):
     """Options of ``retrompi startup``."""
 
     mode: str = mode_option("distributed")

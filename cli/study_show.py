@@ -10,8 +10,8 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import Option, option, options
-from retrompi.cli.options import StoreOutput, ends_in, note_outside, some_level
-from retrompi.cli.output import note, print_csv, print_json, say
+from retrompi.cli.options import StoreOutput, ends_in, some_level
+from retrompi.cli.output import note, note_warnings, print_csv, print_json, say
 from retrompi.cli.study_tables import intervals, print_tables
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ class Axes:
         return LEVEL if self.uncertainty is None else some_level(self.uncertainty)
 
 
-def _told(v: View, study: dict[str, Any]) -> None:
+def _told(v: View, study: dict[str, Any], marked: str) -> None:
     """Prints the head of the terminal output, and the points without a result."""
     title = v.definition.get("title")
-    say(f"study {study['id']}, {study['name']}" + (f": {title}" if title else ""))
+    say(f"study {study['id']}, {study['name']}" + (f": {title}" if title else "") + marked)
     say(f"{v.metric.name}: {v.metric.label}{intervals(v)}")
 
 
@@ -93,8 +93,10 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
       retrompi study show proxy-cost
       retrompi study show proxy-cost --metric bandwidth@64KiB -o page.html
     """
+    from retrompi.sim.cautions import mark
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
+    from retrompi.studies.cautions import counted
 
     store = output.open(write=False)
     _refuse_many(store, study)
@@ -109,19 +111,20 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
 
         study_page.write(Path(file), v, told, plans=choose(v, axes.x, axes.by, axes.panel), panel=axes.panel)
         note(f"page written to {file}")
+    warnings = [*told.cautions, *counted(store.study_cautions(int(found.study["id"])), len(v.rows), "points")]
+    warned = note_warnings(warnings)
     if not output.text:
         unit = v.metric.unit
         name = v.metric.name
         rows = [{"position": r["position"], **r["values"], name: r["value"],
                  **({f"{name}_low": r["low"], f"{name}_high": r["high"], "completed": r["completed"]} if v.draws else {}),
                  "unit": unit, "outcome": r["outcome"], "reason": r["reason"], "run_id": r["run_id"]} for r in v.rows]  # fmt: skip
-        print_json(rows) if output.as_json else print_csv(rows, list(rows[0]))
+        print_json([{**r, "warnings": warned} for r in rows]) if output.as_json else print_csv(rows, list(rows[0]))
         return
     if file is None:
-        _told(v, dict(found.study))
+        _told(v, dict(found.study), mark(warnings))
         print_tables(v, axes.panel, axes.x if axes.x != "size" else None)
         _failed(v)
-    note_outside(told.warnings)
 
 
 @click.command()

@@ -14,7 +14,7 @@ from retrompi.base.units import format_time
 from retrompi.cli.answers import Executors
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Overrides, RunOutput, Uncertain, complete_scenario, progress
-from retrompi.cli.output import say
+from retrompi.cli.output import note_warnings, say
 from retrompi.cli.study_tables import intervals, print_tables
 
 if TYPE_CHECKING:
@@ -115,11 +115,11 @@ def _changed(study: Study, given: SweepOptions) -> Study:
     for name, value in (("--vary", given.vary), ("--zip", given.zips), ("--sample", given.sample)):
         if value:
             raise UsageError(f"{name} applies to a scenario; the axes of the study '{study.name}' are in its file", code="unused-option")
-    from retrompi.spec.model import parse_sets
+    from retrompi.spec.overrides import merge, parse_sets
     from retrompi.studies.case import proper
     from retrompi.studies.design import check_name
 
-    fixed = {**study.fixed, **{proper(k): v for k, v in parse_sets(list(given.sets)).items()}}
+    fixed = merge(study.fixed, {proper(k): v for k, v in parse_sets(list(given.sets)).items()})
     return replace(study, fixed=fixed, name=check_name(given.name) if given.name else study.name, metric=given.metric or study.metric)
 
 
@@ -140,6 +140,8 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         _tell_plan(store_, study, running, output)
         return None
     from retrompi.api.studies import StudyResult
+    from retrompi.sim.cautions import mark
+    from retrompi.studies.cautions import of_study
     from retrompi.studies.run import run_study
     from retrompi.studies.uncertainty import LEVEL
 
@@ -151,16 +153,17 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         done = len(store_.study_done(study_id)) if study_id is not None else 0
         click.echo(f"{done} of {design.count(study)} points are stored; run the same command again to continue", err=True)
         raise
+    warnings = of_study(store_, told)
+    rows = note_warnings(warnings)
     if not output.text:
         found = StudyResult(store_, told, LEVEL if spec is None else spec.level).rows
-        output.emit(found, (), keys=list(found[0]) if found else [])
+        keys = list(found[0]) if found else []
+        output.emit([{**row, "warnings": rows} for row in found], (), keys=[*keys, "warnings"] if output.as_json else keys)
     else:
-        say(summary(told))
+        say(summary(told) + mark(warnings))
         _tell_results(store_, told, spec)
     for line in told.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
-    if told.outside:
-        click.echo(f"note: {told.outside}", err=True)
     if told.errors:
         ctx.exit(1)
     return told
@@ -201,6 +204,7 @@ def summary(told: StudyRun) -> str:
 
 
 def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) -> None:
+    from retrompi.sim.cautions import mark
     from retrompi.studies.plan import plan
     from retrompi.studies.worker_pool import processors
 
@@ -209,6 +213,7 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
     row = {"points": p.points, "draws": study.draws, "runs": p.runs, "found": p.found, "to_simulate": p.left, "refused": p.refused,
            "jobs": p.jobs, "seconds": p.seconds, "seconds_at_least": p.at_least, "seconds_from": p.how,
            "outside_calibrated_range": p.outside.points}  # fmt: skip
+    outside = p.outside.cautions(p.points // (1 + study.draws))
     if not output.text:
         output.emit([row], (), keys=list(row))
     else:
@@ -217,11 +222,10 @@ def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) 
         line += f", {p.found} in the store, {p.left} to simulate"
         if p.refused:
             line += f", {_counted(p.refused, 'draw' if study.draws else 'point')} no run"
-        say(line)
+        say(line + mark(outside))
         if p.seconds is not None:
             about = "at least" if p.at_least else "about"
             say(f"{about} {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
     for line in p.reasons:
         click.echo(f"warning: cannot be run: {line}", err=True)
-    if p.outside.points:
-        click.echo(f"note: {p.outside.line(p.points // (1 + study.draws))}", err=True)
+    note_warnings(outside)

@@ -11,7 +11,7 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import canonical, format_quantity
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, note_search, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import percent
 from retrompi.cli.options import RunOutput, Uncertain, share
@@ -76,7 +76,6 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
     far = case.apply(base, {way.scale.key: way.scale.text(way.value(way.limit))})
     case.identity(far)
     refuse_idle(far)
-    warnings = outside_lines([base, far])
     with asking("tolerance", base, wanted, given, output, expected=40) as ask:
         (start,) = ask([{}])
 
@@ -86,6 +85,7 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
         width = share("--tolerance", given.tolerance)
         found = search(evaluate, way, start, slower=shares, more_is_better=wanted.more_is_better, width=width)
         drawn = [] if spec is None else _drawn(ask, spec, way, shares, width)
+        warnings, mark = note_search(ask, [base, far])
     alone = _alone(base, way, shares) if given.one_run else {}
     if output.as_json:
         certain = {} if spec is None else {"level": spec.level, "draws": spec.draws, "certain": [d.row() for d in drawn]}
@@ -93,7 +93,7 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
     elif output.as_csv:
         print_csv([_row(a, wanted, alone.get(a.slower)) for a in found.answers], KEYS)
     else:
-        _print(found, wanted, base, alone)
+        _print(found, wanted, base, alone, mark)
         for d in drawn:
             say(_certain(d, way))
 
@@ -188,7 +188,7 @@ def _row(a: Answer, metric: Metric, alone: Tolerated | None = None) -> dict[str,
 
 
 def as_object(
-    found: Tolerance, metric: Metric, base: Scenario, warnings: Sequence[str], alone: Mapping[float, Tolerated] = NOTHING
+    found: Tolerance, metric: Metric, base: Scenario, warnings: Sequence[Mapping[str, Any]], alone: Mapping[float, Tolerated] = NOTHING
 ) -> dict[str, Any]:
     """The result as JSON values."""
     runs, simulated = found.counts
@@ -216,11 +216,11 @@ def _short(way: Way, x: float | None) -> str:
     return format_quantity(x, way.scale.unit) if canonical(way.scale.unit) == "s" or "e" in four else four
 
 
-def _print(found: Tolerance, metric: Metric, base: Scenario, alone: Mapping[float, Tolerated]) -> None:
+def _print(found: Tolerance, metric: Metric, base: Scenario, alone: Mapping[float, Tolerated], mark: str) -> None:
     way = found.way
     key = way.scale.key
     at = f"{key} is {_short(way, way.base)}"
-    say(f"{metric.label} of {base.name}: {metric.show(found.base.value)}\nwhere {at} (run {found.base.run_id})\n")
+    say(f"{metric.label} of {base.name}: {metric.show(found.base.value)}\nwhere {at} (run {found.base.run_id}){mark}\n")
     rows = []
     for a in found.answers:
         row = {"slower": f"{100 * a.slower:g} %", "low": _short(way, a.low.x), "m_low": metric.show(a.low.reading.value), "high": "never"}

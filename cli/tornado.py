@@ -11,11 +11,11 @@ from click.core import ParameterSource
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import LARGEST_SEED
-from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, note_search, scenario_argument, the_scenario
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import draw, note_draws, percent
 from retrompi.cli.options import RunOutput, Uncertain
-from retrompi.cli.output import Column, print_csv, print_json, print_table, say
+from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.studies.information import Item
@@ -89,7 +89,6 @@ def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: Ru
         for text in f.ends[:1]:
             wanted.check(case.apply(base, {f.key: text}))
         refuse_idle(*(case.apply(base, {f.key: text}) for text in f.ends))
-    warnings = outside_lines([base])
     if given.method == "sobol":
         from retrompi.studies.tornado import saltelli
 
@@ -98,9 +97,9 @@ def command(ctx: click.Context, scenario: str, given: TornadoOptions, output: Ru
         expected = 1 + sum(len(f.ends) for f in factors)
     with asking("tornado", base, wanted, given, output, expected=expected) as ask:
         if given.method == "sobol":
-            _sobol(ask, factors, wanted, given, warnings, output)
+            _sobol(ask, factors, wanted, given, output)
         else:
-            _oat(ask, factors, wanted, warnings, output)
+            _oat(ask, factors, wanted, output)
 
 
 def _given(ctx: click.Context, name: str) -> bool:
@@ -109,11 +108,14 @@ def _given(ctx: click.Context, name: str) -> bool:
 
 def _information(base: Scenario, wanted: Metric, spec: Spec, given: TornadoOptions, output: RunOutput) -> None:
     """What would make the metric more certain."""
+    from retrompi.sim.cautions import mark
     from retrompi.sim.resolved import Resolved
+    from retrompi.studies.cautions import of_scenarios
     from retrompi.studies.worth import measurements, worth
 
     asked = measurements(base, wanted, given.measure)
-    warnings = outside_lines([base])
+    known = of_scenarios([(base.model, base)])
+    warnings = note_warnings(known)
     questions = [Resolved.of(q) for q in (wanted.shortened(base).question(), *(a.question for a in asked))]
     drawn = draw(output.open(), questions, spec, output.fresh)
     values = {a.name: one.values(a.metric) for a, one in zip(asked, drawn[1:], strict=True)}
@@ -129,14 +131,14 @@ def _information(base: Scenario, wanted: Metric, spec: Spec, given: TornadoOptio
     elif output.as_csv:
         print_csv(rows, INFORMATION_KEYS)
     else:
-        _print_information(found, wanted, base, drawn[0])
+        _print_information(found, wanted, base, drawn[0], mark(known))
     note_draws(drawn[:1])
 
 
-def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ensemble) -> None:
+def _print_information(found: Worth, metric: Metric, base: Scenario, drawn: Ensemble, mark: str) -> None:
     n, p = found.number, found.parameters
     say(f"{metric.label} of {base.name}: {metric.show(n.low)} to {metric.show(n.high)} in {percent(n.level)} of "
-        f"{round(n.completed * drawn.spec.draws)} draws, median {metric.show(n.median)}\n")  # fmt: skip
+        f"{round(n.completed * drawn.spec.draws)} draws, median {metric.show(n.median)}{mark}\n")  # fmt: skip
     then = {s.name: s.share for s in p.steps}
     items = {i.name: i for i in p.items}
     rows = []
@@ -208,20 +210,21 @@ def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:
     return out
 
 
-def _oat(ask: Asker, factors: Sequence[Factor], metric: Metric, warnings: Sequence[str], output: RunOutput) -> None:
+def _oat(ask: Asker, factors: Sequence[Factor], metric: Metric, output: RunOutput) -> None:
     from retrompi.studies.tornado import one_at_a_time
 
     found = one_at_a_time(ask, factors)
+    warnings, mark = note_search(ask, [ask.scenario])
     if output.as_json:
         runs, simulated = found.counts
         print_json(
             {"scenario": ask.scenario.name, "metric": metric.name, "unit": metric.unit, "method": "oat", "base": found.base.value,
-             "run": found.base.run_id, "rows": _oat_rows(found, metric), "runs": runs, "simulated": simulated, "warnings": list(warnings)}
+             "run": found.base.run_id, "rows": _oat_rows(found, metric), "runs": runs, "simulated": simulated, "warnings": warnings}
         )  # fmt: skip
     elif output.as_csv:
         print_csv(_oat_rows(found, metric), OAT_KEYS)
     else:
-        _print_oat(found, metric, ask.scenario)
+        _print_oat(found, metric, ask.scenario, mark)
 
 
 def _oat_rows(found: OneAtATime, metric: Metric) -> list[dict[str, Any]]:
@@ -250,8 +253,8 @@ def _percent(value: float | None) -> str:
     return "0 %" if round(100 * value, 9) == 0 else f"{100 * value:+.3g} %"
 
 
-def _print_oat(found: OneAtATime, metric: Metric, base: Scenario) -> None:
-    say(f"{metric.label} of {base.name}: {metric.show(found.base.value)} (run {found.base.run_id}), one key at a time\n")
+def _print_oat(found: OneAtATime, metric: Metric, base: Scenario, mark: str) -> None:
+    say(f"{metric.label} of {base.name}: {metric.show(found.base.value)} (run {found.base.run_id}), one key at a time{mark}\n")
     moved = [b for b in found.bars if b.swing]
     rows = [row for b in moved for row in _bar_rows(found, b, metric)]
     ranges = any(b.factor.axis.span is not None for b in moved)
@@ -286,11 +289,12 @@ def _bar_rows(found: OneAtATime, bar: Bar, metric: Metric) -> list[dict[str, Any
 
 
 def _sobol(
-    ask: Asker, factors: Sequence[Factor], metric: Metric, given: TornadoOptions, warnings: Sequence[str], output: RunOutput
+    ask: Asker, factors: Sequence[Factor], metric: Metric, given: TornadoOptions, output: RunOutput
 ) -> None:
     from retrompi.studies.tornado import CONFIDENCE, sobol
 
     found = sobol(ask, factors, samples=given.samples, seed=given.seed, second=given.second, incomplete=given.incomplete)
+    warnings, mark = note_search(ask, [ask.scenario])
     if output.as_json:
         runs, simulated = found.counts
         ended = [{**p, "outcome": r.outcome, "reason": r.reason, "run": r.run_id} for p, r in found.ended]
@@ -298,12 +302,12 @@ def _sobol(
             {"scenario": ask.scenario.name, "metric": metric.name, "unit": metric.unit, "method": "sobol", "samples": found.samples,
              "seed": given.seed,
              "confidence": CONFIDENCE, "values": dict(found.values), "rows": _sobol_rows(found), "dropped": found.dropped, "ended": ended,
-             "runs": runs, "simulated": simulated, "warnings": list(warnings)}
+             "runs": runs, "simulated": simulated, "warnings": warnings}
         )  # fmt: skip
     elif output.as_csv:
         print_csv(_sobol_rows(found), SOBOL_KEYS)
     else:
-        _print_sobol(found, metric, ask.scenario, CONFIDENCE)
+        _print_sobol(found, metric, ask.scenario, CONFIDENCE, mark)
 
 
 def _range(factor: Factor) -> str:
@@ -330,9 +334,9 @@ def _three(value: float) -> str:
     return f"{round(value, 3) + 0.0:.3f}"
 
 
-def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float) -> None:
+def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float, mark: str) -> None:
     shown: Mapping[str, str] = {k: metric.show(v) for k, v in found.values.items()}
-    say(f"{metric.label} of {base.name}\nmean {shown['mean']}, deviation {shown['deviation']}, "
+    say(f"{metric.label} of {base.name}{mark}\nmean {shown['mean']}, deviation {shown['deviation']}, "
                f"{shown['least']} to {shown['most']}\n")  # fmt: skip
     rows = [
         {"key": i.factor.key, "range": _range(i.factor), "first": f"{_three(i.first)} ± {i.first_conf:.3f}",

@@ -102,7 +102,7 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
         output.emit(pairs, PAIRS)
         return
     models = [given.model] if given.model else registry.shipped()
-    levels: list[dict[str, Any]] = [preflight.support(Question(m, given.platform, Replay(read))) for m in models]
+    levels: list[dict[str, Any]] = [preflight.support(Question(m, given.platform, Replay(read), what_if_hardware=True)) for m in models]
     cost = None
     if given.model and levels[0]["support"] != "refused":
         about = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
@@ -116,8 +116,9 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
     say(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
     if rate is not None:
         say(f"computation counted at {rate} ({rate.source})")
-    say(f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}, the longest {format_bytes(told['largest_B'])}; "
-               f"with collectives about {told['messages']} messages")  # fmt: skip
+    sent = f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}"
+    longest = f", the longest {format_bytes(told['largest_B'])}"  # of a collective too, if it has any
+    say(f"{sent}; with collectives about {told['messages']} messages{longest}" if told["collectives"] else sent + longest)
     matched = f", {told['matched_share']:.1%} of these with what they matched" if told["wildcards"] else ""
     say(f"{told['receives']} receives, {told['wildcards']} of them from any source ({told['wildcard_share']:.1%}){matched}")
     say(f"{told['collectives']} collective calls, {told['nonblocking_collectives']} of them non-blocking; "

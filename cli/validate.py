@@ -11,7 +11,7 @@ import click
 from retrompi.base.errors import UsageError
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import RunOutput, Uncertain, Workers, complete_model, progress
-from retrompi.cli.output import Column, Output, as_text, say
+from retrompi.cli.output import Column, Output, as_text, print_table, say
 
 if TYPE_CHECKING:
     from retrompi.papers import Reproduction, Verdict
@@ -62,6 +62,48 @@ def print_verdicts(verdicts: Sequence[Verdict], output: Output, *, all_rows: boo
         say("")
         for line in summary(verdicts):
             say(str(line))
+
+
+def print_digest(study: Reproduction) -> None:
+    """A screen about one paper."""
+    from retrompi.papers.digest import digest
+
+    for line in digest(study):
+        say(line)
+
+
+def print_counts(verdicts: Sequence[Verdict]) -> None:
+    """How many statements pass, a line for each paper and one for all; papers that were not replayed have only unjudged ones."""
+    from retrompi.papers import summary
+    from retrompi.papers.claims import by_paper, papers
+
+    mine = {v.id: v for v in verdicts}
+    rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
+    print_table([*rows, _counted(verdicts, "all")], COUNTS)
+    say("")
+    for text in summary(verdicts):
+        say(str(text))
+
+
+_NONE = "-"
+COUNTS = (
+    Column("paper", "paper"),
+    Column("fit", "fit passes", right=True),
+    Column("held_out", "held out passes", right=True),
+    Column("unjudged", "not judged", right=True),
+)
+
+
+def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
+    from retrompi.papers import summary
+
+    by_use = {s.use: s for s in summary(verdicts)}
+    row: dict[str, Any] = {"paper": name}
+    for key, use in (("fit", "calibrate"), ("held_out", "validate")):
+        part = by_use.get(use)
+        row[key] = f"{part.passed} of {part.judged} ({part.passed / part.judged:.0%})" if part and part.judged else _NONE
+    row["unjudged"] = sum(v.verdict == "unjudged" and v.use in ("calibrate", "validate") for v in verdicts)
+    return row
 
 
 def _drawn(verdicts: Sequence[Verdict]) -> bool:
@@ -123,8 +165,10 @@ class ValidateOptions(Uncertain, Workers):
     model: str | None = option(
         "Runtime model: judge it by its own evidence.toml instead of the papers.", "-m", "--model", metavar="NAME|FOLDER",
         shell_complete=complete_model)
-    platform: str = option("Platform: with --model, the one to judge it on.", "-p", "--platform", default="nt-pair", metavar="NAME|FILE")
-    all_rows: bool = option("Also list claims that are not judged (not simulated yet, definitions).", "--all")
+    platform: str = option("Platform: with --model, the one to judge it on (default: the model's own).", "-p", "--platform", default="",
+                           metavar="NAME|FILE")
+    full: bool = option("Print all of it instead of a summary: every verdict.", "--full")
+    all_rows: bool = option("Also what is left out otherwise: every verdict, and claims that are not judged.", "--all")
     write: bool = option("Write the files that the package keeps: what the draws say of its papers (validate/agreement.csv).", "--write")
 
     def __post_init__(self) -> None:
@@ -140,8 +184,8 @@ class ValidateOptions(Uncertain, Workers):
 def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> None:
     """Judge the published claims against simulated results.
 
-    Runs that are not in the store are simulated. Claims used for the fit and held-out claims are counted separately. Exit code 1
-    means that a claim fails.
+    Runs that are not in the store are simulated. Prints a summary, in which claims used for the fit and held-out claims are counted
+    separately; --full has every verdict. Exit code 1 means that a claim fails.
 
     With --uncertainty, a third verdict stands beside pass and fail: a claim agrees if at least half of the draws of the parameters
     pass, disagrees if at most 5 % do, and otherwise one cannot tell. Slow experiments have 5 draws. The draws are runs of the store:
@@ -162,8 +206,9 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
 
     if given.model is not None:
         from retrompi.papers.evidence import judge_model
+        from retrompi.spec import registry
 
-        verdicts = judge_model(given.model, given.platform, output.open(), fresh=output.fresh)
+        verdicts = judge_model(given.model, given.platform or registry.own_platform(given.model), output.open(), fresh=output.fresh)
         print_verdicts(verdicts, output, all_rows=given.all_rows)
         if any(v.verdict == "fail" for v in verdicts):
             ctx.exit(1)
@@ -175,6 +220,12 @@ def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> No
             if given.write:
                 click.echo(f"written: {written(done).name}", err=True)
         verdicts = done[0].verdicts if given.paper is not None else [*judge_all(done), *of_curves(done)]
-    print_verdicts(verdicts, output, all_rows=given.all_rows)
+    if not output.text or given.full or given.all_rows or spec is not None:
+        print_verdicts(verdicts, output, all_rows=given.all_rows)
+    elif given.paper is not None:
+        print_digest(done[0])
+    else:
+        print_counts(verdicts)
+        say("\nevery verdict: --full, of one paper: --paper KEY, why one is so: retrompi claims show ID")
     if any(v.verdict == "fail" for v in verdicts):
         ctx.exit(1)

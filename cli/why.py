@@ -11,13 +11,14 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS, format_quantity, format_time
-from retrompi.cli.answers import outside_lines
 from retrompi.cli.bundle import option, options
-from retrompi.cli.options import StoreOutput, complete_model, complete_platform, output_option, ranks_option, share
-from retrompi.cli.output import Column, print_csv, print_json, print_table, say, write_drawn
+from retrompi.cli.options import Fictions, StoreOutput, complete_model, complete_platform, output_option, ranks_option, share
+from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say, write_drawn
 
 if TYPE_CHECKING:
+    from retrompi.sim.cautions import Caution
     from retrompi.sim.critical_path import CriticalPath, Difference, Slack
+    from retrompi.sim.result import Result
     from retrompi.spec.question import Question
     from retrompi.studies.scenario import Scenario
     from retrompi.studies.sensitivity import Sensitivity
@@ -31,7 +32,7 @@ NEAREST = 12
 
 
 @dataclass(frozen=True)
-class WhyOptions(StoreOutput):
+class WhyOptions(Fictions, StoreOutput):
     """Options of ``retrompi why``."""
 
     model: str | None = option(
@@ -86,13 +87,15 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     Examples:
       retrompi why halo ranks=4 reps=3 size=10000 -m wmpi
       retrompi why halo ranks=4 reps=3 size=10000 --a model=wmpi --b model=winmpich
-      retrompi why halo ranks=4 reps=3 size=1000 -m mpich -p nt-cluster --sensitivity platform.link.latency --range
+      retrompi why halo ranks=4 reps=3 size=1000 -m mpich -p 'linux-p6-200*4@hub-10' --sensitivity platform.link.latency --range
       retrompi why 12 13
       retrompi why examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --b platform.link.bandwidth=100Mbps
     """
+    from retrompi.sim.cautions import gathered
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, compare_runtimes
     from retrompi.studies.applies import refuse_idle
+    from retrompi.studies.cautions import of_scenario
 
     if program.isdigit():
         return _stored(ctx, [program, *arguments], given)
@@ -109,12 +112,13 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     refuse_idle(*sides)
     if two and known[0] == known[1]:
         raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
-    warnings = outside_lines(sides)
-    paths = _paths(ctx, [side.question() for side in sides])
+    ran = _runs(ctx, [side.question() for side in sides])
+    found = gathered((name, of_scenario(side, run.cautions)) for name, side, run in zip("AB", sides, ran, strict=False))
+    paths = [run.critical_path for run in ran]
     if two:
-        _two(base.name, [" ".join(of) or "unchanged" for of in (given.a, given.b)], paths, given, warnings)
+        _two(base.name, [" ".join(of) or "unchanged" for of in (given.a, given.b)], paths, given, found)
     else:
-        run = Shown(base.name, base.model, base.platform, tuple(warnings))
+        run = Shown(base.name, base.model, base.platform, tuple(found))
         _one(run, paths[0], given, _sensitivities(base, paths[0], given), shares)
 
 
@@ -125,11 +129,13 @@ class Shown:
     name: str
     model: str
     platform: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
 
 
 def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> None:
     """One stored run, or the difference of two, run again."""
+    from retrompi.sim.cautions import gathered, of_run
+    from retrompi.sim.resolved import Resolved
     from retrompi.store.asked_again import question_of
     from retrompi.studies import catalogue
 
@@ -142,7 +148,9 @@ def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> No
     store = given.open(write=False)
     ids = [int(n) for n in numbers]
     asked = [question_of(store, i, lambda name: catalogue.scenario(name).question()) for i in ids]
-    paths = _paths(ctx, asked)
+    ran = _runs(ctx, asked)
+    paths = [run.critical_path for run in ran]
+    found = gathered((f"run {i}", of_run(Resolved.of(q), run.cautions)) for i, q, run in zip(ids, asked, ran, strict=True))
     for i, path in zip(ids, paths, strict=True):
         stored = (store.run(i)["facts"] or {}).get("time_ps")
         if stored is not None and stored != path.took:
@@ -151,15 +159,15 @@ def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> No
                 f"simulate it again (--fresh)", code="not-the-same",
             )  # fmt: skip
     if len(ids) == 1:
-        _one(Shown(f"run {ids[0]}", asked[0].model, asked[0].platform), paths[0], given, [], [])
+        _one(Shown(f"run {ids[0]}", asked[0].model, asked[0].platform, tuple(found)), paths[0], given, [], [])
     elif ids[0] == ids[1]:
         raise UsageError("A and B are the same run", code="conflicting-options")
     else:
-        _two(f"runs {ids[0]} and {ids[1]}", [f"run {i}: {q.title}" for i, q in zip(ids, asked, strict=True)], paths, given, [])
+        _two(f"runs {ids[0]} and {ids[1]}", [f"run {i}: {q.title}" for i, q in zip(ids, asked, strict=True)], paths, given, found)
 
 
-def _paths(ctx: click.Context, asked: Sequence[Question]) -> list[CriticalPath]:
-    """The paths of the runs; ends the command if one of them did not complete."""
+def _runs(ctx: click.Context, asked: Sequence[Question]) -> list[Result]:
+    """The runs, with their paths; ends the command if one of them did not complete."""
     from retrompi.sim import simulate
     from retrompi.sim.observe import Observe
 
@@ -169,7 +177,7 @@ def _paths(ctx: click.Context, asked: Sequence[Question]) -> list[CriticalPath]:
             if result.critical_path is None:
                 say(f"{name + ': ' if len(told) > 1 else ''}{result.outcome}: {result.detail}")
         ctx.exit(1)
-    return [result.critical_path for result in told]
+    return told
 
 
 def rows_of(path: CriticalPath) -> list[dict[str, Any]]:
@@ -260,16 +268,19 @@ def _print_slacks(slacks: Sequence[Slack]) -> None:
 
 
 def _one(run: Shown, path: CriticalPath, given: WhyOptions, slopes: Sequence[Sensitivity], shares: Sequence[float]) -> None:
+    from retrompi.sim.cautions import mark
+
     rows, slacks = rows_of(path), path.slacks()
     whole = {"program": run.name, "model": run.model, "platform": run.platform, "time_ps": path.took, "time_s": path.took * PS,
              "pieces": len(path), "parts": rows, "slacks": slack_rows(slacks), "sensitivities": [row_of(s, shares) for s in slopes],
-             "warnings": list(run.warnings)}  # fmt: skip
+             "warnings": note_warnings(run.warnings)}  # fmt: skip
     if given.as_json:
         print_json(whole)
     elif given.as_csv:
         print_csv(rows, KEYS)
     else:
-        say(f"{run.name} with {run.model} on {run.platform}: {format_time(path.took * PS)}, {len(path)} delays one after another\n")
+        took = f"{format_time(path.took * PS)}, {len(path)} delays one after another"
+        say(f"{run.name} with {run.model} on {run.platform}: {took}{mark(run.warnings)}\n")
         for what, title in (("stage", "what"), ("who", "who")):
             sums = path.by("stage" if what == "stage" else "who")
             shown = [{"name": n, "time": format_time(ps * PS), "share": _share(ps / (path.took or 1))} for n, ps in sums.items()]
@@ -282,7 +293,8 @@ def _one(run: Shown, path: CriticalPath, given: WhyOptions, slopes: Sequence[Sen
     _write(given, [path], ["the run"], rows, whole)
 
 
-def _two(name: str, names: Sequence[str], paths: Sequence[CriticalPath], given: WhyOptions, warnings: Sequence[str]) -> None:
+def _two(name: str, names: Sequence[str], paths: Sequence[CriticalPath], given: WhyOptions, warnings: Sequence[Caution]) -> None:
+    from retrompi.sim.cautions import mark
     from retrompi.sim.critical_path import difference
 
     a, b = paths
@@ -291,14 +303,14 @@ def _two(name: str, names: Sequence[str], paths: Sequence[CriticalPath], given: 
     whole: dict[str, Any] = {
         "program": name, "a": {"changes": list(given.a), "time_ps": a.took, "time_s": a.took * PS, "parts": rows_of(a)},
         "b": {"changes": list(given.b), "time_ps": b.took, "time_s": b.took * PS, "parts": rows_of(b)},
-        "difference_ps": b.took - a.took, "difference_s": (b.took - a.took) * PS, "parts": rows, "warnings": list(warnings),
+        "difference_ps": b.took - a.took, "difference_s": (b.took - a.took) * PS, "parts": rows, "warnings": note_warnings(warnings),
     }  # fmt: skip
     if given.as_json:
         print_json(whole)
     elif given.as_csv:
         print_csv(rows, KEYS_OF_TWO)
     else:
-        say(f"{name}: A ({names[0]}) {format_time(a.took * PS)}, B ({names[1]}) {format_time(b.took * PS)}\n")
+        say(f"{name}: A ({names[0]}) {format_time(a.took * PS)}, B ({names[1]}) {format_time(b.took * PS)}{mark(warnings)}\n")
         total = {"stage": "total", "a_ps": a.took, "b_ps": b.took, "ps": b.took - a.took, "share": 1.0}
         shown = [{**r, "share": r["ps"] / total["ps"] if total["ps"] else None} for r in rows]
         print_table([*shown, total], [

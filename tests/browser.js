@@ -125,8 +125,9 @@ window.looked = {
   // What one can act on by a pointer and must reach by the keyboard.
   controls() {
     const all = document.querySelectorAll('#studio :is(a[href], button, input, select, textarea, summary, [role=slider], [role=combobox])');
-    // Dash's dropdown has an input for its label to point at, which hands the focus on to the button beside it.
-    return [...all].filter((e) => !e.matches('.dash-dropdown-focus-target') && !e.disabled && e.tabIndex >= 0 && e.type !== 'hidden' && e.checkVisibility({ visibilityProperty: true })
+    // Whatever its tabindex says: a control that is seen and cannot be reached is what this is to find. Dash's dropdown has a hidden
+    // input beside its button, which screen readers are not told of.
+    return [...all].filter((e) => e.ariaHidden !== 'true' && !e.disabled && e.type !== 'hidden' && e.checkVisibility({ visibilityProperty: true })
       && e.getBoundingClientRect().width > 0).map((e) => this.name(e));
   },
 

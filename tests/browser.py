@@ -23,9 +23,9 @@ from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
-BEGIN_S = 60.0
+BEGIN_S = 300.0
 """A start that takes longer has failed; how long it usually takes is measured in benchmarks/studio.py, not here."""
-WAIT_MS = 60_000
+WAIT_MS = 300_000
 """How long a test waits for what a page will show; a busy machine is no failure."""
 LOOK = Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
 SIZES = {"phone": (390, 844), "tablet": (1024, 768), "projector": (1920, 1080)}

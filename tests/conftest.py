@@ -6,13 +6,16 @@ No test touches the user's store or depends on the user's environment.
 from __future__ import annotations
 
 import csv
+import functools
 import os
+import random
 import re
 import shutil
 import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,9 @@ os.environ["XDG_DATA_HOME"] = os.fspath(Path(__file__).resolve().parent / "no-su
 # Labs speak the language of the terminal: here English, whatever that is.
 os.environ["LANGUAGE"] = "en"
 
+# Generated programs differ from run to run; a worker of pytest-xdist has the seed of the process that started it.
+os.environ.setdefault("RETROMPI_SEED", str(random.SystemRandom().getrandbits(32)))
+
 # A busy machine is no failure, and several tests run at once.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
@@ -35,6 +41,22 @@ settings.load_profile("suite")
 # Who starts the tests in the background without job control has SIGINT ignored in all that they start; then no Ctrl-C could be tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _tell_what_was_skipped(terminalreporter: Any) -> None:
+    """One line a reason."""
+    reports = [r for kind in ("skipped", "") for r in terminalreporter.stats.get(kind, []) if getattr(r, "skipped", False)]
+    reasons = Counter(r.longrepr[2].removeprefix("Skipped: ") for r in reports if isinstance(r.longrepr, tuple))
+    if reasons:
+        terminalreporter.section("skipped, and why")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:5d}  {reason}")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    _tell_what_was_skipped(terminalreporter)
+    seed = os.environ["RETROMPI_SEED"]
+    terminalreporter.write_line(f"seed of the generated programs: {seed} (RETROMPI_SEED={seed} makes the same)")
 
 
 # -- who runs what under pytest-xdist (tests/README.md) ------------------------------------------------------------------------
@@ -70,8 +92,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Units(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under pytest-xdist the longest units begin, by the durations of a run before."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what `make exhaustive` runs, or all else. Under pytest-xdist the longest units begin, by the durations of a run before."""
+    exhaustive = bool(config.getoption("--exhaustive"))
+    chosen = {item for item in items if bool(item.get_closest_marker("exhaustive")) == exhaustive}
+    if exhaustive:
+        chosen |= {item for item in items if item.get_closest_marker("sampled")}
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     with DURATIONS.open(newline="", encoding="utf-8") as handle:
@@ -98,6 +126,8 @@ class _Durations:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--durations-file", type=Path, help="write how long each group took, for the order of the next run")
+    parser.addoption("--exhaustive", action="store_true", help="run what takes minutes, and all cases of what is sampled; nothing else")
+    parser.addoption("--case", default="", help="of tests that loop over cases (cases.py): only those whose values contain this text")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -127,14 +157,23 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+COMPILED = ("code", "machine", "online", "programs", "record", "smpi")
+"""Folders of the cache with what compilers make: recorder, timer, plug-in, programs."""
+
+
 @pytest.fixture(scope="session")
 def cache_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache of what is compiled (recorder, timer, plug-in): one for all processes of a run, and for the next run, since the name of
-    each file is a digest of all that it is made of."""
-    if pytestconfig.pluginmanager.has_plugin("cacheprovider"):
-        return pytestconfig.cache.mkdir("compiled")  # type: ignore[union-attr]
+    """The cache, one for all processes of a run. What is compiled is kept for the next run, since the name of each file is a digest of
+    all that it is made of; what is recorded is not: whether it is recorded anew is what tests look at."""
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache"
+    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache"
+    if pytestconfig.pluginmanager.has_plugin("cacheprovider"):
+        (folder / "retrompi").mkdir(parents=True, exist_ok=True)
+        for name in COMPILED:
+            kept = pytestconfig.cache.mkdir(f"compiled-{name}")  # type: ignore[union-attr]
+            with suppress(FileExistsError):  # another process of the run was first
+                (folder / "retrompi" / name).symlink_to(kept, target_is_directory=True)
+    return folder
 
 
 @pytest.fixture
@@ -160,6 +199,20 @@ class Outcome:
     out: str
     err: str
     error: str = ""
+
+
+STRICT = {"test_needs", "test_own_platform", "test_docs_commands", "test_scenario", "test_papers", "test_predictions", "test_transfer",
+          "test_judged", "test_notebooks", "test_labs", "test_nas", "test_recipes", "test_lmbench", "test_what_ifs"}  # fmt: skip
+"""Files whose questions must be about pairs of model and platform that can have been, as those of users."""
+
+
+@pytest.fixture(autouse=True)
+def _fictions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests of the engine run every model on small platforms that it never ran on; processes of their own refuse these as ever."""
+    from retrompi.spec import possible
+
+    if request.module.__name__ not in STRICT:
+        monkeypatch.setattr(possible, "check", lambda model, platform: None)
 
 
 @pytest.fixture
@@ -262,14 +315,15 @@ REFERENCE_ID = re.compile(
 )
 
 
-def reference_ids() -> set[str]:
+@functools.cache
+def reference_ids() -> frozenset[str]:
     """Every identifier of the papers' claims, hardware.csv and period/evidence.csv."""
     ids: set[str] = set()
     tables = [paths.reference_dir() / name for name in ("hardware.csv", "period/evidence.csv")]
     for path in [*tables, *paths.papers_dir().glob("*/claims.csv")]:
         with path.open(newline="", encoding="utf-8") as handle:
             ids |= {row["id"] for row in csv.DictReader(handle)}
-    return ids
+    return frozenset(ids)
 
 
 def cited_ids(text: str) -> set[str]:

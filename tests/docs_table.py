@@ -12,7 +12,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 
-__all__ = ["BACKGROUND", "INSTEAD", "NOT_RUN", "READY", "TOOLS", "Instead", "NotRun", "Ready", "lacking", "left_out", "replaced"]
+__all__ = ["BACKGROUND", "INSTEAD", "LONG", "NOT_RUN", "READY", "TOOLS", "Instead", "NotRun", "Ready", "lacking", "left_out", "replaced"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,10 @@ INSTEAD = [
 
 ELSEWHERE = {"docs/your-own-paper.md": "tests/test_your_own_paper.py"}
 """Pages that another test reads, in a folder in which there is nothing."""
+
+LONG = ("docs/compare.md", "docs/recording.md", "docs/run.md", "docs/smpi.md", "docs/this-machine.md")
+"""Pages that compile, run and measure programs: `make exhaustive` runs them; tests/test_compare.py, test_record.py, test_run.py,
+test_smpi_backend.py and test_this_machine.py have what they are about."""
 
 APPLIED = {"docs/add-a-parameter.md": "tests/test_add_a_parameter.py"}
 """Pages whose blocks are edits of the source -> the test that makes them, then builds and runs the result."""

@@ -99,7 +99,7 @@ class Server:
                 ["sh", "-c", _WATCHED, "sh", *self._before, str(self._bin / "postgres"), "-D", str(self._home / "data"), *options],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, cwd="/", process_group=0, **self._as,
             )  # fmt: skip
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while True:
             try:
                 return self._execute("SELECT 1")

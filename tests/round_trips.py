@@ -30,7 +30,7 @@ from retrompi.sim.timeline import Request as Recorded
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, split
-from retrompi.traces.matching import Request, Tracker
+from retrompi.traces.tracker import Request, Tracker
 
 FORMATS = ("otf2", "goal", "smpi")
 MODELS = (("winmpich", "nt-cluster"), ("nemesis", "abe"))

@@ -15,7 +15,7 @@ from retrompi.studio.jobs import Jobs
 from retrompi.studio.room import Room
 
 JSON = {"Content-Type": "application/json"}
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 UPDATE = "/_dash-update-component"
 
 

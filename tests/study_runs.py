@@ -56,7 +56,7 @@ class Sweep:
                 os.kill(pid, signal.SIGKILL)
         self.process.communicate()
 
-    def end(self, seconds: float = 60) -> tuple[int, str, str]:
+    def end(self, seconds: float = 300) -> tuple[int, str, str]:
         """Wait for it: (exit code, stdout, stderr)."""
         out, err = self.process.communicate(timeout=seconds)
         return self.process.returncode, out, err
@@ -68,7 +68,7 @@ def sweep(store: str | Path, *more: str, **environment: str) -> tuple[int, str, 
         return running.end()
 
 
-def until(what: Callable[[], Any], seconds: float = 30) -> Any:
+def until(what: Callable[[], Any], seconds: float = 300) -> Any:
     """Wait for something to become true; what it was."""
     deadline = time.monotonic() + seconds
     while not (found := what()):

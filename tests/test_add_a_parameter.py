@@ -1,4 +1,4 @@
-"""docs/add-a-parameter.md: its changes are made to a copy of the source; the engine is built there and its models carry messages."""
+"""docs/add-a-parameter.md: its changes are made to a copy of the source; `make exhaustive` builds the engine there and runs its models."""
 
 from __future__ import annotations
 
@@ -121,6 +121,7 @@ def _build(top: Path) -> None:
     run([cxx, "-shared", *map(str, objects), *linked, "-lsimgrid", "-o", str(top / "retrompi" / name)])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which(os.environ.get("CXX", "c++")) is None, reason="no C++ compiler")
 def test_the_models_of_the_page_carry_messages(changed: Path) -> None:
     """Builds the changed engine (the slowest thing of this file: two minutes of one processor)."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from doc_pages import blocks
 from refusals import refused
 
@@ -44,8 +45,8 @@ def test_a_folder_among_the_models_is_found_by_name(tmp_path: Path, monkeypatch:
     assert registry.model("postbox").title == "Postbox"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@for_each(
+    "change, message",
     [
         (('id = "POST-02"', 'id = "POST-01"'), "duplicate-name"),
         (('use = "validate"', 'use = "guess"'), "unknown-name | 'guess'"),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import refused
 
 import retrompi
@@ -54,7 +55,7 @@ def test_importing_it_loads_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize("name", OURS)
+@for_each("name", OURS)
 def test_its_help_has_an_example_which_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RETROMPI_STORE", str(tmp_path / "store.db"))
     monkeypatch.chdir(ROOT)
@@ -67,7 +68,7 @@ def test_its_help_has_an_example_which_runs(name: str, tmp_path: Path, monkeypat
         assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples).failed == 0
 
 
-@pytest.mark.parametrize("name", [n for n in OURS if not n.startswith("list_")])  # names have no unit
+@for_each("name", [n for n in OURS if not n.startswith("list_")])  # names have no unit
 def test_its_help_has_units(name: str) -> None:
     it = getattr(retrompi, name)
     told = [inspect.getdoc(it) or ""] + [inspect.getdoc(getattr(it, m)) or "" for m in _members(it) if inspect.isclass(it)]
@@ -76,7 +77,7 @@ def test_its_help_has_units(name: str) -> None:
     assert any(unit in text for text in told for unit in UNITS)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@for_each("name", CLASSES)
 def test_every_member_has_help(name: str) -> None:
     cls = getattr(retrompi, name)
     assert inspect.getdoc(cls)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from pages import Page
 from refusals import agrees, refused
 
@@ -67,8 +68,8 @@ BARE = Paper("baker-fox", "A <title>", "Some & others", ("wmpi",), ("nt-pair",),
 # --- the studies' files ---
 
 
-@pytest.mark.parametrize(
-    ("entry", "says"),
+@for_each(
+    "entry, says",
     [
         ({"name": "a", "title": "t", "what": "time"}, "bad-value"),
         ({"name": "a", "title": "t", "what": "tyme", "curves": [["*", "shared"]]}, "bad-input"),
@@ -105,7 +106,7 @@ def test_names_are_unique() -> None:
         read_tables([entry, entry], Path("x.toml"))
 
 
-@pytest.mark.parametrize("key", list(all_papers()))
+@for_each("key", list(all_papers()))
 def test_every_study_asks_for_what_exists(key: str) -> None:
     """A pattern that no claim matches, or a mechanism that no claim is about, is a mistake in the file."""
     plan = find_paper(key)
@@ -125,7 +126,7 @@ def test_every_study_asks_for_what_exists(key: str) -> None:
     assert {w for why in plan.why for w in why.claims} <= set(ids)
 
 
-@pytest.mark.parametrize("key", list(all_papers()))
+@for_each("key", list(all_papers()))
 def test_every_claim_with_a_number_stands_in_a_table_or_on_a_figure(key: str) -> None:
     plan = find_paper(key)
     found = claims.by_paper(key)
@@ -293,8 +294,8 @@ def test_several_units_meet_on_one_axis() -> None:
     assert numbers.one_unit([pair, pair]) == [pair, pair]
 
 
-@pytest.mark.parametrize(
-    ("facts", "columns", "wanted"),
+@for_each(
+    "facts, columns, wanted",
     [
         ({"a": {"x": 1, "in": {"y": 2}}, "b": {"x": 3}}, (), [{"who": "a", "x": 1, "in.y": 2}, {"who": "b", "x": 3}]),
         ({"a": {"x": 1, "z": 9}}, (("x", "the x"),), [{"who": "a", "x": 1}]),
@@ -373,8 +374,8 @@ def test_every_claim_has_one_system_of_one_paper() -> None:
     assert all(len(p) == 1 for p in papers.values()), papers  # a cell leads to one page
 
 
-@pytest.mark.parametrize(
-    ("claim", "system"),
+@for_each(
+    "claim, system",
     [
         ("BF-SM-01", "WMPI"),
         ("BF-SM-21", "several NT runtimes"),
@@ -595,8 +596,8 @@ def test_reproduce_all_for_real_and_again_from_the_store(retrompi: Any, tmp_path
     arguments = ("reproduce", "all", "--out", str(tmp_path / "out"), "--store", str(tmp_path / "runs.db"), "--jobs", "2")
     first = retrompi(*arguments)
     assert (first.code, first.err) == (0, "")  # silent in a pipe
-    assert re.search(r"^baker-fox +\d+ of \d+ pass", first.out, re.M)
-    assert re.search(r"^krishna-2010 +none judged +none judged +17", first.out, re.M)
+    assert re.search(r"^baker-fox +\d+ of \d+ \(", first.out, re.M)
+    assert re.search(r"^krishna-2010 +- +- +17", first.out, re.M)
     assert re.search(r"^all ", first.out, re.M)
     runs = 3 + 3 + 1
     assert f"{runs} runs: {runs} simulated, 0 found in the store" in first.out
@@ -655,11 +656,11 @@ def test_an_interrupt_leaves_what_was_simulated(tmp_path: Path) -> None:
         [sys.executable, "-c", INTERRUPTED, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not open_store(place).runs() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to every process of the group
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=300)
     finally:
         process.kill()
     assert (process.returncode, out, err.strip()) == (130, "", "error: interrupted")
@@ -670,7 +671,7 @@ def test_an_interrupt_leaves_what_was_simulated(tmp_path: Path) -> None:
 # --- the promise ---
 
 
-@pytest.mark.parametrize("paper", claims.papers())
+@for_each("paper", claims.papers())
 def test_every_claim_that_can_be_judged_has_a_check(paper: str) -> None:
     """Only definitions, what a paper contradicts itself in, and what docs/second-atlas.md decided not to judge, may stay unjudged."""
     checks = claims.checks()
@@ -684,6 +685,6 @@ def test_every_paper_of_the_reference_has_a_study() -> None:
     assert list(all_papers()) == claims.papers()
 
 
-@pytest.mark.parametrize("key", list(all_papers()))
+@for_each("key", list(all_papers()))
 def test_every_experiment_of_a_study_exists(key: str) -> None:
     assert set(find_paper(key).experiments) <= set(kinds.names())

@@ -158,9 +158,6 @@ def test_the_axis_has_room_for_the_band() -> None:
 @pytest.fixture
 def posterior(tmp_path: Path) -> posteriors.Posterior:
     """A posterior of three parameters: one that the data determine, one that they narrow, one that they do not see."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
     u = np.linspace(0.0005, 0.9995, 1000)
     columns = {"discrepancy": 0.1 * u, "wmpi.library": 1e-5 * 10 ** (0.5 + 0.1 * (u - 0.5)), "a.rate": 1e6 * (4 + 4 * u), "b.count": 10 * u}
     about = {"of": "wmpi", "group": "g", "members": ["wmpi", "hpvm"], "seed": 1, "date": "2026-11-22", "claims": ["A", "B"],
@@ -168,9 +165,8 @@ def posterior(tmp_path: Path) -> posteriors.Posterior:
              "priors": {"wmpi.library": [1e-5, 1e-4, True, "s"], "a.rate": [0, 1e7, False, "B/s"], "b.count": [0, 10, False, "1"]},
              "seen": {"wmpi.library": 0.01, "a.rate": 0.5}, "fitted": ["wmpi.library"], "converged": True,
              "diagnostics": {"r_hat": 1.01, "ess": 812.0}}  # fmt: skip
-    file = tmp_path / "posterior.parquet"
-    table = pa.table({k: pa.array(v.astype(np.float32)) for k, v in columns.items()})
-    parquet.write_table(table.replace_schema_metadata({"retrompi": json.dumps(about)}), file)
+    file = tmp_path / "posterior.npz"
+    posteriors.write(file, columns, about)
     return posteriors.read(file)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import for_each
 from conftest import Outcome
 from refusals import agrees, refused
 
@@ -38,8 +39,8 @@ def test_every_draw_is_counted_once() -> None:
     assert ahead([1.0], [2.0], more_is_better=True) == Ahead(0, 1, 0, 0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("counts", "level", "says"),
+@for_each(
+    "counts, level, says",
     [
         (Ahead(97, 3, 0, 0, 0, 0), 0.9, "wmpi is faster than hpvm at 64 KiB: in 97 of 100 draws"),
         (Ahead(3, 97, 0, 0, 0, 0), 0.9, "hpvm is faster than wmpi at 64 KiB: in 97 of 100 draws"),
@@ -245,6 +246,7 @@ platform = "nt-pair"
 mode = "distributed"
 [trace]
 generator = "pingpong"
+warm_up = 0
 sizes = "0,64KiB"
 reps = 5
 """
@@ -358,8 +360,8 @@ def test_a_curve_says_what_would_make_it_more_certain(retrompi: Run, small: str)
     assert all("time@" in line and "%" in line for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@for_each(
+    "arguments, says",
     [
         (("tornado", "SMALL", "--uncertainty", "90%", "--method", "sobol"), "conflicting-options | --uncertainty | --method"),
         (("tornado", "SMALL", "--uncertainty", "90%", "--sample-seed", "2"), "conflicting-options | --sample-seed"),

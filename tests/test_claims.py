@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
@@ -42,8 +43,8 @@ def test_find_and_papers() -> None:
         claims.by_paper("bakerfox")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@for_each(
+    "text, expected",
     [
         ("up to 32K", SizeRange(0, 32768)),
         ("<= 4K", SizeRange(0, 4096)),
@@ -70,8 +71,8 @@ def test_size_range_membership() -> None:
     assert 8192 not in SizeRange(0, 4096)
 
 
-@pytest.mark.parametrize(
-    ("row", "line", "message"),
+@for_each(
+    "row, line, message",
     [
         ("X-1,s,p,c,o,v,u,abc,2,quant,k,1,,,validate\n", 2, "bad-number | 'abc'"),
         ("X-1,s,p,c,o,v,u,3,2,quant,k,1,,,validate\n", 2, "bad-input"),

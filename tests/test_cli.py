@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 import pytest
+from cases import for_each
 from conftest import Outcome, Watched
 from refusals import agrees
 
@@ -52,7 +53,7 @@ def one_error(result: Outcome, code: int) -> str:
 # -- help ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", list(COMMANDS))
+@for_each("name", list(COMMANDS))
 def test_the_listed_help_is_the_commands_own(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
@@ -60,7 +61,7 @@ def test_the_listed_help_is_the_commands_own(name: str) -> None:
     assert command.help.split("\n\n")[0].replace("\n", " ").strip() == COMMANDS[name]
 
 
-@pytest.mark.parametrize("path", list(LEAVES), ids=" ".join)
+@for_each("path", list(LEAVES))
 def test_every_command_and_option_has_help(path: tuple[str, ...], retrompi: Run) -> None:
     assert LEAVES[path].help
     for parameter in LEAVES[path].params:
@@ -72,11 +73,11 @@ def test_every_command_and_option_has_help(path: tuple[str, ...], retrompi: Run)
     assert result.err == ""
 
 
-PRINT_NO_DATA = {("completion",), ("studio",), ("course", "serve"), ("course", "export")}
+PRINT_NO_DATA = {("completion",), ("studio",), ("course", "serve"), ("course", "export"), ("scenarios", "new")}
 """The last writes the CSV file that a platform imports."""
 
 
-@pytest.mark.parametrize("path", [p for p in LEAVES if p not in PRINT_NO_DATA], ids=" ".join)
+@for_each("path", [p for p in LEAVES if p not in PRINT_NO_DATA])
 def test_every_command_that_prints_data_has_json_and_csv(path: tuple[str, ...]) -> None:
     names = {p.name for p in LEAVES[path].params}
     assert {"as_json", "as_csv"} <= names
@@ -101,8 +102,8 @@ def test_version(retrompi: Run) -> None:
 # -- errors ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@for_each(
+    "arguments, says",
     [
         (["pingpongg"], "UsageError | 'pingpongg' | 'pingpong'"),
         (["pingpong"], "MissingParameter | --model"),
@@ -134,7 +135,6 @@ def test_version(retrompi: Run) -> None:
         (["models", "list", "--json", "--csv"], "conflicting-options | --json | --csv"),
         (["completion", "tcsh"], "BadParameter | 'tcsh'"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_wrong_usage_is_one_line_and_exit_2(retrompi: Run, engine: Watched, arguments: list[str], says: str) -> None:
     result = retrompi(*arguments)
@@ -193,19 +193,21 @@ def test_output_that_finds_no_room_is_one_line() -> None:
 
 
 RUNTIMES = [name for name in registry.models() if ":" not in name]
-EVERY = pytest.mark.parametrize(("model", "mode"), [(m, mode) for m in RUNTIMES for mode in ("shared", "distributed")])
+EVERY = for_each("model, mode", [(m, mode) for m in RUNTIMES for mode in ("shared", "distributed")], few=12)
 
 
 @EVERY
 def test_pingpong_json_is_the_interface(retrompi: Run, engine: Watched, model: str, mode: str) -> None:
+    engine.calls.clear()
     arguments = ["pingpong", "--model", model, "--platform", "nt-pair", "--mode", mode, "--sizes", "0,1KiB", "--json"]
     result = retrompi(*arguments)
     assert result.code == 0
     known = registry.model(model).calibrated
-    assert (result.err == "") == (known is not None and "nt-pair" in known.platforms)
     rows = json.loads(result.out)
     assert [list(row) for row in rows] == [["size_B", "time_us", "bandwidth_MBps", "repetitions", "warnings"]] * 2
-    assert all(bool(row["warnings"]) == bool(result.err) for row in rows)
+    platform = [w for w in rows[0]["warnings"] if w["code"] == "outside-calibration" and "platform nt-pair" in w["text"]]
+    assert bool(platform) == (known is None or "nt-pair" not in known.platforms)
+    assert ("caution" in result.err) == any(not w["minor"] for row in rows for w in row["warnings"])
     assert [(row["size_B"], row["repetitions"]) for row in rows] == [(0, 1000), (1024, 1000)]
     assert rows[1]["bandwidth_MBps"] == pytest.approx(1024 / rows[1]["time_us"])
     assert retrompi(*arguments).out == result.out
@@ -234,7 +236,7 @@ def test_a_model_and_a_platform_of_ones_own(retrompi: Run, engine: Watched, tmp_
 def test_pingpong_table_and_csv(retrompi: Run, engine: Watched) -> None:
     arguments = ["pingpong", "--model", "wmpi", "--sizes", "0,64KiB"]
     head, *table = retrompi(*arguments).out.splitlines()
-    assert head == "wmpi, distributed (natural) on nt-pair"
+    assert head == "wmpi, distributed (natural) on nt-pair (run 1)"
     assert table[0].split("  ")[-1] == "repetitions"
     assert table[2].split()[:2] == ["64", "KiB"]
     rows = list(csv.DictReader(io.StringIO(retrompi(*arguments, "--csv").out)))
@@ -246,9 +248,10 @@ def test_pingpong_table_and_csv(retrompi: Run, engine: Watched) -> None:
 
 @EVERY
 def test_explain_json_is_the_interface_and_sums(retrompi: Run, engine: Watched, model: str, mode: str) -> None:
+    engine.calls.clear()
     arguments = ["explain", model, "--platform", "nt-pair", "--mode", mode, "--size", "512KiB"]
     told = json.loads(retrompi(*arguments, "--json").out)
-    assert list(told) == ["total_s", "stages"]
+    assert list(told) == ["total_s", "run_id", "stages", "warnings"]
     assert told["stages"]
     assert all(list(s) == ["stage", "process", "seconds"] for s in told["stages"])
     total = 0.0
@@ -256,7 +259,8 @@ def test_explain_json_is_the_interface_and_sums(retrompi: Run, engine: Watched, 
         total += stage["seconds"]
     assert total == told["total_s"]
     table = retrompi(*arguments).out.splitlines()
-    picoseconds = [int(re.split(r"\s{2,}", line)[-2].replace(" ", "")) for line in table[2:]]
+    head = next(n for n, line in enumerate(table) if line.startswith("stage"))
+    picoseconds = [int(re.split(r"\s{2,}", line)[-2].replace(" ", "")) for line in table[head + 1 :]]
     assert sum(picoseconds[:-1]) == picoseconds[-1] == round(told["total_s"] * 1e12)
     assert len(picoseconds) == len(told["stages"]) + 1
     assert engine.calls == [model]
@@ -280,7 +284,7 @@ def test_replay_json_is_the_interface(retrompi: Run, engine: Watched, tmp_path: 
     told = json.loads(result.out)
     assert result.code == 0
     assert result.err == ""
-    keys = ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "warnings", "cautions", "computation", "placement"]
+    keys = ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "run_id", "warnings", "computation", "placement"]
     assert list(told) == [*keys, "per_rank"]
     assert told["outcome"] == "completed"
     assert (told["ranks"], told["actions"], told["messages"], told["bytes"]) == (2, 6, 1, 8)
@@ -316,8 +320,8 @@ def test_a_benchmark_that_does_not_complete_is_stored_as_such(retrompi: Run, eng
     assert json.loads(retrompi("runs", "list", "--json").out)[0]["outcome"] == "aborted"
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "says"),
+@for_each(
+    "text, line, says",
     [
         (b"0 init\n1 init\n0 send 1 0", 3, "truncated"),
         (b"0 init\n1 init\n0 frob 1\n0 finalize\n1 finalize\n", 3, "unknown action 'frob'"),
@@ -364,7 +368,7 @@ def test_show_takes_paths_and_overrides(retrompi: Run, toy: Path) -> None:
     assert rows[0]["name"] == "packet"
     assert rows[0]["value"] == 2**20
     assert rows[0]["overridden"] is True
-    card = retrompi("models", "show", f"{toy}:spinning").out
+    card = retrompi("models", "show", f"{toy}:spinning", "--full").out
     assert "variant of toy: the receiver spins" in card
     assert "block | spin" in card
     path = registry.platform("nt-pair").path
@@ -462,11 +466,12 @@ def test_validate_json_is_the_interface(retrompi: Run, study: Callable[[str], No
 
 def test_validate_table(retrompi: Run, study: Callable[[str], None]) -> None:
     study("fail")
-    result = retrompi("validate", "--paper", "baker-fox")
+    result = retrompi("validate", "--paper", "baker-fox", "--full")
     shown = [line.split()[0] for line in result.out.split("\n\n")[0].splitlines()[1:] if line[0] != " "]
     assert shown == ["BF-SM-03", "BF-DM-09"]  # what was judged, and what is excluded
     assert "held out: 0 of 1 pass" in result.out
     assert len(retrompi("validate", "--paper", "baker-fox", "--all").out.splitlines()) > 100
+    assert "1 statements fail" in retrompi("validate", "--paper", "baker-fox").out
 
 
 def test_reproduce_prints_the_verdicts_and_the_report(
@@ -479,7 +484,7 @@ def test_reproduce_prints_the_verdicts_and_the_report(
     monkeypatch.setattr(render, "write", lambda study, folder, images: written)
     result = retrompi("reproduce", "baker-fox", "--out", str(tmp_path / "out"), "--image", "png")
     assert result.code == 0  # a failing statement is a finding, not an error
-    assert result.out.splitlines()[-2:] == ["3 runs: 1 simulated, 2 found in the store", f"report: {written.page}"]
+    assert result.out.splitlines()[-3::2] == ["3 runs: 1 simulated, 2 found in the store", f"report: {written.page}"]
     assert result.err == "no PNG or SVG written: no browser\n"
     assert json.loads(retrompi("reproduce", "baker-fox", "--json").out)[0]["id"].startswith("BF-")
 
@@ -573,8 +578,8 @@ def test_completion_script(retrompi: Run, shell: str, monkeypatch: pytest.Monkey
     agrees(result, "missing-option | bash | zsh | fish")
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
+@for_each(
+    "words, expected",
     [
         (["retrompi", "ping"], ["pingpong"]),
         (["retrompi", "pingpong", "--model", "wm"], ["wmpi"]),
@@ -605,7 +610,7 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("ending", list(WRITTEN))
+@for_each("ending", list(WRITTEN))
 def test_a_file_is_what_its_ending_says(retrompi: Run, tmp_path: Path, ending: str) -> None:
     from retrompi.render.export import browser
 
@@ -629,7 +634,7 @@ def _with_output() -> list[str]:
     return [words for words, c in commands().items() if any("--output" in p.opts for p in c.params)]
 
 
-@pytest.mark.parametrize("words", _with_output())
+@for_each("words", _with_output())
 def test_an_ending_that_a_command_does_not_write_is_refused(words: str, retrompi: Run, engine: Watched, here: None) -> None:
     needed = {"pingpong": ["-m", "wmpi"], "smpi export": ["-m", "wmpi"], "lab report": [], "compare": [], "trace record": []}
     told = retrompi(*words.split(), *needed.get(words, ["x"]), "-o", "made.pdf")
@@ -663,8 +668,8 @@ def test_runs_are_tagged_exported_and_deleted(retrompi: Run, tmp_path: Path) -> 
     assert [r["id"] for r in json.loads(retrompi("runs", "list", "--json").out)] == [2, 3]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@for_each(
+    "arguments, says",
     [
         (("tag", "1", "2x"), "bad-name | '2x'"),
         (("tag", "99", "slow"), "unknown-run | 99"),
@@ -688,7 +693,7 @@ def test_runs_that_are_not_there_are_one_line(retrompi: Run, arguments: tuple[st
 
 def test_warm_up_repetitions_are_not_timed_and_the_first_call_is_said(retrompi: Run) -> None:
     given = ("pingpong", "-m", "hpvm", "--mode", "shared", "--set", "platform.host.cores=2", "--sizes", "0,1", "--reps", "10")
-    cold, warm = (retrompi(*given, *more, "--json") for more in ((), ("--warm-up", "2")))
+    cold, warm = (retrompi(*given, *more, "--json") for more in (("--warm-up", "0"), ()))
     first, second = ([row["time_us"] for row in json.loads(told.out)] for told in (cold, warm))
     assert first[0] > first[1]
     assert second[0] <= second[1]

@@ -7,7 +7,7 @@ import re
 import shlex
 
 import click
-import pytest
+from cases import for_each
 
 from retrompi.cli.main import cli
 from retrompi.manual.commands import commands
@@ -34,7 +34,7 @@ def parse(line: str) -> click.Command:
     return command
 
 
-@pytest.mark.parametrize("words", list(EVERY))
+@for_each("words", list(EVERY))
 def test_a_command_has_a_summary_and_examples_that_parse(words: str) -> None:
     command = EVERY[words]
     summary = inspect.cleandoc(command.help or "").split("\n\n")[0]
@@ -47,7 +47,7 @@ def test_a_command_has_a_summary_and_examples_that_parse(words: str) -> None:
         assert command in called
 
 
-@pytest.mark.parametrize("words", [w for w, c in EVERY.items() if not isinstance(c, click.Group)])
+@for_each("words", [w for w, c in EVERY.items() if not isinstance(c, click.Group)])
 def test_a_command_takes_few_parameters(words: str) -> None:
     taken = inspect.signature(inspect.unwrap(EVERY[words].callback)).parameters  # type: ignore[arg-type]
     assert len(taken) <= MOST_PARAMETERS, list(taken)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import click
-import pytest
+from cases import for_each
 
 from retrompi.manual.commands import commands, options_page
 
@@ -38,7 +38,7 @@ def meaning(option: click.Option) -> tuple[str, str]:
 SPELLED = sorted({name for _, o in options() for name in o.opts})
 
 
-@pytest.mark.parametrize("name", SPELLED)
+@for_each("name", SPELLED)
 def test_an_option_has_one_meaning(name: str) -> None:
     meanings = defaultdict(list)
     for words, option in options():

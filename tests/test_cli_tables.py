@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import pytest
+from cases import for_each
 
 from retrompi.cli import output
 from retrompi.cli.output import PIPE_WIDTH, Column, print_table
@@ -43,6 +44,7 @@ PRINTED = {
     "platforms hosts": (),
     "platforms networks": (),
     "platforms show": ("myrinet-clos",),
+    "scenarios generators": (),
     "scenarios list": (),
     "scenarios show": ("bf-wmpi-shared",),
     "claims list": (),
@@ -113,25 +115,25 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {"course": course, "store": store, "run": "1", "other": "2", "study": "packets", "folder": str(folder)}
 
 
-@pytest.mark.parametrize("columns", [80, None])
-@pytest.mark.parametrize("words", list(PRINTED))
-def test_what_is_printed_fits(
-    words: str, columns: int | None, kept: dict[str, str], retrompi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if columns:
-        monkeypatch.setenv("COLUMNS", str(columns))
-    given = [a.format(**kept, width=columns or "pipe") if "{" in a else a for a in PRINTED[words]]
+@for_each("words", list(PRINTED))
+def test_what_is_printed_fits(words: str, kept: dict[str, str], retrompi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = 80
+    monkeypatch.setenv("COLUMNS", str(columns))
+    given = [a.format(**kept, width=columns) if "{" in a else a for a in PRINTED[words]]
     told = retrompi("--store", kept["store"], *words.split(), *given)
     assert told.code in (0, 1), told.err
     lines = told.out.splitlines()
     assert lines
-    too_long = [line for line in lines if len(line) > (columns or PIPE_WIDTH) and " " in line.strip()]
+    too_long = [line for line in lines if len(line) > columns and " " in line.strip()]
     assert too_long == []
 
 
-def test_a_run_with_a_timeline_is_shown_in_lines_that_can_be_read(kept: dict[str, str], retrompi: Callable[..., Any]) -> None:
+def test_a_run_with_a_timeline_is_shown_in_lines_that_can_be_read(
+    kept: dict[str, str], retrompi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     shown = retrompi("--store", kept["store"], "runs", "show", "1").out
-    assert max(map(len, shown.splitlines())) <= PIPE_WIDTH
+    assert max(map(len, shown.splitlines())) <= 100
     assert "retrompi timeline 1" in shown
     assert len(json.loads(retrompi("--store", kept["store"], "runs", "show", "1", "--json").out)[0]["fact.timeline"]) > 1000
 
@@ -152,6 +154,15 @@ def _printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     rows = [{"id": "first", "n": 12345, "why": TEXT, "where": TEXT}, {"id": "second", "n": 6, "why": "short", "where": ""}]
     print_table(rows, COLUMNS, cut=cut)
     return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_in_a_pipe_a_row_is_a_line(cut: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"id": f"row-{i}", "n": i, "why": TEXT * 3, "where": TEXT * 3} for i in range(3)]
+    print_table(rows, COLUMNS, cut=cut)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["row-0", "row-1", "row-2"]
+    assert all(line.count(TEXT * 3) == 2 for line in lines[1:])
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80])

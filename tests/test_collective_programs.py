@@ -10,6 +10,7 @@ import os
 import sys
 
 import pytest
+from cases import for_each
 from collective_programs import right, wrong
 
 from retrompi.base.errors import UsageError
@@ -48,7 +49,7 @@ def _seeds(model: str, count: int) -> range:
     return range(MODELS.index(model), count, count // SHARE)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_a_wrong_program_is_told(model: str) -> None:
     assert [seed for seed in _seeds(model, WRONG) if not _told(model, seed)] == []
 
@@ -58,7 +59,7 @@ def test_a_wrong_program_is_told_at_every_level_of_detail(fidelity: str) -> None
     assert [seed for seed in range(4) if not _told("wmpi", seed, fidelity)] == []
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_a_right_program_completes_without_a_caution_of_its_own(model: str) -> None:
     for seed in _seeds(model, RIGHT):
         trace = right(seed)
@@ -67,7 +68,7 @@ def test_a_right_program_completes_without_a_caution_of_its_own(model: str) -> N
         if POOL in result.detail:
             continue
         assert result.outcome == "completed", (seed, result.detail)
-        assert not [c for c in result.cautions if "rank" in c], (seed, result.cautions)
+        assert not [c for c in result.cautions if "rank" in c.text], (seed, result.cautions)
         assert sum(r["sent"] for r in result.per_rank) == sum(r["received"] for r in result.per_rank)
         assert sum(r["bytes_sent"] for r in result.per_rank) == sum(r["bytes_received"] for r in result.per_rank)
 
@@ -104,7 +105,7 @@ LINES = [  # lines of rank 0, of rank 1, the facts of the refusal
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("zero", "one", "facts"), LINES, ids=[line[0].split()[0] for line in LINES])
+@for_each("zero, one, facts", LINES)
 def test_both_lines_of_a_mismatch_are_named(zero: str, one: str, facts: str) -> None:
     from retrompi import traces
 
@@ -137,7 +138,7 @@ def main() -> None:
                 continue
             if POOL in result.detail:
                 pool += 1
-            elif result.outcome != "completed" or [c for c in result.cautions if "rank" in c]:
+            elif result.outcome != "completed" or [c for c in result.cautions if "rank" in c.text]:
                 not_completed.append(seed)
         print(f"{model}: {WRONG} wrong {dict(ends)}; "
               f"{RIGHT} right: {refused} refused, {pool} exhaust a pool, not completed or with cautions {not_completed}",

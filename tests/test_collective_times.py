@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
+from cases import for_each
 from collective_flow import Case
 from ideal import cost as c
 from ideal import run
@@ -191,7 +191,7 @@ def pieces(name: str, p: int) -> int:
     return power(p) if name == "rabenseifner" else p
 
 
-@pytest.mark.parametrize(("op", "name"), FORMS)
+@for_each("op, name", FORMS)
 def test_time_messages_and_bytes_are_those_of_the_closed_form(op: str, name: str) -> None:
     applies, time, messages, volume = FORMS[op, name]
     for p in MEMBERS:
@@ -216,8 +216,8 @@ def test_every_algorithm_made_of_messages_alone_has_a_closed_form() -> None:
     assert {(op, a) for op, a in left if (op, "*") not in like} <= like
 
 
-@pytest.mark.parametrize("p", [2, 3, 5, 9, 17])
-@pytest.mark.parametrize("n", [1, 8192, 8193, 100_000])
+@for_each("p", [2, 3, 5, 9, 17])
+@for_each("n", [1, 8192, 8193, 100_000])
 def test_a_pipelined_chain_takes_all_segments_and_one_more_for_each_link(p: int, n: int) -> None:
     segments = [min(8192, n - at) for at in range(0, n, 8192)]
     got = run(lines("bcast", p, 0, vector=n), algorithms={"bcast": "chain"})
@@ -270,7 +270,7 @@ def critical_path(case: Case) -> int:
     return max(now)
 
 
-@pytest.mark.parametrize(("op", "name"), [*FORMS, ("bcast", "chain")])
+@for_each("op, name", [*FORMS, ("bcast", "chain")])
 def test_odd_sizes_and_numbers_take_the_critical_path_of_the_steps(op: str, name: str) -> None:
     for p in MEMBERS:
         root = p // 3 if op in ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv") else 0

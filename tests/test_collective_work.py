@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from refusals import refused
 
 from retrompi._engine import Trace
@@ -65,8 +66,8 @@ def time_ps(model: str, *ranks: str) -> int:
     return result.time_ps
 
 
-@pytest.mark.parametrize(
-    ("action", "more_ns"),
+@for_each(
+    "action, more_ns",
     [
         ("barrier", 50),
         ("allgather 1024 1024 6 6", 70),

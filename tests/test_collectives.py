@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from asking import ask
+from cases import for_each
 from click.testing import CliRunner
 from collective_flow import Case
 from collective_flow import run as flow
@@ -37,7 +38,7 @@ def chosen(model: str, platform: str, mode: Any, lines: list[str], **options: An
 # -- tables
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_every_model_has_an_algorithm_for_every_call(model: str) -> None:
     table = registry.model(model).collectives
     for operation in OPERATIONS:
@@ -47,7 +48,7 @@ def test_every_model_has_an_algorithm_for_every_call(model: str) -> None:
         assert (last.low, last.high, last.ranks, last.count, last.nodes) == (0, None, (1, None), "any", False), (model, operation)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_every_row_can_be_reached_and_says_where_it_is_from(model: str) -> None:
     for operation in OPERATIONS:
         rows = [row for row in registry.model(model).collectives if row.operation == operation]
@@ -81,7 +82,7 @@ BOUNDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("operation", "size", "ranks", "algorithm"), BOUNDS)
+@for_each("operation, size, ranks, algorithm", BOUNDS)
 def test_nemesis_changes_its_algorithm_where_mpich2_does(operation: str, size: int, ranks: int, algorithm: str) -> None:
     line = {"bcast": f"bcast {size} 0 6", "reduce": f"reduce {size} 0 0 6", "allreduce": f"allreduce {size} 0 6"}
     lines = [line.get(operation, f"{operation} {size} {size} 6 6")] * ranks
@@ -107,8 +108,8 @@ def ideal_with(lines: list[str], rows: Any) -> dict[str, Any]:
     return got
 
 
-@pytest.mark.parametrize(
-    ("row", "says"),
+@for_each(
+    "row, says",
     [
         (("bcast", "binomal", {}), "did you mean 'binomial'?"),
         (("bcst", "binomial", {}), "did you mean 'bcast'?"),
@@ -141,8 +142,8 @@ def test_a_row_says_in_words_when_it_counts() -> None:
 # -- what a user puts in their place
 
 
-@pytest.mark.parametrize("model", ["wmpi", "nemesis:windows", "craympt", "mpibip", "sockets"])
-@pytest.mark.parametrize("form", ["coll.bcast", "{base}.coll.bcast", "{model}.coll.bcast"])
+@for_each("model", ["wmpi", "nemesis:windows", "craympt", "mpibip", "sockets"])
+@for_each("form", ["coll.bcast", "{base}.coll.bcast", "{model}.coll.bcast"])
 def test_every_model_takes_an_algorithm_by_each_form_of_its_name(model: str, form: str) -> None:
     key = form.format(model=model, base=model.partition(":")[0])
     values = model_values(registry.model(model), [f"{key}=chain"])
@@ -153,8 +154,8 @@ def test_every_model_takes_an_algorithm_by_each_form_of_its_name(model: str, for
     assert [(row["algorithm"], row["overridden"]) for row in rows] == [("chain", True)]
 
 
-@pytest.mark.parametrize(
-    ("item", "says"),
+@for_each(
+    "item, says",
     [
         ("coll.bcst=binomial", "unknown-parameter | 'coll.bcst' | 'coll.bcast' | coll.allgather"),
         ("wmpi.coll.bcst=binomial", "unknown-parameter | 'wmpi.coll.bcast' | wmpi.coll.allgather"),
@@ -205,7 +206,7 @@ def test_every_operation_has_its_door() -> None:
 
 
 def test_the_card_shows_the_table_with_its_sources() -> None:
-    said = CliRunner().invoke(cli, ["models", "show", "nemesis", "--set", "coll.barrier=tree"])
+    said = CliRunner().invoke(cli, ["models", "show", "nemesis", "--full", "--set", "coll.barrier=tree"])
     assert said.exit_code == 0, said.output
     assert "MPIR_BCAST_LONG_MSG" in said.output
     assert "≥" not in said.output.split("the claims cited above")[0] or "512 KiB" in said.output

@@ -65,7 +65,7 @@ def test_the_rate_survives_writing_cutting_scaling_marking_and_taking_ranks(shar
     traces.write(told, tmp_path / "t.ti.zst" if shared else tmp_path / "t", shared=shared)
     assert traces.read(tmp_path / "t.ti.zst" if shared else tmp_path / "t") == told
     made = (
-        told.scaled(3), told.smoothed(), told.with_marks([(0, 2, "here")]), cut.cut(told, "3", "4").trace, subset.keep_ranks(told, [1, 0]),
+        told.scaled(3), told.smoothed(), told.with_marks([(0, 2, "here")]), cut.cut(told, "3", "4").trace, subset.keep_ranks(told, [0, 1]),
         merge.then([told, told]), merge.side_by_side([told, recording()]),
     )  # fmt: skip
     for trace in made:
@@ -193,6 +193,7 @@ def test_a_recorded_program_keeps_its_seconds_on_a_platform_with_the_rate_of_its
 
 
 def test_ranks_on_another_processor_than_the_measured_one_are_told(tmp_path: Path) -> None:
+    from retrompi.base.files import folder_handle
     from retrompi.measure.record.assemble import _other_processors
 
     (tmp_path / "rank-0.txt").write_text(
@@ -200,8 +201,10 @@ def test_ranks_on_another_processor_than_the_measured_one_are_told(tmp_path: Pat
         "# mark about rate-source measured: mean of the maxima of the 17 Rinf1 loops on A, 2026-01-02\n"
     )
     (tmp_path / "rank-1.txt").write_text("# processor: B\n")
-    (note,) = _other_processors(tmp_path)
+    with folder_handle(tmp_path) as folder:
+        (note,) = _other_processors(folder, 2)
     assert "rank 1 ran on B" in note
     assert "measured on A" in note
     (tmp_path / "rank-1.txt").write_text("# processor: A\n")
-    assert _other_processors(tmp_path) == []
+    with folder_handle(tmp_path) as folder:
+        assert _other_processors(folder, 2) == []

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from cases import for_each
 from conftest import Outcome
 from engine_runs import job
 from hypothesis import given, settings
@@ -141,8 +141,8 @@ def test_lists_of_requests_lose_those_outside() -> None:
     sound(piece)
 
 
-@pytest.mark.parametrize(
-    ("programs", "first", "last", "why"),
+@for_each(
+    "programs, first, last, why",
     [
         (("send 1 0 1 6", "recv 0 0 1 6"), "nothing", None, "unknown-name | 'nothing'"),
         (PINGPONG, "end", "begin", "unknown-name | 'begin'"),

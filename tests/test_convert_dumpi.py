@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from conftest import Outcome
 from dumpi_writer import BYTE, DOUBLE, INT, SELF, SUM, WORLD, Rank, array, b, h, i, write
 from hypothesis import given, settings
@@ -268,8 +269,8 @@ def test_a_communicator_that_a_rank_never_makes(tmp_path: Path) -> None:
         job(tmp_path, 2, lambda r, me: r.call("Comm_dup", h(WORLD) + h(4)) if me == 0 else None)
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
+@for_each(
+    "change, why",
     [
         (lambda d: d[:-3], "damaged-file"),
         (lambda d: d[: len(d) // 2], "damaged-file"),

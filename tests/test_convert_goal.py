@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from conftest import Outcome
 from engine_runs import job
 from hypothesis import given, settings
@@ -113,7 +114,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("text", "why"), BAD)
+@for_each("text, why", BAD)
 def test_errors_name_the_line(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "s.goal").write_text(text)
     with refused(TraceError, why):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from conftest import Outcome
 from refusals import refused
 
@@ -97,7 +98,7 @@ CASES: list[tuple[str, str, int, dict[int, tuple[int, int]], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "op", "root", "sizes", "wanted"), CASES)
+@for_each("name, op, root, sizes, wanted", CASES)
 def test_collectives_by_the_sizes_of_all_members(
     tmp_path: Path, name: str, op: str, root: int, sizes: dict[int, tuple[int, int]], wanted: list[str]
 ) -> None:

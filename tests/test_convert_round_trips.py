@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from conftest import Outcome
 from extended_traces import everything
 from hypothesis import HealthCheck, given, settings
@@ -40,8 +41,8 @@ def _with_otf2(request: pytest.FixtureRequest) -> None:
         pytest.importorskip("otf2", reason="the otf2 library reads and writes OTF2 (retrompi[otf2])")
 
 
-@pytest.mark.parametrize("target", FORMATS)
-@pytest.mark.parametrize("path", ARCHIVES, ids=lambda p: p.name.removesuffix(".tar.zst"))
+@for_each("target", FORMATS)
+@for_each("path", ARCHIVES)
 def test_what_is_told_to_be_lost_is_what_differs(path: Path, target: str) -> None:
     for name, trace in archive(path):
         made = trip(name, trace, target)

@@ -53,6 +53,6 @@ def test_smpi_replays_a_converted_schedule(tmp_path: Path, retrompi: Run) -> Non
     (tmp_path / "platform.xml").write_text(PLATFORM)
     (tmp_path / "hosts").write_text("n0\nn1\nn2\nn3\n")
     command = ["smpirun", "-np", "4", "-platform", "../platform.xml", "-hostfile", "../hosts", "-replay", "index.txt"]
-    ran = subprocess.run(command, cwd=tmp_path / "out", capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(command, cwd=tmp_path / "out", capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "Simulation time" in ran.stderr + ran.stdout

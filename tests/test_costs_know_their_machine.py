@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from engine_runs import job
 
 from retrompi.base import paths
@@ -115,7 +116,7 @@ def _wrong(asked: Resolved) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize(("model", "platform", "mode"), _runs())
+@for_each("model, platform, mode", _runs, few=150)
 def test_exactly_its_stages_change(model: str, platform: str, mode: str) -> None:
     """The clock x 2 halves work, memory that is half as fast doubles copies and lines, and services that take twice as long double them."""
     asked = Resolved.of(Question(model, platform, _pings(SHORT), mode))
@@ -125,14 +126,14 @@ def test_exactly_its_stages_change(model: str, platform: str, mode: str) -> None
     assert _wrong(asked) == []
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("model", ["craympt", "craympt:pvm", "craympt:shmem"])
+@for_each("mode", MODES)
+@for_each("model", ["craympt", "craympt:pvm", "craympt:shmem"])
 def test_exactly_its_stages_change_of_one_sided_operations(model: str, mode: str) -> None:
     assert _wrong(Resolved.of(Question(model, "cray-j90" if mode == "shared" else "cray-t3e", _puts(), mode))) == []
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("lock", ["pthread", "critical_section", "mutex"])
+@for_each("mode", MODES)
+@for_each("lock", ["pthread", "critical_section", "mutex"])
 def test_exactly_its_stages_change_of_locks(lock: str, mode: str) -> None:
     sets = ("thread_level=multiple", f"lock_kind={lock}")
     assert _wrong(Resolved.of(Question("nemesis:windows", "abe-windows", _pings(SHORT), mode, sets))) == []

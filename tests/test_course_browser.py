@@ -22,7 +22,7 @@ __all__ = ["browser"]  # a fixture
 class CourseServer(Server):
     """``retrompi course serve`` in the same way; ``db`` is the course's database."""
 
-    command = ("course", "serve", "--host", "127.0.0.1")
+    command = ("course", "serve", "--as-root", "--host", "127.0.0.1")
 
     def __init__(self, folder: Path) -> None:
         self.db = Database.open(folder / "course.db", new=True)

@@ -17,7 +17,7 @@ from postgres import database_place, server  # noqa: F401  (fixtures)
 from studio_room import UPDATE, soon
 
 from retrompi.base.errors import StoreError, UsageError
-from retrompi.classroom import asked, course, lti_scores, members, records
+from retrompi.classroom import asked, course, lti_scores, marks, members, records
 from retrompi.classroom.backup import backup, restore
 from retrompi.classroom.database import Database
 from retrompi.classroom.lti_schema import LtiLink, LtiPlatform, LtiSeat
@@ -28,7 +28,7 @@ from retrompi.classroom.shelf import DatabaseShelf
 from retrompi.labs.grade import Grading, Result
 from retrompi.labs.lab import lab
 from retrompi.labs.work import Asked, answer, change, put, seal
-from retrompi.studio import lab_jobs
+from retrompi.studio import lab_jobs, lab_page
 
 ONE = lab("1")
 
@@ -386,3 +386,28 @@ def test_files_that_a_run_makes_are_kept_though_its_page_is_closed(class_: Class
         keys = [p.key for s in desk.steps(nine, mine.open(nine)) for p in s.pieces if p.form is not None and p.form.kind == "record"]
         desk.run("9", "", keys[0], {})
     assert soon(lambda: mine.open(nine).files.get("trace.tar.zst") == b"a trace")
+
+
+def test_a_mark_stands_at_the_work_once_it_is_shown(db: Database) -> None:
+    """In the points, at the task and after another check; not before the teacher shows the marks, and to nobody else."""
+    mine, ann = shelf(db), members.find(db, "ann")["id"]
+    mine.checked(ask(db), said(1))
+    shelf(db, "bo").checked(ask(db, "bo"), said(1, student="bo"))
+    explain = ONE.task("explain")
+    given = {c.name: marks.Given(c.points / 2, f"about {c.name}") for c in marks.criteria(explain)}
+    given[marks.WHOLE] = marks.Given(None, "good")
+    marks.give(db, ONE, explain, ann, given, None)
+    assert (mine.last(ONE.name).row["points"], mine.last(ONE.name).row["open"]) == (4.0, 2.0)
+    marks.release(db, ONE.name, True)
+    for number in (1, 2):
+        row = mine.last(ONE.name).row
+        task = next(t for t in row["tasks"] if t["task"] == "explain")
+        assert (task["status"], task["points"], task["open"]) == ("marked", explain.points / 2, 0.0)
+        assert all(g.comment in task["says"] for g in given.values())
+        assert (row["points"], row["open"], row["checks"]) == (4.0 + explain.points / 2, 0.0, number)
+        if number == 1:
+            mine.checked(ask(db), said(2))
+    assert shelf(db, "bo").last(ONE.name).row["open"] == 2.0
+    shown = str(lab_page.result_parts(task))
+    assert "marked by your teacher" in shown
+    assert "good" in shown

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 
 from retrompi.base.errors import InputError
 from retrompi.classroom import canvas, exports, moodle
@@ -214,8 +215,8 @@ def test_canvas_own_file_is_filled_in_the_lab_alone(tmp_path: Path) -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("content", "platform", "says"),
+@for_each(
+    "content, platform, says",
     [
         (b"", "moodle", "an empty file"),
         (b"a,b\n1\n", "moodle", ":2: 1 cells"),

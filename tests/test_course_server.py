@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
+from conftest import Outcome
 from flask.testing import FlaskClient
 
 from retrompi.base.errors import InputError, UsageError
@@ -193,10 +197,27 @@ def test_whoever_guesses_is_stopped(served: ClassServer, browser: Callable[[str]
     codes = [guesser.post("/login", data={"code": f"wrong-{i}"}).status_code for i in range(40)]
     assert set(codes) == {403, 429}
     good = members.code_for(served.db, members.find(served.db, "cy")["id"])
-    assert guesser.post("/login", data={"code": good}).status_code == 429
-    other = browser("")
-    other.environ_base["REMOTE_ADDR"] = "10.1.2.4"
-    assert other.post("/login", data={"code": good}).status_code == 303
+    # a class shares an address: who has a code that nobody guesses comes in, while one that people make up has to wait
+    assert guesser.post("/login", data={"class": "guess", "student": "x", "name": "x"}).status_code == 429
+    assert guesser.post("/login", data={"code": good}).status_code == 303
+    guessed = browser("")
+    guessed.environ_base["REMOTE_ADDR"] = "10.1.2.5"
+    assert {guessed.get(f"/join/wrong-{i}").status_code for i in range(80)} == {403, 429}
+    assert guessed.get(f"/join/{members.link_for(served.db, members.find(served.db, 'bo')['id'])}").status_code == 200
+
+
+def test_addresses_that_lead_nowhere_answer_without_the_studio(served: ClassServer, browser: Callable[[str], FlaskClient]) -> None:
+    stranger, student, lecturer = browser(""), browser("bo"), browser("lecturer")
+    for path in ("/lti/", "/lti/nothing", "/join/", "/join/a/b"):
+        for who in (stranger, student, lecturer):
+            found = who.get(path)
+            assert (found.status_code, "_dash" in found.text) == (404, False), path
+    for path in ("/course/teacher", "/course/teacher/"):
+        assert student.get(path).status_code == 403
+        assert lecturer.get(path).status_code == 200
+        assert stranger.get(path).location == "/login"
+    assert student.get("/course/nothing").status_code == 404
+    assert student.get("/labs").status_code == 200
 
 
 def test_jobs_and_uploads_are_a_members_own_and_counted(served: ClassServer, browser: Callable[[str], FlaskClient]) -> None:
@@ -414,10 +435,20 @@ def test_a_class_list_is_taken_as_platforms_write_it(tmp_path: Any) -> None:
         assert error.value.line == line
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["lab.example.org", "ftp://x/", "https://x/path", "https://u:p@x/", "https://x:99999/", "https://x/?a", ""]
 )
 def test_an_address_that_no_link_can_begin_with_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no address"):
         checked_address(text)
     assert checked_address("https://Lab.example.org:8443") == "https://lab.example.org:8443/"
+
+
+def test_no_class_is_served_as_root_unless_told(retrompi: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    refused = retrompi("course", "serve", "--database", str(tmp_path / "none.db"))
+    assert refused.code == 2
+    assert "--as-root" in refused.err
+    told = retrompi("course", "serve", "--as-root", "--database", str(tmp_path / "none.db"))
+    assert "--as-root" not in told.err  # it goes on to the database, which is not there
+    assert told.code == 2

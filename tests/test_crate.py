@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import agrees, refused
@@ -393,7 +394,7 @@ def test_hostile_archives_are_refused(made: Any, tmp_path: Path) -> None:
         container.read(tmp_path / "crate")
 
 
-@pytest.mark.parametrize("text", [b"[]", b"{}", b"{", b"[" * 100_000, b'{"format": 1}', b'{"format": 1, "kind": "paper", "runs": 3}'])
+@for_each("text", [b"[]", b"{}", b"{", b"[" * 100_000, b'{"format": 1}', b'{"format": 1, "kind": "paper", "runs": 3}'])
 def test_a_record_that_is_none(made: Any, text: bytes, tmp_path: Path, retrompi: Any) -> None:
     files = {**made["study"][0], derive.RECORD: text}
     files[MANIFEST] = container.manifest_of(files)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from cases import for_each
 
 from retrompi import traces
 from retrompi.base.errors import RetrompiError
@@ -50,8 +51,8 @@ def _tiles(path: CriticalPath, time_ps: int) -> None:
     assert not {p.stage for p in pieces} & {"wait"}
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("model", MODELS)
+@for_each("program", PROGRAMS)
+@for_each("model", MODELS, few=15)
 def test_the_path_is_as_long_as_the_run(model: str, program: str) -> None:
     question = _question(model, program)
     recorded = simulate.run(question, ON)
@@ -63,8 +64,8 @@ def test_the_path_is_as_long_as_the_run(model: str, program: str) -> None:
         assert simulate.run(question).time_ps == recorded.time_ps
 
 
-@pytest.mark.parametrize("fidelity", ["curve", "loggp"])
-@pytest.mark.parametrize("program", PROGRAMS)
+@for_each("fidelity", ["curve", "loggp"])
+@for_each("program", PROGRAMS)
 def test_the_path_is_as_long_as_the_run_at_every_level_of_detail(fidelity: str, program: str) -> None:
     question = Question("wmpi", "nt-cluster", Replay(TRACES[program]), "distributed", fidelity=fidelity)
     recorded = simulate.run(question, ON)

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import refused
 
 from retrompi.base.errors import InputError
@@ -45,8 +46,8 @@ TOP = 8 << 20
 LEAST = TOP / above(TOP) / 1.25
 
 
-@pytest.mark.parametrize(
-    ("check", "unit", "wanted"),
+@for_each(
+    "check, unit, wanted",
     [
         ({"metric": "bandwidth_max"}, "Mbps", TOP / above(TOP) * 8e-6),
         ({"metric": "bandwidth_max", "curve": "below"}, "MB/s", TOP / below(TOP) * 1e-6),
@@ -99,8 +100,8 @@ def test_a_number_printed_without_a_tolerance_is_met_within_fifteen_percent_or_f
     assert (found(held, **check).low, found(held, **check).high) == (85, 115)
 
 
-@pytest.mark.parametrize(
-    ("check", "wanted"),
+@for_each(
+    "check, wanted",
     [
         ({"metric": "speed"}, "bad-value | X-01 | 'speed' | bandwidth_max"),
         ({}, "bad-value | X-01 | metric"),

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from refusals import agrees, refused
@@ -224,8 +225,8 @@ def test_a_held_out_claim_changes_no_fitted_value(tmp_path: Path) -> None:
     assert [r["evidence"] for r in found[1].rows] == ["one"]
 
 
-@pytest.mark.parametrize(
-    ("free", "wanted"),
+@for_each(
+    "free, wanted",
     [
         ("p4-1900.interrupt", "unknown-name | paper.toml:11 | 'p4-1900' | p4-1800"),
         ("p4-1800.interupt", "unknown-parameter | paper.toml:11 | interrupt"),

@@ -270,13 +270,13 @@ def test_a_worker_with_other_code_is_refused(cluster: Cluster, tmp_path: Path, u
     assert done(location) == 0
     cluster.workers(1)
     with distributed.Client(cluster.address, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=300)
     said: list[str] = []
     store = open_store(location)
     with DaskExecutor(scheduler=cluster.address, say=said.append) as executor:
         assert len(said) == 1
         cluster.workers(1, PYTHONPATH=str(other))
-        executor._client.wait_for_workers(3, timeout=60)
+        executor._client.wait_for_workers(3, timeout=300)
         run_study(store, small(), executor=_Entered(executor))
     assert len(said) == 2
     assert all("refused; install the same there" in line for line in said)

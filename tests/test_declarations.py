@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import refused
 
 from retrompi.base import units
@@ -48,7 +49,7 @@ def _right(f: Any) -> str:
     return f"{max(1.0, f.low or 0):g}{unit}"
 
 
-@pytest.mark.parametrize(("cls", "f"), FIELDS, ids=lambda x: getattr(x, "__name__", getattr(x, "name", "")))
+@for_each("cls, f", FIELDS)
 def test_says_what_it_is(cls: type, f: Any) -> None:
     assert f.help
     assert f.kind in ("quantity", "whole", "flag", "choice", "word", "other")
@@ -62,7 +63,7 @@ def test_says_what_it_is(cls: type, f: Any) -> None:
         assert f.check(f.parse(f.plain, f.name), f.name) is not None
 
 
-@pytest.mark.parametrize(("cls", "f"), QUANTITIES, ids=lambda x: getattr(x, "__name__", getattr(x, "name", "")))
+@for_each("cls, f", QUANTITIES)
 def test_bounds_hold(cls: type, f: Any) -> None:
     assert f.parse(_right(f), f.name) == max(1.0, f.low or 0)
     for text in _wrong(f):
@@ -71,7 +72,7 @@ def test_bounds_hold(cls: type, f: Any) -> None:
         assert str(caught.value).startswith(f"{cls.__name__}.{f.name}: "), text
 
 
-@pytest.mark.parametrize("name", MEDIA)
+@for_each("name", MEDIA)
 def test_a_key_of_another_medium_is_an_error(name: str) -> None:
     cls = MEDIA[name]
     needed: dict[str, Any] = {n: 1.0 for n, f in quantities(cls).items() if not f.optional}
@@ -103,7 +104,7 @@ WRONG = [("dup_acks", "0", "out-of-range"), ("quantum_carry", "2", "bad-value"),
          ("cores", "1.5", "out-of-range"), ("tick", "5", "bad-unit")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("key", "text", "code"), WRONG)
+@for_each("key, text, code", WRONG)
 def test_refused_alike_in_a_file_by_set_and_in_a_fit(key: str, text: str, code: str, tmp_path: Any) -> None:
     room = registry.platform("nt-pair")
     with refused(UsageError, f"{code} | {key}"):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, job, run
 from refusals import refused
 
@@ -20,7 +21,7 @@ from retrompi.store.lookup import answer
 from retrompi.studies import catalogue
 from retrompi.traces import generate
 
-everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
+everywhere = for_each("model, mode", PATHS)
 
 
 def stuck(*ranks: str, model: str = "hpvm", mode: Any = "distributed", **options: Any) -> simulate.Result:
@@ -77,8 +78,8 @@ def test_sends_that_nobody_takes_are_edges_too(model: str, mode: str) -> None:
 
 
 @everywhere
-@pytest.mark.parametrize(
-    ("lines_", "what"),
+@for_each(
+    "lines_, what",
     [
         ("irecv 1 6 10 6; waitall 1", "waitall recv from 1 tag 6"),
         ("irecv 1 6 10 6; wait 1 0 6", "wait recv from 1 tag 6"),

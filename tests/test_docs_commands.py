@@ -1,6 +1,7 @@
 """Every command, file and program of README.md and docs/ is run, as a reader would: page by page, in order, in a folder of its own.
 
-What cannot run as it stands is in `docs_table`, with its reason.
+What cannot run as it stands is in `docs_table`, with its reason. A command that needs no shell is run in a fork of a process that has
+imported all commands (`forked_commands`); `make exhaustive` types everything into a shell, and has the pages that compile programs.
 """
 
 from __future__ import annotations
@@ -15,15 +16,21 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import click
 import doc_pages
 import docs_table
 import pytest
+from cases import for_each
 from doc_pages import PAGES, ROOT, SHOWN, Block, Command, blocks, commands, every_command, missing
+from forked_commands import Forked, plain_words
 from study_runs import descendants, lives
+
+from retrompi.cli.main import cli
 
 FOLDERS = ("examples", "validate", "tests", "benchmarks", "models", "platforms", "scenarios")
 """Of the checkout, from which a reader types the commands."""
@@ -81,8 +88,8 @@ def read_toml(text: str, folder: Path) -> None:
 class Reader:
     """Somebody who does what a page says, in ``folder``."""
 
-    def __init__(self, page: str, folder: Path, environment: dict[str, str]) -> None:
-        self.page, self.folder, self.environment = page, folder, environment
+    def __init__(self, page: str, folder: Path, environment: dict[str, str], forked: Forked | None = None) -> None:
+        self.page, self.folder, self.environment, self.forked = page, folder, environment, forked
         self.here = folder
         self.wrong: list[str] = []
         self.serving: list[subprocess.Popen[bytes]] = []
@@ -91,12 +98,18 @@ class Reader:
     def shell(self, text: str) -> tuple[int, str]:
         """Exit code and all that was printed."""
         begin = time.monotonic()
-        done = subprocess.run(
-            ["bash", "-c", text], cwd=self.here, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=300, check=False,
-        )  # fmt: skip
+        words = plain_words(text) if self.forked is not None else None
+        printed = self.folder / "printed.txt"
+        if self.forked is not None and words is not None:
+            code = self.forked.run(words, self.here, self.environment, printed)
+        else:
+            with printed.open("wb") as out:
+                code = subprocess.run(
+                    ["bash", "-c", text], cwd=self.here, env=self.environment, stdin=subprocess.DEVNULL, stdout=out,
+                    stderr=subprocess.STDOUT, timeout=600, check=False,
+                ).returncode  # fmt: skip
         self.seconds.append((time.monotonic() - begin, text))
-        return done.returncode, done.stdout.decode(errors="replace")
+        return code, printed.read_text(encoding="utf-8", errors="replace")
 
     def serve(self, text: str, ready: str) -> None:
         """Start what serves until the page ends, and wait until it does."""
@@ -106,7 +119,7 @@ class Reader:
                 subprocess.Popen(["bash", "-c", f"exec {text}"], cwd=self.here, env=self.environment, stdin=subprocess.DEVNULL, stdout=out,
                                  stderr=out, process_group=0)
             )  # fmt: skip
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while ready and time.monotonic() < until:
             if ready == "said" and log.read_bytes().strip():
                 return
@@ -116,7 +129,7 @@ class Reader:
                         return
             time.sleep(0.1)
         if ready:
-            self.wrong.append(f"{text}: not ready after a minute: {log.read_text(errors='replace')[-300:]}")
+            self.wrong.append(f"{text}: not ready after five minutes: {log.read_text(errors='replace')[-300:]}")
 
     def write(self, block: Block) -> None:
         """Make the file that a block is."""
@@ -224,18 +237,27 @@ def _has_work(page: str) -> bool:
     return any(b.kind in ("sh", "console", "python", "toml") or b.title for b in blocks(page))
 
 
-@pytest.mark.parametrize("page", sorted((p for p in PAGES if _has_work(p) and p not in docs_table.ELSEWHERE), key=_work, reverse=True))
-def test_page(page: str, tmp_path: Path, cache_folder: Path, request: pytest.FixtureRequest) -> None:
-    environment = _environment(tmp_path, cache_folder)
+RUN = sorted((p for p in PAGES if _has_work(p) and p not in docs_table.ELSEWHERE), key=_work, reverse=True)
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Forked]:
+    process = Forked()
+    yield process
+    process.close()
+
+
+def _read(page: str, folder: Path, cache: Path, request: pytest.FixtureRequest, forked: Forked | None = None) -> None:
+    environment = _environment(folder, cache)
     if page == "docs/cluster.md":
         pytest.importorskip("distributed", reason="distributed not installed")
         environment["POSTGRES"] = request.getfixturevalue("postgres").database()
     if _tools(page):
         pytest.skip(f"{', '.join(_tools(page))} not installed")
     for name in FOLDERS:
-        (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "checkout").symlink_to(ROOT)
-    reader = Reader(page, tmp_path, environment)
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "checkout").symlink_to(ROOT)
+    reader = Reader(page, folder, environment, forked)
     try:
         reader.read()
     finally:
@@ -245,10 +267,45 @@ def test_page(page: str, tmp_path: Path, cache_folder: Path, request: pytest.Fix
     assert not reader.wrong, "\n\n".join(reader.wrong)
 
 
+@pytest.mark.parametrize("page", [p for p in RUN if p not in docs_table.LONG])
+def test_page(page: str, tmp_path: Path, cache_folder: Path, request: pytest.FixtureRequest, forked: Forked) -> None:
+    _read(page, tmp_path, cache_folder, request, forked)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("page", RUN)
+def test_page_as_it_is_typed(page: str, tmp_path: Path, cache_folder: Path, request: pytest.FixtureRequest) -> None:
+    _read(page, tmp_path, cache_folder, request)
+
+
+def test_every_command_of_a_long_page_is_understood() -> None:
+    """What `make exhaustive` runs has the commands and the options that there are."""
+    for page in docs_table.LONG:
+        said = [_parsed(c.text) for b in blocks(page) if b.kind in ("sh", "console") for c in commands(page, b)]
+        assert [s for s in said if s] == []
+
+
+def _parsed(text: str) -> str:
+    """Why a command's words are not understood; "" where they are, and for what is no command of ours."""
+    if not text.startswith("retrompi "):
+        return ""
+    words = shlex.split(text.partition(" | ")[0].partition(" > ")[0])[1:]
+    context, command = click.Context(cli, info_name="retrompi"), cli
+    try:
+        while isinstance(command, click.Group):
+            name, found, words = command.resolve_command(context, words)
+            assert found is not None
+            context, command = click.Context(found, parent=context, info_name=name), found
+        command.make_parser(context).parse_args(list(words))
+    except click.UsageError as error:
+        return f"{text}: {error.format_message()}"
+    return ""
+
+
 # -- the pages and the table ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_every_block_says_what_it_is(page: str) -> None:
     for block in blocks(page):
         where = f"{page}:{block.line}"
@@ -262,7 +319,7 @@ def test_every_block_says_what_it_is(page: str) -> None:
             assert block.lines[0].startswith("$ "), f"{where}: printed by nothing"
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_a_file_that_a_page_shows_is_used_by_it(page: str) -> None:
     if page in docs_table.APPLIED:
         assert (ROOT / docs_table.APPLIED[page]).is_file()

@@ -18,6 +18,7 @@ import click
 import pytest
 from axe import violations, watched
 from browser import SIZES, WAIT_MS, chromium, missing
+from cases import for_each
 
 import retrompi
 from retrompi import manual
@@ -152,7 +153,7 @@ def test_the_notebooks_are_shown_with_their_outputs(site: Path, html: dict[str, 
     assert len(list((site / "notebooks").glob("*.svg"))) >= 4
 
 
-@pytest.mark.parametrize("name", sorted(registry.models()))
+@for_each("name", sorted(registry.models()))
 def test_a_models_page_has_every_number_with_its_source(name: str, html: dict[str, str]) -> None:
     text = html[f"reference/models/{slug(name)}.html"]
     for key, param in registry.model(name).params().items():
@@ -161,7 +162,7 @@ def test_a_models_page_has_every_number_with_its_source(name: str, html: dict[st
     assert "Statements that judge it" in text
 
 
-@pytest.mark.parametrize("words", sorted(commands()))
+@for_each("words", sorted(commands()))
 def test_a_commands_page_has_every_option(words: str, html: dict[str, str]) -> None:
     command = commands()[words]
     text = unescape(html[f"reference/commands/{slug(words.split()[0])}.html"])

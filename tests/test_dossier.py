@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from cases import for_each
 from conftest import cited_ids, reference_ids
 
 from retrompi.papers import claims, sources
@@ -22,7 +23,7 @@ def test_every_row_of_the_reference_can_be_quoted() -> None:
         assert c.where
 
 
-@pytest.mark.parametrize("name", MODELS)
+@for_each("name", MODELS)
 def test_a_models_card_is_complete(name: str) -> None:
     card = dossier.model_dossier(name)
     assert json.loads(json.dumps(card))["name"] == name
@@ -68,7 +69,7 @@ def test_variants_are_told_beside_their_model() -> None:
     assert dossier.model_dossier("wmpi:absorbed")["variant_of"] == "wmpi"
 
 
-@pytest.mark.parametrize("name", PLATFORMS)
+@for_each("name", PLATFORMS)
 def test_a_platforms_card_quotes_its_sources(name: str) -> None:
     room = registry.platform(name)
     card = dossier.platform_dossier(room)
@@ -79,7 +80,7 @@ def test_a_platforms_card_quotes_its_sources(name: str) -> None:
 
 
 def test_the_printed_card(retrompi) -> None:  # type: ignore[no-untyped-def]
-    told = retrompi("models", "show", "wmpi").out
+    told = retrompi("models", "show", "wmpi", "--full").out
     for text in ("the claims cited above", "in: baker-fox-long", "fit of wmpi", "half ranges from the middle", "calibrated range",
                  "judged by",
                  "variant wmpi:absorbed"):  # fmt: skip
@@ -92,5 +93,5 @@ def test_the_printed_card(retrompi) -> None:  # type: ignore[no-untyped-def]
 def test_looking_at_a_card_makes_no_store(retrompi, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.delenv("RETROMPI_STORE", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert retrompi("models", "show", "hpvm").code == 0
+    assert retrompi("models", "show", "hpvm", "--full").code == 0
     assert not (tmp_path / "data").exists()

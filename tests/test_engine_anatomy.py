@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from cases import for_each
 from engine_runs import MODELS, MODES, PATHS, run
 from refusals import refused
 
@@ -28,8 +29,8 @@ def shares(model: str, mode: str, size: int, sets: list[str] | None = None) -> d
     return {stage: ps / told["total_ps"] for stage, ps in by_stage.items()}
 
 
-@pytest.mark.parametrize(("model", "mode"), PATHS)
-@pytest.mark.parametrize("size", [0, 1, 1000, 16 * KIB, 65 * KIB + 1, 512 * KIB, 4 * KIB * KIB])
+@for_each("model, mode", PATHS)
+@for_each("size", [0, 1, 1000, 16 * KIB, 65 * KIB + 1, 512 * KIB, 4 * KIB * KIB])
 def test_the_stages_sum_exactly_to_the_total(model: str, mode: str, size: int) -> None:
     told = simulate.explain(Question(model, "nt-pair", Message(size), mode))
     assert sum(s["ps"] for s in told["stages"]) == told["total_ps"]

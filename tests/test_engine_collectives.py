@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from engine_runs import MODELS, PATHS, completed, job, run
 
-everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
+everywhere = for_each("model, mode", PATHS)
 RANKS = (2, 3, 4, 5, 6)
 
 
@@ -34,7 +35,7 @@ def vector(name: str, n: int) -> list[str]:
 
 
 @everywhere
-@pytest.mark.parametrize("ranks", RANKS)
+@for_each("ranks", RANKS)
 def test_every_collective_ends(model: str, mode: str, ranks: int) -> None:
     last = ranks - 1
     same = [
@@ -48,9 +49,9 @@ def test_every_collective_ends(model: str, mode: str, ranks: int) -> None:
     assert result.messages > 0
 
 
-@pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize(
-    ("line", "messages", "volume"),
+@for_each("ranks", RANKS)
+@for_each(
+    "line, messages, volume",
     [
         ("bcast 1000 0 6", lambda n: n - 1, lambda n: 1000 * (n - 1)),
         ("reduce 1000 0 0 6", lambda n: n - 1, lambda n: 1000 * (n - 1)),

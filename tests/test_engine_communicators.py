@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, completed, job, run
 from refusals import refused
 
@@ -10,7 +11,7 @@ from retrompi.base.errors import InputError
 from retrompi.sim import simulate
 from retrompi.spec.question import Question, Replay
 
-everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
+everywhere = for_each("model, mode", PATHS)
 LINES = (
     "barrier", "bcast 5000 1 6", "reduce 5000 0 1 6", "allreduce 800 0 6", "scan 300 0 6", "exscan 300 0 6", "gather 90 90 2 6 6",
     "scatter 90 90 0 6 6", "allgather 200 200 6 6", "alltoall 200 200 6 6", "reducescatter 10 20 30 0 6", "reducescatterblock 50 0 6",
@@ -41,7 +42,7 @@ def test_every_collective_runs_on_every_part(model: str, mode: str) -> None:
     completed(job(*ranks), model, mode)
 
 
-@pytest.mark.parametrize("line", LINES)
+@for_each("line", LINES)
 def test_a_collective_of_three_is_the_same_whoever_they_are(line: str) -> None:
     """As many messages and bytes on ranks 0-2 of three as on ranks 3, 1, 5 of six."""
     made = "comm_dup 1 0-2"
@@ -145,8 +146,8 @@ def between(line: str, low: int = 2, ranks: int = 6) -> list[str]:
 
 
 @everywhere
-@pytest.mark.parametrize(
-    ("line", "messages", "volume"),
+@for_each(
+    "line, messages, volume",
     [
         # Two on one side, four on the other. Trees within, one exchange between the leaders.
         ("bcast 1000 {root 0} 6", 1 + 3, 4000),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from engine_runs import ANY_SOURCE, ANY_TAG, completed, job
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,8 +35,8 @@ def test_nobody_is_overtaken(data: st.DataObject) -> None:
     completed(trace, data.draw(st.sampled_from(["wmpi", "hpvm"])), "shared")
 
 
-@pytest.mark.parametrize("late", [("", "sleep 1; "), ("sleep 1; ", "")])
-@pytest.mark.parametrize("count", [3, 40, 300])
+@for_each("late", [("", "sleep 1; "), ("sleep 1; ", "")])
+@for_each("count", [3, 40, 300])
 def test_a_wildcard_takes_the_oldest_and_an_older_receive_goes_first(late: tuple[str, str], count: int) -> None:
     """Receives from anybody stand between those of one tag each; which message each one takes is a matter of order alone."""
     sends = [f"isend 1 {k} {10 + k} 6" for k in range(count)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from engine_runs import PATHS, completed, job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from refusals import refused
 
 from retrompi.base.errors import InputError, UsageError
 
-everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
+everywhere = for_each("model, mode", PATHS)
 N = 4
 TENS = " ".join(["10"] * N)
 CALLS = (
@@ -34,7 +35,7 @@ ENDS = {
 
 
 @everywhere
-@pytest.mark.parametrize("call", CALLS)
+@for_each("call", CALLS)
 def test_a_call_that_returns_at_once_sends_the_same_messages(model: str, mode: str, call: str) -> None:
     blocking = completed(job(*[call] * N), model, mode)
     started = completed(job(*[f"i{call} req=1; wait req=1"] * N), model, mode)
@@ -42,7 +43,7 @@ def test_a_call_that_returns_at_once_sends_the_same_messages(model: str, mode: s
 
 
 @everywhere
-@pytest.mark.parametrize("end", ENDS)
+@for_each("end", ENDS)
 def test_several_at_once_end_by_every_call_that_waits_or_tests(model: str, mode: str, end: str) -> None:
     ids = [str(k) for k in range(1, len(CALLS) + 1)]
     started = [f"i{call} req={k}" for k, call in zip(ids, CALLS, strict=True)]
@@ -140,7 +141,7 @@ def test_without_a_recorded_outcome_whatever_is_complete_counts() -> None:
         assert completed(trace, "wmpi", "shared").marks[0]["time_s"] < 0.5, call
 
 
-@pytest.mark.parametrize(
+@for_each(
     "receive",
     [
         "recv -555 -444 10 6 {0}; recv -555 -444 10 6 {1}",

@@ -6,7 +6,7 @@ import random
 from dataclasses import asdict
 from typing import Any
 
-import pytest
+from cases import for_each
 from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, completed, job
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ from retrompi.sim import simulate
 from retrompi.sim.result import Result
 from retrompi.spec.question import Message, Question
 
-everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
+everywhere = for_each("model, mode", PATHS)
 modest = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 SIZES = (0, 1, 100, 1460, 4096, 9000, 40_000, 131_072, 300_000)
 SENDS = ("isend", "ISsend", "ibsend")

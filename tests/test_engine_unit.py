@@ -1,4 +1,4 @@
-"""The engine's C++ unit tests (tests/cpp, GoogleTest): built incrementally and run by ``make unit``."""
+"""The engine's C++ unit tests (tests/cpp, GoogleTest): linked with the objects of the module and run by ``make unit``."""
 
 from __future__ import annotations
 

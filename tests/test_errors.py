@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import for_each
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.sim.sampling import NotSampled
@@ -38,7 +39,7 @@ def test_every_code_is_documented_and_every_documented_code_is_used() -> None:
     assert sorted(documented) == sorted(used)
 
 
-@pytest.mark.parametrize("error", [
+@for_each("error", [
     RetrompiError("a"), UsageError("a", code="bad-unit"), InputError("a", "f.toml", 3), InputError("a", "f.toml", None, code="missing-key"),
     NotSampled("aborted", "pool empty"),
 ])  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from brute_orders import EAGER, Brute, program, text
+from cases import for_each
 from refusals import refused
 
 from retrompi import traces
@@ -80,7 +81,7 @@ class Classes:
         return tuple((s, line(s, at)) for s, at in stuck), frozenset(done)
 
 
-@pytest.mark.parametrize("first", range(0, 1000, 50))
+@for_each("first", range(0, 1000, 50), few=4)
 def test_the_search_agrees_with_brute_force(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over 1,000 random programs in all: the same executions, each once; of more than 10^4 orders fewer than one in a hundred."""
     classes = Classes(monkeypatch)
@@ -106,7 +107,7 @@ def large(seed: int, size: int) -> str:
     return text(program(seed)).replace(" 1000 6", f" {size} 6").replace(" 5000 6", " 5000000 6")
 
 
-@pytest.mark.parametrize(("model", "mode", "size"), [
+@for_each("model, mode, size", [
     ("lam", "distributed", 300_000), ("wmpi", "shared", 300_000), ("wmpi", "shared", 200_000), ("hpvm", "distributed", 1_500_000),
     ("hpvm:blind-send", "distributed", 200_000), ("winmpich:deaf-send", "shared", 200_000), ("mpich:shmem", "shared", 100_000),
 ])  # fmt: skip
@@ -327,7 +328,7 @@ def test_a_matching_is_written_and_read(tmp_path: Path) -> None:
     assert "recv -555 1 10 6 from=1" in given.applied(trace, "one").to_ti(0)
 
 
-@pytest.mark.parametrize(("lines", "code", "words"), [
+@for_each("lines, code, words", [
     ("", "bad-syntax", ":1: expected 'retrompi-matching 1'"),
     ("retrompi-matching 1\nmatch 0 2 1\n", "bad-syntax", ":2: expected 'trace SHA256'"),
     ("retrompi-matching 1\ndone 0 2 perhaps\n", "bad-syntax", "found 'done 0 2 perhaps'"),

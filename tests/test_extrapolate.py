@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from conftest import Outcome
 from refusals import agrees
 
@@ -55,7 +56,7 @@ GENERATED: dict[str, tuple[Callable[..., Trace], list[tuple[int, ...]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", GENERATED)
+@for_each("name", GENERATED)
 def test_a_generated_program_is_what_its_generator_makes(name: str) -> None:
     make, sizes = GENERATED[name]
     *small, wanted = [make(*size) for size in sizes]
@@ -170,8 +171,8 @@ def simulated(trace: Trace, model: str) -> float:
     return simulate.run(Question(model, platform, Replay(trace), "distributed", fidelity="loggp")).time_s
 
 
-@pytest.mark.parametrize("model", MACHINES)
-@pytest.mark.parametrize("program", ["lu", "cg"])
+@for_each("model", MACHINES)
+@for_each("program", ["lu", "cg"], few=1)
 def test_simulated_time_on_256_ranks_is_within_five_percent(program: str, model: str) -> None:
     made, truth = from_sizes(program, SMALLER[256], 256).trace, recorded(program, 256)
     assert simulated(made, model) == pytest.approx(simulated(truth, model), rel=0.05)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
+from cases import for_each
 from extremes import MEMORY_B, platform_of, tried
 from refusals import refused
 
@@ -19,7 +19,7 @@ TRIES = int(os.environ.get("RETROMPI_EXTREMES", "8"))
 """Tries a model; the full size is ``python tests/extremes.py 2500``."""
 
 
-@pytest.mark.parametrize("model", registry.model_names())
+@for_each("model", registry.model_names, few=14)
 def test_no_extreme_parameter_wraps_hangs_or_takes_all_memory(model: str) -> None:
     figures = tried(TRIES, seed=sum(map(ord, model)), models=[model])
     assert figures.faults == []
@@ -61,7 +61,7 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("part", "result", "says"), BAD.values(), ids=list(BAD))
+@for_each("part, result, says", BAD.values())
 def test_what_a_users_model_returns_is_checked(part: str, result: str, says: str, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -70,14 +70,14 @@ def test_what_a_users_model_returns_is_checked(part: str, result: str, says: str
         simulate.run(Question(str(folder), "nt-pair", pingpong([0], 1)))
 
 
-@pytest.mark.parametrize("text", ["1e7s", "1e13s", "9e300s"])
-@pytest.mark.parametrize("name", ["wmpi.socket_call", "platform.link.latency", "platform.host.syscall"])
+@for_each("text", ["1e7s", "1e13s", "9e300s"])
+@for_each("name", ["wmpi.socket_call", "platform.link.latency", "platform.host.syscall"])
 def test_a_parameter_beyond_its_unit_is_refused(name: str, text: str) -> None:
     with refused(UsageError, "out-of-range | the most that can be simulated"):
         simulate.run(Question("wmpi", "nt-pair", pingpong([0], 1), overrides={name: text}))
 
 
-@pytest.mark.parametrize(("name", "text"), [
+@for_each("name, text", [
     ("platform.host.cores", "1e9"), ("platform.host.loopback_mss", "9223372036854775807B"), ("platform.host.quantum", "1ps"),
     ("platform.link.mtu", "20B"), ("platform.link.bandwidth", "1e-12Mbps"), ("hpvm.packet", "0B"),
 ])  # fmt: skip
@@ -87,8 +87,8 @@ def test_what_ended_with_a_crash_is_one_line(name: str, text: str) -> None:
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("model", [m for m in registry.model_names() if "header" in registry.model(m).params()])
-@pytest.mark.parametrize("mode", ["shared", "distributed"])
+@for_each("model", [m for m in registry.model_names() if "header" in registry.model(m).params()])
+@for_each("mode", ["shared", "distributed"])
 def test_a_message_without_header_and_bytes_arrives(model: str, mode: str) -> None:
     question = Question(model, platform_of(model), pingpong([0, 1000], 2), mode, idle_overrides=True)
     asked = Resolved.of(question)

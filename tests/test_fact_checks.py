@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from cases import for_each
 
 from retrompi.papers import claims, metrics, verdicts
 from retrompi.papers.claims import Claim
@@ -13,7 +13,7 @@ from retrompi.papers.findings import scaled, unit_of
 
 MADE_UP = ("near", "digits", "extremes", "compare", "faster")
 MINE = [
-    pytest.param(claims.find(claim_id), entries, id=claim_id)
+    (claims.find(claim_id), entries)
     for claim_id, entries in claims.checks().items()
     if entries and all(e["kind"] in MADE_UP for e in entries)
 ]
@@ -57,8 +57,8 @@ def test_there_are_such_checks() -> None:
     assert len(MINE) > 20
 
 
-@pytest.mark.parametrize(("claim", "entries"), MINE)
-@pytest.mark.parametrize("good", [True, False], ids=["passes", "fails"])
+@for_each("claim, entries", MINE)
+@for_each("good", [True, False])
 def test_a_check_can_pass_and_can_fail(claim: Claim, entries: Any, good: bool) -> None:
     points, facts = facts_for(claim, entries, good=good)
     (told,) = verdicts.judge([claim], points, facts)
@@ -66,7 +66,7 @@ def test_a_check_can_pass_and_can_fail(claim: Claim, entries: Any, good: bool) -
     assert told.verdict == expected, told
 
 
-@pytest.mark.parametrize(("claim", "entries"), MINE)
+@for_each("claim, entries", MINE)
 def test_without_facts_nothing_is_judged(claim: Claim, entries: Any) -> None:
     (told,) = verdicts.judge([claim], [], {})
     assert told.verdict == "unjudged"

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import for_each
 
 from retrompi.render.figures import decades, looks, value_axis
 from retrompi.spec import registry
 from retrompi.store import open_store
 
 
-@pytest.mark.parametrize("what", ["time", "bandwidth"])
-@pytest.mark.parametrize(("low", "high"), [(173.0, 175.0), (95.0, 99.0), (0.9, 1.1), (10.0, 20.0), (1.0, 9.0), (40.0, 300.0), (1.0, 1e6)])
+@for_each("what", ["time", "bandwidth"])
+@for_each("low, high", [(173.0, 175.0), (95.0, 99.0), (0.9, 1.1), (10.0, 20.0), (1.0, 9.0), (40.0, 300.0), (1.0, 1e6)])
 def test_a_logarithmic_axis_has_three_ticks_between_its_ends(what: str, low: float, high: float) -> None:
     for axis in (value_axis(what, "log", [low, high]), decades(low, high, str)):
         inside = [t for t in axis["tickvals"] if low * 0.98 <= t <= high * 1.02]
@@ -23,8 +23,8 @@ def test_a_logarithmic_axis_has_three_ticks_between_its_ends(what: str, low: flo
         assert len(axis["ticktext"]) == len(axis["tickvals"])
 
 
-@pytest.mark.parametrize("models", [("wmpi",), ("wmpi", "hpvm"), tuple(f"model-{i}" for i in range(9))])
-@pytest.mark.parametrize("modes", [1, 2, 5, 9])
+@for_each("models", [("wmpi",), ("wmpi", "hpvm"), tuple(f"model-{i}" for i in range(9))])
+@for_each("modes", [1, 2, 5, 9])
 def test_no_two_lines_of_a_figure_look_alike(models: tuple[str, ...], modes: int) -> None:
     found = looks([(model, f"mode {i}") for model in models for i in range(modes)][:18])
     assert len({(look.colour, look.symbol) for look in found.values()}) == len(found)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import for_each
 from conftest import Outcome
 from curves import BRACKETED, KNOWN, POWERS, time_of, times
 from engine_runs import job
@@ -235,8 +236,8 @@ def test_a_curve_written_again_is_read_again_and_another_model() -> None:
     assert registry.model("mine").samples() != first  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
+@for_each(
+    "change, says",
     [
         (("same,there,0,", "same,there,x,"), "bad-fit"),
         (("same,there,0,", "samme,there,0,"), "unknown-name | 'samme' | 'same'"),
@@ -304,7 +305,7 @@ def test_curve_in_model_out(retrompi: Callable[..., Outcome], curve_file: Path, 
     assert told.code == 0, told.err
     for row in json.loads(told.out):
         assert row["time_us"] * 1e-6 == pytest.approx(time_of(KNOWN, row["size_B"]), rel=1e-3)
-    assert "errors at sizes held out" in retrompi("models", "show", "my-curve").out
+    assert "errors at sizes held out" in retrompi("models", "show", "my-curve", "--full").out
 
 
 def test_fit_says_its_uncertainty_and_what_is_assumed(retrompi: Callable[..., Outcome], curve_file: Path) -> None:
@@ -370,8 +371,8 @@ def test_a_real_curve_is_fitted_and_runs(retrompi: Callable[..., Outcome]) -> No
     assert out["choice"]["same"]["noise"] > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@for_each(
+    "arguments, says",
     [
         (["none.csv"], "unreadable-file"),
         (["12"], "not-found"),

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from cases import for_each
 from conftest import reference_ids
 from engine_runs import job, one_way, run
 from refusals import agrees, refused
@@ -85,8 +86,8 @@ def test_every_end_of_a_run_has_its_word(monkeypatch: pytest.MonkeyPatch) -> Non
         assert suite.outcome_of("wmpi", "nt-pair", "shared", good, [])[0] == word
 
 
-@pytest.mark.parametrize("model", NT)
-@pytest.mark.parametrize("mode", ["shared", "distributed"])
+@for_each("model", NT)
+@for_each("mode", ["shared", "distributed"])
 def test_small_programs_of_the_suite_complete(model: str, mode: str) -> None:
     for name, trace in list(suite.runs_of(ARCHIVE).items())[2::19]:
         assert suite.outcome_of(model, "nt-cluster", mode, trace, [])[0] == "completed", name
@@ -170,8 +171,8 @@ def test_the_generators_of_unexpected_messages(name: str, args: dict[str, int]) 
 # ---- clusters of several systems
 
 
-@pytest.mark.parametrize(
-    ("model", "platform", "why"),
+@for_each(
+    "model, platform, why",
     [
         ("wmpi", "nt-unix", ""),
         ("wmpi", "nt-unix-little", ""),
@@ -250,7 +251,7 @@ def test_a_start_is_a_scenario(tmp_path: Any, capsys: pytest.CaptureFixture[str]
 # ---- scenarios
 
 
-@pytest.mark.parametrize("name", BAD + MINE)
+@for_each("name", BAD + MINE)
 def test_a_scenario_ends_as_its_file_says(name: str, tmp_path: Any) -> None:
     one = catalogue.scenario(name)
     store = open_store(str(tmp_path / "runs.db"))
@@ -330,7 +331,7 @@ WRONGS: dict[str, list[tuple[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("claim_id", WRONGS)
+@for_each("claim_id", WRONGS)
 def test_a_check_of_function_passes_and_fails(claim_id: str) -> None:
     claim = claims.find(claim_id)
     assert verdicts.judge([claim], [], good_facts())[0].verdict == "pass", verdicts.judge([claim], [], good_facts())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import for_each
 
 from retrompi.papers.experiments import suite
 
 ARCHIVE = "ibm-suite.tar.zst"
 
 
-@pytest.mark.parametrize(
-    ("model", "platform", "failing"),
+@for_each(
+    "model, platform, failing",
     [
         ("cheui", "ibm-sp1*8@sp1-switch", ()),
         # It was recorded as a nonblocking send of 8000 B instead of a buffered one, and MPI-F asks above 4 KiB.

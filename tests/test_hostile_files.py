@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from cases import for_each
 from conftest import Outcome
 from refusals import refused
 
@@ -130,8 +131,8 @@ READERS: dict[str, Callable[[Path], object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("what", ["a named pipe", "a device", "a folder"])
+@for_each("reader", READERS)
+@for_each("what", ["a named pipe", "a device", "a folder"])
 def test_only_regular_files_are_opened(tmp_path: Path, reader: str, what: str) -> None:
     """Opening a named pipe without a writer waits for ever, and a device may never end."""
     path = tmp_path / "x.zst"
@@ -162,8 +163,8 @@ def test_a_dumpi_prefix_of_any_length(tmp_path: Path, retrompi: Run) -> None:
         assert len(told.err) < 1000
 
 
-@pytest.mark.parametrize("text", ["a/" * 3000, "a" * 5000, "a" * 5000 + ".toml", "/" + "b" * 300, "./x\0y", "x\0.toml"])
-@pytest.mark.parametrize("look", [registry.model, registry.platform, catalogue.scenario, design.study])
+@for_each("text", ["a/" * 3000, "a" * 5000, "a" * 5000 + ".toml", "/" + "b" * 300, "./x\0y", "x\0.toml"])
+@for_each("look", [registry.model, registry.platform, catalogue.scenario, design.study])
 def test_a_text_that_names_no_file_is_an_unknown_name(look: Callable[[str], object], text: str) -> None:
     with pytest.raises(RetrompiError) as caught:
         look(text)

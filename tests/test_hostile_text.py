@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,7 +90,7 @@ def test_any_text_is_printed_harmless_and_ordinary_text_as_it_is(text: str) -> N
         assert said == text
 
 
-@pytest.mark.parametrize("words", [
+@for_each("words", [
     ("study", "run", "{zip}"), ("study", "unpack", "{zip}"), ("replay", "{trace}", "-m", "wmpi", "-p", "nt-pair"),
     ("trace", "info", "{trace}"),
     ("models", "list"), ("models", "show", "{model}"), ("platforms", "show", "{platform}"), ("pingpong", "--model", GIVEN),
@@ -169,7 +170,7 @@ def test_every_csv_goes_through_the_one_writer() -> None:
                 assert not (name == "writer" and isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "csv"), file
 
 
-@pytest.mark.parametrize("text", FORMULAS)
+@for_each("text", FORMULAS)
 def test_no_formula_reaches_a_cell(text: str) -> None:
     out = io.StringIO()
     csv_safe.write_rows(out, [text, "b"], [{text: text, "b": [text]}, {text: {"k": text}, "b": -1.5}])
@@ -178,7 +179,7 @@ def test_no_formula_reaches_a_cell(text: str) -> None:
             assert cell == "-1.5" or not re.match(r"\s*[=+\-@＝＋－＠|%]", cell), cell
 
 
-@pytest.mark.parametrize("text", ["-", "%", "-5us", "+3", "-1.5e-3 s", "1e9", "wmpi", "a=b", "-333"])
+@for_each("text", ["-", "%", "-5us", "+3", "-1.5e-3 s", "1e9", "wmpi", "a=b", "-333"])
 def test_numbers_and_names_are_written_as_they_are(text: str) -> None:
     assert csv_safe.safe_cell(text) == text
 
@@ -202,14 +203,14 @@ def test_a_study_s_export_holds_no_formula(tmp_path: Path) -> None:
 SECRET = "s3cr3t!pw"
 
 
-@pytest.mark.parametrize("url", [
+@for_each("url", [
     "postgresql+psycopg://me:{}@localhost:1/db", "postgresql+psycopg://me:{}@localhost:port/db", "postgresql+psycopg://me:{}@[::1/db",
     "postgresql://me:{}@nowhere.invalid/db", "mysql://me:{}@h/db", "nothing://me:{}@h", "postgresql+psycopg://me:a@{}@localhost:1/db",
     "postgresql+psycopg://me:{}@localhost:x:y/db", "postgresql+psycopg://localhost:1/db?user=me&password={}", "sqlite://me:{}@/",
     "postgresql+none://me:{}@h/db", "post gresql://me:{}@h/db", "://me:{}@h", "postgresql+psycopg://me:{}@localhost:99999/db",
     "postgresql+psycopg://me:x/{}@localhost:1/db", "postgresql+psycopg://me:{}@localhost:1/db?nonsense=1",
 ])  # fmt: skip
-@pytest.mark.parametrize("words", [("runs", "list"), ("--debug", "runs", "list", "--json")])
+@for_each("words", [("runs", "list"), ("--debug", "runs", "list", "--json")])
 def test_no_message_holds_a_password(url: str, words: tuple[str, ...], retrompi: Callable[..., Any]) -> None:
     done = retrompi("--store", url.format(SECRET), *words)
     assert done.code == 2

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from cases import for_each
 
 import retrompi
 from retrompi.store import closure
@@ -34,7 +35,7 @@ def test_what_is_simulated_with_is_in_it_and_what_only_shows_is_not() -> None:
     assert not found & {"retrompi.base.csv_safe", "retrompi.spec.calibrated_range", "retrompi.sim.diagnosis", "retrompi.sim.preflight"}
 
 
-@pytest.mark.parametrize("name", ["base/csv_safe.py", "studio/page.py", "sim/diagnosis.py", "studies/scenario.py", "store/lookup.py"])
+@for_each("name", ["base/csv_safe.py", "studio/page.py", "sim/diagnosis.py", "studies/scenario.py", "store/lookup.py"])
 def test_an_edit_of_what_cannot_change_a_result_makes_no_run_stale(copy: Path, name: str) -> None:
     before = code(copy)
     with (copy / name).open("a") as file:
@@ -42,7 +43,7 @@ def test_an_edit_of_what_cannot_change_a_result_makes_no_run_stale(copy: Path, n
     assert code(copy) == before
 
 
-@pytest.mark.parametrize("name", ["base/units.py", "spec/topology.py", "traces/generate.py", "sim/sampling.py", "sim/worker.py"])
+@for_each("name", ["base/units.py", "spec/topology.py", "traces/generate.py", "sim/sampling.py", "sim/worker.py"])
 def test_an_edit_of_what_a_run_imports_makes_runs_stale(copy: Path, name: str) -> None:
     before = code(copy)
     with (copy / name).open("a") as file:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from lab_answers import ALIKE, PAGE, right_answers, section
 from lab_students import numbers
 
@@ -22,7 +23,7 @@ def _part(key: str) -> str:
     return text.split(f"{{ #lab-{key} }}", 1)[1].split("\n## ", 1)[0]
 
 
-@pytest.mark.parametrize("name", _lab.lab_names())
+@for_each("name", _lab.lab_names())
 def test_the_page_is_of_this_version_of_the_lab(name: str) -> None:
     lab = _lab.lab(name)
     part = _part(lab.key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from engine_runs import MODES, job, run
 from refusals import agrees, refused
 
@@ -37,8 +38,8 @@ def test_a_killed_daemon_is_noticed_when_the_retries_run_out() -> None:
     assert few.time_s < result.time_s / 10
 
 
-@pytest.mark.parametrize("model", ["winmpich", "wmpi", "hpvm"])
-@pytest.mark.parametrize("mode", MODES)
+@for_each("model", ["winmpich", "wmpi", "hpvm"])
+@for_each("mode", MODES)
 def test_a_killed_rank_is_waited_for(model: str, mode: str) -> None:
     result = run(LONG, model, mode, kills=["rank 1@0.05s"], limit_s=2000)
     # A PingPong has one message in the air: whether a daemon is left with a datagram nobody takes is up to the moment.
@@ -74,7 +75,7 @@ def test_a_death_after_the_end_changes_nothing() -> None:
     assert (late.outcome, late.detail, late.time_ps) == ("completed", "", run(trace, "wmpi", "distributed").time_ps)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_any_moment_will_do(seed: int) -> None:
     """Whatever a process is in the middle of: the run ends, and twice the same way."""
     when = 0.01 + 0.0137 * seed
@@ -85,8 +86,8 @@ def test_any_moment_will_do(seed: int) -> None:
         assert (one.detail, one.time_ps, one.events) == (two.detail, two.time_ps, two.events)
 
 
-@pytest.mark.parametrize(
-    ("kill", "says"),
+@for_each(
+    "kill, says",
     [
         ("proxy on servr@1s", "unknown-process | 'proxy on servr' | 'proxy on server'"),
         ("daemon on server@1s", "unknown-process | 'daemon on server'"),

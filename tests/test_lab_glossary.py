@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from cases import for_each
 
 from retrompi.labs import glossary, work
 from retrompi.labs import lab as _lab
@@ -27,8 +27,8 @@ def test_every_term_is_used_and_every_lab_uses_some() -> None:
     assert {t.name for t in glossary.terms()} == {n for names in used.values() for n in names}
 
 
-@pytest.mark.parametrize("language", ["de", "fr"])
-@pytest.mark.parametrize("key", TRANSLATED)
+@for_each("language", ["de", "fr"])
+@for_each("key", TRANSLATED)
 def test_the_terms_of_a_translated_lab_are_in_its_language(key: str, language: str) -> None:
     lab = _lab.load(_lab.lab(key).folder, language)
     found = _used(lab)
@@ -48,7 +48,7 @@ def test_only_the_first_use_is_linked_and_none_in_code_or_headings() -> None:
     assert glossary.linked(given, [term], seen) == (given, [])
 
 
-@pytest.mark.parametrize("name", _lab.lab_names())
+@for_each("name", _lab.lab_names())
 def test_a_step_has_an_entry_for_every_link_of_its_text(name: str) -> None:
     lab = _lab.lab(name)
     begun = work.begin(lab, "ann")

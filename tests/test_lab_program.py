@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import sampled
 from refusals import refused
 
 from retrompi.base.errors import RetrompiError
@@ -43,7 +44,7 @@ def of_pattern(pattern: str) -> str:
 
 
 @needs_smpi
-@pytest.mark.parametrize("who", STUDENTS)
+@pytest.mark.parametrize("who", sampled(STUDENTS, 3))
 def test_the_reference_program_is_compiled_run_and_right(who: str, tmp_path: Path, store: Any) -> None:
     folder, p, bench = begun(who, tmp_path, store)
     LAB.reference.solve(folder, p, bench)

@@ -11,6 +11,7 @@ from typing import Any
 import axe
 import pytest
 from browser import WAIT_MS, browser
+from cases import for_each
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import lab as _lab
@@ -19,7 +20,7 @@ from retrompi.studio import slides
 __all__ = ["browser"]
 
 
-@pytest.mark.parametrize("name", _lab.lab_names())
+@for_each("name", _lab.lab_names())
 def test_every_lab_has_slides_that_say_what_is_not_settled(name: str) -> None:
     lab = _lab.lab(name)
     assert slides.count(lab) >= 7

@@ -11,6 +11,7 @@ from typing import Any
 
 import lab_students
 import pytest
+from cases import for_each
 from doc_pages import ROOT
 
 from retrompi.labs import answers, grade, student
@@ -29,7 +30,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield opened
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_what_a_lab_says_is_true_for_the_ends_of_its_ranges(name: str, store: Any) -> None:
     lab, found = _lab.lab(name), lab_students.Found()
     for who in lab_students.covering(lab, 8):
@@ -37,7 +38,7 @@ def test_what_a_lab_says_is_true_for_the_ends_of_its_ranges(name: str, store: An
     assert found.wrong == {}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_statement_is_a_sentence_of_the_lab(name: str, store: Any) -> None:
     lab = _lab.lab(name)
     who = lab_students.covering(lab, 1)[0]
@@ -46,7 +47,7 @@ def test_a_statement_is_a_sentence_of_the_lab(name: str, store: Any) -> None:
     assert lab_students.unquoted(lab, told) == [], "a sentence that was changed needs its assertion looked at again"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_open_questions_have_a_rubric_and_a_model_answer(name: str) -> None:
     lab = _lab.lab(name)
     for task in lab.tasks:
@@ -67,7 +68,7 @@ def verdicts() -> dict[str, str]:
     return {claim: verdict for found in rows for claim, verdict in found}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_what_is_not_settled_in_the_validation_is_told_as_not_settled(name: str) -> None:
     """A claim that fails is named as failed where the lab uses it, and none that passes is; the pages that a lab names are there."""
     lab = _lab.lab(name)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 
 from retrompi.base import units
 from retrompi.labs import grade, start, student, text
@@ -59,8 +60,8 @@ def gives_away(message: str, task: _lab.Task, expected: Any) -> bool:
     return any(abs(n * f - expected) <= 0.05 * abs(expected) for n in told_numbers(message) for f in factors)
 
 
-@pytest.mark.parametrize("who", STUDENTS)
-@pytest.mark.parametrize("name", NAMES)
+@for_each("who", STUDENTS, few=3)
+@for_each("name", NAMES)
 def test_the_reference_passes_a_wrong_one_fails_and_mistakes_are_recognised(name: str, who: str, tmp_path: Path, store: Any) -> None:
     lab, folder, p, bench = begun(name, who, tmp_path, store)
     start.solve(lab, folder, p, bench, who)
@@ -97,7 +98,7 @@ def test_the_reference_passes_a_wrong_one_fails_and_mistakes_are_recognised(name
                 assert not gives_away(text.fill(said, known, strict=False), task, values[task.id]), f"{task.id}: {said}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_students_have_numbers_of_their_own(name: str) -> None:
     lab = _lab.lab(name)
     drawn = [student.draw(lab, who) for who in STUDENTS]
@@ -108,7 +109,7 @@ def test_students_have_numbers_of_their_own(name: str) -> None:
     assert drawn[0] != student.draw(lab, "student.0"), "every other character does"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_mistake_can_be_told_from_the_answer_for_most_students(name: str, store: Any) -> None:
     lab = _lab.lab(name)
     hidden: dict[str, int] = {}
@@ -122,7 +123,7 @@ def test_a_mistake_can_be_told_from_the_answer_for_most_students(name: str, stor
     assert {k: n for k, n in hidden.items() if n > 3} == {}, "mistakes that lead to the right answer"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_text_is_whole(name: str, tmp_path: Path, store: Any) -> None:
     lab, folder, p, _ = begun(name, "student 0", tmp_path, store)
     known = text.names(lab, p, "student 0")
@@ -151,7 +152,7 @@ def commands(markdown: str) -> list[str]:
     return [c.strip() for c in [*found, *re.findall(r"`(retrompi [^`\n]+)`", markdown)]]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_commands_of_the_text_exist(name: str, tmp_path: Path, store: Any) -> None:
     """Every command of the text with every option is one that the command line has."""
     import shlex
@@ -179,7 +180,7 @@ def test_the_commands_of_the_text_exist(name: str, tmp_path: Path, store: Any) -
                 assert word.partition("=")[0] in options, f"{line}: no option '{word}'"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_commands_of_the_text_run(name: str, tmp_path: Path, store: Any, retrompi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a student is told to type, in the order of the text, in a folder with the reference solution; none is refused."""
     import shlex

@@ -11,6 +11,7 @@ from typing import Any
 
 import class_of_students as simulated
 import pytest
+from cases import for_each
 
 from retrompi.base.bidi import plain_direction
 from retrompi.labs import alike, answers, chance, collect, student, tokens
@@ -121,8 +122,8 @@ def test_a_usual_mistake_is_nobodys_own() -> None:
     assert "the same wrong numbers under different parameters: a, b, c" in alike._Class(both).reasons(0, 1)[0].text
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "digits"),
+@for_each(
+    "one, other, digits",
     [(37.46, 37.46, 4), (37.46, 37.5, 3), (37.46, 37.4, 0), (40, 40, 0), (0, 0, 0), (1.2345678, 1.2345699, 6), (float("inf"), 1.23, 0)],
 )
 def test_numbers_are_one_and_the_same_to_the_digits_that_are_written(one: float, other: float, digits: int) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import agrees
 
 from retrompi.base.csv_safe import safe_cell
@@ -128,8 +129,8 @@ def test_a_hint_costs_of_a_file_too(tmp_path: Path, where: str, monkeypatch: pyt
     assert (found.status, found.points) == ("right", task.points - lab.hint_cost)
 
 
-@pytest.mark.parametrize(
-    ("sheet", "line", "says"),
+@for_each(
+    "sheet, line, says",
     [
         (b"startup = 12 ms\n", 1, "unreadable-file | TOML"),
         (b'\n\nstartup = "12 ms\n', 3, "unreadable-file | TOML"),
@@ -142,7 +143,6 @@ def test_a_hint_costs_of_a_file_too(tmp_path: Path, where: str, monkeypatch: pyt
         (b'explain = "' + b"x" * 30_000 + b'"\n', 1, "out-of-range"),
         (b"x" * (2 << 20), None, "out-of-range"),
     ],
-    ids=["no quotes", "open quote", "twice", "misspelt", "a table", "binary", "nested", "huge number", "huge text", "huge file"],
 )
 def test_a_hostile_sheet_is_one_line_with_its_place(
     sheet: bytes, line: int | None, says: str, tmp_path: Path, retrompi: Run, where: str
@@ -157,8 +157,8 @@ def test_a_hostile_sheet_is_one_line_with_its_place(
     assert len(result.err) < 1000
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
+@for_each(
+    "given, says",
     [
         ("fast", "not a number"),
         ("", ""),
@@ -200,7 +200,7 @@ def test_a_sheet_that_is_no_file(kind: str, tmp_path: Path, retrompi: Run, where
     assert result.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("state", [b"", b"student = 3\n", b"\xff", b'student = "a"\nlab = "01-latency-bandwidth"\n', b"[" * 9000])
+@for_each("state", [b"", b"student = 3\n", b"\xff", b'student = "a"\nlab = "01-latency-bandwidth"\n', b"[" * 9000])
 def test_a_folder_whose_own_file_was_spoilt(state: bytes, tmp_path: Path, retrompi: Run) -> None:
     folder = start.start(_lab.lab(LAB), "Ann", tmp_path / "mine")
     (folder / ".lab.toml").write_bytes(state)
@@ -210,7 +210,7 @@ def test_a_folder_whose_own_file_was_spoilt(state: bytes, tmp_path: Path, retrom
     assert result.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "who",
     ["Ann Bee", 'O\'Neil "Ann"', "../../etc/passwd", "=cmd|' /C calc'!A0", "Zoë Ünïcode", "学生", "a\\b:c*?<>|", "x" * 200, "-rf",
      "\u202egnp.exe", "  Ann  ", "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "An\u00adn  \u200b Bee", "e\u200d\u0301"],
@@ -249,7 +249,7 @@ def test_a_folder_is_not_overwritten(tmp_path: Path, retrompi: Run) -> None:
     assert retrompi("lab", "start", LAB, "--student", "a", "--folder", str(tmp_path / "mine")).code == 2
 
 
-@pytest.mark.parametrize("name", ["{evil}", "./evil", "../evil", "99-evil", "01", "latency-bandwidth", "."])
+@for_each("name", ["{evil}", "./evil", "../evil", "99-evil", "01", "latency-bandwidth", "."])
 def test_a_submission_names_no_code(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retrompi: Run, where: str) -> None:
     """A lab is code: a folder handed in can say which installed lab it is of by that lab's whole name, and nothing else."""
     from dataclasses import replace
@@ -541,8 +541,8 @@ def test_too_many_files_are_refused(tmp_path: Path) -> None:
 # -- what a wrong value is told ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("task", "factor", "says"),
+@for_each(
+    "task, factor, says",
     [
         ("startup", 1000, "thousand"),
         ("startup", 0.001, "thousand"),
@@ -563,8 +563,8 @@ def test_a_wrong_value_is_told_by_its_factor(task: str, factor: float, says: str
     assert says in grade.diagnose(asked, right * factor, right, grade.usual(lab, p, bench).get(task, {}))
 
 
-@pytest.mark.parametrize(
-    ("task", "factor", "right_unit", "unit", "mixed"),
+@for_each(
+    "task, factor, right_unit, unit, mixed",
     [
         ("rate", 1, "MiB/s", "MB/s", True),
         ("rate", 1, "MB/s", "MiB/s", True),
@@ -620,8 +620,8 @@ def test_a_rate_without_its_time_says_what_is_missing(text: str) -> None:
         answers.value(_lab.lab(LAB).task("rate"), answers.Given(text, text))
 
 
-@pytest.mark.parametrize(
-    ("task", "sealed", "now", "same"),
+@for_each(
+    "task, sealed, now, same",
     [
         ("p-startup", "2 ms", "2.0 ms", True),
         ("p-startup", "2 ms", "2000 us", True),
@@ -642,8 +642,8 @@ def test_another_spelling_of_a_prediction_is_no_change(task: str, sealed: str, n
     assert next(r.status for r in graded.results if r.task == task) == ("sealed" if same else "changed")
 
 
-@pytest.mark.parametrize(
-    ("sheet", "line", "says"),
+@for_each(
+    "sheet, line, says",
     [
         ('half = "1 KiB"\nstartup = "12 ms\n', 2, "unreadable-file"),
         ("startup = '12 ms\n", 1, "unreadable-file"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from flask import g
 from studio_room import app, room
 from unwrapped import unwrapped
@@ -29,8 +30,8 @@ import messages
 __all__ = ["app", "room"]  # fixtures
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
+@for_each(
+    "given, found",
     [
         ({}, "en"), ({"LANG": "de_DE.UTF-8"}, "de"), ({"LANG": "pt_BR.UTF-8", "LANGUAGE": "pt:fr:de"}, "fr"),
         ({"LANG": "C.UTF-8", "LANGUAGE": "de"}, "en"), ({"LC_ALL": "fr_CH", "LANG": "de_DE"}, "fr"),
@@ -53,8 +54,8 @@ def test_a_language_belongs_to_its_context() -> None:
         translate.use("dee")
 
 
-@pytest.mark.parametrize(
-    ("address", "accept", "cookie", "spoken"),
+@for_each(
+    "address, accept, cookie, spoken",
     [
         ("/", "", None, "en"), ("/", "de-CH,de;q=0.9,en;q=0.8", None, "de"), ("/", "it,fr;q=0.5,de;q=0.4", None, "fr"),
         ("/", "de;q=0,en", None, "en"),
@@ -97,7 +98,7 @@ WORDS_OF_MACHINES = {"Swap:", "protocol stack", "network card", "Gbps", "Mbps", 
 """Texts of the studio that nobody reads as words: keys, units, the lines of a trace."""
 
 
-@pytest.mark.parametrize("file", sorted(f for f in STUDIO.rglob("*.py") if f.name not in UNTRANSLATED), ids=lambda f: f.name)
+@for_each("file", sorted(f for f in STUDIO.rglob("*.py") if f.name not in UNTRANSLATED))
 def test_no_text_of_the_studio_is_left_unmarked(file: Path) -> None:
     left = [(line, text) for line, text in unwrapped(file) if text not in WORDS_OF_MACHINES]
     assert left == [], "texts for people go through _() or lazy() (docs/translating.md)"
@@ -121,7 +122,7 @@ def left_in(template: str) -> list[str]:
     return [w for text in [*read, re.sub(r"<[^>]*>", "\n", plain)] for w in re.findall(r"[^\W\d_]{3,}", text)]
 
 
-@pytest.mark.parametrize("file", TEMPLATES, ids=lambda f: f.name)
+@for_each("file", TEMPLATES)
 def test_no_text_of_the_courses_pages_is_left_unmarked(file: Path) -> None:
     assert set(left_in(file.read_text(encoding="utf-8"))) <= {"retrompi", "studio", "abcd", "efgh"}
 
@@ -155,7 +156,7 @@ HEADS = ("H1", "H2", "H3", "Button", "Label", "Legend", "Caption", "Title")
 """Components whose words are the studio's own."""
 
 
-@pytest.mark.parametrize("path", [p.path for p in pages()])
+@for_each("path", [p.path for p in pages()])
 def test_a_page_has_no_head_or_label_that_is_not_translated(app: Any, room: Any, path: str) -> None:
     """In a language in which every translated text stands in brackets, whatever stands outside of them is the data's, or was forgotten."""
     with app.server.test_request_context(path), translate.speaking(translate.PSEUDO):
@@ -222,7 +223,7 @@ def test_the_first_three_labs_are_translated() -> None:
     assert {(f.name[:2], language) for f, language in TRANSLATED} >= {(k, which) for k in ("01", "02", "03") for which in ("de", "fr")}
 
 
-@pytest.mark.parametrize(("folder", "language"), TRANSLATED, ids=lambda v: v if isinstance(v, str) else v.name[:2])
+@for_each("folder, language", TRANSLATED)
 def test_a_labs_translation_is_whole_and_follows_the_english(folder: Path, language: str) -> None:
     assert messages.stale(folder, language) == [], "translate these, then: make messages-labs"
     english, said = translated.english(folder), translated.given(folder, language)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from asking import ask
+from cases import for_each
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,7 +43,7 @@ def run(model: str, platform: str, trace: Any, *downs: tuple[float, float | None
     return ask(model, platform, trace, failures=failures, limit_s=20000, **more)
 
 
-@pytest.mark.parametrize(("model", "platform"), [*TCP, ("wmpi", "nt-pair")])
+@for_each("model, platform", [*TCP, ("wmpi", "nt-pair")])
 def test_what_is_lost_for_a_second_comes_later(model: str, platform: str) -> None:
     alone = run(model, platform, BULK)
     at = 0.3 * alone.time_s
@@ -56,7 +57,7 @@ def test_what_is_lost_for_a_second_comes_later(model: str, platform: str) -> Non
     assert broken.time_ps == run(model, platform, BULK, (at, at + 1)).time_ps
 
 
-@pytest.mark.parametrize(("model", "platform"), [*TCP, ("wmpi", "nt-pair")])
+@for_each("model, platform", [*TCP, ("wmpi", "nt-pair")])
 def test_a_link_that_is_down_later_changes_nothing(model: str, platform: str) -> None:
     alone, later = run(model, platform, SHORT), run(model, platform, SHORT, (10000, None))
     assert (later.time_ps, later.per_rank, later.retransmissions) == (alone.time_ps, alone.per_rank, 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import refused
 
 from retrompi.base import paths
@@ -46,7 +47,7 @@ def test_the_library_has_what_was_promised() -> None:
     assert not set(HOSTS) & set(NETWORKS)
 
 
-@pytest.mark.parametrize("name", HOSTS)
+@for_each("name", HOSTS)
 def test_a_host_keeps_the_contract(name: str) -> None:
     machine = machines.host(name)
     assert machine.name == name == machine.path.stem
@@ -63,7 +64,7 @@ def test_a_host_keeps_the_contract(name: str) -> None:
             field.check(value[key], f"{name}.{key}")
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@for_each("name", NETWORKS)
 def test_a_network_keeps_the_contract(name: str) -> None:
     net = machines.network(name)
     assert net.name == name == net.path.stem
@@ -74,7 +75,7 @@ def test_a_network_keeps_the_contract(name: str) -> None:
     assert net.quantities["card.mss"].value + 40 <= net.quantities["link.mtu"].value  # 20 B of TCP and 20 B of IP
 
 
-@pytest.mark.parametrize("name", HOSTS)
+@for_each("name", HOSTS)
 def test_every_host_composes_with_every_network(name: str) -> None:
     for net in NETWORKS:
         room = registry.platform(f"{name}*2@{net}")
@@ -87,13 +88,13 @@ def test_every_host_composes_with_every_network(name: str) -> None:
         assert set(room.quantities) >= {f"n2.{k}" for k, f in quantities(Host).items() if not f.optional}
 
 
-@pytest.mark.parametrize("name", HOSTS)
+@for_each("name", HOSTS)
 def test_a_pair_of_every_host_carries_a_message_and_is_explained(name: str) -> None:
     said = simulate.explain(Question("sockets", f"{name}*2@switch-100", Message(1024), "n1,n2"))
     assert said["total_ps"] == sum(stage["ps"] for stage in said["stages"]) > 0
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@for_each("name", NETWORKS)
 def test_a_pair_on_every_network_carries_messages(name: str) -> None:
     result = simulate.run(Question("sockets", f"nt4-p6-200*2@{name}", pingpong([1, 65536], 2), "n1,n2"))
     assert result.outcome == "completed"
@@ -101,7 +102,7 @@ def test_a_pair_on_every_network_carries_messages(name: str) -> None:
     assert result.time_s > 4 * 65536 / link  # two round trips
 
 
-@pytest.mark.parametrize(("model", "platform"), [
+@for_each("model, platform", [
     ("wmpi", "nt4-p6-200-dual*2@hub-10"), ("mpibip", "linux-piii-933*2@myrinet-lanai9"), ("mpibip:bip", "linux-piii-933*2@myrinet-lanai9"),
     ("mpibip", "linux-p6-200*2@myrinet-lanai4"), ("mpibip:bip", "linux-p6-200*2@myrinet-lanai4"),
     ("craympt", "cray-t3e-pe*2@t3e-torus"), ("craympt:shmem", "cray-t3e-pe*2@t3e-torus"),
@@ -116,7 +117,7 @@ def test_a_composition_is_the_platform_that_states_the_same_values() -> None:
     assert (made.hosts, made.link) == (written.hosts, written.link)
 
 
-@pytest.mark.parametrize(("text", "name", "hosts"), [
+@for_each("text, name, hosts", [
     ("nt4-p6-200*8@switch-100", "nt4-p6-200*8@switch-100", 8),
     ("nt4-p6-200*1@hub-10", "nt4-p6-200@hub-10", 1),
     ("nt4-p6-200*2+nt4-p54-133*4@hub-10", "nt4-p6-200*2+nt4-p54-133*4@hub-10", 6),
@@ -138,7 +139,7 @@ def test_mixed_hosts_keep_their_values() -> None:
     assert [h.cores for h in changed.hosts] == [1, 1, 2, 1, 1, 1]
 
 
-@pytest.mark.parametrize(("text", "says"), [
+@for_each("text, says", [
     ("nt4-p6-201*2@hub-10", "unknown-host | 'nt4-p6-201' | 'nt4-p6-200'"),
     ("nt4-p6-200*2@hub-11", "unknown-network | 'hub-11' | 'hub-10'"),
     ("nt4-p6-200*2", "missing-key | 'nt4-p6-200*2' | nt4-p6-200*2@switch-100"),
@@ -157,7 +158,7 @@ def test_a_wrong_composition_is_one_line(text: str, says: str) -> None:
         registry.platform(text)
 
 
-@pytest.mark.parametrize(("platform", "made"), [
+@for_each("platform, made", [
     ("nt-pair", "nt-pair*4"), ("nt-pair*64", "nt-pair*4"), ("nt4-p6-200*8@hub-10", "nt4-p6-200*4@hub-10"),
     ("a*2+b*3@hub-10", "a*2+b*3@hub-10*4"), ("a*2+b*3@hub-10*9", "a*2+b*3@hub-10*4"), ("./x@y.toml", "./x@y.toml*4"),
 ])  # fmt: skip
@@ -237,7 +238,7 @@ def test_a_host_of_the_library_in_a_file_with_host_tables(tmp_path: Path) -> Non
         registry.platform(str(file))
 
 
-@pytest.mark.parametrize(("host", "net", "room", "says"), [
+@for_each("host, net, room, says", [
     (MINE + "clok = 3\n", NET, ROOM, "unknown-key | own.toml:5 | 'clok' | 'clock'"),
     (MINE.replace("nt4-p6-200", "own"), NET, ROOM, "bad-value | own.toml:4"),
     (MINE.replace("nt4-p6-200", "nt4-p6-20"), NET, ROOM, "unknown-host | own.toml:4 | 'nt4-p6-20'"),

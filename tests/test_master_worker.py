@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from asking import ask
+from cases import for_each
 from conftest import Outcome, need
 
 from retrompi import traces
@@ -35,15 +36,15 @@ def asked(workers: int, order: Sequence[int], style: str = "recv", stop_tag: int
     return traces.parse(["\n".join([*lines, f"{r} finalize", ""]) for r, lines in enumerate([master, *served.values()])])
 
 
-@pytest.mark.parametrize("style", ["recv", "probe", "irecv"])
-@pytest.mark.parametrize("order", [(1, 2, 3, 1, 1, 2, 1, 3), (1, 2, 3) * 4], ids=["uneven", "even"])
+@for_each("style", ["recv", "probe", "irecv"])
+@for_each("order", [(1, 2, 3, 1, 1, 2, 1, 3), (1, 2, 3) * 4])
 def test_a_rank_that_gives_work_to_whoever_asks_is_recognised(style: str, order: tuple[int, ...]) -> None:
     found = master_worker.find(asked(3, order, style))
     assert found is not None
     assert (found.master, found.workers, found.answers) == (0, 3, len(order) + 3)
     assert "rank-0.txt" in found.file
     told = ask("wmpi", "nt-cluster", asked(3, order, style))
-    (caution,) = [c for c in told.cautions if "gives work" in c]
+    (caution,) = [c.text for c in told.cautions if c.code == "work-handed-out"]
     assert "--backend smpi" in caution
     assert "--wildcards free" in caution
 
@@ -86,13 +87,12 @@ def gathered(workers: int, rounds: int) -> traces.Trace:
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     "trace",
     [
         exchange(4, 6, lambda turn: (0, 1)), exchange(5, 7, lambda turn: (turn % 2, 1 - turn % 2)), rounds_of_requests(3, 5),
         gathered(3, 5), gathered(2, 6),
     ],
-    ids=["exchange", "exchange in changing order", "requests in rounds", "gathering", "gathering from two"],
 )  # fmt: skip
 def test_an_exchange_with_wildcards_is_no_master_worker(trace: traces.Trace) -> None:
     assert master_worker.note(trace) == ""

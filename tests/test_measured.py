@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from conftest import Outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,7 +70,7 @@ def last_row(name: str) -> list[float]:
     return [float(n) for n in re.findall(r"(?<![\w.])\d+\.?\d*(?:e[+-]?\d+)?", rows[-1])]
 
 
-@pytest.mark.parametrize(("name", "series", "tool", "version"), OUTPUTS, ids=[o[0] for o in OUTPUTS])
+@for_each("name, series, tool, version", OUTPUTS)
 def test_real_output_is_read(name: str, series: list[tuple[str, int | None, int]], tool: str, version: str) -> None:
     found = read_all(DATA / name)
     assert [(m.what, m.ranks, len(m.points)) for m in found] == series
@@ -85,8 +86,8 @@ def test_real_output_is_read(name: str, series: list[tuple[str, int | None, int]
                 assert p.bandwidth_MBps == pytest.approx(p.size_B / p.time_us)
 
 
-@pytest.mark.parametrize(
-    ("name", "what", "column", "scale"),
+@for_each(
+    "name, what, column, scale",
     [
         ("osu53-latency.txt", "pingpong", 1, 1.0),
         ("osu53-allreduce-f.txt", "allreduce", 1, 1.0),
@@ -129,8 +130,8 @@ def test_a_stream_is_what_a_message_adds(name: str) -> None:
     assert point.time_us == pytest.approx(size / rate)
 
 
-@pytest.mark.parametrize(
-    ("name", "title", "head", "what", "version"),
+@for_each(
+    "name, title, head, what, version",
     [
         ("osu53-latency.txt", "# OSU MPI Latency Test (Version 2.1)", "# Size\t\tLatency (us) ", "pingpong", "2.1"),
         ("osu53-latency.txt", "# OSU MPI Latency Test v3.1.1", "# Size            Latency (us)", "pingpong", "3.1.1"),
@@ -208,7 +209,7 @@ def read_or_refused(file: Path) -> int:
         return 0 if file.name in str(error) and "\n" not in str(error) else 10**9
 
 
-@pytest.mark.parametrize("name", [o[0] for o in OUTPUTS])
+@for_each("name", [o[0] for o in OUTPUTS])
 def test_a_damaged_file_is_an_error_of_its_own_or_fewer_points(name: str, tmp_path: Path) -> None:
     """Cut anywhere, it is read as far as it goes or refused in one line that names the file."""
     text = (DATA / name).read_text(encoding="utf-8")
@@ -219,8 +220,8 @@ def test_a_damaged_file_is_an_error_of_its_own_or_fewer_points(name: str, tmp_pa
         assert read_or_refused(file) <= whole
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new", "says"),
+@for_each(
+    "name, old, new, says",
     [
         ("osu74-latency.txt", r"\n64 +[\d.]+", "\n64   nothing", r":\d+: 'nothing' is no number; a time in us is expected"),
         ("osu74-bcast-f.txt", r"(\n64 .*) \d+\n", r"\1\n", r":\d+: a row of 4 columns where the table has 5"),
@@ -251,8 +252,8 @@ def table(tmp_path: Path, text: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    ("text", "said", "points"),
+@for_each(
+    "text, said, points",
     [
         ("size_B,time_us\n# way: one way\n0,1\n8,2\n", {}, [(0, 1.0), (8, 2.0)]),
         ("size_B,rtt_us\n8,4\n", {}, [(8, 2.0)]),
@@ -280,8 +281,8 @@ def test_a_table_is_read_as_it_is_declared(tmp_path: Path, text: str, said: dict
     assert found.what == "pingpong"
 
 
-@pytest.mark.parametrize(
-    ("text", "said", "says"),
+@for_each(
+    "text, said, says",
     [
         ("size_B,time\n8,2\n", {"way": "one way"}, "no-results | 'time' | --unit"),
         ("size_B,rate\n8,2\n", {}, "no-results | 'rate' | --unit"),

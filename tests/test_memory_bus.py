@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from cases import for_each
 from engine_runs import job
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,7 +69,7 @@ def beyond(room: str) -> int:
     return int(max(16 * host(room).l2, 8 << 20))
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@for_each("room", ROOMS)
 def test_copies_of_all_processors_get_no_more_than_the_memory_has(room: str) -> None:
     size, h = beyond(room), host(room)
     alone = rate(copying(room, 1, size, 2), 2 * size)
@@ -79,7 +80,7 @@ def test_copies_of_all_processors_get_no_more_than_the_memory_has(room: str) -> 
         assert together == pytest.approx(alone * min(ranks, h.mem_streams), rel=0.02)  # and what it has, they get
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@for_each("room", ROOMS)
 def test_copies_within_the_caches_do_not_slow_each_other_down(room: str) -> None:
     size = int(host(room).l1 / 4)
     [alone] = [b - a for a, b in took(copying(room, 1, size, 50))]
@@ -87,8 +88,8 @@ def test_copies_within_the_caches_do_not_slow_each_other_down(room: str) -> None
         assert [b - a for a, b in took(copying(room, ranks, size, 50))] == pytest.approx([alone] * ranks, rel=1e-9)
 
 
-@pytest.mark.parametrize("model", THROUGH)
-@pytest.mark.parametrize("room", ROOMS)
+@for_each("model", THROUGH)
+@for_each("room", ROOMS)
 def test_pairs_that_send_in_one_direction_get_no_more_than_the_memory_has(room: str, model: str) -> None:
     size, h = beyond(room) // 4, host(room)
     for ranks in several(room):

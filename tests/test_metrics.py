@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
-from retrompi.studies import case, catalogue, metrics
+from retrompi.studies import case, catalogue, design, metrics, stored_study
+from retrompi.studies.run import run_study
 from retrompi.studies.scenario import Scenario, load
 
 POINTS = [
@@ -24,12 +27,12 @@ POINTS = [
 RANKS = [{"mpi_s": 1.0, "compute_s": 3.0}, {"mpi_s": 2.0, "compute_s": 2.0}]
 RUN: dict[str, Any] = {
     "kind": "pingpong", "outcome": "completed", "detail": "", "time_s": 4.0, "messages": 6, "packets": 8, "bytes": 4096,
-    "facts": {"section": {"seconds": 1.5}},
+    "facts": {"section": {"seconds": 1.5}, "retransmissions": 3},
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "unit"),
+@for_each(
+    "name, value, unit",
     [
         ("time", 4.0, "s"),
         ("time@1KiB", 20e-6, "s"),
@@ -44,7 +47,7 @@ RUN: dict[str, Any] = {
         ("messages", 6.0, "count"),
         ("packets", 8.0, "count"),
         ("bytes", 4096.0, "B"),
-        ("retransmissions", 0.0, "count"),
+        ("retransmissions", 3.0, "count"),
         ("outcome", 1.0, "1"),
     ],
 )
@@ -76,8 +79,8 @@ def test_a_speedup_is_defined_over_rows() -> None:
     assert not speedup.base.more_is_better
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@for_each(
+    "text, says",
     [
         ("tim", "unknown-metric | 'tim' | 'time'"),
         ("time@1KB", "bad-unit"),
@@ -98,8 +101,8 @@ def _trace_scenario() -> Scenario:
     return catalogue.scenario("lw-nas-lu-a-4")
 
 
-@pytest.mark.parametrize(
-    ("scenario", "metric", "says"),
+@for_each(
+    "scenario, metric, says",
     [
         ("bf-wmpi-shared", "time@3KiB", "no-metric | 3 KiB | 2 KiB"),
         ("bf-wmpi-shared", "section", "no-metric"),
@@ -144,13 +147,74 @@ def test_what_check_lets_through_a_run_then_has(tmp_path: Path) -> None:
         metrics.parse("section").require(*rows)
 
 
+# -- the same number of every run, however many there are -----------------------------------------------------------------------
+
+_CURVE = 'mode = "shared"\n[trace]\ngenerator = "pingpong"\nsizes = "0,1KiB,64KiB"\nreps = 2\n'
+_SECTION = 'mode = "distributed"\n[trace]\nfile = "loop.ti"\nsection = "2-3"\n'
+_LOOP = "0 init\n0 compute 1000000\n0 send 1 0 65536\n0 finalize\n1 init\n1 recv 0 0 65536\n1 finalize\n"
+_HEAD = 'name = "small"\ntitle = "t"\nsummary = "s"\nreproduces = "what-if: a test"\nmodel = "wmpi"\nplatform = "nt-pair"\n'
+
+
+def _numbers(found: stored_study.Stored, ids: Iterable[int]) -> dict[tuple[int, str], float | None]:
+    """(run, metric) -> its value, of every metric there is; the runs are points of the study or of its draws."""
+    names = [written.replace("[@SIZE]", "").replace("@SIZE", "@1KiB") for written in metrics.NAMES] + ["frames"]
+    out = {}
+    for i in sorted(ids):
+        drawn = found.drawn.get(i)
+        rows = (drawn.run, drawn.points, drawn.ranks) if drawn else (found.runs[i], found.curves.get(i, ()), found.ranks.get(i, ()))
+        out |= {(i, name): metrics.parse(name).of(*rows) for name in names}
+    return out
+
+
+def test_every_metric_is_the_same_in_a_small_study_in_a_large_one_and_in_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is added, too: what is held of a large study's runs and of draws follows from what metrics declare to read."""
+    monkeypatch.setitem(metrics._KINDS, "frames", metrics._one("frames", "count", "run", "facts.frames"))
+    (tmp_path / "loop.ti").write_text(_LOOP)
+    for name, text in (("curve", _CURVE), ("section", _SECTION)):
+        (tmp_path / f"{name}.toml").write_text(_HEAD + text)
+    header = {"wmpi.header": "16B,64B"}
+    asked = [(str(tmp_path / "curve.toml"), header, 2), (str(tmp_path / "section.toml"), header, 2), ("start-wmpi-six", {"seed": "1,2"}, 0)]
+    store, seen = open_store(tmp_path / "runs.db"), set()
+    for name, vary, draws in asked:
+        which = run_study(store, replace(design.from_command(name, vary, [], {}), draws=draws)).study_id
+        whole = stored_study.read(store, which, together=True)
+        right = _numbers(whole, whole.runs)
+        small = stored_study.read(store, which)
+        with monkeypatch.context() as lower:
+            lower.setattr(stored_study, "_WHOLE", 0)
+            large = stored_study.read(store, which)
+        for found in (small, large):
+            assert len(found.drawn) == 2 * draws
+            assert _numbers(found, [*found.runs, *found.drawn]) == right
+        assert "parameters" in small.runs[min(small.runs)]
+        assert "parameters" not in large.runs[min(large.runs)], "the threshold made no large study of it"
+        assert [r["facts"].get("cautions") for r in large.runs.values()] == [r["facts"].get("cautions") for r in small.runs.values()]
+        seen |= {metric.partition("@")[0] for (_, metric), value in right.items() if value is not None}
+    assert seen == metrics._KINDS.keys() - {"speedup"}, "a metric that no run here has"
+
+
+def test_a_metric_sees_nothing_that_it_does_not_declare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in a small study either, where everything would be at hand."""
+    monkeypatch.setitem(metrics._KINDS, "frames", metrics._Kind("frames", "count", "run", lambda run, p, k, size: run["facts.frames"]))
+    with pytest.raises(KeyError):
+        metrics.parse("frames").of({**RUN, "facts": {"frames": 7}})
+
+
+def test_what_a_run_has_not_is_none_and_never_zero() -> None:
+    bare: dict[str, Any] = {"outcome": "completed"}
+    for written in metrics.NAMES:
+        metric = metrics.parse(written.replace("[@SIZE]", "").replace("@SIZE", "@1KiB"))
+        assert metric.of(bare) == (1.0 if metric.kind == "outcome" else None), metric.name
+        assert metric.of({**bare, "facts": {}}) == metric.of(bare)
+
+
 # -- a search simulates what its number needs -----------------------------------------------------------------------------------
 
 
 PINGPONGS = [s.name for s in map(catalogue.scenario, catalogue.scenario_names()) if s.generator == "pingpong" and not s.kills]
 
 
-@pytest.mark.parametrize("name", PINGPONGS)
+@for_each("name", PINGPONGS)
 def test_the_sizes_left_out_do_not_change_the_number(name: str, tmp_path: Path) -> None:
     store = open_store(tmp_path / "runs.db")
     whole = case.apply(catalogue.scenario(name), {"trace.sizes": "1,1KiB,20KiB,70KiB,300KiB", "trace.reps": "2"})
@@ -162,7 +226,7 @@ def test_the_sizes_left_out_do_not_change_the_number(name: str, tmp_path: Path) 
         assert metric.of(store.run(part), store.points(part)) == metric.of(store.run(full), store.points(full))
 
 
-@pytest.mark.parametrize("text", ["time", "peak", "n_half", "mpi", "messages", "outcome", "time@70KiB", "time@20KiB"])
+@for_each("text", ["time", "peak", "n_half", "mpi", "messages", "outcome", "time@70KiB", "time@20KiB"])
 def test_a_number_of_the_whole_curve_leaves_no_size_out(text: str) -> None:
     whole = case.apply(catalogue.scenario("bf-wmpi-shared"), {"trace.sizes": "1,1KiB,20KiB,70KiB"})
     assert metrics.parse(text).shortened(whole) is whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import for_each
 from engine_runs import MODES, completed, job, run
 
 from retrompi.sim import simulate
@@ -13,7 +13,7 @@ ALL = sorted(registry.models())
 PLATFORMS = sorted(registry.platforms())
 
 
-@pytest.mark.parametrize("name", ALL)
+@for_each("name", ALL)
 def test_every_model_and_rival_carries_messages(name: str) -> None:
     sizes = (0, 1, 5000, 70_000, 400_000)
     trace = job(
@@ -29,7 +29,7 @@ def test_every_model_and_rival_carries_messages(name: str) -> None:
             assert completed(trace, name, mode, platform=platform).time_ps > 0
 
 
-@pytest.mark.parametrize("name", ALL)
+@for_each("name", ALL)
 def test_every_model_says_who_it_is_and_where_its_numbers_are_from(name: str) -> None:
     cls = registry.model(name)
     assert all((cls.title, cls.version, cls.years, cls.summary))

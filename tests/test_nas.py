@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from asking import ask
+from cases import for_each
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,7 +65,7 @@ def test_a_section_that_is_not_reached_is_not_timed() -> None:
     assert (result.outcome, result.section) == ("deadlock", None)
 
 
-@pytest.mark.parametrize("section", ["x", "5-", "..b", "9-3", "0-4", "no..mark"])
+@for_each("section", ["x", "5-", "..b", "9-3", "0-4", "no..mark"])
 def test_a_wrong_section_says_so(section: str) -> None:
     with refused(RetrompiError, "no-section"):
         run(job("compute 1; barrier"), Program(section))
@@ -112,7 +113,7 @@ def test_the_replay_computes_as_long_as_was_asked_for() -> None:
     assert 0.9 < long["seconds"] - short["seconds"] < 1.3  # a quarter of four seconds, and some imbalance
 
 
-@pytest.mark.parametrize("name", INDEX)
+@for_each("name", INDEX)
 def test_shipped_traces_hold_the_computation_that_their_index_states(name: str) -> None:
     entry = INDEX[name]
     trace = traces.read(TRACES / f"{name}.tar.zst")
@@ -241,7 +242,7 @@ def test_replay_reports_the_section(retrompi: Callable[..., Any], tmp_path: Path
 SCENARIOS = [n for n in catalogue.scenario_names() if n.startswith("lw-nas-")]
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@for_each("name", SCENARIOS)
 def test_scenarios_say_what_the_fit_and_the_counts_say(name: str) -> None:
     scenario = catalogue.scenario(name)
     benchmark, letter, processes = name.split("-")[2:5]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from engine_runs import completed, job
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -151,8 +152,8 @@ def test_direct_copies_cost_small_messages_a_system_call() -> None:
 # ---------------------------------------------------------------- threads
 
 
-@pytest.mark.parametrize(("kind", "seconds"), [("pthread", 85e-9), ("critical_section", 50e-9), ("mutex", 1e-6)])
-@pytest.mark.parametrize("who", [UNIX, WINDOWS])
+@for_each("kind, seconds", [("pthread", 85e-9), ("critical_section", 50e-9), ("mutex", 1e-6)])
+@for_each("who", [UNIX, WINDOWS])
 def test_thread_support_costs_a_lock_in_every_call_and_poll(who: tuple[str, str], kind: str, seconds: float) -> None:
     sets = ("thread_level=multiple", f"lock_kind={kind}")
     added = latencies(who, SHARED, (0,), sets)[0] - latencies(who, SHARED)[0]
@@ -210,7 +211,7 @@ VARIANTS = [
     (*WINDOWS, "two-nodes", ("progress=select", "eager=4KiB")),
     (*WINDOWS, "two-nodes", ("first_read=64B", "eager=4KiB")),
 ]
-everywhere = pytest.mark.parametrize(("model", "room", "mode", "sets"), VARIANTS)
+everywhere = for_each("model, room, mode, sets", VARIANTS)
 
 
 def placed(mode: str, ranks: int) -> Any:
@@ -235,7 +236,7 @@ def test_matched_programs_complete_and_lose_nothing(
 
 
 @everywhere
-@pytest.mark.parametrize("size", [0, 1, 5000, 16 * KIB, 64 * KIB, 300_000])
+@for_each("size", [0, 1, 5000, 16 * KIB, 64 * KIB, 300_000])
 def test_stages_sum_to_the_total(model: str, room: str, mode: str, sets: tuple[str, ...], size: int) -> None:
     told = simulate.explain(Question(model, room, Message(size), mode, sets))
     assert sum(s["ps"] for s in told["stages"]) == told["total_ps"] > 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asking import ask
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import agrees, refused
@@ -98,7 +99,7 @@ OVERRIDES = [
 ]
 
 
-@pytest.mark.parametrize(("sets", "says"), OVERRIDES)
+@for_each("sets, says", OVERRIDES)
 def test_a_link_that_cannot_be_is_refused_in_one_line(sets: dict[str, str], says: str) -> None:
     with pytest.raises(UsageError) as caught:
         registry.platform("nt-cluster").with_overrides(sets)
@@ -119,7 +120,7 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "says"), FILES)
+@for_each("old, new, says", FILES)
 def test_a_platform_file_with_a_wrong_link_is_refused(tmp_path: Any, old: str, new: str, says: str) -> None:
     file = tmp_path / "room.toml"
     text = registry.platform("nt-fat-tree").path.read_text(encoding="utf-8")  # type: ignore[union-attr]
@@ -270,8 +271,8 @@ def test_striped_streams_and_datagrams_end_well(model: str) -> None:
 SLOWEST = [("nt-fat-tree", "n1,n8", 12.5e6), ("nt-wan", "n1,n4", 193e3), ("myrinet-clos", "n1,n16", 250e6)]
 
 
-@pytest.mark.parametrize(("platform", "mode", "rate"), SLOWEST)
-@pytest.mark.parametrize("model", ["wmpi", "hpvm", "nemesis", "mpibip"])
+@for_each("platform, mode, rate", SLOWEST)
+@for_each("model", ["wmpi", "hpvm", "nemesis", "mpibip"])
 def test_no_message_is_faster_than_its_slowest_link(model: str, platform: str, mode: str, rate: float) -> None:
     where = registry.platform(platform).placement(mode)
     for row in simulate.benchmark(Question(model, platform, pingpong([1000, 32 << 10, 100_000], reps=2), where)):
@@ -366,7 +367,7 @@ BAD_TRAFFIC = [
 ]
 
 
-@pytest.mark.parametrize(("text", "says"), BAD_TRAFFIC)
+@for_each("text, says", BAD_TRAFFIC)
 def test_traffic_that_cannot_be_is_refused(text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         cross_traffic.traffic([text], registry.platform("nt-cluster"), [0, 1])
@@ -487,7 +488,7 @@ BAD_FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("platform", "text", "says"), BAD_FAILURES)
+@for_each("platform, text, says", BAD_FAILURES)
 def test_failures_of_what_is_not_there_are_refused(platform: str, text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         cross_traffic.failures([text], registry.platform(platform))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from refusals import refused
 
 from retrompi import _engine
@@ -27,7 +28,7 @@ def seconds(network: str, platform: str = "nt-cluster") -> float:
     return simulate.run(Question("wmpi", platform, Replay(generate.pingpong([65536], 3)), network=network)).time_s
 
 
-@pytest.mark.parametrize(("text", "meant"), [
+@for_each("text, meant", [
     ("simgrid:smpi", "simgrid:SMPI"), ("simgird", "simgrid"), ("nativ", "native"), ("simgrid:LV8", "simgrid:LV08"), ("flow", ""),
 ])  # fmt: skip
 def test_an_unknown_network_names_the_nearest(text: str, meant: str) -> None:
@@ -67,8 +68,8 @@ def test_simgrid_is_named_where_it_carried_something(tmp_path: str) -> None:
     assert len({r["identity"] for r in rows.values()}) == 4
 
 
-@pytest.mark.parametrize("platform", ["nt-cluster", "cray-t3e", "nt-fat-tree", "nt-wan", "nt-pair"])
-@pytest.mark.parametrize("model", MODELS)
+@for_each("platform", ["nt-cluster", "cray-t3e", "nt-fat-tree", "nt-wan", "nt-pair"])
+@for_each("model", MODELS)
 def test_every_model_of_simgrid_carries_every_kind_of_link(model: str, platform: str) -> None:
     ask = Question("wmpi", platform, Replay(generate.pingpong([1024], 2)), idle_overrides=True, network=f"simgrid:{model}")
     result = simulate.run(ask)

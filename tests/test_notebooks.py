@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import for_each
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -15,7 +16,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda f: f.stem)
+@for_each("file", NOTEBOOKS)
 def test_it_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
@@ -26,7 +27,7 @@ def test_it_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "text/html" in shown  # results display themselves
 
 
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda f: f.stem)
+@for_each("file", NOTEBOOKS)
 def test_it_is_stored_without_outputs(file: Path) -> None:
     book = nbformat.read(file, as_version=4)
     nbformat.validate(book)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from asking import ask
+from cases import for_each
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,9 +95,9 @@ def test_the_pools_lock_holds_pvm_back_on_a_j90() -> None:
     assert mpi > 3.9 * peak("halves", "craympt", "cray-j90", "shared", ranks=2, sizes=[MIB], reps=5)
 
 
-@pytest.mark.parametrize("model", ["craympt", "craympt:pvm", "craympt:shmem"])
-@pytest.mark.parametrize(("platform", "mode"), [("cray-j90", "shared"), ("cray-t3e", "distributed")])
-@pytest.mark.parametrize("root", [0, 3])
+@for_each("model", ["craympt", "craympt:pvm", "craympt:shmem"])
+@for_each("platform, mode", [("cray-j90", "shared"), ("cray-t3e", "distributed")])
+@for_each("root", [0, 3])
 def test_every_broadcast_reaches_everybody(model: str, platform: str, mode: str, root: int) -> None:
     lines = f"bcast 5000 {root} 6; bcast 0 {root} 6; barrier"
     result = run(job(*[lines] * 8), model, platform, mode)
@@ -163,9 +164,9 @@ def both(text: str, platform: str = "cray-t3e", mode: object = None) -> simulate
     return result
 
 
-@pytest.mark.parametrize(("platform", "mode"), [("cray-t3e", [0, 1]), ("cray-j90", "shared")])
-@pytest.mark.parametrize(
-    ("text", "moved"),
+@for_each("platform, mode", [("cray-t3e", [0, 1]), ("cray-j90", "shared")])
+@for_each(
+    "text, moved",
     [
         ("Win_fence win=1; Put {o} 0 100 6 win=1; Win_fence win=1", 200),
         ("Win_fence win=1; Get_accumulate {o} 0 100 6 win=1; Win_fence win=1", 400),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from refusals import refused
 
 import retrompi
@@ -143,8 +144,8 @@ def test_the_python_interface(tmp_path: Path) -> None:
         retrompi.optimise("bf-wmpi-shared", {"wmpi.event": "5us"}, **given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("over", "says"),
+@for_each(
+    "over, says",
     [
         (("wmpi.packet",), "is not KEY=LOW..HIGH"),
         (("wmpi.packet=1KiB",), "has one value"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from engine_runs import ANY_SOURCE, ANY_TAG, MODELS, PATHS, completed, job, one_way, run
 from refusals import refused
 
@@ -10,7 +11,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim import simulate
 
 KIB = 1024
-everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
+everywhere = for_each("model, mode", PATHS)
 
 
 @everywhere
@@ -26,8 +27,8 @@ def test_a_receive_without_a_send_is_a_deadlock_that_names_everybody(model: str,
 
 
 @everywhere
-@pytest.mark.parametrize(
-    ("lines", "action", "on"),
+@for_each(
+    "lines, action, on",
     [
         (f"recv {ANY_SOURCE} {ANY_TAG} 10 6", "recv", "any source"),
         ("Ssend 1 0 10 6", "Ssend", "rank 1"),
@@ -78,8 +79,8 @@ def test_a_fixed_buffer_for_unexpected_messages_overflows() -> None:
     assert "fixed buffer of rank 1 for unexpected messages (2097152 B)" in result.detail
 
 
-@pytest.mark.parametrize("fault", ["loss", "duplicate", "reorder"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@for_each("fault", ["loss", "duplicate", "reorder"])
+@for_each("seed", [1, 2, 3])
 def test_each_fault_of_the_network_is_hidden_from_the_program(fault: str, seed: int) -> None:
     sizes = [40_000, 30_000, 9_000, 100, 1, 0] * 4
     trace = job("; ".join(f"isend 1 0 {n} 6" for n in sizes) + "; waitall 0", "; ".join(f"recv 0 0 {n} 6" for n in sizes))

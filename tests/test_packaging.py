@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 import pytest
+from cases import for_each
 
 import retrompi
 from retrompi.cli.main import cli
@@ -208,7 +209,7 @@ def stub(folder: Path, name: str, text: str) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize(("what", "says"), [
+@for_each("what, says", [
     ("python", r"python3 is Python 3\.9, too old: 3\.11 or newer is needed"),
     ("venv", r"python3 \(Python 3\.11\) cannot make a virtual environment; Debian and Ubuntu: apt-get install python3-venv"),
     ("other python", r"python3 is cp399, and the wheels in .* are for cp3\d+ "),

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import refused
 
 from retrompi.base.errors import InputError
-from retrompi.papers import curves
+from retrompi.papers import curves, inspection, scaffold
 from retrompi.papers.curves import Curve
 
 HEAD = 'name = "one"\ntitle = "One"\nmodel = "sockets"\nplatform = "p4-1800*2@ge-ga620"\n'
@@ -40,8 +41,8 @@ def test_points_are_those_of_the_selected_rows(tmp_path: Path) -> None:
         (0, pytest.approx(100e-6), 0.05), (1024, pytest.approx(150e-6), 0.1), (65536, pytest.approx(1500e-6), 0.01)]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("table", "more", "time"),
+@for_each(
+    "table, more, time",
     [
         ("bytes,mbps\n1000,80\n", "megabit = 1000000", 1e-4),
         ("bytes,mbps\n131072,8\n", "megabit = 1048576", 0.125),
@@ -63,8 +64,8 @@ def test_every_form_gives_one_way_seconds(tmp_path: Path, table: str, more: str,
     assert first.error == 0.1
 
 
-@pytest.mark.parametrize(
-    ("table", "more", "wanted"),
+@for_each(
+    "table, more, wanted",
     [
         ("bytes,time_us,plus_minus\n8,1,1\nx,1,1\n", "", "bad-number | points.csv:3 | bytes is 'x'"),
         ("bytes,time_us,plus_minus\n8.5,1,1\n", "", "bad-size | points.csv:2 | '8.5'"),
@@ -92,8 +93,8 @@ def test_a_bad_table_is_named_with_its_line(tmp_path: Path, table: str, more: st
 CURVE = f'[[curve]]\n{HEAD}file = "points.csv"\nerror = 0.1\nuse = "calibrate"\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
+@for_each(
+    "text, wanted",
     [
         (f'[[curve]]\n{HEAD}file = "points.csv"\nfyle = "x"', "unknown-key | paper.toml:7 | 'fyle' | 'file'"),
         (f'[[curve]]\n{HEAD}file = "../points.csv"', "bad-value | paper.toml:6 | folder"),
@@ -133,3 +134,26 @@ def test_a_blind_curve_has_a_question_and_no_points(tmp_path: Path) -> None:
     assert (blind.use, blind.blind) == ("context", True)
     got = curves.simulated(blind, [8, 1024])
     assert 0 < got[8] < got[1024]
+
+
+def test_comments_cost_a_table_nothing(tmp_path: Path) -> None:
+    table = "# source: Figure 3\n\n# way: {way}\nbytes,time_us,plus_minus\n8,200,10\n# a gap\n16,{second},10\n"
+    for way, time in (("one way", 200e-6), ("round trip", 100e-6)):
+        points = one(tmp_path, "", table.format(way=way, second="400")).points
+        assert [(p.size, p.error) for p in points] == [(8, 0.05), (16, 0.025)]
+        assert points[0].time == pytest.approx(time)
+    for way, second, line in (("one way", "x", r"points.csv:7: time_us is 'x'"), ("both ways", "1", r"points.csv:3: .* not 'both ways'")):
+        with pytest.raises(InputError, match=line):
+            one(tmp_path, "", table.format(way=way, second=second)).points  # noqa: B018
+
+
+def test_what_is_wrong_in_a_models_file_is_told_once(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    scaffold.create(folder)
+    model = folder / "models" / "broken" / "__init__.py"
+    model.parent.mkdir(parents=True)
+    model.write_text("x = 1 / 0\n")
+    file = folder / "paper.toml"
+    file.write_text(file.read_text().replace('model = "sockets"', 'model = "broken"'))
+    told = [str(p) for p in inspection.inspect(str(folder)).problems if "ZeroDivisionError" in str(p)]
+    assert told == [f"{model}:1: this model cannot be loaded: ZeroDivisionError: division by zero"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import refused
 
 from retrompi.base import paths
@@ -47,7 +48,7 @@ def told(folder: Path) -> list[str]:
 # --- the package's papers ---
 
 
-@pytest.mark.parametrize("key", claims.papers())
+@for_each("key", claims.papers())
 def test_nothing_is_wrong_in_a_paper_of_the_package(key: str) -> None:
     assert list(map(str, inspection.inspect(key).problems)) == []
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from asking import ask
+from cases import for_each
 from conftest import Outcome
 from engine_runs import job
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ from retrompi import traces
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved, place
 from retrompi.spec import placements, registry
-from retrompi.spec.question import Question, Replay
+from retrompi.spec.question import Benchmark, Message, Question, Replay
 from retrompi.studies import case, catalogue
 from retrompi.traces import generate
 
@@ -29,8 +30,8 @@ Run = Callable[..., Outcome]
 ABE = "abe"  # two hosts of eight processors
 
 
-@pytest.mark.parametrize(
-    ("mode", "ranks", "expected"),
+@for_each(
+    "mode, ranks, expected",
     [
         ("block", 10, [0] * 8 + [1] * 2),
         ("block", 20, [0] * 8 + [1] * 8 + [0] * 4),
@@ -55,8 +56,8 @@ def test_a_placement_puts_ranks_where_it_says(mode: str, ranks: int, expected: l
         assert room.placement(normal) == normal
 
 
-@pytest.mark.parametrize(
-    ("mode", "ranks", "wanted"),
+@for_each(
+    "mode, ranks, wanted",
     [
         ("n1*8,n3*8", 16, "unknown-host | 'n3' | n1"),
         ("n1*0", 1, "out-of-range | n1"),
@@ -155,8 +156,8 @@ def test_a_hostfile_fills_its_hosts_in_order(retrompi: Run, tmp_path: Path) -> N
     agrees(retrompi(*words, "--mode", "n1*4", "--per-host", "2"), "conflicting-options | --per-host")
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
+@for_each(
+    "text, wanted",
     [
         ("n1\nn3:2\n", "unknown-host | hosts:2 | 'n3' | n1"),
         ("n1 slots=0\n", "bad-syntax | hosts:1 | slots=0"),
@@ -183,7 +184,7 @@ def test_a_hostfile_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 def test_studies_take_the_same_placements() -> None:
     scenario = replace(catalogue.scenario("bf-wmpi-shared"), platform=ABE)
-    for text, hosts in (("block", [0, 0]), ("cyclic", [0, 1]), ("n2*2", [1, 1]), ("block:1", [0, 1]), ("natural", [0, 0])):
+    for text, hosts in (("block", [0, 0]), ("cyclic", [0, 1]), ("n2*2", [1, 1]), ("block:1", [0, 1]), ("natural", [0, 1])):
         changed = case.apply(scenario, {"mode": text})
         case.Room(changed, [changed.model], [changed.platform]).check("mode", [text])
         assert list(Resolved.of(changed.question()).placement) == hosts
@@ -193,20 +194,56 @@ def test_studies_take_the_same_placements() -> None:
 
 def test_more_ranks_than_processors_is_told_with_the_factor_and_the_platform_that_has_enough() -> None:
     trace = generate.ring(32, 8)
-    (caution,) = [c for c in ask("wmpi", "cray-t3e", trace, "natural", fidelity="curve").cautions if "processor" in c]
+    told = ask("wmpi", "cray-t3e", trace, "natural", fidelity="curve")
+    (caution,) = [c.text for c in told.cautions if c.code == "more-ranks-than-processors"]
     assert "8 hosts" in caution
     assert "runs 4 on 1 processor, 4 times as many" in caution
     assert "'cray-t3e*32'" in caution
-    (caution,) = [c for c in ask("wmpi", "abe*2", generate.ring(24, 8), "block", fidelity="curve").cautions if "processor" in c]
+    told = ask("wmpi", "abe*2", generate.ring(24, 8), "block", fidelity="curve")
+    (caution,) = [c.text for c in told.cautions if c.code == "more-ranks-than-processors"]
     assert "n1 has more ranks than processors" in caution
     assert "16 on 8 processors, 2 times" in caution
     assert "'abe*3'" in caution
     for platform, mode, ranks in (("cray-t3e*32", "natural", 32), ("abe", "block", 16), ("nt-pair", "shared", 2), ("abe", "n1*9", 9)):
         told = ask("wmpi", platform, generate.ring(ranks, 8), mode, fidelity="curve").cautions
-        assert not [c for c in told if "processor" in c], (platform, mode)
+        assert "more-ranks-than-processors" not in {c.code for c in told}, (platform, mode)
 
 
 def test_a_platform_has_a_stated_maximum_of_hosts() -> None:
     with refused(UsageError, "out-of-range | 1048576 | 1048577"):
         registry.platform("abe*1048577")
     assert len(registry.platform("abe*4096").hosts) == 4096
+
+
+# -- messages between two ranks ------------------------------------------------------------------------------------------------------
+
+
+DUAL = "linux-piii-933*2@myrinet-lanai9"  # two hosts of two processors
+
+
+def test_a_pingpong_of_several_hosts_goes_between_them_unless_a_placement_is_given(retrompi: Run) -> None:
+    given = ["-m", "mpichgm", "-p", DUAL]
+    curve = ["pingpong", *given, "--sizes", "8B", "--reps", "5", "--json"]
+    modes = {"": [], "distributed": ["--mode", "distributed"], "shared": ["--mode", "shared"]}
+    times = {mode: json.loads(retrompi(*curve, *how).out)[0]["time_us"] for mode, how in modes.items()}
+    assert times[""] == times["distributed"] > times["shared"]
+    stages = {r["stage"] for r in json.loads(retrompi("explain", *given, "--size", "8B", "--json").out)["stages"]}
+    assert {"nic", "wire"} <= stages
+    why = json.loads(retrompi("why", "pingpong", *given, "--json", "--", "sizes=8", "reps=5").out)
+    assert "nic" in json.dumps(why)
+
+
+def test_the_natural_placement_of_two_ranks_is_by_their_program() -> None:
+    expected = {"pingpong", "pingping", "osu_latency", "osu_bandwidth", "one_way", "put_one_way", "get_one_way"}
+    assert {name for name, made in generate.GENERATORS.items() if made.between_two} == expected
+    for name in ("pingpong", "osu_bandwidth"):
+        assert Resolved.of(Question("mpichgm", DUAL, Benchmark(name, {"sizes": [8], "reps": 2}), "natural")).mode == "distributed"
+    assert Resolved.of(Question("mpichgm", DUAL, Benchmark("ring", {"ranks": 2, "size": 8}), "natural")).mode == "block"
+    assert Resolved.of(Question("mpichgm", DUAL, Message(8), "natural")).placement == [0, 1]
+    assert Resolved.of(Question("mpichgm", "linux-piii-933", Message(8), "natural")).mode == "shared"
+    assert Resolved.of(Question("mpich:shmem", "ibm-sp1*2@sp1-switch", Message(8), "natural")).mode == "shared", "it joins no machines"
+
+
+def test_a_list_of_hosts_is_told_by_their_names(retrompi: Run) -> None:
+    head = retrompi("pingpong", "-m", "wmpi", "-p", "nt-cluster", "--mode", "n1,n4", "--sizes", "8B", "--reps", "2").out.splitlines()[0]
+    assert head.startswith("wmpi, n1,n4 on nt-cluster (run ")

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from conftest import cited_ids, reference_ids
 from refusals import agrees, refused
 
@@ -19,15 +20,15 @@ from retrompi.spec.sources import SOURCE_KINDS
 NAMES = registry.platform_names()
 
 
-@pytest.fixture(params=NAMES)
-def room(request: pytest.FixtureRequest) -> platform.Platform:
-    return registry.platform(request.param)
+def rooms() -> list[platform.Platform]:
+    return [registry.platform(name) for name in NAMES]
 
 
 def test_shipped() -> None:
     assert {"nt-pair", "nt-cluster"} <= set(NAMES)
 
 
+@for_each("room", rooms)
 def test_contract(room: platform.Platform) -> None:
     assert room.path is not None
     assert room.name == room.path.stem
@@ -51,6 +52,7 @@ def test_contract(room: platform.Platform) -> None:
         assert row["high"] is None or row["value"] <= row["high"]
 
 
+@for_each("room", rooms)
 def test_every_cited_source_exists(room: platform.Platform) -> None:
     assert room.path is not None
     cited = cited_ids(room.path.read_text(encoding="utf-8"))
@@ -91,8 +93,8 @@ def test_overrides() -> None:
     assert room.with_overrides({"host.quantum": "120 ms"}).with_overrides({"workstation.quantum": "40 ms"}).hash == room.hash
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "says"),
+@for_each(
+    "key, value, says",
     [
         ("host.qantum", "20 ms", "unknown-parameter | 'platform.host.quantum'"),
         ("sever.quantum", "20 ms", "unknown-parameter | 'platform.server.quantum'"),
@@ -150,8 +152,8 @@ def _line_of(file: Path, part: str, number: int = 1) -> int:
     return lines[number - 1]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "at", "says"),
+@for_each(
+    "old, new, at, says",
     [
         ('value = "40 ms"', 'value = "40"', "quantum = {", "bad-unit | 'quantum' | '40'"),
         ('value = "40 ms"', 'value = "40 MiB"', "quantum = {", "bad-unit | 'MiB'"),
@@ -187,7 +189,7 @@ def test_the_line_is_the_second_hosts(tmp_path: Path) -> None:
     assert caught.value.line == _line_of(file, "nic_latency = {", 2)
 
 
-@pytest.mark.parametrize("text", ["", "[host]\nname = 'a'", "host = 3", "[[host]]\n", "name = 3", "link = 1\nhost = [1]"])
+@for_each("text", ["", "[host]\nname = 'a'", "host = 3", "[[host]]\n", "name = 3", "link = 1\nhost = [1]"])
 def test_any_other_toml_is_one_line(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from conftest import Outcome
-from pyarrow import parquet
 from refusals import agrees, refused
 
 from retrompi.base import paths
@@ -26,14 +26,14 @@ from retrompi.spec import registry
 
 pytest.importorskip("emcee")
 
-FILES = sorted([*paths.models_dir().glob("*/posterior*.parquet"), *paths.papers_dir().glob("*/posterior-*.parquet")])
+FILES = sorted([*paths.models_dir().glob("*/posterior*.npz"), *paths.papers_dir().glob("*/posterior-*.npz")])
 
 
 @cache
 def read(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    table = parquet.read_table(file)
-    about: dict[str, Any] = json.loads(table.schema.metadata[b"retrompi"])
-    return {name: np.asarray(table.column(name)) for name in table.column_names}, about
+    with np.load(file, allow_pickle=False) as found:
+        about: dict[str, Any] = json.loads(str(found["about"]))
+        return dict(zip(map(str, found["names"]), found["draws"], strict=True)), about
 
 
 @cache
@@ -78,7 +78,7 @@ def test_a_rival_variant_is_in_the_place_of_its_base() -> None:
     joint = problem.of_model("wmpi:absorbed", "nt-pair")
     assert [m.name for m in joint.members] == ["hpvm", "winmpich", "wmpi:absorbed"]
     assert joint.written == ("wmpi:absorbed",)
-    assert joint.members[-1].file == paths.models_dir() / "wmpi" / "posterior-absorbed.parquet"
+    assert joint.members[-1].file == paths.models_dir() / "wmpi" / "posterior-absorbed.npz"
 
 
 def test_the_fits_of_a_paper_that_share_a_host_are_one_problem() -> None:
@@ -179,13 +179,13 @@ def test_a_run_that_does_not_complete_has_no_number(monkeypatch: pytest.MonkeyPa
 
 def test_written_draws_are_of_the_priors(tmp_path: Path) -> None:
     (member,) = nemesis().members
-    moved = replace(small(), problem=replace(nemesis(), members=(replace(member, file=tmp_path / "posterior.parquet"),)))
+    moved = replace(small(), problem=replace(nemesis(), members=(replace(member, file=tmp_path / "posterior.npz"),)))
     (file,) = moved.write()
     columns, about = read(file)
     assert list(columns) == ["discrepancy", *nemesis().paths]
     assert about["of"] == "nemesis"
     assert about["claims"] == ["KB-01"]
-    away = replace(moved, problem=replace(moved.problem, members=(replace(member, file=tmp_path / "no" / "posterior.parquet"),)))
+    away = replace(moved, problem=replace(moved.problem, members=(replace(member, file=tmp_path / "no" / "posterior.npz"),)))
     with refused(InputError, "unwritable-file"):
         away.write()
 
@@ -225,7 +225,7 @@ def test_the_design_fills_the_cube() -> None:
 # --- what ships ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda f: f"{f.parent.name}/{f.stem}")
+@for_each("file", FILES)
 def test_every_shipped_posterior(file: Path) -> None:
     columns, about = read(file)
     (of,) = (p for p in problems(about["of"], about["platform"]) if about["member"] in [m.name for m in p.members])
@@ -256,7 +256,7 @@ def test_every_shipped_posterior(file: Path) -> None:
     assert about["model_hash"] == {name: registry.model(name).code_hash() for name in about["model_hash"]}, "make it again"
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda f: f"{f.parent.name}/{f.stem}")
+@for_each("file", FILES)
 def test_every_shipped_posterior_has_converged(file: Path) -> None:
     assert read(file)[1]["converged"]
 

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
@@ -38,7 +39,7 @@ def test_quantiles_are_interpolated() -> None:
     assert [predictions.quantile([3.0, 1.0, 2.0], q) for q in (0, 0.25, 0.5, 1)] == [1, 1.5, 2, 3]
 
 
-@pytest.mark.parametrize("name", [*NAMES, *SAMPLE])
+@for_each("name", [*NAMES, *SAMPLE])
 def test_what_is_drawn_is_uncertain_and_not_set(name: str) -> None:
     plan = predictions.plan(name)
     asked = Resolved.of(plan.question())
@@ -63,7 +64,7 @@ def test_a_prediction_is_made_again_as_it_was(name: str) -> None:
         assert 0 < v.parameters_low <= v.parameters_high
 
 
-@pytest.mark.parametrize("name", [*NAMES, *CURVES])
+@for_each("name", [*NAMES, *CURVES])
 def test_a_shipped_prediction_says_how_it_was_made(name: str) -> None:
     told = predictions.shipped()[name]
     plan = predictions.plan(name)

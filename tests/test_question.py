@@ -84,7 +84,8 @@ def test_a_command_looks_every_name_up_once(retrompi: Callable[..., Any], store_
         monkeypatch.setattr(registry, what, counted)
     for extra in (["--fresh"], [], ["--fresh", "--fidelity", "curve"]):
         asked.clear()
-        told = retrompi("pingpong", "-m", "wmpi", "--mode", "shared", "--sizes", "1KiB", "--reps", "2", "--store", str(store_path), *extra)
+        given = ["-m", "wmpi", "-p", "nt-pair", "--mode", "shared", "--sizes", "1KiB", "--reps", "2", "--store", str(store_path)]
+        told = retrompi("pingpong", *given, *extra)
         assert told.code == 0, told.err
         assert asked == {"model": 1, "platform": 1}, extra
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from asking import ask
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def test_incast_is_served_in_the_order_of_sending(senders: int) -> None:
     assert carry("switch", [], senders + 1, flows) == [2 * LATENCY + T * n for n in range(1, senders + 1)]
 
 
-@pytest.mark.parametrize(("room", "kept"), [(1, 1), (FRAME, 2), (4 * FRAME + 1, 5), (31 * FRAME, 32), (0, 32)])
+@for_each("room, kept", [(1, 1), (FRAME, 2), (4 * FRAME + 1, 5), (31 * FRAME, 32), (0, 32)])
 def test_incast_into_a_small_buffer_keeps_one_frame_and_those_that_find_room(room: int, kept: int) -> None:
     """All come at one time: the first is on the port at once, the buffer takes as many as fit; 0 is no bound."""
     got = carry("switch", [], 33, [(0, source, 32, FRAME) for source in range(32)], buffer=float(room))
@@ -82,13 +83,13 @@ def test_a_slow_line_spaces_frames_and_a_fast_link_behind_it_adds_nothing() -> N
     assert got == [2 * LATENCY + MS + 5 * T * n for n in range(1, 41)]
 
 
-@pytest.mark.parametrize("flows", [
+@for_each("flows", [
     [("a", 0, 2), ("b", 1, 2)],
     [("a", 0, 3), ("b", 1, 3), ("c", 2, 3)],
     [("a", 0, 1), ("b", 1, 2), ("c", 2, 0)],
     [("a", 0, 3), ("b", 0, 3)],
 ])  # fmt: skip
-@pytest.mark.parametrize("kind", ["switch", "hub"])
+@for_each("kind", ["switch", "hub"])
 def test_long_flows_end_when_they_do_under_the_fluid_law(kind: str, flows: list[tuple[str, int, int]]) -> None:
     """1,000 frames each beside one fluid flow of as many bytes."""
     frames = [(0, a, b, FRAME) for _ in range(1000) for _, a, b in flows]
@@ -245,7 +246,7 @@ def test_collisions_on_a_hub_cost_time_and_are_drawn_by_the_seed() -> None:
     assert turns.time_ps < min(first.time_ps, other.time_ps)
 
 
-@pytest.mark.parametrize("sets", [{"link.access": "csma"}, {"link.access": "token"}, {"link.buffer": "-1 B"}, {"link.buffer": "many"},
+@for_each("sets", [{"link.access": "csma"}, {"link.access": "token"}, {"link.buffer": "-1 B"}, {"link.buffer": "many"},
                                   {"link.buffer": "4 KiB"}, {"link.kind": "switch", "link.access": "csma-cd"}])  # fmt: skip
 def test_a_wrong_rule_or_buffer_is_refused_in_one_line(sets: dict[str, str]) -> None:
     with pytest.raises(UsageError) as caught:

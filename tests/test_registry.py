@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from conftest import cited_ids, reference_ids
 from refusals import agrees, refused
 
@@ -24,17 +25,13 @@ MODELS = registry.models()
 PLACEMENTS = ([0, 0], [0, 1], [1, 1])
 
 
-@pytest.fixture(params=list(MODELS))
-def model(request: pytest.FixtureRequest) -> type[RuntimeModel]:
-    return MODELS[request.param]
-
-
 def test_shipped() -> None:
     assert {"winmpich", "wmpi", "hpvm"} <= set(MODELS)
     for base in ("winmpich", "wmpi", "hpvm"):  # each has at least one rival hypothesis to compare with
         assert any(cls.variant_of == base for cls in MODELS.values())
 
 
+@for_each("model", MODELS.values)
 def test_contract(model: type[RuntimeModel]) -> None:
     assert registry.model(model.name) is model
     assert model.folder().name == model.name.partition(":")[0]
@@ -50,12 +47,14 @@ def test_contract(model: type[RuntimeModel]) -> None:
             assert row["high"] is None or row["value"] <= row["high"] * (1 + 1e-9)
 
 
+@for_each("model", MODELS.values)
 def test_every_number_a_fit_may_move_has_a_range(model: type[RuntimeModel]) -> None:
     for name, param in model.params().items():
         if param.fitted:
             assert None not in (param.low, param.high), name
 
 
+@for_each("model", MODELS.values)
 def test_compile_gives_plain_rows_and_reads_every_parameter(model: type[RuntimeModel]) -> None:
     # A variant need not read what it inherits: overriding that is then an error (`compile.unused`).
     unread = {k for k, v in model.params().items() if ":" not in model.name or vars(model).get(k) is v}
@@ -93,6 +92,7 @@ def test_compile_gives_plain_rows_and_reads_every_parameter(model: type[RuntimeM
     assert not unread, f"{model.name}: never read: {sorted(unread)}"
 
 
+@for_each("model", MODELS.values)
 def test_every_cited_source_exists(model: type[RuntimeModel]) -> None:
     known = reference_ids()
     for file in [*model.folder().glob("*.py"), *model.folder().glob("*.toml")]:
@@ -129,8 +129,8 @@ def test_a_folder_of_ones_own(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "toy" not in registry.models()
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "says"),
+@for_each(
+    "text, line, says",
     [
         ("x = 1", None, "broken-model | 'bad'"),
         ("\n\nx = 1 +", 3, "broken-model"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
@@ -78,8 +79,8 @@ def test_a_tree_beats_the_chain_when_there_are_many_machines_and_loses_when_the_
     assert simulate_chain(few, 7, 3) > simulate_chain(few, 7)
 
 
-@pytest.mark.parametrize(
-    ("machines", "fan_out", "expected"), [(7, 1, 7), (1, 2, 1), (2, 2, 1), (3, 2, 2), (6, 2, 2), (7, 2, 3), (12, 3, 2)]
+@for_each(
+    "machines, fan_out, expected", [(7, 1, 7), (1, 2, 1), (2, 2, 1), (3, 2, 2), (6, 2, 2), (7, 2, 3), (12, 3, 2)]
 )
 def test_levels_of_a_tree(machines: int, fan_out: int, expected: int) -> None:
     assert levels(machines, fan_out) == expected
@@ -95,8 +96,8 @@ def test_beyond_the_limit_only_the_closed_form_answers(monkeypatch: pytest.Monke
     assert row["time_s"] == row["closed_form_s"] == both["closed_form_s"]
 
 
-@pytest.mark.parametrize(
-    "bad", [{"chunks": 0}, {"chunk": 0.0}, {"disk": -1.0}, {"network": 0.0}, {"buffers": 1}], ids=lambda bad: next(iter(bad))
+@for_each(
+    "bad", [{"chunks": 0}, {"chunk": 0.0}, {"disk": -1.0}, {"network": 0.0}, {"buffers": 1}]
 )
 def test_a_copy_that_cannot_be_made_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(UsageError):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import Page
@@ -133,8 +134,8 @@ def test_known_marks_stand_where_the_text_puts_them() -> None:
     assert found["BF-DM-09", "bandwidth"].use == "exclude"
 
 
-@pytest.mark.parametrize(
-    ("value", "number"), [("80", 80), ("near 30", 30), ("3.0", 3.0), ("between 3.5 and 6", None), ("peaks at 64K", None), ("many", None)]
+@for_each(
+    "value, number", [("80", 80), ("near 30", 30), ("3.0", 3.0), ("between 3.5 and 6", None), ("peaks at 64K", None), ("many", None)]
 )
 def test_the_one_number_of_a_statement(value: str, number: float | None) -> None:
     assert overlay.stated_number(replace(claims.find("BF-SM-01"), value=value)) == number
@@ -522,7 +523,7 @@ ROOT = Path(__file__).resolve().parents[1]
 VALIDATION = ["validation.md", *sorted(f"validation/{p.name}" for p in (ROOT / "docs" / "validation").iterdir())]
 
 
-@pytest.mark.parametrize("page", VALIDATION)
+@for_each("page", VALIDATION)
 def test_a_page_of_the_validation_is_up_to_date(page: str, tmp_path: Path) -> None:
     copy = tmp_path / "page.md"
     copy.write_text((ROOT / "docs" / page).read_text(encoding="utf-8"), encoding="utf-8")

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from cases import for_each
 from conftest import reference_ids
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,7 +51,7 @@ def test_every_row_of_the_table_has_its_loop_and_every_number_a_source() -> None
     assert all(q.source.startswith(("paper:", "assumed:")) for q in kernels.benchmark_rules().values())
 
 
-@pytest.mark.parametrize("key", LOOPS)
+@for_each("key", LOOPS)
 def test_what_a_loop_executes_touches_what_it_walks(key: str) -> None:
     one = kernels.loop(key)
     used = {w for text in one.code for w in text.replace("=", " ").split()}
@@ -70,8 +71,8 @@ def test_the_instructions_of_a_turn() -> None:
 # --- cost ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("key", LOOPS)
+@for_each("host", HOSTS)
+@for_each("key", LOOPS)
 def test_no_rate_exceeds_rinf(key: str, host: str) -> None:
     one, m = kernels.loop(key), machine(host)
     rinf, half = kernels.in_cache(one, m)
@@ -262,8 +263,8 @@ def test_kernel_lines_are_read_written_and_told_apart() -> None:
     assert one.sha256 == again.sha256
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
+@for_each(
+    "line, message",
     [
         ("0 kernel daxpy", "needs at least 2 arguments"),
         ("0 kernel daxpy 0", "a vector length is at least 1"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import agrees, refused
@@ -31,8 +32,8 @@ def variant(toy: Path) -> type[RuntimeModel]:
     return registry.model(f"{toy}:spinning")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@for_each(
+    "arguments, says",
     [
         ({"source": "somewhere"}, "must begin paper: doc: code: fit: assumed:"),
         ({"source": "paper:"}, "must begin"),
@@ -113,8 +114,8 @@ def test_overrides_reach_model_and_platform(model: type[RuntimeModel], variant: 
     assert resolve(model, "nt-pair", ["packet=1KiB", "toy.packet=2KiB"])[0].packet == 2048
 
 
-@pytest.mark.parametrize(
-    ("item", "says"),
+@for_each(
+    "item, says",
     [
         ("packt=1KiB", "unknown-parameter | 'toy' | 'packt' | 'packet'"),
         ("toy.packt=1KiB", "unknown-parameter | 'toy.packet'"),
@@ -196,8 +197,8 @@ def test_a_fit_gives_the_value(toy: Path, model: type[RuntimeModel], variant: ty
     assert model.hash() != before
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@for_each(
+    "text, says",
     [
         ('[toy.values]\ncall = "60 us"', "out-of-range | 5 us | 50 us"),
         ('[toy.values]\ncall = "60"', "bad-unit"),

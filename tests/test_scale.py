@@ -12,6 +12,7 @@ from math import prod
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
@@ -62,7 +63,7 @@ GOLDEN = [
 ]
 
 
-@pytest.mark.parametrize(("model", "platform", "rung", "halo", "everybody"), GOLDEN, ids=lambda v: str(v) if isinstance(v, str) else "")
+@for_each("model, platform, rung, halo, everybody", GOLDEN)
 def test_channels_made_on_first_use_change_no_time(model: str, platform: str, rung: str, halo: int, everybody: int) -> None:
     ranks = 4 if platform == "abe" else 6
     first = simulate.run(Question(model, platform, Replay(generate.halo2d(ranks // 2, 2, 3000, 3, periodic=True)), fidelity=rung))
@@ -97,7 +98,7 @@ def test_a_larger_room_is_the_same_where_it_was_there() -> None:
     assert five.time_ps == two.time_ps
 
 
-@pytest.mark.parametrize(("hosts", "shape"), [(64, (4, 4, 4)), (8, (2, 2, 2)), (2, (2, 2, 2)), (100, (5, 5, 4)), (17, (3, 3, 2))])
+@for_each("hosts, shape", [(64, (4, 4, 4)), (8, (2, 2, 2)), (2, (2, 2, 2)), (100, (5, 5, 4)), (17, (3, 3, 2))])
 def test_a_torus_stays_one(hosts: int, shape: tuple[int, ...]) -> None:
     room = registry.platform(f"cray-t3e*{hosts}")
     assert len(room.hosts) == hosts
@@ -154,7 +155,7 @@ def test_an_override_of_a_host_without_a_rank_is_refused() -> None:
 # --- ranks that follow a pattern -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(1,), (2,), (5,), (1, 1), (2, 2), (3, 4), (4, 1), (2, 3, 4), (3, 3, 3)])
+@for_each("shape", [(1,), (2,), (5,), (1, 1), (2, 2), (3, 4), (4, 1), (2, 3, 4), (3, 3, 3)])
 def test_a_halo_of_patterns_is_the_halo_written_out(shape: tuple[int, ...]) -> None:
     ranks = prod(shape)
     trace = generate.halo(ranks, 3, 100, shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from conftest import reference_ids
 from refusals import agrees, refused
 
@@ -12,16 +13,10 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
 from retrompi.spec.registry import resolve
 from retrompi.studies import catalogue, scenario
-from retrompi.studies.scenario import Scenario
 from retrompi.traces import generate
 
 NAMES = catalogue.scenario_names()
 CURVES = [f"bf-{m}-{mode}" for m in ("winmpich", "wmpi", "hpvm") for mode in ("shared", "distributed")]
-
-
-@pytest.fixture(params=NAMES)
-def one(request: pytest.FixtureRequest) -> Scenario:
-    return catalogue.scenario(request.param)
 
 
 def test_shipped() -> None:
@@ -29,7 +24,9 @@ def test_shipped() -> None:
     assert {"hpvm-workstation", "hpvm-two-cpus", "wmpi-fast-ethernet"} <= set(NAMES)
 
 
-def test_contract(one: Scenario) -> None:
+@for_each("name", NAMES)
+def test_contract(name: str) -> None:
+    one = catalogue.scenario(name)
     assert one.path is not None
     assert one.name == one.path.stem
     room = registry.platform(one.platform)
@@ -90,8 +87,8 @@ def test_load_and_hash(tmp_path: Path) -> None:
     assert scenario.load(file).trace == (tmp_path / "a.ti").resolve()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "says"),
+@for_each(
+    "old, new, line, says",
     [
         ('model = "wmpi"', 'modell = "wmpi"', 6, "unknown-key | 'modell' | 'model'"),
         ('model = "wmpi"', "", None, "missing-key | 'model'"),

@@ -7,6 +7,7 @@ import math
 import random
 
 import pytest
+from cases import for_each
 from curves import BRACKETED, KNOWN, POWERS, Truth, time_of, times
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -122,8 +123,8 @@ def test_pinned_thresholds_hold_and_others_are_found_beside_them() -> None:
     assert abs(straight.thresholds[0].step) < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@for_each(
+    "arguments, says",
     [
         ({"sizes_B": [1], "times_s": [1.0]}, "out-of-range"),
         ({"sizes_B": [1, 2], "times_s": [1.0, 0.0]}, "cannot-fit"),

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import for_each
 
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
@@ -62,7 +63,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("model", "platform", "program", "key"), CASES)
+@for_each("model, platform, program, key", CASES)
 def test_a_sensitivity_equals_finite_differences_in_its_range(model: str, platform: str, program: str, key: str) -> None:
     base, path = _recorded(model, platform, program)
     assert path is not None
@@ -77,8 +78,8 @@ def test_a_sensitivity_equals_finite_differences_in_its_range(model: str, platfo
 KEYS = (LATENCY, BANDWIDTH, "platform.{}.tcp_segment", "platform.{}.copy_l2", "platform.{}.dispatch", "platform.{}.syscall")
 
 
-@pytest.mark.parametrize("program", ["halo", "alltoall", "lu", "cg"])
-@pytest.mark.parametrize("model", [m for m in registry.model_names() if ":" not in m])
+@for_each("program", ["halo", "alltoall", "lu", "cg"])
+@for_each("model", [m for m in registry.model_names() if ":" not in m])
 def test_every_model_has_a_range_or_a_reason(model: str, program: str) -> None:
     """Three keys that concern the run; where it cannot be followed, one: each is two further simulations."""
     base, path = _recorded(model, _platform(model), program)

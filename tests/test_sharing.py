@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from asking import ask
+from cases import for_each
 from engine_runs import job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,8 +62,8 @@ def test_whatever_the_other_does_on_its_own_machines_changes_nothing(background:
     assert both.jobs[0]["outcome"] in ("ended", "deadlock", "aborted")
 
 
-@pytest.mark.parametrize("model", ["winmpich", "wmpi", "hpvm"])
-@pytest.mark.parametrize("mode", ["n1,n1", "n1,n2"])
+@for_each("model", ["winmpich", "wmpi", "hpvm"])
+@for_each("mode", ["n1,n1", "n1,n2"])
 def test_one_job_beside_another_is_slower_and_loses_nothing(model: str, mode: str) -> None:
     alone = on(mode, model)
     both = on(mode, model, jobs=[JobSpec(model, SHORT, mode)])
@@ -198,8 +199,8 @@ def test_a_timeline_and_an_anatomy_are_of_the_first_job() -> None:
     assert sum(count for _, _, _, count, _ in both.profile["calls"]) == 2 * both.messages
 
 
-@pytest.mark.parametrize(
-    ("jobs", "more", "says"),
+@for_each(
+    "jobs, more, says",
     [
         ([JobSpec("wmpi", SHORT, "n1,n2")], {"fidelity": "curve"}, "needs-mechanism | 'curve'"),
         ([JobSpec("wmpi", SHORT, "n1,n2")], {"network": "simgrid"}, "needs-mechanism"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from conftest import Outcome
 from refusals import agrees, refused
 
@@ -81,7 +82,7 @@ def test_a_toml_file_says_what_the_hosts_are(sites: Path) -> None:
     assert arrival(str(file), "simgrid") > arrival(f"nt4-p6-200@{sites}", "simgrid")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_every_network_follows_the_routes_of_the_file(kind: str, tmp_path: Path) -> None:
     """SimGrid finds the routes; who carries the frames is one's choice: all agree on a frame alone, SimGrid and our own flows on many."""
     last, more = KINDS[kind]
@@ -122,7 +123,7 @@ def test_what_only_simgrid_has_needs_its_network(text: str, fact: str, tmp_path:
         arrival(on, "native")
 
 
-@pytest.mark.parametrize(("text", "facts"), [
+@for_each("text, facts", [
     ("<platform", "bad-platform-file | c.xml"), ("no xml", "bad-platform-file | c.xml"), (HEAD, "bad-platform-file | c.xml"),
     (HEAD + '<zone id="z" routing="Full"><host id="h"/></zone></platform>', "bad-platform-file | c.xml | speed"),
     (HEAD + '<zone id="z" routing="Odd"><host id="h" speed="1f"/></zone></platform>', "bad-platform-file | c.xml"),
@@ -177,7 +178,7 @@ EXPORTED = {
 }
 
 
-@pytest.mark.parametrize("kind", EXPORTED)
+@for_each("kind", EXPORTED)
 def test_a_platform_written_and_read_is_the_same(kind: str, tmp_path: Path) -> None:
     """Hosts, their rate and their cores; every route takes as long, and what is shared is shared."""
     n, sets = EXPORTED[kind]

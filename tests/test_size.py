@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 
 from retrompi.sim import worker
 from retrompi.sim.resolved import Resolved
@@ -70,7 +71,7 @@ def test_a_batched_study_stores_what_single_questions_store(number: int, inside:
     assert run_study(batched, given).kept == design.count(given)
 
 
-@pytest.mark.parametrize("number", range(len(STUDIES)))
+@for_each("number", range(len(STUDIES)))
 def test_shared_specifications_are_those_of_each_scenario(number: int) -> None:
     alike = Alike()
     for point in design.each(STUDIES[number]):

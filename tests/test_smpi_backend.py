@@ -18,6 +18,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from cases import for_each
 from click.testing import CliRunner
 
 from retrompi import traces
@@ -553,7 +554,7 @@ def test_what_is_stored(tmp_path: Path) -> None:
 # -- the export ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [m for m in MODELS if m in WHERE])
+@for_each("model", [m for m in MODELS if m in WHERE])
 def test_an_export_states_every_setting_and_pair(model: str) -> None:
     platform, mode = room_of(model)
     facts = costs(model, platform, mode, 4)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from ideal import run
 
 RANKS, COLUMNS = 16, 4
@@ -136,7 +137,7 @@ def apart(a: Sequence[tuple[float, float]], b: Sequence[tuple[float, float]]) ->
     return max(abs(x - y) for p, q in zip(a, b, strict=True) for x, y in zip(p, q, strict=True))
 
 
-@pytest.mark.parametrize(("operation", "ours", "theirs"), PAIRS)
+@for_each("operation, ours, theirs", PAIRS)
 def test_every_rank_is_through_when_smpi_says(room: Path, operation: str, ours: str, theirs: str) -> None:
     for size in (0,) if operation == "barrier" else (16, 20_000):
         want = online(room, operation, theirs, size)

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from cases import for_each
 from postgres import Server
 from refusals import refused
 
@@ -266,7 +267,7 @@ def test_duplicates_of_an_older_store_are_merged_with_nothing_lost(location: str
             connection.execute(sa.text("UPDATE runs SET identity = :i"), {"i": SPEC.identity})
 
 
-@pytest.mark.parametrize("name", ["x" * 81, "a\0b", "a\x1b[31mb", "a\nb", "a\u202eb", " ", ""])
+@for_each("name", ["x" * 81, "a\0b", "a\x1b[31mb", "a\nb", "a\u202eb", " ", ""])
 def test_a_name_that_the_schema_does_not_hold_is_refused_before_on_both_databases(store: Store, name: str) -> None:
     from retrompi.studies.design import check_name
 
@@ -402,8 +403,8 @@ def test_an_empty_file_becomes_a_store_unless_it_is_read_only(store_path: Path) 
     assert open_store(store_path).runs() == []
 
 
-@pytest.mark.parametrize(
-    ("url", "says"),
+@for_each(
+    "url, says",
     [
         ("oracle9://host/db", "no database kind"),
         ("mysql://host/db", "no database kind 'mysql'; valid: sqlite, postgresql+psycopg"),

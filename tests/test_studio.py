@@ -72,7 +72,8 @@ class TestPage:
         wanted = {"Input", "Dropdown", "RadioItems", "Checklist", "Slider", "Textarea"}
         labelled = [c.htmlFor for c in every(content) if type(c).__name__ == "Label" and getattr(c, "htmlFor", None)]
         inside = {id(i) for c in every(content) if type(c).__name__ in ("Label", "Fieldset") for i in every(c.children)}
-        nameless = [c.id for c in every(content) if type(c).__name__ in wanted and c.id not in labelled and id(c) not in inside]
+        shown = [c for c in every(content) if type(c).__name__ in wanted and getattr(c, "type", None) != "hidden"]
+        nameless = [c.id for c in shown if c.id not in labelled and id(c) not in inside]
         assert not nameless
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from cases import for_each, spread
 
 from retrompi.sim.observe import Observe
 from retrompi.spec.question import Message, Question, Replay
@@ -48,16 +50,21 @@ def joined(model: str, mode: str) -> bool:
     return not registry.model(model)().joins(room, simulate.place(room, mode, 2))
 
 
-PLACED = [(model, mode) for model in registry.model_names() for mode in MODES if joined(model, mode)]
-EVERY = [(model, mode, size) for model, mode in PLACED for size in SIZES]
+@lru_cache
+def placed() -> list[tuple[str, str]]:
+    return [(model, mode) for model in registry.model_names() for mode in MODES if joined(model, mode)]
 
 
-@pytest.fixture(params=EVERY, ids=lambda p: f"{p[0]}-{p[1]}-{p[2]}")
-def result(request: pytest.FixtureRequest) -> simulate.Result:
-    return travelled(*request.param)
+def every_message() -> list[tuple[str, str, int]]:
+    return [(model, mode, size) for model, mode in placed() for size in SIZES]
 
 
-def test_the_chain_has_no_gap_and_sums_exactly_to_the_engines_total(result: simulate.Result) -> None:
+everywhere = for_each("model, mode, size", every_message, few=80)
+
+
+@everywhere
+def test_the_chain_has_no_gap_and_sums_exactly_to_the_engines_total(model: str, mode: str, size: int) -> None:
+    result = travelled(model, mode, size)
     told: MessagePath = result.message_path
     assert sum(direction.took for direction in told.directions) == result.anatomy_ps
     assert told.directions[0].end == told.directions[1].begin
@@ -72,7 +79,9 @@ def test_the_chain_has_no_gap_and_sums_exactly_to_the_engines_total(result: simu
         assert all(r.what and r.where for r in rows)
 
 
-def test_both_ways_together_are_the_anatomy_that_explain_tells(result: simulate.Result) -> None:
+@everywhere
+def test_both_ways_together_are_the_anatomy_that_explain_tells(model: str, mode: str, size: int) -> None:
+    result = travelled(model, mode, size)
     sums: Counter[tuple[str, str]] = Counter()
     for direction in result.message_path.directions:
         for k in direction.chain:
@@ -85,13 +94,14 @@ def test_both_ways_together_are_the_anatomy_that_explain_tells(result: simulate.
 
 
 def test_nearly_every_answer_begins_with_the_rank_that_answers() -> None:
-    begins = Counter(travelled(*e).message_path.directions[1].chain[0].who == "rank 1" for e in EVERY)
-    assert begins[True] > 0.95 * len(EVERY)
+    begins = Counter(travelled(*e).message_path.directions[1].chain[0].who == "rank 1" for e in spread(every_message(), 80))
+    assert begins[True] > 0.95 * begins.total()
 
 
-def test_what_goes_into_a_channel_comes_out_of_it(result: simulate.Result, request: pytest.FixtureRequest) -> None:
+@everywhere
+def test_what_goes_into_a_channel_comes_out_of_it(model: str, mode: str, size: int) -> None:
+    result = travelled(model, mode, size)
     told: MessagePath = result.message_path
-    size = request.node.callspec.params["result"][2]
     for i, direction in enumerate(told.directions):
         mine = [p for p in told.of(i) if p.kind == "data"]
         assert mine
@@ -114,7 +124,9 @@ def ends_of(step: scene.Step) -> tuple[str, str]:
     return (step.start, step.stop) if step.start else (step.at, step.at)
 
 
-def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(result: simulate.Result) -> None:
+@everywhere
+def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(model: str, mode: str, size: int) -> None:
+    result = travelled(model, mode, size)
     told: MessagePath = result.message_path
     for i, direction in enumerate(told.directions):
         picture = diagram.diagram(told, told.of(i))
@@ -138,7 +150,9 @@ def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(result: simul
                 assert diagram.neighbours(picture, [ends_of(a)[1], ends_of(b)[0]]), f"{token.label} jumps from {a} to {b}"
 
 
-def test_the_picture_is_plain_json_and_its_strip_covers_the_leg(result: simulate.Result) -> None:
+@everywhere
+def test_the_picture_is_plain_json_and_its_strip_covers_the_leg(model: str, mode: str, size: int) -> None:
+    result = travelled(model, mode, size)
     told = scene.scene(result.message_path)
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     strip = told["strip"]
@@ -154,7 +168,7 @@ def test_the_picture_is_plain_json_and_its_strip_covers_the_leg(result: simulate
         assert all(step[2] in places for step in token["steps"])
 
 
-@pytest.mark.parametrize(("model", "mode", "size"), [e for e in EVERY if ":" not in e[0] and e[2] in (1000, 1024 * KIB)])
+@for_each("model, mode, size", lambda: [e for e in every_message() if ":" not in e[0] and e[2] in (1000, 1024 * KIB)], few=30)
 def test_recording_a_path_changes_no_time(model: str, mode: str, size: int) -> None:
     bare = simulate.run(Question(model, home(model), Replay(simulate.explained_trace(size)), mode))
     told = travelled(model, mode, size)
@@ -165,7 +179,7 @@ def test_recording_a_path_changes_no_time(model: str, mode: str, size: int) -> N
     assert abs(2 * half["total_ps"] - told.anatomy_ps) <= 2
 
 
-@pytest.mark.parametrize(("model", "mode"), PLACED)
+@for_each("model, mode", placed, few=30)
 def test_recording_observes_and_changes_no_event(model: str, mode: str) -> None:
     """Whatever is recorded, the same events happen: anatomy, message path, timeline, calls."""
     size = 129 * KIB
@@ -288,8 +302,8 @@ def test_a_message_that_never_arrives_is_told() -> None:
     assert len(anatomy.figure([shown]).data) == 0
 
 
-@pytest.mark.parametrize(
-    ("search", "expected"),
+@for_each(
+    "search, expected",
     [
         ("?model=wmpj", "no model 'wmpj'"),
         ("?size=twelve", "size=twelve"),

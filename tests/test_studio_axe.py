@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from axe import violations
 from browser import Server, browser, session, settled, studio, until, walk  # noqa: F401  (fixtures)
+from cases import sampled
 
 PAGES = ("/", "/curves", "/whatif?model=nemesis", "/anatomy?view=two", "/replay", "/scorecard", "/models", "/platforms", "/studies",
          "/labs", "/labs?lab=1&student=ann&step=2", "/labs?lab=9&student=ann", "/nowhere")  # fmt: skip
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(("path", "theme"), sampled([(p, t) for p in PAGES for t in ("light", "dark")], 13))
 def test_no_page_breaks_wcag(path: str, theme: str, browser: Any, studio: Server) -> None:  # noqa: F811
     size = "phone" if theme == "light" else "tablet"
     with session(browser, studio, size, color_scheme=theme, bypass_csp=True) as (page, seen):

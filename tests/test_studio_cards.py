@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import refused
 from studio_room import app, draw, room, words
 
@@ -115,7 +116,7 @@ class TestStatements:
 
 
 class TestNumbers:
-    @pytest.mark.parametrize("model", registry.model_names())
+    @for_each("model", registry.model_names())
     def test_every_parameter_has_a_kind_of_source(self, model: str) -> None:
         card = model_dossier(model)
         found = numbers.model_numbers(card)
@@ -126,7 +127,7 @@ class TestNumbers:
             assert row["source"].startswith(n.kind)
             assert " us" not in n.value, "the field writes µs"
 
-    @pytest.mark.parametrize("platform", registry.platform_names())
+    @for_each("platform", registry.platform_names())
     def test_every_number_of_a_room_is_in_a_table(self, platform: str) -> None:
         room = registry.platform(platform)
         card = platform_dossier(room)
@@ -169,8 +170,8 @@ class TestNumbers:
 
 
 class TestStudies:
-    @pytest.mark.parametrize(
-        ("scenario", "vary", "told"),
+    @for_each(
+        "scenario, vary, told",
         [
             ("../private", [("seed", "1,2")], "unknown-scenario"),
             ("bf-wmpi-shared", [("model", "./evil")], "unknown-name | './evil'"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from studio_room import words
 
 from retrompi.store import open_store
@@ -72,7 +73,7 @@ def test_the_words_of_an_outcome(outcome: str) -> None:
     assert "64 bits" in shown or "until then" in shown
 
 
-@pytest.mark.parametrize("mode", list(replay._MODES))
+@for_each("mode", list(replay._MODES))
 def test_every_placement_of_the_menu_is_replayed(mode: str) -> None:
     asked = {"trace": "made:ring", "model": "wmpi", "platform": "nt-cluster", "mode": mode, "ranks": 4, "size": 1024, "set": ""}
     assert performance.perform(_quiet, asked, "", "")["outcome"] == "completed"

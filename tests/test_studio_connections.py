@@ -28,7 +28,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 
 def _opened(studio: Studio, sent: bytes = PART) -> socket.socket:
-    line = socket.create_connection(("127.0.0.1", studio.port), timeout=20)
+    line = socket.create_connection(("127.0.0.1", studio.port), timeout=300)
     line.sendall(sent)
     return line
 
@@ -40,7 +40,7 @@ def _accepted(studio: Studio, line: socket.socket) -> bool:
 
 def _answers(studio: Studio) -> bool:
     """Whether a new browser has an answer in a third of the time for which waitress keeps idle connections."""
-    visitor = http.client.HTTPConnection("127.0.0.1", studio.port, timeout=20)
+    visitor = http.client.HTTPConnection("127.0.0.1", studio.port, timeout=300)
     try:
         visitor.request("GET", "/")
         return visitor.getresponse().status == 200
@@ -77,7 +77,7 @@ def test_six_hundred_and_forty_slow_connections(studio: Studio) -> None:
 def test_what_is_answered_is_not_closed_for_a_new_one(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     """A browser in use keeps its connection while slow ones come."""
     monkeypatch.setattr(connections, "MOST", 20)
-    visitor = http.client.HTTPConnection("127.0.0.1", studio.port, timeout=20)
+    visitor = http.client.HTTPConnection("127.0.0.1", studio.port, timeout=300)
     with ExitStack() as held:
         held.callback(visitor.close)
         for _ in range(10):

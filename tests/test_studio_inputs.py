@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 import pytest
+from cases import for_each
 from dash import Input, Output
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -110,7 +111,7 @@ def test_a_callback_with_an_undeclared_input_cannot_be_registered(app: Any) -> N
         app.callback(Output("made-up-too", "children"), Input("made-up", "value"))(lambda value: value)
 
 
-@pytest.mark.parametrize(("check", "good", "bad"), [
+@for_each("check, good, bad", [
     (inputs.text(5), (None, "", "12345", "é𝄞"), (1, [], "123456", "\x00", "\ud800")),
     (inputs.texts(2), (None, [], ["a", "b"]), ("a", ["a", "b", "c"], [1], [None], {"a": 1})),
     (inputs.count, (None, 0, 7), (-1, 1.0, True, "1", 10**400)),

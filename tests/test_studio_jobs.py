@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import studio_work
+from cases import for_each
 from refusals import refused
 from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, soon
 
@@ -27,7 +28,7 @@ __all__ = ["app", "client", "room"]  # fixtures
 
 @pytest.fixture(scope="module")
 def jobs() -> Iterator[Jobs]:
-    made = Jobs(Limits(running=4, running_a_session=2, jobs_a_session=5, kept=4, job_s=120, result_B=1 << 20))
+    made = Jobs(Limits(running=4, running_a_session=2, jobs_a_session=5, kept=4, job_s=1200, result_B=1 << 20))
     yield made
     made.close()
 
@@ -65,7 +66,7 @@ def test_a_job_that_cannot_begin_is_told_and_the_next_one_runs(jobs: Jobs, monke
     assert ended(jobs, jobs.submit("a", "second", studio_work.echo, 2)).result == 2
 
 
-@pytest.mark.parametrize("said", [b"[1]", b"{}", b'{"kind": "report"}', b'{"kind": "report", "done": "x", "total": 1, "what": ""}', b"["])
+@for_each("said", [b"[1]", b"{}", b'{"kind": "report"}', b'{"kind": "report", "done": "x", "total": 1, "what": ""}', b"["])
 def test_a_process_that_talks_nonsense_fails_alone(jobs: Jobs, said: bytes) -> None:
     found = ended(jobs, jobs.submit("a", "nonsense", studio_work.say, said.decode()))
     assert found.status == "failed"
@@ -136,7 +137,7 @@ def test_a_job_says_how_far_it_is(jobs: Jobs) -> None:
     jobs.cancel(job, "a")
 
 
-@pytest.mark.parametrize(("work", "args", "line"), [
+@for_each("work, args, line", [
     (studio_work.refuse, (), "this is not possible"),
     (studio_work.fail, (), "internal error: KeyError"),
     (studio_work.abort, (), "died (signal 6)"),
@@ -160,7 +161,7 @@ def test_too_much_memory_is_a_line(jobs: Jobs) -> None:
     assert ended(jobs, jobs.submit("a", "eats", studio_work.eat, 1 << 20, memory_B=256 << 20)).status == "done"
 
 
-@pytest.mark.parametrize(("more", "line"), [
+@for_each("more, line", [
     ({"status": "queued", "ahead": 2, "running": 7}, "waiting, number 3 in the queue; 7 jobs have begun"),
     ({"status": "queued"}, "about to start"),
     ({"status": "queued", "own": True, "running": 2}, "waits for your other jobs; cancel one of them"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from flask import g
 from refusals import refused
 from studio_room import app, draw, room, words
@@ -25,7 +26,7 @@ ONE = _lab.lab("1")
 NAMES = _lab.lab_names()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_nothing_behind_a_prediction_shows_before_it_is_sealed(name: str) -> None:
     lab = _lab.lab(name)
     begun = work.begin(lab, "Ann")
@@ -86,8 +87,8 @@ def test_what_a_field_lacks_is_said_beside_it(app: Any, room: Any, tmp_path: Pat
         assert desk.seal("1", "Ann", 2)["p-half"].startswith("no prediction")
 
 
-@pytest.mark.parametrize(
-    ("kind", "given", "values", "files", "wanted"),
+@for_each(
+    "kind, given, values, files, wanted",
     [
         ("pingpong", {"model": "../evil", "sizes": "1KiB"}, {}, {}, "unknown-model"),
         ("pingpong", {"model": "wmpi", "platform": "/etc/passwd", "sizes": "1KiB"}, {}, {}, "unknown-platform"),

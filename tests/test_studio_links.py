@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from cases import for_each
 
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
@@ -27,8 +28,8 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
     made.close()
 
 
-@pytest.mark.parametrize("student", ["ann", "bob", "nobody", "Zoë 17"])
-@pytest.mark.parametrize("name", lab_names())
+@for_each("student", ["ann", "bob", "nobody", "Zoë 17"])
+@for_each("name", lab_names())
 def test_every_what_if_of_a_lab_is_taken_as_it_is(name: str, student: str, room: Room) -> None:
     """Nothing of a link is left out, and the command that the page shows sets what the link does."""
     found = lab(name)

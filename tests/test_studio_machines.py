@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import for_each
 from studio_room import app, draw, every, room, words
 
 from retrompi.spec import machines
@@ -25,7 +25,7 @@ def test_every_host_is_offered_and_compositions_of_limited_size_are_taken_but_no
         assert not menus.is_platform(name)
 
 
-@pytest.mark.parametrize("path", ["/platforms", "/curves", "/whatif", "/replay", "/anatomy", "/models"])
+@for_each("path", ["/platforms", "/curves", "/whatif", "/replay", "/anatomy", "/models"])
 def test_a_page_takes_a_composition_from_its_address(path: str, draw: Any) -> None:
     content, _ = draw(path, "?platform=nt4-p6-200%2A7%40hub-10")
     assert not [words(c) for c in every(content) if "notice" in (getattr(c, "className", "") or "") and "in this link" in words(c)]

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import studio_work
 import zstandard
+from cases import for_each
 from refusals import refused
 from studio_room import JSON, UPDATE, app, client, ended, room, soon
 
@@ -64,7 +65,7 @@ def sealed(answer: Any) -> None:
         assert answer.text.count("\n") <= 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path", [*PATHS, "/_dash-layout", "/_dash-dependencies", "/assets/studio.css", "/assets/studio.js", "/_favicon.ico"]
 )
 def test_what_there_is_is_served(client: Any, path: str) -> None:
@@ -119,7 +120,7 @@ def test_an_address_without_a_page_has_links(client: Any) -> None:
     assert 'href="/curves"' in answer.text
 
 
-@pytest.mark.parametrize("path", [
+@for_each("path", [
     "/nope", "/curve", "/..", "/../etc/passwd", "/assets/../app.py", "/assets/..%2fapp.py", "/assets/%2e%2e/app.py", "/assets/nope.js",
     "/_dash-component-suites/dash/../../../etc/passwd", "/_dash-component-suites/os/path.py", "/_dash-component-suites/dash/dash.py",
     "/_reload-hash", "/_mcp", "/<script>", "/curves/x", "/static/x", "/_dash-component-suites/retrompi/errors.py",
@@ -132,7 +133,7 @@ def test_what_there_is_not_is_not_found(client: Any, path: str) -> None:
     assert "import " not in answer.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host", ["evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example", "", "[::2]:80",
              "localhost:99999", "localhost:123456", "localhost:\u0661"]
 )
@@ -142,7 +143,7 @@ def test_a_strangers_name_for_this_machine_is_refused(client: Any, host: str) ->
     assert "Set-Cookie" not in answer.headers
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8418", "[::1]:8418", "LOCALHOST:1", "localhost."])
+@for_each("host", ["localhost", "127.0.0.1:8418", "[::1]:8418", "LOCALHOST:1", "localhost."])
 def test_the_names_of_the_loopback_are_known(client: Any, host: str) -> None:
     assert client.get("/", headers={"Host": host}).status_code == 200
 
@@ -154,7 +155,7 @@ def test_a_callback_works(client: Any) -> None:
     sealed(answer)
 
 
-@pytest.mark.parametrize("headers", [
+@for_each("headers", [
     {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "https://localhost.evil.example"}, {"Origin": "file://"},
     {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "http://localhost:81"},
 ])  # fmt: skip
@@ -173,7 +174,7 @@ def test_who_has_no_session_cannot_post(app: Any) -> None:
     assert app.server.test_client().post(UPDATE, json=SHOW).status_code == 403
 
 
-@pytest.mark.parametrize(("body", "status"), [
+@for_each("body, status", [
     (b"{", 400), (b"", 400), (b"[]", 400), (b"null", 400), (b"1", 400), (b'"x"', 400), (b"{}", 400), (b'{"output": 1}', 400),
     (b"[" * 100_000, 400), (b'\xff\xfe{"output"}', 400), (b'{"output": "nope.children"}', 404),
     (b'{"output": "__class__.x"}', 404), (json.dumps({**SHOW, "inputs": []}).encode(), 400),
@@ -189,7 +190,7 @@ def test_what_is_no_callback_is_told_so(client: Any, body: bytes, status: int) -
     sealed(answer)
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+@for_each("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 def test_other_methods_are_refused(client: Any, method: str) -> None:
     assert client.open("/", method=method).status_code == 405
     assert client.get(UPDATE).status_code == 405
@@ -309,7 +310,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 
 def ask(studio: Studio, method: str = "GET", path: str = "/") -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", studio.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", studio.port, timeout=300)
     try:
         connection.request(method, path)
         answer = connection.getresponse()
@@ -333,7 +334,7 @@ def test_it_serves(studio: Studio) -> None:
     assert ask(studio)[0] == 200
 
 
-@pytest.mark.parametrize("head", [
+@for_each("head", [
     b"POST /_dash-update-component HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n",
     b"POST /nope HTTP/1.1\r\nHost: localhost\r\nContent-Length: 13000000\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 40_000 + b"\r\n\r\n",
@@ -342,7 +343,7 @@ def test_it_serves(studio: Studio) -> None:
     b"GARBAGE\r\n\r\n",
 ])  # fmt: skip
 def test_what_is_too_large_or_broken_is_refused_before_it_is_read(studio: Studio, head: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", studio.port), timeout=30) as line:
+    with socket.create_connection(("127.0.0.1", studio.port), timeout=300) as line:
         line.sendall(head)
         answer = b""
         with suppress(ConnectionResetError):  # it hangs up on what it has not read
@@ -367,7 +368,7 @@ def test_a_port_in_use_is_a_line(studio: Studio) -> None:
         Studio(port=studio.port)
 
 
-@pytest.mark.parametrize(("host", "token", "line"), [
+@for_each("host, token, line", [
     ("0.0.0.0", None, "bad-address"), ("::", None, "bad-address"), ("192.0.2.7", None, "bad-address"),
     ("0.0.0.0", "short", "bad-address | 12"), ("0.0.0.0", "with a space in it", "bad-address"),
     ("192.0.2.7", TOKEN, "bad-address | 192.0.2.7"),
@@ -391,7 +392,7 @@ def test_ctrl_c_ends_it_with_everything_it_started(tmp_path: Path) -> None:
     assert found, line
     group = os.getpgid(process.pid)
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert out == ""
     assert err.strip().splitlines()[-1] == "the studio has stopped"
@@ -413,7 +414,7 @@ def test_ctrl_c_ends_it_with_everything_it_started(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_a_wrong_use_is_one_line_and_exit_code_2(arguments: tuple[str, ...], line: str) -> None:
     process = command(*arguments)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 2
     assert out == ""
     assert line in err

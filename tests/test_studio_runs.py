@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import refused
 from studio_room import PATIENCE_S, UPDATE, app, client, draw, every, room, words
 
@@ -22,7 +23,7 @@ from retrompi.studio.room import Room
 __all__ = ["app", "client", "draw", "room"]  # fixtures
 
 
-@pytest.mark.parametrize("model", registry.model_names())
+@for_each("model", registry.model_names())
 def test_every_parameter_can_be_slid_and_says_what_it_rests_on(model: str) -> None:
     known = registry.model(model).calibrated
     platform = known.platforms[0] if known else "nt-pair"
@@ -49,7 +50,7 @@ def test_only_what_differs_is_an_override() -> None:
     assert line == "retrompi pingpong --model wmpi --platform nt-pair --mode server,server --set wmpi.pool=16MiB"
 
 
-@pytest.mark.parametrize("name", ["../models/wmpi", "/tmp", "./x", "nope", ""])
+@for_each("name", ["../models/wmpi", "/tmp", "./x", "nope", ""])
 def test_a_path_is_no_name(name: str, room: Room) -> None:
     for code, use in (
         ("unknown-model", lambda: parameters.slots(name, "nt-pair", "shared")),

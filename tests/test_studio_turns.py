@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import studio_work
+from cases import for_each
 from studio_room import ended, soon
 
 from retrompi.spec.bounds import Bounds
@@ -61,7 +62,7 @@ class Studio:
         return self.now - began
 
 
-@pytest.mark.parametrize("sessions", [1, 2, 5, 12, 40])
+@for_each("sessions", [1, 2, 5, 12, 40])
 def test_endless_runs_of_any_number_of_sessions_do_not_hold_up_a_short_one(sessions: int) -> None:
     studio = Studio()
     for i in range(sessions):
@@ -142,7 +143,7 @@ def test_an_address_with_most_places_gives_one_up() -> None:
 
 @pytest.fixture
 def jobs() -> Iterator[Jobs]:
-    made = Jobs(Limits(running=2, long=1, begun=6, job_s=300))
+    made = Jobs(Limits(running=2, long=1, begun=6, job_s=1200))
     yield made
     made.close()
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import zstandard
+from cases import for_each
 from refusals import refused
 
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
@@ -295,7 +296,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@for_each("case", HOSTILE)
 def test_a_hostile_trace_is_one_line_with_the_users_own_name(case: str, tmp_path: Path, jobs: Jobs) -> None:
     make, where = HOSTILE[case]
     (tmp_path / "secret").write_bytes(b"the secret\n")
@@ -378,7 +379,7 @@ def test_a_measured_table_is_read(tmp_path: Path) -> None:
     assert [p.size_B for p in found.points] == [1, 1024]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "size_B,time_us\n1,ten\n",
@@ -405,8 +406,8 @@ def test_a_broken_table_is_one_line_with_the_users_own_name(text: str, tmp_path:
 MEASURED = Path(__file__).parent / "data" / "measured"
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "way_out"),
+@for_each(
+    "text, line, way_out",
     [
         ("size_B,time_us\n1,10\n", 1, "# way: one way"),
         ("# way: one way\nsize_B,time\n1,10\n", 2, "# unit: us"),
@@ -427,7 +428,7 @@ def test_what_a_table_does_not_say_it_can_say_itself(text: str, line: int, way_o
     assert "--" not in told
 
 
-@pytest.mark.parametrize(
+@for_each(
     "file", ["netpipe37.txt", "netpipe5-np.out", "osu74-latency.txt", "imb2021.txt", "mpptest.txt", "mpi4py-pingpong.txt"]
 )
 def test_what_benchmarks_print_is_laid_over_a_figure(file: str) -> None:

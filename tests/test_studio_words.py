@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from browser import Seen, Server, browser, session, settled, until
+from cases import for_each
 
 from retrompi.base.translate import PSEUDO
 from retrompi.papers import all_papers
@@ -65,7 +66,7 @@ ADDRESSES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
+@for_each("address", ADDRESSES)
 def test_nothing_but_names_is_left_in_english(reader: tuple[Any, Seen], address: str) -> None:
     page, seen = reader
     seen.errors.clear()

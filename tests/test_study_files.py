@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from pyarrow import parquet
 from refusals import agrees, refused
 
@@ -124,6 +126,13 @@ def test_every_format_reads_back_as_the_same_rows(small: Stored, tmp_path: Path,
     assert {f.name: str(f.type) for f in read.schema} == {
         k: {"str": "string", "int": "int64", "float": "double"}[kind] for k, (kind, _) in known.items()
     }
+
+
+def test_parquet_without_its_package_names_the_extra(small: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with refused(UsageError, "missing-tool | retrompi[parquet]"):
+        export.write(small, tmp_path / "out.parquet")
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_an_unknown_format_is_one_line(small: Stored, tmp_path: Path) -> None:
@@ -311,8 +320,8 @@ DISGUISED = [
 """Definitions that name a file of this machine in a place, or by a spelling, where a reader may not look for one."""
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
+@for_each(
+    "how, message",
     [
         ({"add": {"../evil": b"x"}}, "damaged-file | '../evil'"),
         ({"add": {"/etc/evil": b"x"}}, "damaged-file | '/etc/evil'"),

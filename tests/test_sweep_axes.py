@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
@@ -17,8 +18,8 @@ from retrompi.studies import case, design
 from retrompi.studies.axes import ABSENT, Axis, parse, split
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
+@for_each(
+    "text, values",
     [
         ("a,b,c", ["a", "b", "c"]),
         ("a, b ,a", ["a", "b"]),
@@ -43,8 +44,8 @@ def test_what_a_text_means(text: str, values: list[str]) -> None:
     assert list(parse("k", text)) == values
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@for_each(
+    "text, says",
     [
         ("2MiB..1KiB:x2", "bad-range"),
         ("5..1", "bad-range"),

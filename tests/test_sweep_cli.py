@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import agrees
 
 from retrompi.store import open_store
@@ -41,7 +42,7 @@ def test_rows_for_scripts(retrompi: Callable[..., Any]) -> None:
     rows = json.loads(retrompi(*SMALL, "--json").out)
     assert [(r["position"], r["seed"], r["outcome"]) for r in rows] == [(i, str(i + 1), "completed") for i in range(4)]
     table = list(csv.DictReader(io.StringIO(retrompi(*SMALL, "--csv").out)))
-    assert [{k: str(v) for k, v in r.items()} for r in rows] == table
+    assert [{k: str(v) for k, v in r.items() if k != "warnings"} for r in rows] == table  # a table has no lists
     assert retrompi(*SMALL, "--csv", "--json").code == 2
 
 
@@ -102,12 +103,12 @@ def test_a_point_that_is_no_run_ends_with_1_and_others_are_results(retrompi: Cal
 def test_what_is_outside_the_calibrated_range_is_one_warning(retrompi: Callable[..., Any]) -> None:
     told = retrompi("sweep", "bf-wmpi-shared", "--vary", "hosts=2..5", "--set", "trace.sizes=1KiB", "--set", "trace.reps=1", "-j", "1")
     assert told.code == 0
-    assert told.err.count("\n") == 1
-    assert told.err.startswith("note: 4 of 4 points lie outside the calibrated range: wmpi: platform nt-pair*")
+    assert told.err == ""
+    assert "[outside calibration: 1 of 4 points: platform nt-pair*2" in " ".join(told.out.split())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@for_each(
+    "arguments, says",
     [
         (["--vary", "wmpi.pakket=1KiB"], "unknown-parameter | 'wmpi.packet'"),
         (["--vary", "seed=1..1000000000"], "too-many | --max-points | 1000000000"),
@@ -153,7 +154,7 @@ def test_an_interrupt_keeps_what_has_come_in_and_leaves_no_process(number: int, 
     children = _children(process.pid)
     assert children
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 130
     kept = open_store(path).runs()
     assert f"{len(kept)} of 100000 points are stored; run the same command again to continue" in said

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
@@ -128,8 +129,8 @@ def test_an_inline_base(tmp_path: Path) -> None:
     assert design.from_definition(study.definition()).hash == study.hash
 
 
-@pytest.mark.parametrize(
-    ("key", "unit", "text"),
+@for_each(
+    "key, unit, text",
     [
         ("wmpi.packet", "B", "128 KiB"),
         ("platform.link.bandwidth", "B/s", "100 Mbps"),
@@ -146,7 +147,7 @@ def test_what_a_key_is(key: str, unit: str, text: str) -> None:
     assert (told.unit, told.text) == (unit, text)
 
 
-@pytest.mark.parametrize("key", ["wmpi.packt", "foo", "hpvm.packet", "trace.foo", "platform.link.foo", "platform.host.foo"])
+@for_each("key", ["wmpi.packt", "foo", "hpvm.packet", "trace.foo", "platform.link.foo", "platform.host.foo"])
 def test_what_is_no_key(key: str) -> None:
     with pytest.raises(UsageError) as caught:
         case.about(catalogue.scenario("bf-wmpi-shared"), key)
@@ -183,7 +184,7 @@ BAD: list[tuple[list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("vary", "says"), BAD)
+@for_each("vary, says", BAD)
 def test_a_bad_study_is_one_line(vary: list[str], says: str) -> None:
     with pytest.raises(RetrompiError) as caught:
         design.check(design.from_command("bf-wmpi-shared", vary))
@@ -192,8 +193,8 @@ def test_a_bad_study_is_one_line(vary: list[str], says: str) -> None:
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("line", "says", "at"),
+@for_each(
+    "line, says, at",
     [
         ('"wmpi.packt" = "1KiB"', "unknown-parameter | 'wmpi.packet'", 3),
         ('"wmpi.packet" = "2KiB..1KiB:x2"', "bad-range", 3),
@@ -216,8 +217,8 @@ def test_a_bad_file_names_file_and_line(tmp_path: Path, line: str, says: str, at
     assert str(caught.value).startswith(f"{file}:{at + 1}: ")
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@for_each(
+    "text, says",
     [
         ('name = "s"\nscenario = "bf-wmpi-share"', "unknown-scenario | 'bf-wmpi-shared'"),
         ('name = "12"\nscenario = "bf-wmpi-shared"', "bad-name | 's name is a word or a few, no number and no path, not ' | 12"),

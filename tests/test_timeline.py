@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from engine_runs import PATHS, job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +36,7 @@ from retrompi.store.lookup import answer
 from retrompi.traces import generate
 
 HALO = generate.halo2d(3, 3, 8192, 3, flops=1e5)
-everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
+everywhere = for_each("model, mode", PATHS)
 
 
 def timed(trace: Any, model: str = "wmpi", mode: Any = "distributed", wanted: Request | None = None, **options: Any) -> Timeline:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from cases import for_each
 from refusals import agrees, refused
 
 from retrompi import traces
@@ -73,7 +74,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "message"), MALFORMED)
+@for_each("text, line, message", MALFORMED)
 def test_malformed_lines(tmp_path: Path, text: str, line: int, message: str) -> None:
     path = tmp_path / "t.txt"
     path.write_text(text + "\n1 init\n")
@@ -279,8 +280,8 @@ def test_write_where_it_cannot(tmp_path: Path) -> None:
 # --- lines that are understood but not simulated ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
+@for_each(
+    "line, reason",
     [
         ("ibcast 8 0 6", "non-blocking collectives"),
         ("ialltoallv 1 1 1 1", "non-blocking collectives"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from engine_runs import job
 from extended_traces import everything, random_trace
 from hypothesis import given, settings
@@ -174,8 +175,8 @@ def test_a_duplicate_keeps_the_topology_and_a_grid_may_leave_ranks_out() -> None
     same_in_every_form(trace)
 
 
-@pytest.mark.parametrize(
-    ("text", "group"),
+@for_each(
+    "text, group",
     [
         ("0-7", list(range(8))),
         ("7-0", list(range(7, -1, -1))),
@@ -374,7 +375,7 @@ ERRORS = [  # lines of rank 0, of rank 1, where, what
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("zero", "one", "place", "message"), ERRORS, ids=[f"{e[0][-30:]}|{e[1][-20:]}" for e in ERRORS])
+@for_each("zero, one, place, message", ERRORS)
 def test_errors_by_file_and_line(zero: str, one: str, place: str, message: str) -> None:
     with pytest.raises(TraceError) as caught:
         job(zero, one)
@@ -397,7 +398,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "reason"), REFUSED)
+@for_each("line, reason", REFUSED)
 def test_what_is_refused_up_front(line: str, reason: str) -> None:
     refused = traces.unsupported(job(line, line))
     assert [(row[0], row[1], row[2]) for row in refused] == [(f"rank-{r}.txt", 2, line.split()[0]) for r in range(2)]
@@ -413,7 +414,7 @@ def test_communicators_of_an_intercommunicator_are_refused() -> None:
 BARE = ["Win_lock_all", "Win_unlock_all", "Win_flush_local", "Win_flush 3", "Get_accumulate 1 0 8 6", "Fetch_and_op 1 0 8"]
 
 
-@pytest.mark.parametrize("line", BARE)
+@for_each("line", BARE)
 def test_lines_of_smpi_without_a_window_are_read_where_they_are_clear(line: str) -> None:
     trace = job(line, line)
     assert trace.unsupported() == []
@@ -485,7 +486,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@for_each("case", HOSTILE)
 def test_hostile_lines_end_in_one_error(case: str) -> None:
     text, message = HOSTILE[case]
     with pytest.raises(TraceError) as caught:
@@ -553,7 +554,7 @@ SMPI = [  # our line(s), what SMPI's replay gets, reasons of what is lost
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "plain", "reasons"), SMPI, ids=[row[0][-40:] for row in SMPI])
+@for_each("line, plain, reasons", SMPI)
 def test_what_smpi_is_given(line: str, plain: list[str], reasons: list[str]) -> None:
     # Rank 1 says the same where that is collective.
     other = {"comm_dup": "comm_dup 1 0-1; barrier comm=1", "comm_split": "comm_split -1", "win_create": "win_create 1 8; Win_fence win=1"}

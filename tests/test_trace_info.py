@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from conftest import Outcome
 from engine_runs import job
 from extended_traces import everything, random_trace
@@ -47,7 +48,7 @@ def test_the_matrix_adds_up_to_what_a_replay_sends(ranks: int, size: int, reps: 
 LINES = ["bcast 100 0 6", "reduce 100 0 0 6", "allreduce 100 0 6", "allgather 100 100 6 6", "alltoall 100 100 6 6"]
 
 
-@pytest.mark.parametrize("line", LINES)
+@for_each("line", LINES)
 def test_the_messages_of_collectives_are_about_those_of_a_replay(line: str) -> None:
     trace = job(*[line] * 4)
     sent = simulate.run(Question("mpibip", "myrinet-piii", Replay(trace), "distributed")).messages
@@ -115,14 +116,14 @@ def test_the_summary_of_everything_in_the_extension() -> None:
     assert first["comm_split"] == ("trace/rank-0.txt", 2)
 
 
-def test_the_command_tells_communicators(retrompi: Run, tmp_path: Path) -> None:
-    traces.write(traces.parse(everything()), tmp_path / "all")
-    shown = retrompi("trace", "info", str(tmp_path / "all"))
+def test_the_command_tells_communicators(retrompi: Run, here: None) -> None:
+    traces.write(traces.parse(everything()), Path("all"))
+    shown = retrompi("trace", "info", "all")  # a name that is short wherever the tests run: lines are folded at 80 columns
     assert (shown.code, shown.err) == (0, "")
     matched = "16 of them from any source (100.0%), 75.0% of these with what they matched"
     for words in (matched, "8 of them non-blocking; 12 one-sided transfers", "intercomm_create", "2+2", "rank-0.txt:4"):
         assert words in shown.out, words
-    told = json.loads(retrompi("trace", "info", str(tmp_path / "all"), "--json").out)
+    told = json.loads(retrompi("trace", "info", "all", "--json").out)
     assert [c["kind"] for c in told["communicators"] if c["id"] in (4, 5, 10)] == ["cart", "graph", "inter"]
     refused = {m["model"]: m["why"] for m in told["models"] if m["support"] == "refused"}
     assert refused["wmpi"].endswith("rank-0.txt:34: win_create: this runtime has no one-sided operations")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from cases import for_each
 from refusals import refused
 
 from retrompi import traces
@@ -94,7 +95,7 @@ def test_one_file_of_all_ranks() -> None:
     assert trace.warnings == []
 
 
-@pytest.mark.parametrize(("line", "meaning"), EVERY_ACTION)
+@for_each("line, meaning", EVERY_ACTION)
 def test_every_action(line: str, meaning: tuple[float, ...]) -> None:
     trace = traces.parse(["0 init", f"1 init\n1 {line}\n", "2 init"], partial=True)
     assert fields(trace, 1)[1:] == [(line.split()[0], meaning)]
@@ -103,7 +104,7 @@ def test_every_action(line: str, meaning: tuple[float, ...]) -> None:
     assert again == trace
 
 
-@pytest.mark.parametrize(("line", "meaning"), EVERY_COLLECTIVE)
+@for_each("line, meaning", EVERY_COLLECTIVE)
 def test_every_collective(line: str, meaning: tuple[float, ...]) -> None:
     trace = traces.parse(["0 compute 1\n", f"1 {line}\n", "2 compute 1\n"])  # the line of one rank: others would need others
     assert fields(trace, 1) == [(line.split()[0], meaning)]
@@ -247,8 +248,8 @@ def test_index_of_compressed_files(tmp_path: Path) -> None:
     assert traces.read(folder) == traces.parse(PAIR)
 
 
-@pytest.mark.parametrize("suffix", ["tar", "tar.gz", "tgz", "tar.zst"])
-@pytest.mark.parametrize("inner", [".", "name"])
+@for_each("suffix", ["tar", "tar.gz", "tgz", "tar.zst"])
+@for_each("inner", [".", "name"])
 def test_archives(tmp_path: Path, suffix: str, inner: str) -> None:
     folder = make_folder(tmp_path / "t")
     stream = io.BytesIO()
@@ -296,7 +297,7 @@ def test_smpi_replays_what_is_written(tmp_path: Path, name: str) -> None:
     (tmp_path / "hosts").write_text("".join(f"node{k}\n" for k in range(4)))
     command = ["smpirun", "-np", "4", "-platform", "../platform.xml", "-hostfile", "../hosts", "-replay", "index.txt"]
     command.append("--cfg=smpi/host-speed:1e9")
-    done = subprocess.run(command, cwd=tmp_path / "t", capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, cwd=tmp_path / "t", capture_output=True, text=True, timeout=300, check=True)
     found = re.search(r"Simulation time ([0-9.]+)", done.stdout + done.stderr)
     readme = (DATA / "README.md").read_text()
     assert found is not None
@@ -327,12 +328,12 @@ def test_captured_pingpong_is_the_generated_one() -> None:
 @pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid's smpirun is not installed")
 def test_capture_script(tmp_path: Path) -> None:
     command = ["bash", EXAMPLES / "capture.sh", "-k", EXAMPLES / "pingpong.c", tmp_path / "t", "--max", "4", "--scale", "0.003"]
-    subprocess.run(command, capture_output=True, timeout=120, check=True, cwd=tmp_path)
+    subprocess.run(command, capture_output=True, timeout=300, check=True, cwd=tmp_path)
     trace = traces.read(tmp_path / "t")
     # With -k the computation between the calls is there; the sections are found all the same.
     assert "compute" in trace.info()["calls"]
     assert [(s.size, s.reps) for s in traces.pingpong_sections(trace)] == [(0, 3), (1, 3), (2, 3), (4, 3)]
-    refused = subprocess.run(["bash", EXAMPLES / "capture.sh", EXAMPLES / "pingpong.c", tmp_path / "t"], capture_output=True, timeout=60)
+    refused = subprocess.run(["bash", EXAMPLES / "capture.sh", EXAMPLES / "pingpong.c", tmp_path / "t"], capture_output=True, timeout=300)
     assert refused.returncode == 2
     assert b"not empty" in refused.stderr
 
@@ -386,7 +387,7 @@ def test_generated_pingpong() -> None:
     assert generate.pingpong([8], lambda size: size) == generate.pingpong([8], {8: 8}) == generate.pingpong([8], 8)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "trace",
     [
         generate.pingping([0, 64], 3),
@@ -431,7 +432,7 @@ def test_generated_volumes() -> None:
     assert generate.ring(4, 10, 3).info()["sends"] == 12
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         lambda: generate.pingpong([]),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from refusals import agrees, refused
 
 from retrompi.base import paths
@@ -48,7 +49,7 @@ def _told(ref: str) -> str:
     return known[ref]
 
 
-@pytest.mark.parametrize("number", [n for p in transfer.pairs() for n in p.numbers], ids=lambda n: f"{n.ref} {n.what}")
+@for_each("number", [n for p in transfer.pairs() for n in p.numbers])
 def test_a_published_number_is_that_of_its_row(number: transfer.Number) -> None:
     """The ends of its range stand in the row, in some unit."""
     told = [float(x) for x in re.findall(r"\d+(?:\.\d+)?", _told(number.ref))]
@@ -72,8 +73,8 @@ def test_half_of_the_bandwidth_is_interpolated() -> None:
     assert 1024 < transfer._half({1024: 25.0, 4096: 60.0, 1 << 20: 100.0}) < 4096
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error"),
+@for_each(
+    "wrong, error",
     [("what = 'speed'", "unknown-name"), ("use = 'seen'", "unknown-name"), ("size = '4 parsecs'", "bad-unit"),
      ("paper = 'x'", "unknown-key"), ("ref = 'x', models = 3", "unknown-key")],
 )  # fmt: skip
@@ -93,7 +94,7 @@ def test_a_wrong_file_is_told(wrong: str, error: str, tmp_path: Path, monkeypatc
         transfer.pairs.cache_clear()
 
 
-@pytest.mark.parametrize(("pair", "number"), SIMULATED, ids=[f"{p.model} {n.what} {n.size} {p.platform}" for p, n in SIMULATED])
+@for_each("pair, number", SIMULATED)
 def test_the_shipped_table_is_what_the_models_give(pair: transfer.Pair, number: transfer.Number, tmp_path: Path) -> None:
     """If this fails, a model or machine has changed: `retrompi transfer --write` after `retrompi validate --all`."""
     rows = [r for r in transfer.shipped(pair.model) if r["ref"] == number.ref and r["machine"] == pair.machine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 
-import pytest
+from cases import for_each
 
 from retrompi.base import paths
 from retrompi.papers import claims, curves
@@ -38,7 +38,7 @@ def test_every_library_is_predicted_on_every_card() -> None:
             assert curve.platform == found[card].platform
 
 
-@pytest.mark.parametrize(("model", "mode"), [
+@for_each("model, mode", [
     ("mpich", "distributed"), ("mpich:shmem", "shared"), ("mpich:lfshmem", "shared"), ("tcgmsg", "distributed"), ("mplite", "distributed"),
 ])  # fmt: skip
 def test_the_functional_suite_completes(model: str, mode: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from refusals import agrees, refused
 
 from retrompi.base import paths
@@ -16,9 +17,9 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Message, Question, Starts, pingpong
 from retrompi.store import Store, open_store
-from retrompi.studies import design, metrics, stored_study, uncertainty
+from retrompi.studies import design, metrics, posteriors, stored_study, uncertainty
 from retrompi.studies.plan import plan
-from retrompi.studies.posteriors import DISCREPANCY, KEY, applied
+from retrompi.studies.posteriors import DISCREPANCY, applied
 from retrompi.studies.priors import Prior, priors_of, sets_at
 from retrompi.studies.run import run_study
 from retrompi.studies.uncertainty import Spec, drawn_of, ensemble, interval, log_discrepancy, question_of, sets_of
@@ -43,8 +44,8 @@ def by_path(of: Resolved) -> dict[str, Prior]:
     return {p.path: p for p in priors_of(of)}
 
 
-@pytest.mark.parametrize(
-    ("model", "platform", "mode", "path", "keys"),
+@for_each(
+    "model, platform, mode, path, keys",
     [
         ("wmpi", "nt-pair", "distributed", "wmpi.library", {"wmpi.library": 1.0}),
         ("wmpi:absorbed", "nt-pair", "distributed", "wmpi.daemon", {"wmpi.daemon": 1.0}),
@@ -137,15 +138,10 @@ def test_a_hundred_draws_are_a_latin_hypercube() -> None:
 
 def write(file: Path, columns: Mapping[str, Sequence[float]], **about: Any) -> Path:
     """A posterior's file; the prior of a path is given as ``priors``."""
-    import pyarrow
-    from pyarrow import parquet
-
     rows = len(next(iter(columns.values())))
-    table = pyarrow.table({name: pyarrow.array(values, pyarrow.float32()) for name, values in
-                           {DISCREPANCY: [0.02] * rows, **columns}.items()})  # fmt: skip
-    text = json.dumps({"of": file.stem, "group": "g", "models": [], "seen": {}, **about})
     file.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(table.replace_schema_metadata({KEY: text.encode()}), file)
+    posteriors.write(file, {name: np.array(values) for name, values in {DISCREPANCY: [0.02] * rows, **columns}.items()},
+                     {"of": file.stem, "group": "g", "models": [], "seen": {}, **about})  # fmt: skip
     return file
 
 
@@ -165,9 +161,9 @@ def test_rows_of_a_joint_posterior_belong_together(paper: Path, monkeypatch: pyt
     call, copy = "lam.socket_call", "linux-p2-450.copy_mem"
     first, second = by_path(run)[call], by_path(run)[copy]
     us = np.linspace(0.1, 0.2, 50)
-    write(paper / "posterior-a.parquet", {call: [first.value(u) for u in us]}, priors=of(run, call), fitted=[call], models=["lam"],
+    write(paper / "posterior-a.npz", {call: [first.value(u) for u in us]}, priors=of(run, call), fitted=[call], models=["lam"],
           seen={call: 0.01})  # fmt: skip
-    write(paper / "posterior-b.parquet", {copy: [second.value(u) for u in us]}, priors=of(run, copy), fitted=[copy])
+    write(paper / "posterior-b.npz", {copy: [second.value(u) for u in us]}, priors=of(run, copy), fitted=[copy])
     drawn = drawn_of(asked("lam", "linux-p2-450*2@switch-100", "distributed"), Spec(draws=40))
     assert drawn.shares[call] == pytest.approx(drawn.shares[copy], abs=1e-4)
     assert 0.099 < drawn.shares[call].min() < drawn.shares[call].max() < 0.201
@@ -182,9 +178,9 @@ def test_an_old_posterior_and_one_that_has_not_converged_are_told(paper: Path, m
     run, call = asked("lam", "linux-p2-450*2@switch-100", "distributed"), "lam.socket_call"
     low = by_path(run)[call].low
     about = {"priors": of(run, call), "fitted": [call], "of": "a-fit"}
-    write(paper / "posterior-a.parquet", {call: [low]}, **about, model_hash={"lam": run.model.code_hash()}, converged=True)
+    write(paper / "posterior-a.npz", {call: [low]}, **about, model_hash={"lam": run.model.code_hash()}, converged=True)
     assert applied(run.model, priors_of(run)).warnings() == []
-    write(paper / "posterior-a.parquet", {call: [low]}, **about, model_hash={"lam": "of before"}, converged=False)
+    write(paper / "posterior-a.npz", {call: [low]}, **about, model_hash={"lam": "of before"}, converged=False)
     old, unsure = applied(run.model, priors_of(run)).warnings()
     assert "a-fit is older" in old
     assert "a-fit has not converged" in unsure
@@ -195,24 +191,24 @@ def test_a_posterior_of_another_prior_and_one_that_nothing_was_fitted_to_are_not
     run = asked("lam", "linux-p2-450*2@switch-100", "distributed")
     call, copy = "lam.socket_call", "linux-p2-450.copy_mem"
     low, high, *rest = of(run, call)[call]
-    write(paper / "posterior-a.parquet", {call: [low], copy: [2e8]}, priors={call: [low, 2 * high, *rest], **of(run, copy)}, fitted=[call])
+    write(paper / "posterior-a.npz", {call: [low], copy: [2e8]}, priors={call: [low, 2 * high, *rest], **of(run, copy)}, fitted=[call])
     found = applied(run.model, priors_of(run)).paths
     assert call not in found
     assert copy in found
-    write(paper / "posterior-a.parquet", {copy: [2e8]}, priors=of(run, copy), fitted=["other.number"], group="h")
+    write(paper / "posterior-a.npz", {copy: [2e8]}, priors=of(run, copy), fitted=["other.number"], group="h")
     assert copy not in applied(run.model, priors_of(run)).paths
 
 
 def test_a_posterior_that_cannot_be_read_is_refused(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "paper_dirs", lambda: (paper,))
     paper.mkdir()
-    (paper / "posterior-a.parquet").write_bytes(b"no parquet")
+    (paper / "posterior-a.npz").write_bytes(b"no archive")
     run = asked("lam", "linux-p2-450*2@switch-100", "distributed")
-    with refused(InputError, "unreadable-file | posterior-a.parquet | retrompi calibrate"):
+    with refused(InputError, "unreadable-file | posterior-a.npz | retrompi calibrate"):
         applied(run.model, priors_of(run))
     call = "lam.socket_call"
-    write(paper / "posterior-a.parquet", {"other.number": [1.0]}, priors=of(run, call), fitted=[call])
-    with refused(InputError, "unreadable-file | posterior-a.parquet | 'lam.socket_call'"):
+    write(paper / "posterior-a.npz", {"other.number": [1.0]}, priors=of(run, call), fitted=[call])
+    with refused(InputError, "unreadable-file | posterior-a.npz | 'lam.socket_call'"):
         sets_of(asked("lam", "linux-p2-450*2@switch-100", "distributed"), 0, FEW)
 
 
@@ -452,8 +448,8 @@ def test_a_sweep_has_intervals(retrompi: Callable[..., Any]) -> None:
     assert shown[0]["time@64KiB_low"] < shown[0]["time@64KiB_high"]
 
 
-@pytest.mark.parametrize(
-    ("words", "wanted"),
+@for_each(
+    "words, wanted",
     [
         (("--uncertainty", "90"), "out-of-range | '90' | 90%"),
         (("--uncertainty", "0%"), "out-of-range | '0%'"),

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import for_each
 
 
 def _golden() -> Any:
@@ -33,7 +33,7 @@ def test_the_set_is_large_and_spans_models_platforms_and_networks() -> None:
     assert {r.network for r in alone} == {*golden.NETWORKS}
 
 
-@pytest.mark.parametrize("network", golden.NETWORKS)
+@for_each("network", golden.NETWORKS)
 def test_runs_without_contention_take_the_picoseconds_they_took(network: str) -> None:
     of = [(run, times) for run, times in golden.read() if run.network == network]
     alone, wrong, _ = golden.differences(random.Random(network).sample(of, 40))

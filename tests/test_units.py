@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import agrees
@@ -13,8 +14,8 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError
 
 
-@pytest.mark.parametrize(
-    ("text", "unit", "value"),
+@for_each(
+    "text, unit, value",
     [
         ("16 KiB", "B", 16384),
         ("16KiB", "B", 16384),
@@ -46,8 +47,8 @@ def test_parse(text: str, unit: str, value: float) -> None:
     assert units.parse(text, unit) == value
 
 
-@pytest.mark.parametrize(
-    ("text", "unit", "says"),
+@for_each(
+    "text, unit, says",
     [
         ("16 KB", "B", "bad-unit | 1024 B | 1000 B"),
         ("1MB", "B", "bad-unit"),
@@ -92,7 +93,7 @@ def test_parse_sizes() -> None:
     assert len(units.parse_sizes("0,1B..4MiB:x2")) == 24
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", "1 s", "1KiB,", "4KiB..1KiB", "0..4KiB", "1KiB..4KiB:x1", "1KiB..4KiB:2", "1KiB..4KiB:+0", "1.5B", "-1KiB", "1MB",
      "0..1GiB:+1B", "1KiB..4KiB:xx", "..", "1KiB.."],
@@ -127,8 +128,8 @@ def test_a_formatted_size_reads_back(size: int) -> None:
     assert units.parse(units.format_bytes(size), "B") == size
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
+@for_each(
+    "value, unit, text",
     [
         (65536, "B", "64 KiB"),
         (8760, "B", "8760 B"),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 
 from retrompi import traces
 from retrompi.base.errors import RetrompiError, UsageError
@@ -58,8 +59,8 @@ def compiled(cls: type[RuntimeModel], platform: str, placement: list[int], calls
     return compile_runtime(cls, values, Layout(room, placement), calls), values
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", registry.models())
+@for_each("mode", MODES)
+@for_each("name", registry.models())
 def test_a_parameter_is_used_or_refused_with_the_reason(name: str, mode: str) -> None:
     cls = registry.models()[name]
     short = name.partition(":")[0]
@@ -87,8 +88,8 @@ def test_a_parameter_is_used_or_refused_with_the_reason(name: str, mode: str) ->
     assert not idle, f"said to be used, and no value of it changes anything: {sorted(idle)}"
 
 
-@pytest.mark.parametrize(
-    ("model", "mode", "item", "line"),
+@for_each(
+    "model, mode, item, line",
     [
         ("wmpi", "shared", "wmpi.udp_timeout=2s", "wmpi.udp_timeout belongs to the path between machines; this run is on one machine"),
         ("wmpi", "shared", "wmpi.daemon=700us", "wmpi.daemon belongs to the path between machines; this run is on one machine"),
@@ -151,8 +152,8 @@ def _other(field: Field, value: float) -> str:
     return f"{new!r}{'' if field.unit in ('count', '1') else f' {field.unit}'}"
 
 
-@pytest.mark.parametrize("mode", ["shared", "distributed"])
-@pytest.mark.parametrize("model", HOMES)
+@for_each("mode", ["shared", "distributed"])
+@for_each("model", HOMES)
 def test_a_number_of_a_platform_that_is_not_used_changes_no_picosecond(model: str, mode: str) -> None:
     platform = HOMES[model]
     room = registry.platform(platform)

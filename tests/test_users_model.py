@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import for_each
 from refusals import agrees
 from test_study_files import MODEL
 
@@ -51,7 +51,7 @@ def _told(done: Any, place: str) -> None:
     agrees(done, f"broken-model | {place}")
 
 
-@pytest.mark.parametrize("statement", RAISES)
+@for_each("statement", RAISES)
 def test_what_a_model_raises_names_its_file_and_line(statement: str, retrompi: Callable[..., Any], tmp_path: Path) -> None:
     _told(retrompi("pingpong", "-m", _model(tmp_path, f"{PLAIN}\n\np = None\n{statement}\n"), "--sizes", "0B"), "mine/__init__.py:")
     for part, mode in (("calls", "shared"), ("within_host", "shared"), ("between_hosts", "distributed")):
@@ -67,7 +67,7 @@ def test_what_a_model_raises_names_its_file_and_line(statement: str, retrompi: C
         _told(retrompi("startup", "-m", _model(tmp_path, source)), "mine/__init__.py:")
 
 
-@pytest.mark.parametrize("value", RETURNS)
+@for_each("value", RETURNS)
 def test_what_a_model_returns_of_a_wrong_type_is_one_line(value: str, retrompi: Callable[..., Any], tmp_path: Path) -> None:
     for part, mode in (("calls", "shared"), ("within_host", "shared"), ("between_hosts", "distributed")):
         if (value.startswith("Path(") and part == "calls") or (value.startswith("Library(") and part != "calls"):
@@ -78,7 +78,7 @@ def test_what_a_model_returns_of_a_wrong_type_is_one_line(value: str, retrompi: 
         assert done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("declared", [
+@for_each("declared", [
     "calibrated = 3", "collectives = 3", "collectives = ('x',)", "communicators = None", "measured_by = 3", "fits_platform = 'nic_rate'",
     "variant_of = 3", "title = 3", "library = Param('40 us', 's', 'library work', source='paper:X-01')", "puts_in_collectives = 'yes'",
     "library = Param('40 us', 's', 'x', source='paper:BF-SM-99')", f"name = {'x' * 81!r}",

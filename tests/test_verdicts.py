@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,7 +60,7 @@ TWISTED = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "claim_id",
     [
         "BF-SM-01", "BF-SM-02", "BF-SM-03", "BF-SM-04", "BF-SM-06", "BF-SM-07", "BF-SM-08a", "BF-SM-08b", "BF-SM-09", "BF-SM-10",
@@ -74,7 +75,7 @@ def test_shared_claims_pass_and_fail(claim_id: str) -> None:
     assert failed.observed is not None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "claim_id",
     [
         "BF-DM-01", "BF-DM-02", "BF-DM-03", "BF-DM-04", "BF-DM-05", "BF-DM-06", "BF-DM-07", "BF-DM-08", "BF-DM-10", "BF-DM-11",
@@ -116,7 +117,7 @@ WRONG: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("claim_id", ["BF-SM-05", "BF-FUN-06", "BF-FUN-11", "BF-FUN-13", "BF-FUN-16", "BF-FUN-17", "BF-FUN-19"])
+@for_each("claim_id", ["BF-SM-05", "BF-FUN-06", "BF-FUN-11", "BF-FUN-13", "BF-FUN-16", "BF-FUN-17", "BF-FUN-19"])
 def test_facts_pass_fail_and_stay_open(claim_id: str) -> None:
     assert verdict(claim_id, DISTRIBUTED, FACTS).verdict == "pass"
     assert verdict(claim_id, DISTRIBUTED, WRONG).verdict == "fail"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import what_ifs
 import what_ifs_draws
+from cases import for_each
 
 from retrompi.papers import claims
 from retrompi.store import open_store
@@ -39,7 +40,7 @@ def test_a_fresh_run_gives_the_golden_numbers(name: str) -> None:
             assert fresh["values"] == {k: pytest.approx(v, rel=1e-12) for k, v in known["values"].items()}
 
 
-@pytest.mark.parametrize("known", GOLDEN["anatomy"], ids=lambda a: f"{a['design']}-{a['size_B']}")
+@for_each("known", GOLDEN["anatomy"])
 def test_a_fresh_anatomy_gives_the_golden_stages(known: dict[str, object]) -> None:
     fresh = what_ifs.anatomy(str(known["design"]), int(str(known["size_B"])))
     assert fresh["in_proxies"] == pytest.approx(known["in_proxies"], rel=1e-12)

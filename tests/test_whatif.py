@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from engine_runs import MODELS, PATHS, completed, job, one_way
 from refusals import refused
 
@@ -88,7 +89,7 @@ def test_fast_ethernet_beats_ethernet(model: str) -> None:
     assert fast < slow
 
 
-@pytest.mark.parametrize(("model", "mode"), PATHS)
+@for_each("model, mode", PATHS)
 def test_a_faster_machine_is_no_slower(model: str, mode: str) -> None:
     """Twice the speed; not where a clock decides."""
     slow = one_way(model, mode, 4 * KIB, reps=20)

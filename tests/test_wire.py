@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from cases import for_each
 
 from retrompi import _engine
 from retrompi.base.errors import InputError
@@ -61,8 +62,8 @@ def crowd(seed: int, hosts: int, count: int, spread_us: int) -> list[tuple[int, 
     return flows
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(4))
+@for_each("shape", SHAPES)
+@for_each("seed", range(4))
 def test_overlapping_flows_arrive_as_in_simgrid(shape: str, seed: int) -> None:
     flows = crowd(seed, SHAPES[shape][2], 120, (200, 20_000, 200_000, 2_000_000)[seed])
     fluid, reference = carried("fluid", shape, flows), carried("simgrid", shape, flows)
@@ -80,7 +81,7 @@ def test_rails_carry_flows_as_so_many_links_in_simgrid(shape: str) -> None:
     assert max(abs(a - b) - 1e-9 * b for a, b in zip(fluid, reference, strict=True)) <= 4
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("shape", SHAPES)
 def test_every_route_alone_takes_its_latency_and_its_bytes(shape: str) -> None:
     hosts = SHAPES[shape][2]
     pairs = [(a, b) for a in range(hosts) for b in range(hosts) if a != b]
@@ -124,8 +125,8 @@ RUNTIMES = ("winmpich", "wmpi", "hpvm", "nemesis", "craympt", "mpibip")
 ROOMS = ("nt-pair", "nt-cluster", "abe", "cray-t3e", "myrinet-piii", "nt-fat-tree", "nt-wan", "myrinet-clos")
 
 
-@pytest.mark.parametrize("model", RUNTIMES)
-@pytest.mark.parametrize("platform", ROOMS)
+@for_each("model", RUNTIMES)
+@for_each("platform", ROOMS)
 def test_every_runtime_on_every_platform_ends_as_with_simgrid(model: str, platform: str) -> None:
     trace = generate.pingpong([0, 100, 5000, 70_000], 3)
     fluid = simulate.run(Question(model, platform, Replay(trace), idle_overrides=True, network="fluid"))
@@ -138,8 +139,8 @@ def test_every_runtime_on_every_platform_ends_as_with_simgrid(model: str, platfo
         assert a == pytest.approx(b, rel=1e-9)
 
 
-@pytest.mark.parametrize("model", RUNTIMES)
-@pytest.mark.parametrize("platform", [r for r in ROOMS if r != "myrinet-clos"])
+@for_each("model", RUNTIMES)
+@for_each("platform", [r for r in ROOMS if r != "myrinet-clos"])
 def test_a_crowd_ends_as_with_simgrid(model: str, platform: str) -> None:
     """Flows that end at one time are told in the order in which they set out, by SimGrid in that of its heap: what a host does first
     may differ then, and an acknowledgement more or less be sent. On myrinet-clos that moves one runtime by three percent: there the

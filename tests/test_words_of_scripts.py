@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from browser import browser
+from cases import for_each
 from script_texts import MARKS, texts, unmarked
 from studio_room import app, room
 
@@ -27,7 +28,7 @@ __all__ = ["app", "browser", "room"]  # fixtures
 
 SCRIPTS = sorted([*Path(studio.__file__).parent.glob("assets/*.js"), *Path(render.__file__).parent.glob("*.js")])
 
-@pytest.mark.parametrize("file", SCRIPTS, ids=lambda f: f.name)
+@for_each("file", SCRIPTS)
 def test_no_text_of_a_script_is_left_unmarked(file: Path) -> None:
     left = list(unmarked(file.read_text(encoding="utf-8")))
     assert left == [], "texts for people go through _() of retrompiWords (docs/translating.md)"
@@ -42,7 +43,7 @@ def test_unmarked_texts_of_scripts_are_found() -> None:
     assert [t for _line, t in unmarked(made)] == ["No such page", "of", "messages", "in yards", "Zoom out of it", "arrived after"]
 
 
-@pytest.mark.parametrize("file", SCRIPTS, ids=lambda f: f.name)
+@for_each("file", SCRIPTS)
 def test_every_marked_text_of_a_script_is_in_the_catalogue(file: Path) -> None:
     """Also where Babel loses its way, in a template within a template."""
     place = str(file.relative_to(messages.ROOT))
@@ -102,8 +103,8 @@ def test_every_stage_has_a_name_in_each_language() -> None:
             assert same <= {"interrupt", "quantum", "signal"}
 
 
-@pytest.mark.parametrize(
-    ("name", "long", "short"),
+@for_each(
+    "name, long, short",
     [
         ("rank 3", "Rang 3", "Rang 3"), ("daemon on n1", "Daemon auf n1", "Daemon"), ("lamd on n1", "lamd auf n1", "lamd"),
         ("rank 0 of load", "Rang 0 von load", "Rang 0 von load"), ("server", "server", "server"), ("WAN", "WAN", "WAN"),

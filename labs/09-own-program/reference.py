@@ -9,7 +9,7 @@ import signal
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -230,8 +230,9 @@ def recorded(source: Path, ranks: int, work: Path, boxed: bool = False) -> Trace
     from retrompi.measure.launch.build import default_family
     from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
     from retrompi.measure.record.library import find_compiler
-    from retrompi.measure.record.run import record
+    from retrompi.measure.record.run import files_of, record
 
+    work = work.resolve()
     family = "smpi" if shutil.which("smpicc") else default_family()
     if family is None:
         raise InputError(
@@ -241,41 +242,49 @@ def recorded(source: Path, ranks: int, work: Path, boxed: bool = False) -> Trace
     wrapper = str(shutil.which("smpicc")) if family == "smpi" else find_compiler(family).path
     program, mine = work / "exchange", work / source.name
     shutil.copyfile(source, mine)
-    made = _limited([wrapper, "-O1", "-o", str(program), str(mine), "-lm"], os.environ, work, boxed)
+    made = _limited([wrapper, "-O1", "-o", str(program), str(mine), "-lm"], os.environ, work, boxed, [program])
     if made.code != 0 or not program.is_file():
-        lines = made.errors.splitlines()
+        lines = (made.output + made.errors).replace(f"{sandbox.PLACE}/", "").splitlines()
         first = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
         raise InputError(f"{compiler} cannot compile it: {first.replace(str(mine), source.name)[:200]}", source)
+    program.chmod(0o755)
     out = work / "trace.tar.zst"
     ended: list[Ended] = []
 
     def run(words: list[str], environment: dict[str, str]) -> int:
-        ended.append(_limited(words, environment, work, boxed))
+        ended.append(_limited(words, environment, work, boxed, list(files_of(out, ranks))))
         return ended[0].code
 
     command = [str(program)]
     if family != "smpi":
         command = command_line(find_mpiexec(family), ranks, command, len(mpi_job.cores()))
-    done = record(command, out, use_smpi=family == "smpi", ranks=ranks if family == "smpi" else None, runner=run)
+    done = record(command, out, use_smpi=family == "smpi", ranks=ranks if family == "smpi" else None, runner=run, family=family)
     if done.exit_code:
         said = f"the program failed: {done.failed}"
         if ended[0].timed_out or ended[0].code == 128 + signal.SIGXCPU:
             said = "it did not end by itself: a deadlock, or too long"
+        if ended[0].too_large:
+            said = "it took too much memory, or made too many files"
         raise InputError(f"{said}; try it with 'retrompi run'", source)
     if done.trace is None:
         raise InputError("its trace cannot be read", source, code="unreadable-file")
     return done.trace  # type: ignore[no-any-return]
 
 
-def _limited(words: list[str], environment: Mapping[str, str], work: Path, boxed: bool = False) -> Ended:
-    """Runs a command in ``work`` with limits of time, memory and files and little of our environment; none of its processes is left."""
-    kept = {k: v for k, v in environment.items() if k in _KEPT or k.startswith("RETROMPI_RECORD")}
-    own = {"HOME": str(work), "TMPDIR": str(work)}
+def _limited(
+    words: list[str], environment: Mapping[str, str], work: Path, boxed: bool = False, wanted: Sequence[Path] = ()
+) -> Ended:  # fmt: skip
+    """Runs a command in ``work`` with limits of time, memory and files and little of our environment; none of its processes is left.
+
+    In a box it works on a copy of the folder, and only the files that are ``wanted`` come back.
+    """
     if boxed:
-        return mpi_job.run(sandbox.boxed(words, work, kept), {**kept, **own}, SECONDS, cwd=str(work), memory_B=sandbox.MEMORY_B)
+        told = {k: v for k, v in environment.items() if k.startswith("RETROMPI_RECORD")}
+        return sandbox.run(words, work, told, wanted=wanted)
+    kept = {k: v for k, v in environment.items() if k in _KEPT or k.startswith("RETROMPI_RECORD")}
     limits = f"ulimit -t {SECONDS} -v {MEMORY >> 10} -f {WRITTEN >> 9} -c 0"
     command = ["/bin/sh", "-c", f'{limits}; exec "$@"', "sh", *words]
-    return mpi_job.run(command, {**kept, **own}, SECONDS, cwd=str(work))
+    return mpi_job.run(command, {**kept, "HOME": str(work), "TMPDIR": str(work)}, SECONDS, cwd=str(work))
 
 
 # --- a solution as a student writes it -------------------------------------------------------------------------------------

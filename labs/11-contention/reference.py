@@ -24,7 +24,8 @@ SWITCH = {"platform.link.kind": "switch"}
 
 def derive(p: Parameters) -> dict[str, str]:
     """Ranks of the pairs, and the options of a replay."""
-    return {"ranks": str(2 * int(p["pairs"])), "options": f"-m {MODEL} -p '{PLATFORM}' --mode distributed --set platform.link.kind=switch"}
+    run = f"-m {MODEL} -p '{PLATFORM}' --what-if-hardware --mode distributed --set platform.link.kind=switch"
+    return {"ranks": str(2 * int(p["pairs"])), "options": run}
 
 
 def incast(p: Parameters) -> str:

@@ -20,7 +20,8 @@ RANKS = "abcd"
 def derive(p: Parameters) -> dict[str, str]:
     """Operations of each rank, bytes of a message, and the options of every command."""
     told = {f"{rank}_flop": f"{p[rank] * FLOPS:.0f}" for rank in RANKS}
-    return told | {"size_bytes": str(int(p["size"])), "options": f"-m {MODEL} -p {PLATFORM} --mode distributed {options(SETS)}"}
+    run = f"-m {MODEL} -p {PLATFORM} --what-if-hardware --mode distributed {options(SETS)}"
+    return told | {"size_bytes": str(int(p["size"])), "options": run}
 
 
 def _program(p: Parameters, divided: dict[str, float] | None = None) -> Any:

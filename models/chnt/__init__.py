@@ -17,7 +17,9 @@ from retrompi.spec.channels import Cost, Library, Path, eager, rendezvous
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Ring, Stream
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 
@@ -27,6 +29,7 @@ class ChNt(Mpich1):
     version = "1.2.5"
     years = "2000-2005"
     summary = "a receiving thread for shared memory and one for TCP; two events a message, the receiver reads long ones out of the sender"
+    needs = Needs(networks=IP, systems=("win32",), source="assumed: as its device, which is of Win32", mixed=True)
     calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="assumed: its device is fitted to nothing; the machine is, to other runtimes, and MPICH's library on another one (GL94-003)")
 
     short = Param("3000 B", "B", "longest message in one packet with its envelope", source="code:MPICH 1.2.7p1, mpid/ch_nt/nt_ipvishm/chconfig.h: MPID_PKT_MAX_DATA_SIZE (SRC-009)")

@@ -19,6 +19,7 @@ from retrompi.spec.hosts import Hosts, mapped
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Broadcast, Dma, Medium, OneSided, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
 from retrompi.spec.values import Values
 
@@ -36,6 +37,7 @@ class CrayMpt(RuntimeModel):
     version = "1.1.0.0"
     years = "1996-1998"
     summary = "shared buffers between the tasks of a J90, E-register puts between the processing elements of a T3E"
+    needs = Needs(networks=("t3e",), systems=("unicos",), source="paper:HW-T1-MPI: the toolkit of the Cray T3E and J90")
     measured_by = "craympt"
     puts_in_collectives = True  # a broadcast on a T3E is a tree of puts
     collectives = COLLECTIVES

@@ -11,6 +11,7 @@ from retrompi.spec.channels import Path
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Dma, Ring, WaitPolicy
 from retrompi.spec.model import Param
+from retrompi.spec.needs import Needs
 from retrompi.spec.values import Values
 
 
@@ -20,6 +21,7 @@ class Euih(Bare):
     version = "IBM, 1993-94"
     years = "1993-1995"
     summary = "programmed I/O over the switch from user space; the layer below MPICH's ch_eui"
+    needs = Needs(networks=("sp-switch",), systems=("aix",), source="doc:GL94-001: the switch of an SP1, from user space under AIX")
     calibrated = Range(
         sizes=("0 B", "1048333 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",), source="doc:GL94-001: curves_sp1_layers.csv",
     )  # fmt: skip

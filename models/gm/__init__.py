@@ -12,6 +12,7 @@ from retrompi.spec.channels import Path
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Dma, Ring, WaitPolicy
 from retrompi.spec.model import Param
+from retrompi.spec.needs import Needs
 from retrompi.spec.values import Values
 
 
@@ -21,6 +22,7 @@ class Gm(Bare):
     version = "GM 1.5"
     years = "1998-2005"
     summary = "messages from memory to memory by the card; the layer below MPICH-GM and IP over Myrinet"
+    needs = Needs(networks=("myrinet",), systems=("linux",), source="doc:TC02-035: GM is the driver and the firmware of a Myrinet card; measured under Linux, drivers of other systems are not this model")
     calibrated = Range(
         sizes=("64 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@myrinet-pci64a",), source="doc:TC02-035: curves_turner2002_layers.csv, raw GM",
     )  # fmt: skip

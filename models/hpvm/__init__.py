@@ -12,7 +12,9 @@ from retrompi.spec.channels import Cost, Library, Path, wait_by
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Stream
 from retrompi.spec.model import Param, RuntimeModel, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 
@@ -22,6 +24,7 @@ class Hpvm(RuntimeModel):
     version = "1.0"
     years = "1997-1998"
     summary = "Fast Messages packets over WinSock with credits; receives poll without yielding"
+    needs = Needs(networks=IP, systems=("win32",), source="paper:BF-FUN-15: Fast Messages over WinSock", mixed=True)
     fits_platform = ("nic_rate",)  # HPVM drives the card directly, so its peak rate is that of the card [BF-DM-16]
     calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="paper:BF-SM-04, BF-DM-01: PingPong of two processes")
 

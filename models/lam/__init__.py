@@ -18,8 +18,10 @@ from retrompi.spec.collectives import Choice
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Datagram, Medium, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
 from retrompi.spec.sockets import kernel_buffer
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 _COLL = "code:LAM 7.1.4, share/ssi/coll/lam_basic/src"
@@ -53,6 +55,7 @@ class Lam(Mpich1):
     version = "6.5 and 7.1"
     years = "2000-2007"
     summary = "blocking TCP from process to process, long messages ask first; or packets of 8 KiB through its daemons (mode lamd)"
+    needs = Needs(networks=IP, systems=("unix",), source="doc:TC02-002: measured under Linux")
     collectives = COLLECTIVES
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "alpha-ds20*2@ge-syskonnect-jumbo", "xeon-2000*2@ip-gm-pci64c"),

@@ -12,7 +12,9 @@ from random import Random
 from retrompi.models._tcp_mpi import TcpMpi
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 _TCP = "code:LA-MPI of May 2004, src/path/tcp"
@@ -24,6 +26,7 @@ class LaMpi(TcpMpi):
     version = "1.5"
     years = "2003-2005"
     summary = "a first fragment of 64 KiB, acknowledged at its match, then fragments of 1 MiB; progress by polling"
+    needs = Needs(networks=IP, systems=("unix",), source="doc:TG04F-015: measured under Linux")
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("xeon-2000*2@ip-gm-pci64c",),
         source="doc:TG04F-015: the machine is fitted to raw TCP, LA-MPI to nothing",

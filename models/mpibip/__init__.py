@@ -13,6 +13,7 @@ from retrompi.spec.channels import Library, Path, eager, rendezvous
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Dma, Ring, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
 from retrompi.spec.values import Values
 
@@ -23,6 +24,7 @@ class MpiBip(RuntimeModel):
     version = "MPICH 1.1 on BIP 0.99"
     years = "1999-2001"
     summary = "programmed I/O for short messages, zero-copy DMA with pinning for long ones"
+    needs = Needs(networks=("myrinet",), systems=("linux",), source="paper:LW-01: BIP is firmware of a Myrinet card, under Linux")
     calibrated = Range(
         sizes=("0 B", "128 MiB"), ranks=(1, 16), platforms=("myrinet-piii",),
         source="paper:LW-NAS-ISA-L01-T to LW-NAS-ISB-L16-T: NAS IS and LU; the keys of IS class B are 128 MiB",
@@ -84,6 +86,7 @@ class MpiBipWindows(MpiBip):
     version = "MPICH 1.1 on BIP 0.99, cygwin, modified GM driver"
     years = "2000-2001"
     summary = "the same library on a cygwin layer; pinning through a modified driver"
+    needs = Needs(networks=("myrinet",), systems=("windows 2000",), source="paper:LW-04: the port to Windows 2000")
     variant_note = "Windows 2000: a slower library (cygwin) and more expensive calls of the kernel module for pinning (LW-04); another compiler (LW-05)."
 
     library = Param("1.7 us", "s", "MPICH's ADI and matching, per call", source="assumed: Linux's x 1.1 for the cygwin layer of LW-04", on="myrinet-piii:n1", cost="work", low="1 us", high="2.5 us")

@@ -18,8 +18,10 @@ from retrompi.spec.host import REFERENCE_CALL
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, NO_LIMIT, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
 from retrompi.spec.sockets import kernel_buffer
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 _MACHINES = ("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "alpha-ds20*2@ge-syskonnect-jumbo")
@@ -31,6 +33,7 @@ class Mpich(Mpich1):
     version = "1.2.3"
     years = "1994-2005"
     summary = "short, eager and rendezvous messages over p4's TCP connections; every message is received into p4's memory and copied from there"
+    needs = Needs(networks=IP, systems=("unix",), source="doc:TC02-002: measured under Linux")
     calibrated: ClassVar[Range | None] = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=_MACHINES,
         source="doc:TC02-002: the machines are fitted to raw TCP; MPICH's own cost to GL94-003, on the SP1",
@@ -84,6 +87,7 @@ class Shmem(Mpich):
     name = "mpich:shmem"
     title = "MPICH ch_shmem"
     summary = "packets of 1 KiB in shared memory, handed over in locked queues; longer messages in a piece of shared memory, whole"
+    needs = Needs(systems=("unix",), source="assumed: shared memory of System V; no network is used")
     variant_note = "One machine: processes share memory instead of sockets. Queues are guarded by locks; who waits looks, and yields the processor."
     calibrated = Range(
         sizes=("0 B", "0 B"), ranks=(2, 2), platforms=("ibm-sp1*2@sp1-switch",),

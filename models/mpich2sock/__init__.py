@@ -11,7 +11,9 @@ from retrompi.models.nemesis import Nemesis
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.collectives import Choice, Making
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 _OLDER = "assumed: as MPICH2 1.3a2 without its forms for ranks that share a host"
@@ -28,6 +30,7 @@ class Mpich2Sock(TcpMpi):
     version = "0.97 and 1.0"
     years = "2004-2007"
     summary = "TCP watched by poll, rendezvous above 256 KiB"
+    needs = Needs(networks=IP, systems=("unix",), source="doc:TG04F-015: measured under Linux; the port to Windows is not this model")
     collectives = COLLECTIVES
     communicators = Making(4, True, "assumed: as MPICH2 1.3a2, with a mask of one word")
     calibrated = Range(

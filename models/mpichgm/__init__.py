@@ -18,6 +18,7 @@ from retrompi.spec.channels import Library, Path, eager, rendezvous
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Dma, Ring, WaitPolicy
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
 from retrompi.spec.values import Values
 
@@ -28,6 +29,7 @@ class MpichGm(Mpich1, Gm):
     version = "1.2.4..8b on GM 1.5"
     years = "2000-2005"
     summary = "copies through registered buffers up to 16 KiB, then directed sends between registered user memories"
+    needs = Needs(networks=("myrinet",), systems=("linux",), source="doc:TC02-035: GM is the driver and the firmware of a Myrinet card; measured under Linux, drivers of other systems are not this model")
     calibrated = Range(
         sizes=("64 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@myrinet-pci64a",), source="doc:TC02-035: the layer below, raw GM; nothing of MPICH-GM itself",
     )  # fmt: skip

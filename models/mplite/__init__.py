@@ -14,8 +14,10 @@ from retrompi.spec.channels import Library, Path
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import NO_LIMIT, Stream, WaitPolicy
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
 from retrompi.spec.sockets import kernel_buffer
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 
@@ -25,6 +27,7 @@ class MpLite(Mpich1):
     version = "2.3, TCP by SIGIO"
     years = "1998-2004"
     summary = "a signal handler moves data between large socket buffers and the users' memory"
+    needs = Needs(networks=IP, systems=("unix",), source="doc:TC02-002: measured under Linux")
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "alpha-ds20*2@ge-syskonnect-jumbo"),
         source="doc:TC02-002: the machines are fitted to raw TCP, MP_Lite to nothing",

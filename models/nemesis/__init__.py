@@ -13,7 +13,9 @@ from retrompi.spec.host import REFERENCE_CALL
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import NO_LIMIT, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 PROGRESS = ("poll", "select", "iocp")
@@ -74,6 +76,7 @@ class Nemesis(RuntimeModel):
     version = "1.3 alpha"
     years = "2009-2010"
     summary = "lock-free queues of 64 KiB cells and a pipelined copy buffer in a node; polled TCP between nodes"
+    needs = Needs(networks=IP, systems=("unix",), source="paper:KB-01: the Unix side of the paper")
     measured_by = "nemesis"
     collectives = _mpich2()
     communicators = Making(256, True, "code:MPICH2 1.3a2, src/mpi/comm/commutil.c (MPIR_MAX_CONTEXT_MASK) and comm_split.c")
@@ -195,6 +198,7 @@ class Windows(Nemesis):
     name = "nemesis:windows"
     title = "MPICH2 Nemesis on Windows"
     summary = "lock-free queues of 64 KiB cells, direct copies by the receiver from 16 KiB; completion ports between nodes"
+    needs = Needs(networks=IP, systems=("win32",), source="paper:KB-01: the Windows side of the paper")
     variant_note = "Windows: the receiver copies long messages directly from the sender's memory; the system transfers network data and reports their completion; critical sections."
 
     library = Param("75 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", on="abe-windows:n1", cost="work", low="20 ns", high="120 ns")

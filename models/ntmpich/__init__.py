@@ -17,7 +17,9 @@ from retrompi.spec.channels import Cost, Library, Path, direct, eager, rendezvou
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 
@@ -27,6 +29,7 @@ class NtMpich(Mpich1):
     version = "MP-MPICH, on MPICH 1.2"
     years = "1999-2006"
     summary = "polled packets and copies of whole messages in shared memory, the receiver's own copy for long ones, overlapped sockets"
+    needs = Needs(networks=IP, systems=("win32",), source="assumed: as its devices, which are of Win32", mixed=True)
     calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="assumed: its devices are fitted to nothing; the machine is, to other runtimes, and MPICH's library on another one (GL94-003)")
 
     short = Param("1024 B", "B", "what a packet of a pair holds", source="code:MP-MPICH 2006, mpid/ch_ntshmem/shpackets.h: MPID_PKT_MAX_DATA_SIZE (SRC-029)")

@@ -18,8 +18,10 @@ from retrompi.spec.collectives import MPICH1, Choice
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Datagram, Stream
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
 from retrompi.spec.sockets import kernel_buffer
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 _NO_CALL = "assumed: PVM has no such call; a program makes it of others as MPICH 1 does"
@@ -39,6 +41,7 @@ class Pvm(Mpich1):
     version = "3.4"
     years = "1993-2003"
     summary = "messages are packed into fragments that pass through daemons (UDP, one datagram outstanding) or a task's own TCP connections"
+    needs = Needs(networks=IP, systems=("unix",), source="doc:TC02-002: measured under Linux")
     collectives = COLLECTIVES
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "alpha-ds20*2@ge-syskonnect-jumbo"),

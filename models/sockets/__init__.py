@@ -8,6 +8,8 @@ from retrompi.spec.channels import Cost, Path, wait_by
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param
+from retrompi.spec.needs import Needs
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 
@@ -17,6 +19,7 @@ class Sockets(Bare):
     version = "BSD sockets, WinSock 1.1 and 2"
     years = "1983-"
     summary = "a program's own connections: every message is passed directly to the system's TCP"
+    needs = Needs(networks=IP, source="assumed: every system of the library has TCP sockets, where its network carries IP")
     calibrated = Range(sizes=("1000 kB", "1000 kB"), ranks=(2, 2), platforms=("myrinet-piii",), source="paper:LW-R-05: chunks of the replication tool")
 
     header = Param("8 B", "B", "header that the program sends before a block: its number and length", source="assumed: two words", low="0 B", high="64 B")
@@ -71,6 +74,7 @@ class Pipe(Sockets):
     version = "Unix"
     years = "1973-"
     summary = "the system copies what is written into the pipe's buffer, and out of it for the reader"
+    needs = Needs(systems=("unix",), source="doc:LM96-054: pipes of Unix; no network is used")
     variant_note = "A pipe instead of TCP, on one host: what lmbench's context switch, pipe latency and pipe bandwidth measure."
     calibrated = Range(sizes=("1 B", "64 KiB"), ranks=(2, 2), platforms=("linux-i686", "sun-ultra1", "ibm-power2", "ibm-43p"), source="doc:LM96-054: pipe latencies of four systems")
 

@@ -16,8 +16,10 @@ from retrompi.spec.host import REFERENCE_CALL
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Ring, Stream
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
 from retrompi.spec.sockets import kernel_buffer
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 
@@ -27,6 +29,7 @@ class Tcgmsg(Mpich1):
     version = "4.04, as of 2000"
     years = "1990-2005"
     summary = "header and data are written to a blocking socket in packets of its buffer's size, and read into the user's memory"
+    needs = Needs(networks=IP, systems=("unix",), source="doc:TC02-002: measured under Linux")
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("p4-1800*2@ge-ga620", "p4-1800*2@ge-trendnet", "alpha-ds20*2@ge-syskonnect-jumbo"),
         source="doc:TC02-002: the machines are fitted to raw TCP, TCGMSG to nothing",

@@ -11,7 +11,9 @@ from random import Random
 from retrompi.models._tcp_mpi import TcpMpi
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.model import Param, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 _PTL = "code:open-mpi/ompi of 2004, src/mca/ptl/tcp/src"
@@ -23,6 +25,7 @@ class Teg(TcpMpi):
     version = "before 1.0"
     years = "2004"
     summary = "a first fragment of 64 KiB, the rest in one piece after its match; progress by polling"
+    needs = Needs(networks=IP, systems=("unix",), source="doc:TG04F-015: measured under Linux")
     calibrated = Range(
         sizes=("8 B", "8 MiB"), ranks=(2, 2), platforms=("xeon-2000*2@ip-gm-pci64c",),
         source="doc:TG04F-015: the machine is fitted to raw TCP, TEG to nothing",

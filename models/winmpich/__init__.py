@@ -12,7 +12,9 @@ from retrompi.spec.channels import Library, Path
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 
@@ -22,6 +24,7 @@ class WinMpich(RuntimeModel):
     version = "0.92 beta"
     years = "1996-1998"
     summary = "shared-memory packets signalled by events; a proxy process per host between machines"
+    needs = Needs(networks=IP, systems=("win32",), source="paper:BF-FUN-15: events, shared regions and proxies of Win32", mixed=True)
     calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="paper:BF-SM-04, BF-DM-01: PingPong of two processes")
 
     packet = Param("4 KiB", "B", "size of a packet in shared memory between ranks", source="assumed: one page; the fit's claims do not determine it", low="512 B", high="16 KiB")

@@ -12,7 +12,9 @@ from retrompi.spec.hosts import Hosts, mapped
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import BLOCK, Datagram, Pool, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep
+from retrompi.spec.needs import Needs
 from retrompi.spec.platform import Platform
+from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
 CLASSES = tuple(64 << 2 * k for k in range(8))
@@ -25,6 +27,7 @@ class Wmpi(RuntimeModel):
     version = "1.0 to 1.1"
     years = "1996-1998"
     summary = "p4 shared-memory pool on one machine; TCP to UDP daemons between machines"
+    needs = Needs(networks=IP, systems=("win32",), source="paper:BF-FUN-15: a library of Win32, with p4's protocol between machines", mixed=True)
     calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="paper:BF-SM-04, BF-DM-01: PingPong of two processes")
 
     packet = Param("128 KiB", "B", "largest packet", source="paper:BF-SM-05")

@@ -36,6 +36,7 @@ from .base.errors import InputError as InputError
 from .base.errors import RetrompiError as RetrompiError
 from .base.errors import StoreError as StoreError
 from .base.errors import UsageError as UsageError
+from .sim.cautions import Caution as Caution
 from .sim.simulate import SimulationEnded as SimulationEnded
 from .store.database import open_store as open_store
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -11,6 +11,7 @@ from retrompi.api.frames import opened, texts
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.units import parse, parse_sizes
 from retrompi.sim.resolved import Resolved
+from retrompi.spec import needs, registry
 from retrompi.spec.question import Beside, Question, Workload
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Options(TypedDict, total=False):
     """Components that are down: ``["link server@1s..2s"]``."""
     time_limit: str | float
     """Simulated time after which the job ends, as text with a unit or in seconds."""
+    what_if_hardware: bool
+    """Whether to accept a platform on which the runtime cannot have run (default: no)."""
     store: Store | Path | str | None
     """Store of runs (default: as for the commands)."""
     fresh: bool
@@ -70,9 +73,11 @@ def as_bytes(size: Size) -> int:
     return found[0]
 
 
-def as_sizes(sizes: str | Sequence[Size] | None) -> list[int] | None:
-    """Sizes in bytes, from a list or a text such as ``"1KiB..1MiB:x2"``."""
-    return None if sizes is None else parse_sizes(sizes if isinstance(sizes, str) else list(sizes))
+def as_sizes(sizes: Size | Sequence[Size] | None) -> list[int] | None:
+    """Sizes in bytes, from one, a list or a text such as ``"1KiB..1MiB:x2"``. UsageError for anything else."""
+    if sizes is None:
+        return None
+    return parse_sizes(list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str) else sizes)
 
 
 def as_seconds(value: str | float) -> float:
@@ -80,17 +85,20 @@ def as_seconds(value: str | float) -> float:
     return parse(value, "s") if isinstance(value, str) else float(value)
 
 
-def asked_of(model: str | Path, platform: str | Path, workload: Workload, given: Options, **more: Any) -> tuple[Resolved, Where]:
-    """The question with its names looked up, and its store; UsageError for what is wrong in it, before a store is made."""
+def asked_of(model: str | Path, platform: str | Path | None, workload: Workload, given: Options, **more: Any) -> tuple[Resolved, Where]:
+    """The question with its names looked up, and its store; UsageError for what is wrong in it, before a store is made. ``platform``
+    None: the model's own."""
     if unknown := set(given) - set(Options.__annotations__):
         name = sorted(unknown)[0]
         raise UsageError(f"no option '{name}'{nearest(name, Options.__annotations__)}", code="unknown-name")
     limit = given.get("time_limit")
     beside = Beside(given.get("traffic", ()), given.get("failures", ()), kills=more.pop("kills", ()))
     question = Question(
-        str(model), str(platform), workload, given.get("mode", "natural"), texts(given.get("set", {})), given.get("seed", 1),
+        str(model), registry.own_platform(str(model)) if platform is None else str(platform), workload,
+        given.get("mode", "natural"), texts(given.get("set", {})), given.get("seed", 1),
         given.get("fidelity", "mechanism"), beside=beside, network=given.get("network", "native"),
-        limit_s=None if limit is None else as_seconds(limit), **more,
+        limit_s=None if limit is None else as_seconds(limit),
+        what_if_hardware=given.get("what_if_hardware", False) or needs.asked(), **more,
     )  # fmt: skip
     asked = Resolved.of(question)
     return asked, Where(opened(given.get("store")), given.get("fresh", False))

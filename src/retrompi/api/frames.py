@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
+from retrompi.sim.cautions import Caution, mark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,8 +118,18 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What one should know of it beside its rows: objects with a stable ``code``, a ``text``, ``about`` (which of several runs) and
+        ``minor``; the same as the commands print, and show with ``--json``."""
+        return ()
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.title}, {len(self.rows)} rows>"
+        codes = "".join(f"; {code}" for code in dict.fromkeys(c.code for c in self.warnings if not c.minor))
+        return f"<{type(self).__name__}: {self.title}, {len(self.rows)} rows{codes}>"
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self.title)}</b></p>{table_html(self.rows, self.columns)}"
+        warnings = self.warnings
+        marked = f" <small>{escape(mark(warnings).strip())}</small>" if mark(warnings) else ""
+        lines = "".join(f"<p>caution: {escape(str(c))}</p>" for c in warnings if not c.minor)
+        return f"<p><b>{escape(self.title)}</b>{marked}</p>{lines}{table_html(self.rows, self.columns)}"

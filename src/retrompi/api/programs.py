@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from retrompi.api.frames import Progress, Report, Row, Table, opened, reporting, texts
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
+from retrompi.sim.cautions import Caution
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -42,6 +43,11 @@ class Execution(Table):
         """Program, ranks, backend, runtime."""
         model = f", {self.done.model} on {self.done.platform}" if self.done.model else ""
         return f"{self.done.program}, {self.done.ranks} ranks, {self.done.backend}{model}"
+
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What one should know of a simulated run; ``done.notes`` are about the measurement."""
+        return tuple(self.done.cautions)
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -108,6 +114,13 @@ class Comparison(Table):
         return f"{self.found.program}, {self.found.ranks} ranks, {', '.join(self.found.executions)}"
 
     @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What one should know of the executions: what makes them incomparable, and their notes."""
+        from retrompi.measure.compare import cautions
+
+        return tuple(cautions(self.found))
+
+    @property
     def rows(self) -> Sequence[Row]:
         """section, size_B, parts, use; native_s, smpi_s, model_s, band_low_s, band_high_s (s); model_to_native and the like, which are
         time / reference - 1."""
@@ -132,7 +145,7 @@ class Runtimes(Table):
     """A program on several runtimes: a row for each, the fastest first (times in s; relative: time / that of the fastest).
 
     >>> retrompi.compare_runtimes("ring", ["wmpi", "hpvm"], arguments={"size": "1KiB", "reps": 3}).rows[0]["model"]
-    'hpvm'
+    'wmpi'
     """
 
     def __init__(self, store: Store, candidates: Candidates, found: Sequence[RuntimeRow], drawn: Drawn | None = None) -> None:
@@ -153,6 +166,14 @@ class Runtimes(Table):
     def title(self) -> str:
         """The program, and how many runtimes."""
         return f"{self.candidates.base.name} on {len(self.found)} runtimes"
+
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What one should know of the runs; ``about`` names the runtimes that it is about, unless they all are."""
+        from retrompi.studies.compare_runtimes import cautions, cautions_of_draws
+
+        drawn = [] if self.drawn is None else cautions_of_draws(self.candidates, self.drawn)
+        return (*cautions(self.candidates, self.found), *drawn)
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -213,13 +234,14 @@ def compare(
 
 def compare_runtimes(
     program: str | Path, models: Sequence[str], *, platforms: Sequence[str] = (), ranks: int | None = None, mode: str | None = None,
-    arguments: Mapping[str, str | float] | None = None, metrics: Sequence[str] = (), store: Store | Path | str | None = None,
-    fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
+    platform: str | Path | None = None, arguments: Mapping[str, str | float] | None = None, metrics: Sequence[str] = (),
+    store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
 ) -> Runtimes:  # fmt: skip
     """Runs a program on several runtimes: a scenario's name, a trace, or a generator such as ``ring`` with its ``arguments``.
 
-    ``platforms``: each runtime on each of them (default: the scenario's, or the first runtime's own); ``metrics`` are further columns
-    (``time@1MiB``). A runtime that cannot run the program is a row with the reason. Raises UsageError for a wrong name.
+    ``platform`` is that of all runtimes, ``platforms``: each runtime on each of them (default: the scenario's, or the first runtime's own);
+    ``metrics`` are further columns (``time@1MiB``). A runtime that cannot run the program is a row with the reason. Raises UsageError for
+    a wrong name.
 
     >>> retrompi.compare_runtimes("ring", ["wmpi", "hpvm"], arguments={"size": "1KiB", "reps": 3}).frame    # time_s: s  # doctest: +SKIP
     """
@@ -227,8 +249,11 @@ def compare_runtimes(
     from retrompi.studies import metrics as known
     from retrompi.studies.worker_pool import Pool
 
+    if platform is not None and platforms:
+        raise UsageError("platform and platforms are mutually exclusive", code="conflicting-options")
+    first = platforms[0] if platforms else None if platform is None else str(platform)
     given = [f"{key}={value}" for key, value in (arguments or {}).items()]
-    base = comparing.program(str(program), given, models[0], platforms[0] if platforms else None, mode, ranks)
+    base = comparing.program(str(program), given, models[0], first, mode, ranks)
     candidates = comparing.Candidates(base, list(models), list(platforms), [known.parse(m) for m in metrics])
     with reporting(progress, "comparing") as report, Pool(jobs) as executor:
         return runtimes_of(opened(store), candidates, executor, fresh, report)

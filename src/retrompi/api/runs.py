@@ -12,12 +12,16 @@ from retrompi.api.frames import Progress, Row, Table, reporting
 from retrompi.api.paths import CriticalPath, path_of
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
+from retrompi.sim.cautions import Caution, calibration, first_call, of_run, stored
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import SimulationEnded
 from retrompi.spec.question import Beside, Message, Question, Replay
 from retrompi.spec.question import pingpong as pingpong_of
 from retrompi.store.lookup import Found, answer
+from retrompi.studies import metrics
+from retrompi.studies.interval_reasons import Reading, reasons
+from retrompi.traces.generate import WARM_UP
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from retrompi.render.curve_page import Simulated
     from retrompi.render.message_page import Stages
     from retrompi.studies.uncertainty import Ensemble, Interval
+    from retrompi.traces.computation import Rate
 
 __all__ = ["Anatomy", "Curve", "Run", "anatomy_of", "curve_of", "message", "pingpong", "replay", "run_of"]
 
@@ -38,6 +43,8 @@ class _Answer(Table):
     found: Found
     where: Where
     drawn: Ensemble | None = None
+    rate: Rate | None = None
+    """The rate to which the amounts of the trace were scaled, if they were."""
 
     @property
     def question(self) -> Question:
@@ -74,12 +81,32 @@ class _Answer(Table):
     def title(self) -> str:
         """What was asked, in a few words."""
         q = self.question
-        return f"{q.model} on {q.platform}, {self.asked.mode}"
+        return "; ".join(w for w in (f"{q.model} on {q.platform}, {self.asked.mode_text}", self.asked.fiction) if w)
 
     @property
     def rows(self) -> Sequence[Row]:
         """The rows, as the command prints them with ``--json``."""
         return self.found.rows
+
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What one should know of it beside its numbers, as the command says it: code, text, about, minor."""
+        asked = self.asked
+        beyond = calibration(asked.model, asked.platform, sizes=self._sizes(), ranks=asked.ranks, sets=asked.question.sets)
+        return (*of_run(asked, stored(self.row["facts"]), self.rate), *beyond, *self._of_draws())
+
+    def _readings(self, drawn: Ensemble) -> list[Reading]:
+        """The numbers that have intervals: of the nominal run and of each draw."""
+        nominal = self.row["time_s"]
+        return [] if nominal is None else [Reading("time", float(nominal), drawn.values(metrics.parse("time")))]
+
+    def _of_draws(self) -> list[Caution]:
+        """What is odd about the intervals."""
+        return [] if self.drawn is None else reasons(self.drawn, self._readings(self.drawn))
+
+    def _sizes(self) -> Sequence[int]:
+        """The sizes of its messages (B)."""
+        raise NotImplementedError
 
     @property
     def ensemble(self) -> Ensemble:
@@ -108,6 +135,19 @@ class Curve(_Answer):
 
     ended: SimulationEnded | None = None
     """Of a PingPong that did not complete: the error that says so."""
+
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """Also what the first size contains, if no exchange before it was left out."""
+        return (*super().warnings, *first_call(self.found.rows))
+
+    def _sizes(self) -> Sequence[int]:
+        return [int(row["size_B"]) for row in self.found.rows]
+
+    def _readings(self, drawn: Ensemble) -> list[Reading]:
+        columns = drawn.times(self._sizes()).T
+        return [Reading(f"time at {format_bytes(row['size_B'])}", row["time_us"] * 1e-6, list(map(float, column)))
+                for row, column in zip(self.found.rows, columns, strict=True)]  # fmt: skip
 
     def time(self, size: Size) -> float:
         """The one-way time (s) of a size that was simulated; UsageError for another."""
@@ -185,6 +225,9 @@ class Anatomy(_Answer):
         told: list[dict[str, Any]] = [{**row, "share": row["seconds"] / total if total else 0.0} for row in self.found.rows]
         return told if self.drawn is None else _stages_drawn(told, self.drawn)
 
+    def _sizes(self) -> Sequence[int]:
+        return [self.size]
+
     @property
     def size(self) -> int:
         """The size of the message (B)."""
@@ -230,8 +273,6 @@ class Anatomy(_Answer):
 
     def interval(self) -> Interval:
         """The interval of the one-way time (s). UsageError for an anatomy without draws."""
-        from retrompi.studies import metrics
-
         return self.ensemble.interval(metrics.parse("time"))
 
     def uncertainty(self, level: float = 0.9, draws: int = 100, progress: Progress | None = None) -> Anatomy:
@@ -248,6 +289,9 @@ class Run(_Answer):
     >>> run.outcome
     'deadlock'
     """
+
+    def _sizes(self) -> Sequence[int]:
+        return [int(self.asked.trace.info()["largest_B"])]
 
     @property
     def time(self) -> float | None:
@@ -277,8 +321,6 @@ class Run(_Answer):
 
     def interval(self, metric: str = "time") -> Interval:
         """The interval of a metric (``time``, ``section``, ...) in its unit. UsageError for a run without draws."""
-        from retrompi.studies import metrics
-
         return self.ensemble.interval(metrics.parse(metric))
 
 
@@ -331,20 +373,23 @@ def anatomy_of(asked: Resolved, where: Where) -> Anatomy:
     return Anatomy(asked, answer(where.store, asked, fresh=where.fresh), where)
 
 
-def run_of(asked: Resolved, where: Where, observe: Observe = NOTHING) -> Run:
-    """The replay that answers a question; with ``observe`` its ``found.timeline`` is what was recorded."""
-    return Run(asked, answer(where.store, asked, fresh=where.fresh, observe=observe), where)
+def run_of(asked: Resolved, where: Where, observe: Observe = NOTHING, rate: Rate | None = None) -> Run:
+    """The replay that answers a question; with ``observe`` its ``found.timeline`` is what was recorded. ``rate``: to which its trace was
+    scaled."""
+    return Run(asked, answer(where.store, asked, fresh=where.fresh, observe=observe), where, rate=rate)
 
 
 def pingpong(
-    model: str | Path, platform: str | Path = "nt-pair", *, sizes: str | Sequence[Size] | None = None, reps: int | None = None,
-    warm_up: int = 0, **options: Unpack[Options],
+    model: str | Path, platform: str | Path | None = None, *, sizes: Size | Sequence[Size] | None = None, reps: int | None = None,
+    warm_up: int = WARM_UP, **options: Unpack[Options],
 ) -> Curve:  # fmt: skip
     """A PingPong curve: one-way time (µs) and bandwidth (10^6 B/s) against the size of the message (B).
 
-    ``model`` is a runtime's name or the folder of one's own, ``platform`` a name, a composition (``"nt4-p6-200*2@switch-100"``) or a file.
-    ``sizes`` is a list of bytes or texts, or a text such as ``"1KiB..1MiB:x2"`` (default: powers of two up to 4 MiB); ``reps`` repetitions
-    at each (default: as in the papers); ``warm_up`` exchanges before each size are not timed. `Options` has the others.
+    ``model`` is a runtime's name or the folder of one's own, ``platform`` a name, a composition (``"nt4-p6-200*2@switch-100"``) or a file
+    (default: the model's own).
+    ``sizes`` is a number of bytes, a list of bytes or texts, or a text such as ``"1KiB..1MiB:x2"`` (default: powers of two up to 4 MiB);
+    ``reps`` repetitions at each (default: as in the papers); ``warm_up`` exchanges before each size are not timed (0: none, as in the
+    papers). `Options` has the others.
 
     A PingPong that does not complete is a result too: the curve has the sizes that it finished, its ``outcome`` and its ``detail``.
     Raises UsageError for a wrong name, unit or size.
@@ -355,7 +400,7 @@ def pingpong(
     return curve_of(*asked_of(model, platform, pingpong_of(as_sizes(sizes), reps, warm_up), options))
 
 
-def message(model: str | Path, platform: str | Path = "nt-pair", *, size: Size, **options: Unpack[Options]) -> Anatomy:
+def message(model: str | Path, platform: str | Path | None = None, *, size: Size, **options: Unpack[Options]) -> Anatomy:
     """The anatomy of one message of ``size`` (B, or text): its one-way time by stage and process, exact to the picosecond.
 
     Raises UsageError for a wrong name, unit or size, and SimulationEnded if the message does not arrive.
@@ -367,7 +412,7 @@ def message(model: str | Path, platform: str | Path = "nt-pair", *, size: Size, 
 
 
 def replay(
-    trace: Trace | str | Path, model: str | Path, platform: str | Path = "nt-pair", *, ranks: int | None = None,
+    trace: Trace | str | Path, model: str | Path, platform: str | Path | None = None, *, ranks: int | None = None,
     section: str | None = None, compute: str | float | None = None, kills: Sequence[str] = (),
     wildcards: Literal["recorded", "free"] = "recorded", **options: Unpack[Options],
 ) -> Run:  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
+from retrompi.sim.cautions import Caution
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -28,13 +29,19 @@ class Search(Table):
     ('...us', ...)
     """
 
-    def __init__(self, found: Optimum, overs: Sequence[Over], metric: Metric, scenario: str) -> None:
+    def __init__(self, found: Optimum, overs: Sequence[Over], metric: Metric, scenario: str, warnings: Sequence[Caution] = ()) -> None:
         self.found, self.overs, self.metric, self.scenario = found, overs, metric, scenario
+        self._warnings = tuple(warnings)
 
     @property
     def title(self) -> str:
         """What was searched for."""
         return f"{self.scenario}: {self.metric.label}, the {'largest' if self.metric.more_is_better else 'smallest'}"
+
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What one should know of the scenario and its runs; ``about`` says how many of them it is about, unless they all are."""
+        return self._warnings
 
     @cached_property
     def rows(self) -> Sequence[Row]:
@@ -86,6 +93,7 @@ def optimise(
     """
     from retrompi.studies import case, catalogue, metrics
     from retrompi.studies import optimise as searching
+    from retrompi.studies.cautions import of_search
     from retrompi.studies.reading import Asker
     from retrompi.studies.worker_pool import Pool
 
@@ -96,4 +104,5 @@ def optimise(
     with reporting(progress, "optimise") as report, Pool(jobs) as executor:
         ask = Asker(opened(store), base, wanted, executor, fresh, report, trials + 1)
         found = searching.optimise(ask, overs, trials=trials, seed=seed, more_is_better=wanted.more_is_better)
-    return Search(found, overs, wanted, base.name)
+        ends = [base, *(case.apply(base, {over.key: end}) for over in overs for end in over.ends)]
+        return Search(found, overs, wanted, base.name, of_search(ask.store, ends, ask.run_ids))

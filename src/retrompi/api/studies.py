@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
+from retrompi.sim.cautions import Caution
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -46,6 +47,13 @@ class StudyResult(Table):
     def title(self) -> str:
         """The study's name."""
         return str(self.store.study(self.told.study_id)["name"])
+
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What one should know of the points; ``about`` says how many of them it is about, unless they all are."""
+        from retrompi.studies.cautions import of_study
+
+        return tuple(of_study(self.store, self.told))
 
     @property
     def rows(self) -> Sequence[Row]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["exists", "is_dir", "is_file", "open_regular", "read_bytes", "read_text"]
+__all__ = ["exists", "folder_handle", "is_dir", "is_file", "open_own", "open_regular", "read_bytes", "read_text"]
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder",
@@ -44,6 +46,39 @@ def open_regular(path: str | Path) -> BinaryIO:
         os.close(descriptor)
         raise OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'something else')}, not a file", str(path))
     return os.fdopen(descriptor, "rb")
+
+
+@contextmanager
+def folder_handle(path: str | Path) -> Iterator[int]:
+    """A handle of the folder ``path`` for the body; what its name stands for later does not matter then."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def open_own(name: str, folder: int, *, write: bool = False) -> BinaryIO:
+    """The regular file called ``name`` (no path) directly in the folder with this handle, open for reading or for both, where others may
+    have put anything under that name.
+
+    OSError, whose ``strerror`` says what it is, for a link, for a file that has another name too, and for what is no file.
+    """
+    if "/" in name:
+        raise OSError(errno.EINVAL, "it is a path, not a name", name)
+    flags = (os.O_RDWR if write else os.O_RDONLY) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a symbolic link, not a file", name) from None
+        raise
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        os.close(descriptor)
+        what = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise OSError(errno.EINVAL, "it has another name too" if stat.S_ISREG(found.st_mode) else f"it is {what}, not a file", name)
+    return os.fdopen(descriptor, "r+b" if write else "rb")
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from retrompi.base.errors import UsageError
 
@@ -27,7 +28,9 @@ __all__ = [
     "format_span",
     "format_time",
     "parse",
+    "parse_factor",
     "parse_sizes",
+    "scaled",
 ]
 
 PS = 1e-12
@@ -160,6 +163,34 @@ def parse(text: str, unit: str) -> float:
     if base == "probability" and value > 1:
         raise UsageError(f"'{text}' is not a probability; accepted: {_accepted(base)}", code="out-of-range")
     return value
+
+
+_FACTOR = re.compile(r"[x×]\s*(\d+\.?\d*|\.\d+)|(\d+\.?\d*|\.\d+)\s*%")
+
+
+def parse_factor(text: str, unit: str) -> Fraction | None:
+    """``x2``, ``x0.5`` or ``50%`` -> what the value in force is multiplied by, exactly; None for any other text.
+
+    Where the unit is a probability, ``50%`` is a value itself; only ``x0.5`` is relative.
+    """
+    found = _FACTOR.fullmatch(text.strip())
+    if found is None or (found[2] is not None and canonical(unit) == "probability"):
+        return None
+    return Fraction(found[1]) if found[1] is not None else Fraction(found[2]) / 100
+
+
+def scaled(text: str, factor: Fraction, unit: str) -> str:
+    """``factor`` times the quantity ``text``, in its own unit as far as `parse` reads it: ``"120 ms"`` by 1/2 is ``"60 ms"``.
+
+    Sizes are rounded to whole bytes. Raises UsageError if ``text`` is not a number in ``unit``.
+    """
+    value, found = parse(text, unit), _TEXT.fullmatch(text)
+    if canonical(unit) == "B":
+        return format_bytes(round(Fraction(value) * factor))
+    assert found is not None  # parsed above
+    number = Fraction(found[1].replace("_", "")) * factor
+    written = str(number.numerator) if number.denominator == 1 else f"{float(number):.12g}"
+    return f"{written} {found[2]}".rstrip()
 
 
 def _size(text: str) -> int:

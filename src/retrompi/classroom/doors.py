@@ -53,7 +53,7 @@ def doors(roster: Roster, guard: ClassGuard) -> Blueprint:
                 refused.append(str(error))
             return not refused
 
-        if guard.tried(request.remote_addr or "", right, 60) is None:
+        if guard.tried(request.remote_addr or "", right, 60, random=True) is None:
             return message("too many wrong links from this address; wait a minute", 429)
         if refused:
             already = roster.member(g.session)

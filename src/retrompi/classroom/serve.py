@@ -127,6 +127,7 @@ class ClassServer(Studio):
         def whose() -> None:
             g.member = self.roster.member(g.session)
 
+        server.url_map.strict_slashes = False
         server.register_blueprint(doors(self.roster, guarded))
         server.register_blueprint(teacher(self))
         if importlib.util.find_spec("retrompi.classroom.lti_routes") is not None:

@@ -20,6 +20,7 @@ from retrompi.classroom.page import when
 from retrompi.classroom.schema import Member as Person
 from retrompi.classroom.schema import Work as Row
 from retrompi.classroom.schema import WorkFile
+from retrompi.classroom.shown_marks import with_marks
 from retrompi.classroom.states import state_of, told_state
 from retrompi.labs import student as _student
 from retrompi.labs.student import normal_id
@@ -140,8 +141,9 @@ class DatabaseShelf:
         asked_checks.fail(self.db, asked, error)
 
     def last(self, lab: str) -> Last:
-        """What the newest of the member's checks of a lab said."""
-        return asked_checks.last(self.db, self.member.id, lab)
+        """What the newest of the member's checks of a lab said, with the marks that are shown."""
+        found = asked_checks.last(self.db, self.member.id, lab)
+        return replace(found, row=with_marks(self.db, self.member.id, lab, found.row)) if found.row else found
 
 
 def bring(db: Database, member: Member, work: Work) -> Work:

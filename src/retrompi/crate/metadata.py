@@ -32,7 +32,7 @@ _CONTEXT = [
     {"environment": "https://w3id.org/ro/terms/workflow-run#environment", "sha256": "http://schema.org/sha256"},
 ]
 _FORMATS = {"json": "application/json", "csv": "text/csv", "md": "text/markdown", "toml": "application/toml", "html": "text/html",
-            "py": "text/x-python", "parquet": "application/vnd.apache.parquet", "zst": "application/zstd", "gz": "application/gzip",
+            "py": "text/x-python", "npz": "application/zip", "zst": "application/zstd", "gz": "application/gzip",
             "xml": "application/xml"}  # fmt: skip
 _QUDT = {"s": "SEC", "ms": "MilliSEC", "us": "MicroSEC", "µs": "MicroSEC", "B": "BYTE", "bytes": "BYTE", "Hz": "HZ", "%": "PERCENT",
          "percent": "PERCENT", "1": "UNITLESS", "count": "UNITLESS", "probability": "UNITLESS"}  # fmt: skip

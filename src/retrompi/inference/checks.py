@@ -120,7 +120,7 @@ def _curve(question: Question) -> Seen:
 def standard(cls: type[RuntimeModel], platform: str = "") -> Problem:
     """The standard curve of a model on the first platform of its calibrated range (or ``platform``), between two hosts where it joins
     them, otherwise on one. Raises UsageError if it runs on neither."""
-    on = platform or (cls.calibrated.platforms[0] if cls.calibrated is not None else "nt-pair")
+    on = platform or registry.own_platform(cls)
     why = ""
     for placement in ("distributed", "shared"):
         asked = Question(cls.name, on, pingpong(SIZES, REPETITIONS, 1), placement, idle_overrides=True)
@@ -145,7 +145,7 @@ def of(what: str, platform: str = "") -> dict[str, Problem]:
         return {f"fit of {', '.join(m.name for m in one.members)}": one for one in found}
     cls = registry.model(what)
     told = {"standard curve": standard(cls, platform)}
-    on = platform or (cls.calibrated.platforms[0] if cls.calibrated is not None else "nt-pair")
+    on = platform or registry.own_platform(cls)
     try:
         own = of_model(what, on)
         told[f"statements of {', '.join(m.name for m in own.members)}"] = own

@@ -90,7 +90,7 @@ def groups() -> dict[str, dict[str, Posterior]]:
     found: dict[str, dict[str, Posterior]] = {}
     for name, cls in registry.models().items():
         base, _, variant = name.partition(":")
-        path = cls.folder() / (f"posterior-{variant}.parquet" if variant else "posterior.parquet")
+        path = cls.folder() / (f"posterior-{variant}.npz" if variant else "posterior.npz")
         if path.is_file():
             found.setdefault(base, {})[name] = posteriors.read(path)
     out = {}

@@ -25,7 +25,7 @@ NOTABLE = 0.8
 def shipped() -> list[Posterior]:
     """The posteriors of the package's models and papers, those of a group together: bases, then variants, then papers."""
     models = paths.models_dir()
-    files = [*models.glob("*/posterior.parquet"), *models.glob("*/posterior-*.parquet"), *paths.papers_dir().glob("*/posterior-*.parquet")]
+    files = [*models.glob("*/posterior.npz"), *models.glob("*/posterior-*.npz"), *paths.papers_dir().glob("*/posterior-*.npz")]
 
     def order(p: Posterior) -> tuple[int, str, str]:
         of_paper, of_variant = p.file.parent.parent == paths.papers_dir(), "-" in p.file.stem

@@ -1,7 +1,7 @@
 """Posteriors: training runs, emulators, the likelihood and a sampler put together, and the files that predictions are drawn from.
 
     found = posterior(of_model("wmpi", "nt-pair"), seed=1)
-    found.write()                                   # models/wmpi/posterior.parquet, and those of winmpich and hpvm
+    found.write()                                   # models/wmpi/posterior.npz, and those of winmpich and hpvm
 
 The file has a row a draw: the discrepancy, then every parameter in base units. Rows of the same number belong together in all files of a
 group. docs/uncertainty.md has the rules.
@@ -10,7 +10,6 @@ group. docs/uncertainty.md has the rules.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from retrompi.inference.likelihood import Array, Likelihood, sigma_of
 from retrompi.inference.problem import Member, Number, Part, Problem
 from retrompi.spec import registry
 from retrompi.spec.question import canonical_hash
+from retrompi.studies import posteriors
 
 __all__ = ["CHECKED", "DRAWS", "ESS", "R_HAT", "SIMULATIONS", "Posterior", "converged", "posterior", "told"]
 
@@ -86,17 +86,12 @@ class Posterior:
         return [self._write(m, values, group) for m in self.problem.members if m.name in self.problem.written]
 
     def _write(self, member: Member, values: Array, group: str) -> Path:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         used = {path for i in member.parts for path in self.problem.parts[i].paths}
         mine = [i for i, p in enumerate(self.problem.priors) if p.path in used]
         sigma = self.sigma[:, self.problem.models.index(member.model)]
-        columns = {"discrepancy": pa.array(sigma.astype(np.float32))}
-        columns |= {self.problem.priors[i].path: pa.array(values[i]) for i in mine}
-        about = json.dumps({**self._about(member, group), **_stamps()}, sort_keys=True)
+        columns = {posteriors.DISCREPANCY: sigma, **{self.problem.priors[i].path: values[i] for i in mine}}
         try:
-            pq.write_table(pa.table(columns).replace_schema_metadata({"retrompi": about}), member.file, compression="zstd")
+            posteriors.write(member.file, columns, {**self._about(member, group), **_stamps()})
         except OSError as error:
             raise InputError(f"cannot write the posterior: {error.strerror or error}", member.file, code="unwritable-file") from None
         return member.file

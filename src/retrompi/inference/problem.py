@@ -416,7 +416,7 @@ def _of_one(model: str, platform: str, begin: int) -> tuple[list[Part], Member]:
     fitted = _paths_of(keys, parts)
     stated = tuple(i for part in parts for o in part.observables if isinstance(o, Number) for i in o.stated_by)
     drawn = tuple(dict.fromkeys(o.curve for part in parts for o in part.observables if isinstance(o, Point)))
-    file = cls.folder() / (f"posterior-{variant}.parquet" if variant else "posterior.parquet")
+    file = cls.folder() / (f"posterior-{variant}.npz" if variant else "posterior.npz")
     return parts, Member(cls.name, file, base, fitted, tuple(range(begin, begin + len(parts))), stated, drawn)
 
 
@@ -481,6 +481,6 @@ def _together(paper: Paper, plans: Sequence[FitPlan], of: curve_fits.Evidence) -
                 for option in options(owner(path), of.curves[name].platform, "0")]  # fmt: skip
         fitted = _paths_of(keys, [parts[i] for i in shown])
         first = plan.curves[0] if plan.curves else str(curve_fits.claims_of(plan, of)[0][1]["curve"])
-        file = paper.folder / f"posterior-{plan.name}.parquet"
+        file = paper.folder / f"posterior-{plan.name}.npz"
         members.append(Member(plan.name, file, _base(of.curves[first].model), fitted, shown, plan.claims, plan.curves))
     return Problem(paper.key, "", tuple(parts), tuple(members), tuple(m.name for m in members))

@@ -114,6 +114,7 @@ class Bench:
             model, given.get("platform", "nt-pair"), workload, mode, given.get("sets") or {}, given.get("seed", 1),
             beside=Beside(failures=given.get("failures", ())),
             idle_overrides=True,  # a lab defines one machine for all its runs, not all of which use every override
+            what_if_hardware=True,  # whether a pair may be is for the student's commands to say
         )  # fmt: skip
 
     def curve(
@@ -143,7 +144,8 @@ class Bench:
         """`replay` of a generated trace."""
         from retrompi.traces import generate
 
-        return self.replay(generate.made(generator, args), generator, model, mode, **options)
+        bare = {"warm_up": 0} if generator == "pingpong" else {}  # as in the papers
+        return self.replay(generate.made(generator, {**bare, **args}), generator, model, mode, **options)
 
     def run(self, run_id: int) -> dict[str, Any]:
         """A stored run's row, with its facts."""

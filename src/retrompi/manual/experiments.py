@@ -44,6 +44,7 @@ def _scenario(name: str, known: Mapping[str, Any]) -> Page:
 def scenario_pages() -> list[Page]:
     """An overview and a page for every scenario."""
     from retrompi.studies import catalogue
+    from retrompi.traces import generate
 
     known = reference_rows()
     rows = []
@@ -53,6 +54,11 @@ def scenario_pages() -> list[Page]:
         "# Scenarios",
         "One experiment in one file of `scenarios/`; [the keys](../files.md#scenario).",
         table(["name", "experiment", "model", "platform", "reproduces"], rows),
+        "## Generators",
+        "Programs that are generated: `retrompi why halo ranks=4 reps=3 size=10000`, or `generator` in the `[trace]` of a file. Arguments "
+        "in brackets have defaults; `retrompi scenarios new mine.toml halo` writes a file to be edited.",
+        table(["generator", "arguments", "what it generates"],
+              [[f"`{name}`", f"`{g.usage}`", escape(g.summary)] for name, g in sorted(generate.GENERATORS.items())]),
     ])  # fmt: skip
     return [
         Page("reference/scenarios/index.md", "Scenarios", "Overview", text + "\n"),

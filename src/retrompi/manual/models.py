@@ -82,6 +82,9 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
     ]
     out.append(table(["operation", "algorithm", "when", "source"], collectives))
     out += ["## Fit", *_fit(card, known), *_posterior(card["posterior"])]
+    if card["needs"] is not None:
+        out.append("## Hardware and system")
+        out.append(f"It needs {escape(card['needs']['text'])} ({cite(card['needs']['source'], known, _ROOT)}); elsewhere it is refused.")
     out.append("## Calibrated range")
     told = card["calibrated"]
     out.append("None is stated: every use is noted." if told is None else

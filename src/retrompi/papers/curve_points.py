@@ -2,22 +2,23 @@
 
 A table has ``bytes`` (or ``bytes_approx``) and one of ``time_us``, ``mbps``, ``MBps``, or ``value`` with ``unit``; ``plus_minus`` is the
 error of the value in its own unit. A column ``mbps`` does not say how many bits its megabit has (NetPIPE's had 2^20 before 3.x and 10^6
-after): the author does.
+after): the author does. Lines that begin with ``#`` are comments; ``# way: round trip`` says that the times are those of a round trip.
 """
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from retrompi.base.errors import InputError, nearest
 from retrompi.base.paths import stamp
 from retrompi.measure.curves import read as read_measured
-from retrompi.measure.curves.table import RATES, TIMES
+from retrompi.measure.curves.table import RATES, TIMES, WAYS
 from retrompi.papers.tables import text_of
 
 __all__ = ["FORMATS", "MEGABITS", "Point", "Source", "points"]
@@ -59,7 +60,8 @@ def points(source: Source) -> tuple[Point, ...]:
 @lru_cache(maxsize=256)
 def _points(source: Source, _read_at: tuple[int, int] | None) -> tuple[Point, ...]:
     text = text_of(source.file)
-    head = next(csv.reader([text.partition("\n")[0]]), [])
+    _, lines = _rows(text)
+    head = next(csv.reader(lines[:1]), [])
     ours = source.format in (None, "csv") and any(s in head for s in SIZES)
     found = _table(source, text) if ours else _measured(source)
     return tuple(sorted(found, key=lambda p: p.size))
@@ -69,8 +71,10 @@ def _points(source: Source, _read_at: tuple[int, int] | None) -> tuple[Point, ..
 
 
 def _table(source: Source, text: str) -> list[Point]:
-    rows = csv.DictReader(text.splitlines(), restkey="\0more")
+    numbers, lines = _rows(text)
+    rows = csv.DictReader(lines, restkey="\0more")
     head = list(rows.fieldnames or ())
+    ways = _ways(source, text)
     value = next((c for c in COLUMNS if c in head), None)
     if value is None:
         raise InputError(
@@ -91,13 +95,14 @@ def _table(source: Source, text: str) -> list[Point]:
             selected += 1
             if None in row.values() or "\0more" in row:
                 raise InputError(
-                    f"the row has not the {len(head)} columns of the first line", source.file, rows.line_num, code="missing-key"
+                    f"the row has not the {len(head)} columns of the header", source.file, numbers[rows.line_num - 1], code="missing-key"
                 )
-            point = _row(source, row, value, rows.line_num)
+            point = _row(source, row, value, numbers[rows.line_num - 1])
             if point is not None:
-                found.append(point)
+                timed = value == "time_us" or row.get("unit", "").strip() in ("time_us", *TIMES)  # a rate is that of one way
+                found.append(replace(point, time=point.time / ways) if timed else point)
     except csv.Error as error:
-        raise InputError(f"no table: {error}", source.file, rows.line_num, code="bad-syntax") from None
+        raise InputError(f"no table: {error}", source.file, numbers[min(rows.line_num, len(numbers)) - 1], code="bad-syntax") from None
     if not found:
         wanted = " and ".join(f"{k} = {v}" for k, v in source.where)
         told = f"no row has {wanted}{_values(source, text)}" if source.where and not selected else "no row has a value above 0"
@@ -105,10 +110,27 @@ def _table(source: Source, text: str) -> list[Point]:
     return found
 
 
+def _rows(text: str) -> tuple[list[int], list[str]]:
+    """The numbers, and the lines, of a table without its comments."""
+    kept = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip() and not line.lstrip().startswith("#")]
+    return [n for n, _ in kept], [line for _, line in kept]
+
+
+def _ways(source: Source, text: str) -> int:
+    """How often a message crosses the network in a time of the table: once, unless a comment says ``# way: round trip``."""
+    for number, line in enumerate(text.splitlines(), 1):
+        told = re.match(r"\s*#\s*way\s*[:=]\s*(.+?)\s*$", line)
+        if told is not None:
+            if told[1] not in WAYS:
+                raise InputError(f"a time is {' or '.join(WAYS)}, not '{told[1]}'", source.file, number, code="unknown-name")
+            return WAYS[told[1]]
+    return 1
+
+
 def _values(source: Source, text: str) -> str:
     """What the first column of ``where`` has instead."""
     key, wanted = source.where[0]
-    return nearest(wanted, dict.fromkeys((r.get(key) or "") for r in csv.DictReader(text.splitlines())), 12)
+    return nearest(wanted, dict.fromkeys((r.get(key) or "") for r in csv.DictReader(_rows(text)[1])), 12)
 
 
 def _row(source: Source, row: Mapping[str, str], column: str, line: int) -> Point | None:

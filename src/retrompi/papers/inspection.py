@@ -87,6 +87,7 @@ def _inspected(folder: Path) -> Inspected:
             found.problems += curve_fits.inspected(found.paper) if found.paper.fits and not found.problems else []
             _judgeable(found, found.paper)
     order = {f: i for i, f in enumerate((str(file), str(table), *map(str, check_files(folder))))}
+    found.problems = list({str(p): p for p in found.problems}.values())  # a model's file is read for itself and for each of its curves
     found.problems.sort(key=lambda p: (order.get(p.path or "", len(order)), p.path or "", p.line or 0))
     return found
 

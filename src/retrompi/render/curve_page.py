@@ -22,6 +22,7 @@ from retrompi.render.overlay import Mark, marks
 from retrompi.render.paper_page import measured_table
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.stored_curves import add
+from retrompi.spec import possible
 
 __all__ = ["Simulated", "figures", "points", "published", "write"]
 
@@ -90,7 +91,8 @@ def page(curve: Simulated, measured: Sequence[StoredCurve] = (), footer: str = "
     about = f"<p class='soft'>{escape(bands.NOTE)}</p>" if curve.level else ""
     overlaid = f"<h2>Measured curves</h2>{measured_table(measured)}" if measured else ""
     runs = ", ".join(str(i) for i in (curve.run_id, *(m.run_id for m in measured)))
-    title = f"PingPong of {name_of(curve.model)} on {curve.platform}, {curve.mode}"
+    fiction = possible.fiction(curve.model, curve.platform)
+    title = f"PingPong of {name_of(curve.model)} on {curve.platform}, {curve.mode}{f': {fiction}' if fiction else ''}"
     return document(
         title,
         f"""<header><p class="soft">retrompi simulates</p><h1>{escape(title)}</h1></header>

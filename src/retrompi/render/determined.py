@@ -70,7 +70,7 @@ def of_model(cls: type[RuntimeModel]) -> dict[str, Any] | None:
 
 def of_folder(folder: Path) -> list[dict[str, Any]]:
     """The `card` of every posterior in a folder, by the names of the files: those of the fits of a paper."""
-    return [card(posteriors.read(f)) for f in sorted(folder.glob("posterior*.parquet"))]
+    return [card(posteriors.read(f)) for f in sorted(folder.glob("posterior*.npz"))]
 
 
 # --- as texts ------------------------------------------------------------------------------------------------------------------

@@ -125,6 +125,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "collectives": described(cls.collectives, values),
         "fit": fit,
         "posterior": determined.of_model(cls),
+        "needs": None if cls.needs is None else {"text": str(cls.needs), "source": cls.needs.source},
         "calibrated": _calibrated(cls),
         "judged": judged,
         "transfer": transfer.judged(transfer.shipped(cls.name), {i: str(v["verdict"]) for i, v in latest.items()}),

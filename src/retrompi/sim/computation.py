@@ -24,6 +24,10 @@ class Scale:
     recorded: Rate | None
     hosts: tuple[tuple[str, float, str], ...]
     line: str
+    assumed: bool = False
+    """Whether nobody knows how fast the machine was on which the trace's seconds were measured."""
+    carried: bool = False
+    """Whether seconds that are stated for one machine were scaled to another one."""
 
     def row(self) -> dict[str, Any]:
         """For JSON. ``recorded_second_s``: what a second of the recording takes on each host; None where no rate is stated."""
@@ -48,7 +52,8 @@ def scale_of(asked: Resolved, given: Rate | None = None) -> Scale | None:
         return None
     hosts = _hosts(asked)
     own = given or rate_of(workload.trace)
-    return Scale(own, hosts, _line(workload, own, hosts))
+    unknown = own is not None and not own.known and workload.program.compute_s is None
+    return Scale(own, hosts, _line(workload, own, hosts), unknown, workload.program.compute_flops is not None)
 
 
 def _hosts(asked: Resolved) -> tuple[tuple[str, float, str], ...]:
@@ -62,10 +67,14 @@ def _hosts(asked: Resolved) -> tuple[tuple[str, float, str], ...]:
 
 def _line(workload: Replay, own: Rate | None, hosts: Sequence[tuple[str, float, str]]) -> str:
     program = workload.program
-    if program.compute_s is not None:
+    if program.compute_s is not None and program.compute_flops is None:
         return f"computation is scaled so that section {program.section} computes for {format_time(program.compute_s)}"
     rates = ", ".join(f"{name} computes at {format_quantity(flops, 'flop/s')} ({source})" for name, flops, source in hosts[:_MOST_HOSTS])
     rates += f" and {len(hosts) - _MOST_HOSTS} more rates" if len(hosts) > _MOST_HOSTS else ""
+    if program.compute_s is not None and program.compute_flops is not None:
+        takes = ", ".join(format_time(program.compute_s * program.compute_flops / flops) for _, flops, _ in hosts[:_MOST_HOSTS])
+        return (f"section {program.section} computes for {format_time(program.compute_s)} on hosts of "
+                f"{format_quantity(program.compute_flops, 'flop/s')}, for which that is stated, and for {takes} here: {rates}")  # fmt: skip
     if own is None and not mixed(workload.trace):
         return f"computation is taken as the operations that the trace states, at no stated rate of a recording machine; {rates}"
     if own is None:

@@ -41,7 +41,9 @@ def _wider(asked: Resolved) -> str:
         own = registry.platform(unsized(asked.question.platform)).hosts
         each = sum(asked.room.host(h.name).cores for h in own if asked.room.index(h.name) is not None) / len(own)
         wider = resized(asked.question.platform, -(-asked.ranks // max(1, int(each))))
-        registry.platform(wider)
+        room = registry.platform(wider)
     except UsageError:
+        return ""
+    if room.link.kind == "cable" and len(room.hosts) > 2:  # a cable joins two hosts
         return ""
     return f"; -p '{wider}' has a processor for each rank"

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from retrompi.base.errors import UsageError
-from retrompi.spec import kernels, registry
+from retrompi.spec import kernels, possible, registry
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.cojobs import JobSpec, named
-from retrompi.spec.model import model_values, resolve
+from retrompi.spec.model import absolute_sets, model_values, resolve
 from retrompi.spec.network_model import NATIVE
-from retrompi.spec.placements import Placement, placed
+from retrompi.spec.placements import NATURAL, Placement, placed, shown
 from retrompi.spec.question import Asked, Benchmark, Beside, Experiment, Message, Question, Replay, Starts, canonical_hash
 from retrompi.spec.timed_section import Program
 from retrompi.spec.users_code import users_code
@@ -68,9 +68,14 @@ class Resolved:
             return question
         model, platform = registry.model(question.model), registry.platform(question.platform)
         if question.compute_kernel:
-            sets = {**kernels.compute_sets(platform, question.compute_kernel), **question.sets}
+            _, room = resolve(model, platform, question.sets)  # the rate of a kernel follows from the clock in force
+            sets = {**kernels.compute_sets(room, question.compute_kernel), **question.sets}
             question = replace(question, overrides=sets, compute_kernel="")
+        for runtime in (model, *(registry.model(job.model) for job in question.beside.jobs)):
+            if not question.what_if_hardware:
+                possible.check(runtime, platform)
         values, room = resolve(model, platform, question.sets)
+        question = replace(question, overrides=absolute_sets(question.sets, values, room))
         if isinstance(question.placement, str):
             room.placement(question.placement)
         workload = question.workload
@@ -107,21 +112,41 @@ class Resolved:
         if isinstance(workload, Replay):
             return workload.trace
         if isinstance(workload, Benchmark):
-            from retrompi.traces import generate
+            from retrompi.traces import generate, making
 
-            return generate.made(workload.generator, workload.arguments)
+            with making.bounded(self.question.bounds):
+                return generate.made(workload.generator, workload.arguments)
         raise UsageError(f"{workload.label} is no single trace", code="bad-usage")
 
     @cached_property
     def ranks(self) -> int:
         """Number of ranks of the job."""
         workload = self.question.workload
+        if isinstance(workload, Message):
+            return 2
         return workload.ranks if isinstance(workload, Starts) else self.trace.ranks
 
     @cached_property
     def placement(self) -> Placement:
         """Host index of every rank."""
-        return place(self.room, self.question.place, self.ranks)
+        return place(self.room, self.where, self.ranks)
+
+    @cached_property
+    def where(self) -> str | Placement:
+        """The placement that was asked for. The natural one of messages between two ranks is between hosts, where there are several and
+        the runtime joins them: on one host the network, which such a benchmark measures, would not be used."""
+        if self.question.placement != NATURAL or len(self.room.hosts) == 1 or not self._between_two:
+            return self.question.place
+        return "shared" if self._refused(place(self.room, "distributed", 2)) else "distributed"
+
+    @property
+    def _between_two(self) -> bool:
+        workload = self.question.workload
+        if isinstance(workload, Benchmark):
+            from retrompi.traces import generate
+
+            return generate.generator(workload.generator).between_two
+        return isinstance(workload, Message)
 
     @property
     def network(self) -> str:
@@ -129,13 +154,8 @@ class Resolved:
         q = self.question
         if q.network == NATIVE:  # the placement may need the trace
             return NATIVE
-        alone = isinstance(q.workload, Starts) or (not isinstance(q.workload, Experiment) and len(set(self._hosts)) == 1)
+        alone = isinstance(q.workload, Starts) or (not isinstance(q.workload, Experiment) and len(set(self.placement)) == 1)
         return NATIVE if alone and not q.beside.traffic and not q.beside.jobs else q.network
-
-    @property
-    def _hosts(self) -> Sequence[int]:
-        """The hosts of the ranks, of which a message has two and no trace."""
-        return place(self.room, self.question.place, 2) if isinstance(self.question.workload, Message) else self.placement
 
     @property
     def program(self) -> Program:
@@ -146,15 +166,32 @@ class Resolved:
     @property
     def mode(self) -> str:
         """The placement in normal form (`Platform.placement`), host indices with commas."""
-        given = self.question.placement
-        found = self.room.placement(given) if isinstance(given, str) else given
+        found = self._normal
         return found if isinstance(found, str) else ",".join(map(str, found))
+
+    @property
+    def mode_text(self) -> str:
+        """`mode` for people: a list has the names of its hosts."""
+        found = self._normal
+        return found if isinstance(found, str) else shown(found, self.room.hosts)
+
+    @property
+    def _normal(self) -> str | Sequence[int]:
+        return self.room.placement(self.where) if isinstance(self.where, str) else self.where
 
     @cached_property
     def apart(self) -> str:
         """Why the runtime cannot run the job across its hosts; empty if it can."""
+        return self._refused(self.placement)
+
+    def _refused(self, placement: Placement) -> str:
         with users_code(self.model.folder()):
-            return self.model().joins(self.room, self.placement)
+            return self.model().joins(self.room, placement)
+
+    @property
+    def fiction(self) -> str:
+        """That the model never ran on such a platform (`possible.fiction`); empty if it can have."""
+        return possible.fiction(self.model, self.platform)
 
     def cautions(self) -> list[str]:
         """`RuntimeModel.cautions` of the model."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from retrompi.sim.cautions import Caution
+
 __all__ = ["Result"]
 
 
@@ -29,7 +31,7 @@ class Result:
     anatomy_ps: int = 0
     waits: list[dict[str, Any]] = field(default_factory=list)
     startup: list[dict[str, Any]] = field(default_factory=list)
-    cautions: list[str] = field(default_factory=list)
+    cautions: list[Caution] = field(default_factory=list)
     delivered: int = 0
     delivered_bytes: int = 0
     own_bytes: int = 0
@@ -40,6 +42,9 @@ class Result:
     retransmissions: int = 0
     duplicates: int = 0
     events: int = 0
+    """Events simulated."""
+    events_left_out: int = 0
+    """Events of periods that only repeated and were not simulated (`retrompi.sim.repetitions`)."""
     section: dict[str, Any] | None = None
     diagnosis: dict[str, Any] = field(default_factory=dict)
     """For a run that did not complete: ``summary``, ``told`` and tables (described in `retrompi.sim.diagnosis`)."""

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import EngineError, InputError, RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
-from retrompi.sim import cautions
 from retrompi.sim import fidelity as ladder
-from retrompi.sim.crowding import crowding
+from retrompi.sim import repetitions
+from retrompi.sim.cautions import Caution, of_trace, to_keep
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.rank_table import RankTable
 from retrompi.sim.resolved import Resolved, place
@@ -27,7 +27,7 @@ from retrompi.sim.result import Result
 from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
 from retrompi.sim.worker import ForkServer, Stopped, shared_server
-from retrompi.spec import cojobs, cross_traffic, kernels
+from retrompi.spec import cojobs, cross_traffic, derived, kernels
 from retrompi.spec.bounds import LIMIT
 from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.cojobs import Compiled
@@ -39,7 +39,7 @@ from retrompi.spec.network_model import by_simgrid
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
 from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
-from retrompi.traces import generate, master_worker
+from retrompi.traces import generate
 from retrompi.traces.calls import calls_of
 from retrompi.traces.origin import LOST_BY_SMPI, may_have_lost
 from retrompi.traces.timed_section import compute_scale, prepare, section_of
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["WILDCARDS", "Benchmark", "Message", "Observe", "Question", "Replay", "Resolved", "Result", "SimulationEnded", "Starts",
            "benchmark", "compile_question", "explain", "library_steps", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
 
+_NO_PUT = "this runtime has no one-sided operations between ranks"  # engine/mpi/one_sided.cpp
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
 
@@ -153,6 +154,11 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
             got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
     except Stopped as error:
         return _not_run(asked, LIMIT, str(error), begin)
+    except InputError as error:
+        if _NO_PUT in str(error) and rows["bcast"]["algorithm"] == "put_tree":
+            raise UsageError(f"{error}; {asked.model.name} broadcasts, and does what is made of a broadcast, by puts into the memory of "
+                             "other ranks: use one host, or hosts that it joins", code=error.code) from None  # fmt: skip
+        raise
     except EngineError as error:
         if asked.room.link.file and error.code != "stopped":  # what the user has written is read and carried by SimGrid alone
             file = Path(asked.room.link.file[0])
@@ -186,15 +192,17 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[
-            *asked.once("cautions", lambda: [*crowding(asked), *_decided_before(asked), *asked.cautions()]), *notes,
-            *_left_open(got, others), *asked.once("of trace", lambda: cautions.of_trace(trace)), *_origin(trace, got["outcome"]),
+            *asked.once("cautions", lambda: [*to_keep(asked), *_derived(asked, found.used)]),
+            *(Caution("not-sampled", line) for line in notes), *(Caution("left-open", line) for line in _left_open(got, others)),
+            *asked.once("of trace", lambda: of_trace(trace)),
+            *(Caution("lost-in-recording", line) for line in _origin(trace, got["outcome"])),
         ],
         used=asked.once("used", lambda: sorted(found.used)),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"], rows["hosts"]["names"]),
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "contended", "retransmissions", "duplicates",
-                                "events", "lost", "failed")},
+                                "events", "events_left_out", "lost", "failed")},
     )  # fmt: skip
 
 
@@ -203,10 +211,11 @@ def _origin(trace: Trace, outcome: str) -> list[str]:
     return [LOST_BY_SMPI] if outcome in ("deadlock", "aborted") and may_have_lost(trace) else []
 
 
-def _decided_before(asked: Resolved) -> list[str]:
-    """A caution for a recorded master/worker program, whose distribution of work a replay cannot decide anew."""
-    told = master_worker.note(asked.trace) if isinstance(asked.question.workload, Replay) else ""
-    return [told] if told else []
+def _derived(asked: Resolved, used: Collection[str]) -> list[Caution]:
+    """What followed the user's overrides and what did not. Draws and other generated values are no changes of a user's."""
+    if asked.question.idle_overrides:
+        return []
+    return [Caution("follows-override", line) for line in derived.lines(asked.platform, asked.room, used)]
 
 
 def _left_open(got: Mapping[str, Any], others: Sequence[Compiled]) -> list[str]:
@@ -225,7 +234,7 @@ def _not_run(asked: Resolved, outcome: str, detail: str, begin: float, steps: Se
     """The result of a run that could not be started or sampled; ``begin`` is the value of `time.perf_counter` at its start."""
     trace = asked.trace
     wall_s = time.perf_counter() - begin
-    told = cautions.of_trace(trace)
+    told = of_trace(trace)
     return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps), cautions=told)
 
 
@@ -236,7 +245,8 @@ def _timed(asked: Resolved) -> tuple[Trace, float]:
         return trace, 1.0
     scale = 1.0
     if program.compute_s is not None:
-        scale = compute_scale(trace, program.section, program.compute_s, [asked.room.hosts[h].flops for h in asked.placement])
+        rates = [program.compute_flops or asked.room.hosts[h].flops for h in asked.placement]
+        scale = compute_scale(trace, program.section, program.compute_s, rates)
     return prepare(trace, program.section), scale
 
 
@@ -262,6 +272,7 @@ def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[st
 
 def _observed(observe: Observe) -> dict[str, Any]:
     rows: dict[str, Any] = {
+        "repetitions": int(repetitions.chosen()),
         "anatomy": observe.anatomy, "anatomy_rank": 0, "anatomy_from": observe.between[0], "anatomy_to": observe.between[1],
     }  # fmt: skip
     if observe.timeline is not None:
@@ -462,7 +473,7 @@ def _size(asked: Resolved) -> int:
 def of_message(asked: Resolved) -> Resolved:
     """A question about a `Message` as the replay of its trace."""
     size = _size(asked)
-    return asked.changed(workload=Replay(explained_trace(size), f"{size} B"))
+    return asked.changed(workload=Replay(explained_trace(size), f"{size} B"), placement=asked.where)
 
 
 def explain(question: Question | Resolved) -> dict[str, Any]:
@@ -495,6 +506,7 @@ def explain(question: Question | Resolved) -> dict[str, Any]:
         "total_s": sum(float(s["seconds"]) for s in stages),
         "total_ps": sum(int(s["ps"]) for s in stages),
         "stages": stages,
+        "cautions": result.cautions,
     }
 
 

@@ -28,6 +28,7 @@ from typing import IO, Any
 from weakref import WeakSet
 
 from retrompi.base.errors import EngineError, InputError
+from retrompi.sim import repetitions
 from retrompi.sim.processes import end_with_parent, kill_group, last_words
 
 __all__ = ["ForkServer", "Group", "Stopped", "adopt", "answer", "begun", "shared_server"]
@@ -135,6 +136,8 @@ class ForkServer:
             return dict(answer)
         if kind == "refused":
             raise InputError(answer)
+        if kind == "defect":
+            raise repetitions.RepetitionDefect(answer)
         if kind == "unfit":
             raise TypeError(f"a value of the configuration has a wrong type: {answer}")
         if kind == "stopped":
@@ -230,12 +233,14 @@ def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
     from retrompi import _engine
 
     try:
-        told = _engine.simulate(config, traces[0], traces[1:])
+        told = repetitions.simulate(config, traces)
         used = resource.getrusage(resource.RUSAGE_SELF)
         told["spent"] = {"cpu_s": used.ru_utime + used.ru_stime, "peak_B": used.ru_maxrss << 10}
         said: tuple[str, Any] = ("ok", told)
     except _engine.ConfigError as error:
         said = ("refused", str(error))
+    except repetitions.RepetitionDefect as error:
+        said = ("defect", str(error))
     except (TypeError, ValueError, KeyError, OverflowError) as error:  # of the conversion to C++: a value of a wrong type or size
         said = ("unfit", f"{type(error).__name__}: {error}")
     except RuntimeError as error:

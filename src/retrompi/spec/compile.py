@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.spec import compiled_values, platform_use
 from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.collectives import PREFIX, engine_rows
 from retrompi.spec.hosts import EVERY_HOST
 from retrompi.spec.layout import Layout
+from retrompi.spec.model import model_values
 from retrompi.spec.users_code import users_code
 
 if TYPE_CHECKING:
@@ -78,8 +79,32 @@ def needed(cls: type[RuntimeModel], layout: Layout, calls: Calls) -> frozenset[s
 def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Calls = ANYTHING) -> Compiled:
     """The runtime ``cls`` with the parameters ``values``, compiled for the ranks of ``layout`` and a program that makes ``calls``.
 
-    Only the parts that the run needs are compiled. Raises UsageError for inconsistent values.
+    Only the parts that the run needs are compiled. Raises UsageError for inconsistent values; it begins with the override that is to blame.
     """
+    try:
+        return _compiled(cls, values, layout, calls)
+    except InputError as error:
+        name = _to_blame(cls, values, layout, calls) if error.code in ("out-of-range", "bad-value") else ""
+        if not name:
+            raise
+        told = f"{values.model.partition(':')[0]}.{name}={values.settings[name].text} cannot be: {error.message}"
+        if isinstance(error.__cause__ or error.__context__, ZeroDivisionError):
+            told += "; it must be more than zero"
+        raise UsageError(told, code=error.code) from None
+
+
+def _to_blame(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Calls) -> str:
+    """The override without which the runtime can be compiled; "" if there is none or if it takes several."""
+    for name in values.overridden():
+        try:
+            _compiled(cls, values.without(name, model_values(cls)), layout, calls)
+        except RetrompiError:
+            continue
+        return name
+    return ""
+
+
+def _compiled(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Calls) -> Compiled:
     parts = needed(cls, layout, calls)
     with users_code(cls.folder()):
         rows = cls().compile(values, layout, parts)
@@ -122,9 +147,10 @@ def unused(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Call
 
 
 def _uses(layout: Layout, used: Collection[str], path: str) -> bool:
-    """Whether a run with the values ``used`` uses that of the platform at ``path``."""
-    owner, _, key = path.rpartition(".")
-    return f"platform.{path}" in used or (f"platform.{EVERY_HOST}.{key}" in used and layout.runs(owner))
+    """Whether a run with the values ``used`` uses that of the platform at ``path``, or one that followed it."""
+    each = [path, *(mine for mine, base in layout.platform.followed.items() if base == path)]
+    return any(f"platform.{p}" in used or (f"platform.{EVERY_HOST}.{key}" in used and layout.runs(owner))
+               for p in each for owner, _, key in [p.rpartition(".")])  # fmt: skip
 
 
 def unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> dict[str, str]:

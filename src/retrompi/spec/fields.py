@@ -13,12 +13,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
-from typing import Any
+from fractions import Fraction
+from typing import Any, TypeVar
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 
-__all__ = ["Field", "Use", "choice", "declared", "flag", "quantities", "quantity", "to_engine", "used_by", "whole", "word"]
+__all__ = ["ITSELF", "Field", "Follows", "Use", "beside", "choice", "declared", "flag", "quantities", "quantity", "rate_of", "rest_of",
+           "stating_what_follows", "time_of", "to_engine", "used_by", "whole", "word"]  # fmt: skip
 
 
 class Use(StrEnum):
@@ -49,6 +51,54 @@ class Use(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Follows:
+    """What becomes of a value when the user sets another one, its base: ``clock`` of the same host, or ``link.mtu``.
+
+    ``how``: ``rate`` (in proportion), ``time`` (in inverse proportion), ``rest`` (the base less ``less``, where it was that before), or
+    ``stays`` (a speed of the same machine that does not derive from the base; the answer says that it did not follow).
+    """
+
+    base: str
+    how: str
+    less: float = 0.0
+
+    def text(self, own: str, unit: str, before: float, after: float) -> str | None:
+        """The value whose text was ``own`` when the base goes from ``before`` to ``after`` (base units); None if it stays."""
+        if before == after or self.how == "stays":
+            return None
+        if self.how == "rest":
+            return units.format_quantity(after - self.less, unit) if units.parse(own, unit) == before - self.less else None
+        if before == 0 or after == 0:
+            return None
+        factor = Fraction(after) / Fraction(before)
+        return units.scaled(own, factor if self.how == "rate" else 1 / factor, unit)
+
+
+ITSELF: tuple[Follows, ...] = ()
+"""A value that derives from no other."""
+
+
+def rate_of(base: str) -> tuple[Follows, ...]:
+    """A rate in proportion to ``base``."""
+    return (Follows(base, "rate"),)
+
+
+def time_of(base: str) -> tuple[Follows, ...]:
+    """A time in inverse proportion to ``base``."""
+    return (Follows(base, "time"),)
+
+
+def rest_of(base: str, less: float) -> tuple[Follows, ...]:
+    """``base`` less a number in base units."""
+    return (Follows(base, "rest", less),)
+
+
+def beside(*bases: str) -> tuple[Follows, ...]:
+    """A speed of the same machine that has a value of its own, whatever these are."""
+    return tuple(Follows(base, "stays") for base in bases)
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """The declaration of one field.
 
@@ -56,7 +106,7 @@ class Field:
     ``low`` and ``high`` are inclusive bounds, ``above`` is an exclusive lower bound; `units.WIDEST` bounds every number. ``area`` groups
     fields in tables; ``used_by`` lists the kinds of work that use it; ``plain`` is its value on a host known only by a measured curve.
     ``cpp`` is the C++ type, "" for none. ``scale`` is the kind of a time or rate of a model (`retrompi.spec.param.COSTS`): work and os are
-    stated for the reference host, and the engine turns them into time of the host at hand.
+    stated for the reference host, and the engine turns them into time of the host at hand. ``follows``: the values that it derives from.
     """
 
     name: str
@@ -73,6 +123,7 @@ class Field:
     plain: str = ""
     cpp: str = ""
     scale: str = ""
+    follows: tuple[Follows, ...] | None = None
 
     @property
     def optional(self) -> bool:
@@ -174,8 +225,8 @@ def quantity(
     high: float | None = None,
     **more: Any,
 ) -> Any:
-    """A number in ``unit`` (`units.UNITS`). ``more`` are `Field`'s ``above``, ``area``, ``used_by``, ``plain``, ``cpp`` and
-    ``scale``."""
+    """A number in ``unit`` (`units.UNITS`). ``more`` are `Field`'s ``above``, ``area``, ``used_by``, ``plain``, ``cpp``, ``scale``
+    and ``follows``."""
     if not units.check_unit(unit):
         raise ValueError(f"no base unit '{unit}'")
     facts: dict[str, Any] = {
@@ -215,6 +266,21 @@ def word(help: str, *, default: Any = MISSING, **more: Any) -> Any:
 
 _DECLARED: dict[type, Mapping[str, Field]] = {}
 _QUANTITIES: dict[type, Mapping[str, Field]] = {}
+
+
+_C = TypeVar("_C", bound=type)
+
+
+def stating_what_follows(cls: _C) -> _C:
+    """Class decorator: every number says what it derives from (``follows``), so that no new one stays behind unnoticed.
+
+    Raises TypeError for a field that does not.
+    """
+    for name, f in quantities(cls).items():
+        if f.follows is None:
+            ways = "ITSELF, rate_of(...), time_of(...), rest_of(...) or beside(...)"
+            raise TypeError(f"{cls.__name__}.{name} does not say what it follows: {ways}")
+    return cls
 
 
 def declared(cls: type) -> Mapping[str, Field]:

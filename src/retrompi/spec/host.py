@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from retrompi.spec.fields import Use, choice, flag, quantity, whole, word
+from retrompi.spec.fields import ITSELF, Use, beside, choice, flag, quantity, rate_of, rest_of, stating_what_follows, time_of, whole, word
 
 __all__ = ["BYTE_ORDERS", "REFERENCE_CALL", "REFERENCE_CLOCK", "Host"]
 
@@ -17,6 +17,7 @@ _LOOPS = (Use.COPIES, Use.KERNELS)
 _LINES = (Use.CORES, Use.CACHES)
 
 
+@stating_what_follows
 @dataclass(frozen=True, slots=True)
 class Host:
     """One machine. Floats are in base units: bytes, seconds, bytes/s, seconds/byte, Hz, flop/s."""
@@ -24,8 +25,8 @@ class Host:
     name: str = word("what the platform calls it")
     os: str = word("operating system", cpp="")
     byte_order: str = choice("byte order of its numbers", BYTE_ORDERS, enum="ByteOrder", used_by=Use.BYTE_ORDER)
-    cores: float = whole("number of CPUs", low=1, high=65536, area="processor", plain="1")
-    clock: float = quantity("Hz", "CPU clock", above=0, low=1e6, high=1e12, area="processor", plain="1 GHz")
+    cores: float = whole("number of CPUs", low=1, high=65536, area="processor", plain="1", follows=ITSELF)
+    clock: float = quantity("Hz", "CPU clock", above=0, low=1e6, high=1e12, area="processor", plain="1 GHz", follows=ITSELF)
     work: float = quantity(
         "count",
         "work a cycle does in library code, relative to a Pentium Pro's",
@@ -34,30 +35,46 @@ class Host:
         high=100,
         area="processor",
         plain="1",
+        follows=ITSELF,
     )
     flops: float = quantity(
-        "flop/s", "rate at which a trace's compute amounts run", above=0, area="processor", plain="1000 Mflop/s", used_by=Use.COMPUTE
+        "flop/s", "rate at which a trace's compute amounts run", above=0, area="processor", plain="1000 Mflop/s", used_by=Use.COMPUTE,
+        follows=rate_of("clock"),
     )
     quantum: float = quantity(
-        "s", "time a thread may run before the scheduler takes the next one", above=0, low=1e-6, area="scheduler", plain="50 ms"
+        "s", "time a thread may run before the scheduler takes the next one", above=0, low=1e-6, area="scheduler", plain="50 ms",
+        follows=ITSELF,
     )
     tick: float = quantity(
-        "s", "clock interrupt period to which timed waits are rounded", above=0, low=1e-12, area="scheduler", plain="10 ms"
+        "s", "clock interrupt period to which timed waits are rounded", above=0, low=1e-12, area="scheduler", plain="10 ms",
+        follows=ITSELF,
     )
-    dispatch: float = quantity("s", "context switch to a woken thread", area="scheduler", plain="1 us")
-    syscall: float = quantity("s", "null system call", area="scheduler", plain="0.1 us", used_by=Use.CALLS)
-    l1: float = quantity("B", "first-level data cache", above=0, area="memory", plain="32 KiB", used_by=_LOOPS, cpp="double")
-    l2: float = quantity("B", "second-level cache", above=0, area="memory", plain="1 MiB", used_by=_LOOPS, cpp="double")
-    l2_ways: float = whole("associativity of the second-level cache", low=1, high=1024, area="memory", plain="8", used_by=_LOOPS)
+    dispatch: float = quantity("s", "context switch to a woken thread", area="scheduler", plain="1 us", follows=time_of("clock"))
+    syscall: float = quantity("s", "null system call", area="scheduler", plain="0.1 us", used_by=Use.CALLS, follows=time_of("clock"))
+    l1: float = quantity(
+        "B", "first-level data cache", above=0, area="memory", plain="32 KiB", used_by=_LOOPS, cpp="double",
+        follows=ITSELF,
+    )
+    l2: float = quantity("B", "second-level cache", above=0, area="memory", plain="1 MiB", used_by=_LOOPS, cpp="double", follows=ITSELF)
+    l2_ways: float = whole(
+        "associativity of the second-level cache", low=1, high=1024, area="memory", plain="8", used_by=_LOOPS,
+        follows=ITSELF,
+    )
     copy_l1: float = quantity(
-        "B/s", "copy rate while the working set is in the first-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES
+        "B/s", "copy rate while the working set is in the first-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES,
+        follows=rate_of("clock"),
     )
     copy_l2: float = quantity(
-        "B/s", "copy rate while the working set is in the second-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES
+        "B/s", "copy rate while the working set is in the second-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES,
+        follows=beside("clock"),
     )
-    copy_mem: float = quantity("B/s", "copy rate from main memory", above=0, area="memory", plain="5 GB/s", used_by=Use.COPIES)
+    copy_mem: float = quantity(
+        "B/s", "copy rate from main memory", above=0, area="memory", plain="5 GB/s", used_by=Use.COPIES,
+        follows=beside("clock"),
+    )
     read_mem: float = quantity(
-        "B/s", "rate at which one processor reads main memory", above=0, area="memory", plain="10 GB/s", used_by=Use.KERNELS, cpp=""
+        "B/s", "rate at which one processor reads main memory", above=0, area="memory", plain="10 GB/s", used_by=Use.KERNELS, cpp="",
+        follows=beside("clock", "copy_mem"),
     )
     mem_streams: float = quantity(
         "count",
@@ -67,29 +84,52 @@ class Host:
         area="memory",
         plain="1",
         used_by=Use.SHARED_MEMORY,
+        follows=ITSELF,
     )
-    boost: float = flag("1 when an event wake-up raises the woken thread above its peers", area="scheduler", plain="0", cpp="int")
-    quantum_carry: float = flag("1 when what is left of a quantum outlives a wait", area="scheduler", plain="0")
-    wait_charge: float = quantity("s", "taken off the quantum for each wait", area="scheduler", plain="0 us", used_by=Use.CARRY)
-    quantum_at_tick: float = flag("1 when a quantum ends only at a clock tick", area="scheduler", plain="1")
-    tcp_segment: float = quantity("s", "protocol stack CPU time per segment", area="protocol stack", plain="1 us", used_by=Use.IP)
-    tcp_byte: float = quantity("s/B", "protocol stack CPU time per byte", area="protocol stack", plain="0 s/B", used_by=Use.IP)
+    boost: float = flag(
+        "1 when an event wake-up raises the woken thread above its peers", area="scheduler", plain="0", cpp="int",
+        follows=ITSELF,
+    )
+    quantum_carry: float = flag("1 when what is left of a quantum outlives a wait", area="scheduler", plain="0", follows=ITSELF)
+    wait_charge: float = quantity(
+        "s", "taken off the quantum for each wait", area="scheduler", plain="0 us", used_by=Use.CARRY,
+        follows=ITSELF,
+    )
+    quantum_at_tick: float = flag("1 when a quantum ends only at a clock tick", area="scheduler", plain="1", follows=ITSELF)
+    tcp_segment: float = quantity(
+        "s", "protocol stack CPU time per segment", area="protocol stack", plain="1 us", used_by=Use.IP,
+        follows=time_of("clock"),
+    )
+    tcp_byte: float = quantity(
+        "s/B", "protocol stack CPU time per byte", area="protocol stack", plain="0 s/B", used_by=Use.IP,
+        follows=time_of("clock"),
+    )
     interrupt: float = quantity(
-        "s", "CPU time of one frame's interrupt", area="protocol stack", plain="1 us", used_by=(Use.IP, Use.INTERRUPTS)
+        "s", "CPU time of one frame's interrupt", area="protocol stack", plain="1 us", used_by=(Use.IP, Use.INTERRUPTS),
+        follows=time_of("clock"),
     )
     loopback_segment: float = quantity(
-        "s", "protocol stack CPU time per segment that stays on the host", area="protocol stack", plain="1 us", used_by=Use.TCP_LOCAL
+        "s", "protocol stack CPU time per segment that stays on the host", area="protocol stack", plain="1 us", used_by=Use.TCP_LOCAL,
+        follows=time_of("clock"),
     )
     loopback_mss: float = quantity(
-        "B", "largest segment that stays on the host", above=0, high=2**30, area="protocol stack", plain="16 KiB", used_by=Use.TCP_LOCAL
+        "B", "largest segment that stays on the host", above=0, high=2**30, area="protocol stack", plain="16 KiB", used_by=Use.TCP_LOCAL,
+        follows=ITSELF,
     )
-    window: float = quantity("B", "TCP receive window", above=0, area="protocol stack", plain="64 KiB", used_by=Use.TCP_RECEIVE_BUFFER)
+    window: float = quantity(
+        "B", "TCP receive window", above=0, area="protocol stack", plain="64 KiB", used_by=Use.TCP_RECEIVE_BUFFER,
+        follows=ITSELF,
+    )
     mss: float = quantity(
-        "B", "largest TCP segment on the wire", above=0, high=2**30, area="protocol stack", plain="1460 B", used_by=Use.TCP_REMOTE
+        "B", "largest TCP segment on the wire", above=0, high=2**30, area="protocol stack", plain="1460 B", used_by=Use.TCP_REMOTE,
+        follows=rest_of("link.mtu", 40),
     )
-    sndbuf: float = quantity("B", "socket send buffer", above=0, area="protocol stack", plain="64 KiB", used_by=Use.TCP_SEND_BUFFER)
+    sndbuf: float = quantity(
+        "B", "socket send buffer", above=0, area="protocol stack", plain="64 KiB", used_by=Use.TCP_SEND_BUFFER,
+        follows=ITSELF,
+    )
     delayed_ack: float = quantity(
-        "s", "longest time an acknowledgement is held back", area="protocol stack", plain="40 ms", used_by=Use.TCP
+        "s", "longest time an acknowledgement is held back", area="protocol stack", plain="40 ms", used_by=Use.TCP, follows=ITSELF
     )
     rto_first: float = quantity(
         "s",
@@ -98,12 +138,14 @@ class Host:
         area="protocol stack",
         plain="3 s",
         used_by=Use.TCP_LOSS,
+        follows=ITSELF,
     )
     rto_min: float = quantity(
-        "s", "shortest TCP retransmission timer", above=0, area="protocol stack", plain="200 ms", used_by=Use.TCP_LOSS
+        "s", "shortest TCP retransmission timer", above=0, area="protocol stack", plain="200 ms", used_by=Use.TCP_LOSS, follows=ITSELF
     )
     rto_max: float = quantity(
-        "s", "longest TCP retransmission timer; it doubles up to this", above=0, area="protocol stack", plain="120 s", used_by=Use.TCP_LOSS
+        "s", "longest TCP retransmission timer; it doubles up to this", above=0, area="protocol stack", plain="120 s", used_by=Use.TCP_LOSS,
+        follows=ITSELF,
     )
     tcp_retries: float = whole(
         "how often TCP sends a segment again before it gives the connection up",
@@ -111,6 +153,7 @@ class Host:
         area="protocol stack",
         plain="15",
         used_by=Use.TCP_LOSS,
+        follows=ITSELF,
     )
     dup_acks: float = whole(
         "acknowledgements without news that make TCP send a segment again at once",
@@ -118,6 +161,7 @@ class Host:
         area="protocol stack",
         plain="3",
         used_by=Use.TCP_LOSS,
+        follows=ITSELF,
     )
     nic_rate: float = quantity(
         "B/s",
@@ -126,6 +170,7 @@ class Host:
         area="network card",
         plain="1 GB/s",
         used_by=Use.WIRE,
+        follows=beside("bus_rate"),
     )
     nic_rate_in: float = quantity(
         "B/s",
@@ -134,6 +179,7 @@ class Host:
         kw_only=True,
         area="network card",
         used_by=Use.WIRE,
+        follows=beside("nic_rate", "bus_rate"),
     )
     rx_buffer: float = quantity(
         "B",
@@ -143,8 +189,12 @@ class Host:
         kw_only=True,
         area="network card",
         used_by=Use.TCP_REMOTE,
+        follows=ITSELF,
     )
-    nic_latency: float = quantity("s", "fixed time of the network card per frame", area="network card", plain="0 us", used_by=Use.WIRE)
+    nic_latency: float = quantity(
+        "s", "fixed time of the network card per frame", area="network card", plain="0 us", used_by=Use.WIRE,
+        follows=ITSELF,
+    )
     bus_rate: float = quantity(
         "B/s",
         "rate of memory and bus that both directions of the card share",
@@ -152,19 +202,31 @@ class Host:
         area="network card",
         plain="1 GB/s",
         used_by=Use.BURSTS,
+        follows=ITSELF,
     )
     l2_shared_by: float = whole(
-        "cores that share a second-level cache", low=1, area="memory", plain="1", used_by=(Use.CORES, Use.SHARED_MEMORY)
+        "cores that share a second-level cache", low=1, area="memory", plain="1", used_by=(Use.CORES, Use.SHARED_MEMORY), follows=ITSELF
     )
-    package_cores: float = whole("cores that share a bus to the memory", low=1, area="processor", plain="1", used_by=Use.CORES)
+    package_cores: float = whole(
+        "cores that share a bus to the memory", low=1, area="processor", plain="1", used_by=Use.CORES,
+        follows=ITSELF,
+    )
     line_shared: float = quantity(
-        "s", "a cache line from a core with which the second-level cache is shared", area="memory", plain="0 ns", used_by=_LINES
+        "s", "a cache line from a core with which the second-level cache is shared", area="memory", plain="0 ns", used_by=_LINES,
+        follows=beside("clock"),
     )
-    line_bus: float = quantity("s", "a cache line from a core's cache across the bus", area="memory", plain="0 ns", used_by=_LINES)
+    line_bus: float = quantity(
+        "s", "a cache line from a core's cache across the bus", area="memory", plain="0 ns", used_by=_LINES,
+        follows=beside("clock"),
+    )
     lines_in_flight: float = quantity(
-        "count", "lines changed by another core that a copy fetches at a time", above=0, area="memory", plain="1", used_by=_LINES
+        "count", "lines changed by another core that a copy fetches at a time", above=0, area="memory", plain="1", used_by=_LINES,
+        follows=ITSELF,
     )
-    fsb_rate: float = quantity("B/s", "rate of a package's front-side bus", above=0, area="memory", plain="10 GB/s", used_by=Use.CORES)
+    fsb_rate: float = quantity(
+        "B/s", "rate of a package's front-side bus", above=0, area="memory", plain="10 GB/s", used_by=Use.CORES,
+        follows=beside("clock"),
+    )
 
     @property
     def speed(self) -> float:

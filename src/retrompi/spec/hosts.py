@@ -6,7 +6,7 @@ each of a million asks for the kinds instead (`kinds`, `mapped`, `named`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -140,6 +140,19 @@ class GrownQuantities(Mapping[str, Quantity]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def of_pattern(self) -> dict[str, Quantity]:
+        """The quantities of the link and of the hosts of the pattern, without those of single hosts."""
+        found = dict(self.original)
+        for path, q in self.changed.items():
+            owner, _, key = path.rpartition(".")
+            found |= {f"{h.name}.{key}": q for h in self.hosts.own} if owner == EVERY_HOST else {path: q} if owner == "link" else {}
+        return found
+
+    def of_single(self, without: Collection[str]) -> dict[str, Quantity]:
+        """The quantities that single hosts have of their own, but for the keys ``without``."""
+        parts = ((path, path.rpartition("."), q) for path, q in self.changed.items())
+        return {path: q for path, (owner, _, key), q in parts if owner not in ("link", EVERY_HOST) and key not in without}
 
     def with_changed(self, more: Mapping[str, Quantity]) -> GrownQuantities:
         """With other values at some paths."""

@@ -97,6 +97,8 @@ class Network:
     quantities: Mapping[str, Quantity]
     path: Path
     like: str = ""
+    technology: str = ""
+    """One of `retrompi.spec.needs.TECHNOLOGIES`; empty where it is not declared."""
 
 
 def _host_keys() -> dict[str, Any]:
@@ -314,9 +316,10 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
             raise reader.fail(f"unknown key '{key}'{nearest(key, top)}", key, code="unknown-key")
     link, card = (reader.data.get(k, {}) for k in ("link", "card"))
     of_link, of_card = quantities(Link), _card_keys()
-    stated = {f"link.{k}": q for k, q in reader.table(link, of_link, ("kind", "shape", *topology.WORDS), LINK).items()}
+    stated = {f"link.{k}": q for k, q in reader.table(link, of_link, ("kind", "shape", "technology", *topology.WORDS), LINK).items()}
     stated |= {f"card.{k}": q for k, q in reader.table(card, of_card, (), CARD).items()}
     numbers, kind, words = dict(stated), "", topology.DEFAULT_WORDS
+    technology = reader.technology(link, LINK)
     shape: tuple[int, ...] = ()
     like = _like(reader, "network", depth)
     if like:
@@ -325,6 +328,7 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
         except UsageError as error:
             raise reader.fail(f"like = '{like}': {error}", "like", code=error.code) from None
         numbers, kind, shape, words = {**other.quantities, **stated}, other.kind, other.shape, dict(other.words)
+        technology = technology or other.technology
     try:
         if "kind" in link or not kind:
             kind, shape = topology.parse_kind(reader.string(link, "kind", LINK)), ()
@@ -341,8 +345,9 @@ def _network(reader: Reader, read: Read, depth: int) -> Network:
     ordered = {k: numbers[k] for k in needed if k in numbers}
     numbers = _fitted(ordered, reader.path, stated, needed.__getitem__, read)
     return Network(
-        reader.path.stem, **_about(reader), kind=kind, shape=shape, words=words, quantities=numbers, path=reader.path, like=like
-    )
+        reader.path.stem, **_about(reader), kind=kind, shape=shape, words=words, quantities=numbers, path=reader.path, like=like,
+        technology=technology,
+    )  # fmt: skip
 
 
 # --- composing -----------------------------------------------------------------------------------------------------------------
@@ -408,6 +413,7 @@ def compose(what: Composition, beside: Path | None = None, read: Read | None = N
         hosts=tuple(hosts),
         link=link,
         quantities={**found, **{f"link.{k}": q for k, q in of_link.items()}},
+        technology=net.technology if net is not None else "",
     )
 
 

@@ -22,6 +22,7 @@ from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.names import check_name
 from retrompi.base.paths import stamp
+from retrompi.base.units import parse_factor
 from retrompi.spec import compiled_values, named_host
 from retrompi.spec.channels import NO_PATH, Cost, Library, Row
 from retrompi.spec.channels import Path as MessagePath
@@ -30,7 +31,8 @@ from retrompi.spec.fields import to_engine
 from retrompi.spec.hosts import Hosts, engine_rows
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import OneSided
-from retrompi.spec.overrides import parse_sets
+from retrompi.spec.needs import Needs
+from retrompi.spec.overrides import absolute, parse_sets, tell
 from retrompi.spec.param import Param
 from retrompi.spec.platform import Platform
 from retrompi.spec.quantity_file import fits_at_hand
@@ -39,7 +41,7 @@ from retrompi.spec.values import Setting, Values
 if TYPE_CHECKING:
     from retrompi.spec.calibrated_range import Range
 
-__all__ = ["Param", "RuntimeModel", "StartStep", "fit_name", "fit_place", "fit_tables", "model_values",
+__all__ = ["Param", "RuntimeModel", "StartStep", "absolute_sets", "fit_name", "fit_place", "fit_tables", "model_values",
            "parse_sets", "resolve"]  # fmt: skip
 
 T = TypeVar("T")
@@ -109,6 +111,8 @@ class RuntimeModel:
     variant_note: ClassVar[str] = ""
     calibrated: ClassVar[Range | None] = None
     """The range covered by the published data behind the model; the user is warned outside of it."""
+    needs: ClassVar[Needs | None] = None
+    """The network and the operating system without which there is no such runtime; None restricts nothing."""
     fits_platform: ClassVar[tuple[str, ...]] = ()
     """Host keys (``nic_rate``) that a calibration of this model fits as well, for every host."""
 
@@ -147,6 +151,7 @@ class RuntimeModel:
             "variant_of": cls.variant_of is None or isinstance(cls.variant_of, str),
             "variant_note": isinstance(cls.variant_note, str),
             "calibrated": cls.calibrated is None or hasattr(cls.calibrated, "platforms"),  # a Range
+            "needs": cls.needs is None or isinstance(cls.needs, Needs),
             "fits_platform": isinstance(cls.fits_platform, tuple) and all(isinstance(k, str) for k in cls.fits_platform),
             "collectives": isinstance(cls.collectives, tuple) and all(isinstance(c, Choice) for c in cls.collectives),
             "communicators": isinstance(cls.communicators, Making),
@@ -398,7 +403,8 @@ def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | S
     Keys of ``sets``: ``<param>`` or ``<model>.<param>``, ``coll.<operation>`` or ``<model>.coll.<operation>`` for the algorithm of a
     collective, ``platform.host.<key>`` for every host, ``platform.<host>.<key>`` for one, ``platform.link.<key>``. Raises UsageError on
     an unknown key or a wrong unit.
-    An override may lie outside the sourced range (for what-if studies), but must have the right unit.
+    An override may lie outside the sourced range (for what-if studies), but must have the right unit; ``x2`` and ``50%`` are parts of the
+    value in force.
     """
     for_model: dict[str, str] = {}
     for_platform: dict[str, str] = {}
@@ -408,6 +414,28 @@ def resolve(cls: type[RuntimeModel], room: Platform, sets: Mapping[str, str] | S
         else:
             for_model[key] = text
     return model_values(cls, for_model), room.with_overrides(for_platform) if for_platform else room
+
+
+def absolute_sets(sets: Mapping[str, str], values: Values, room: Platform) -> dict[str, str]:
+    """``sets`` with each factor (``x2``, ``50%``) replaced by what `resolve` made of it: what identifies the run.
+
+    A factor for every host is a value for each where they differ. Each is told (`retrompi.spec.overrides.telling`).
+    """
+    found: dict[str, str] = {}
+    for key, text in sets.items():
+        if parse_factor(text, "1") is None:
+            found[key] = text
+            continue
+        path = key.removeprefix("platform.")
+        if path == key:
+            made = {key: values.settings[key.rpartition(".")[2]].text}
+        else:
+            made = {f"platform.{p}" if p != path else key: text for p, text in room.texts(path).items()}
+        made = {k: v.replace(" ", "") for k, v in made.items()}  # as one writes it on a command line
+        found |= made
+        if text not in made.values():  # 50% of a probability is a value
+            tell(f"{key}={text} is {', '.join(made.values()) if len(made) == 1 else ', '.join(f'{k}={v}' for k, v in made.items())}")
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -448,6 +476,8 @@ def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str
             raise UsageError(f"model '{cls.name}' has no parameter '{key}'{nearest(key, valid, 40)}", code="unknown-parameter")
         if collective:
             params[name] = doors()[name]
+        if name in settings and not params[name].choices:
+            text = absolute(text, params[name].unit, settings[name].text, key)
         try:
             value = params[name].parse(text)
         except UsageError as error:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 from retrompi.base import units
 from retrompi.spec import registry
@@ -13,7 +16,20 @@ from retrompi.spec.platform import Platform
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["outside", "outside_of_points", "outside_of_trace"]
+__all__ = ["FAR", "Beyond", "beyond", "outside", "outside_of_trace"]
+
+FAR = 10.0
+"""How many times a size, a number of ranks or the rate of a network may be beyond what a model was calibrated for before it matters: up
+to one order of magnitude is taken as an extrapolation that nearly every question needs."""
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """One property of a question outside a calibrated range: a sentence, a few words, and whether it is ``far`` outside (`FAR`)."""
+
+    text: str
+    short: str
+    far: bool = False
 
 
 def outside(
@@ -29,42 +45,65 @@ def outside(
     ``sizes`` are message sizes in bytes. An override of a fitted parameter, of the model or of the platform, counts as
     outside, since fitted values are valid only together. For a model that declares no range everything is outside.
     """
+    return [b.text for b in beyond(model, platform, sizes=sizes, ranks=ranks, sets=sets)]
+
+
+def beyond(
+    model: str | type[RuntimeModel],
+    platform: str | Platform,
+    *,
+    sizes: Iterable[int] = (),
+    ranks: int | None = None,
+    sets: Mapping[str, str] | Sequence[str] = (),
+) -> list[Beyond]:
+    """As `outside`, with a few words for each property and whether it matters.
+
+    What the user overrides himself has no words: he knows.
+    """
     cls = registry.model(model) if isinstance(model, str) else model
     room = registry.platform(platform) if isinstance(platform, str) else platform
     known = cls.calibrated
     if known is None:
-        return ["the model states no calibrated range"]
+        return [Beyond("the model states no calibrated range", "", far=True)]
     found = []
     if room.name not in known.platforms:
-        found.append(f"platform {room.name} (calibrated on {', '.join(known.platforms)}; docs/transfer.md says how it does on others)")
+        told = f"platform {room.name} (calibrated on {', '.join(known.platforms)}; docs/transfer.md says how it does on others)"
+        found.append(Beyond(told, f"platform {room.name}", _another_network(room, known.platforms)))
     low, high = known.bytes
-    beyond = [s for s in sizes if not low <= s <= high]
-    if beyond:
-        worst = max(beyond) if max(beyond) > high else min(beyond)
-        found.append(f"messages of {units.format_bytes(worst)} (calibrated for {known.sizes[0]} to {known.sizes[1]})")
+    used = [s for s in sizes if not low <= s <= high]
+    if used:
+        worst = max(used) if max(used) > high else min(used)
+        words = f"messages of {units.format_bytes(worst)}"
+        far = _far(worst, high) or (min(used) < low and _far(low, min(used)))
+        found.append(Beyond(f"{words} (calibrated for {known.sizes[0]} to {known.sizes[1]})", words, far))
     if ranks is not None and not known.ranks[0] <= ranks <= known.ranks[1]:
-        found.append(f"{ranks} ranks (calibrated for {' to '.join(str(r) for r in dict.fromkeys(known.ranks))})")
+        words = f"{ranks} rank{'s' if ranks != 1 else ''}"
+        told = f"{words} (calibrated for {' to '.join(str(r) for r in dict.fromkeys(known.ranks))})"
+        found.append(Beyond(told, words, _far(ranks, known.ranks[1])))
     values, changed = resolve(cls, room, sets)
     params = cls.params()
     what_if = [f"{cls.name}.{name}" for name, s in values.settings.items() if s.overridden and name in params and params[name].fitted]
     fitted = {path for path, q in room.quantities.items() if q.source.startswith("fit:")}
     what_if += [f"platform.{path}" for path in sorted(changed.overridden & fitted)]
     if what_if:
-        found.append(f"{', '.join(what_if)} overridden, which {'was' if len(what_if) == 1 else 'were'} fitted (a what-if)")
+        found.append(Beyond(
+            f"{', '.join(what_if)} overridden, which {'was' if len(what_if) == 1 else 'were'} fitted (a what-if)", ""))
     return found
 
 
-def outside_of_points(points: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Model -> `outside` for the curves of a study (rows model, platform, size_B); only models with something outside."""
-    sizes: dict[tuple[str, str], set[int]] = {}
-    for p in points:
-        sizes.setdefault((p["model"], p["platform"]), set()).add(int(p["size_B"]))
-    found: dict[str, list[str]] = {}
-    for (model, platform), used in sizes.items():
-        lines = outside(model, platform, sizes=sorted(used))
-        if lines:
-            found[model] = [*found.get(model, []), *lines]
-    return found
+def _far(value: float, bound: float) -> bool:
+    """Whether ``value`` is more than `FAR` times ``bound``; nothing is smaller than a byte or a rank."""
+    return value > FAR * max(bound, 1)
+
+
+@cache
+def _rate(platform: str) -> float:
+    return registry.platform(platform).link.bandwidth
+
+
+def _another_network(room: Platform, calibrated: Sequence[str]) -> bool:
+    """Whether the network's rate differs by more than `FAR` times from that of every calibrated platform."""
+    return len(room.hosts) > 1 and all(abs(math.log(room.link.bandwidth / _rate(name))) > math.log(FAR) for name in calibrated)
 
 
 def outside_of_trace(

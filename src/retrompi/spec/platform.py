@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,15 @@ from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec import placements, topology
 from retrompi.spec.composition import MAX_SIZED
-from retrompi.spec.fields import Field, quantities
+from retrompi.spec.fields import Field, Follows, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.hosts import EVERY_HOST, Grown, GrownQuantities, Hosts
 from retrompi.spec.link import WAN_KEYS, Link
+from retrompi.spec.overrides import absolute
 from retrompi.spec.placements import Placement
 from retrompi.spec.quantity_file import Quantity, fit_values, with_fitted
 
-__all__ = ["LINK_RATES", "LINK_WORDS", "Placement", "Platform", "Quantity", "declaration"]
+__all__ = ["LINK_RATES", "LINK_WORDS", "Placement", "Platform", "Quantity", "declaration", "following"]
 
 """The prefixes of a source; the exact reference follows."""
 
@@ -36,7 +37,7 @@ LINK_WORDS = ("kind", "shape", "sites", *topology.WORDS)
 """Keys that `Platform.with_overrides` accepts as ``link.KEY`` beside quantities."""
 
 _SUGGESTED = 256
-"""Hosts whose names are suggested for a name that does not exist."""
+"""Hosts whose names are suggested for a name that does not exist, and that are told one by one."""
 _CHANGED, _SIZED = 64, 4
 """Maximum number of derived platforms cached: with overrides, and of another size."""
 
@@ -54,9 +55,13 @@ class Platform:
     quantities: Mapping[str, Quantity]
     path: Path | None = None
     overridden: frozenset[str] = frozenset()
+    followed: Mapping[str, str] = field(default_factory=dict)
+    """Path of each number that followed an override -> the path that was set."""
     placements: Mapping[str, Placement] = field(default_factory=dict)
     natural: str = ""
     """The placement of a job whose user names none, as the file declares it; empty: by the processors of its hosts."""
+    technology: str = ""
+    """What its network is, one of `retrompi.spec.needs.TECHNOLOGIES`; empty: not declared, or no network. It changes no time."""
 
     def host(self, name: str) -> Host:
         """The host called ``name``; raises UsageError, listing the hosts, if there is none."""
@@ -110,10 +115,10 @@ class Platform:
         return placements.normal(text, self.name, self.hosts, self.placements, self.natural)
 
     def with_overrides(self, sets: Mapping[str, str]) -> Platform:
-        """A copy with ``{"host.quantum": "20 ms", "server.cores": "2", "link.bandwidth": "100 Mbps"}`` applied.
+        """A copy with ``{"host.quantum": "20 ms", "server.cores": "x2", "link.bandwidth": "100 Mbps"}`` and what derives from them.
 
-        Keys have no ``platform.`` prefix; ``host`` means every host. Raises UsageError for an unknown key, a
-        wrong unit or a value out of bounds.
+        Keys have no ``platform.`` prefix; ``host`` means every host. ``x2`` and ``50%`` are parts of the value in force. Raises
+        UsageError for an unknown key, a wrong unit or a value out of bounds.
         """
         key = tuple(sets.items())
         if key not in self._changed_before:
@@ -128,29 +133,71 @@ class Platform:
         return {}
 
     def _with(self, sets: Mapping[str, str]) -> Platform:
-        changed: dict[str, Quantity] = {}
         words: dict[str, str] = {}
-        # First the overrides of every host, then those of one: the more specific wins regardless of the order on the command line.
-        for key in sorted(sets, key=lambda k: not k.startswith("host.")):
-            text = sets[key]
-            if self.link.file and key.startswith("link.") and key.removeprefix("link.") in (*LINK_WORDS, *LINK_RATES):
+        numbers: dict[str, str] = {}
+        for key, text in sets.items():
+            name = key.removeprefix("link.")
+            if self.link.file and key.startswith("link.") and name in (*LINK_WORDS, *LINK_RATES):
                 raise UsageError(f"platform.{key}: the links are those of {Path(self.link.file[0]).name}", code="bad-topology")
-            if key.removeprefix("link.") in LINK_WORDS and key.startswith("link."):
-                words[key.removeprefix("link.")] = text
-                continue
-            for path in self.paths(key):
-                old = self.quantity(path)
-                value = declaration(path).parse(text, f"platform.{key}")
-                changed[path] = replace(
-                    old, value=value, text=text, source=f"assumed: set by the user (was {old.text}, {old.source})"
-                )
+            if key.startswith("link.") and name in LINK_WORDS:
+                words[name] = text
+            else:
+                numbers[key] = text
+        paths = {path for key in numbers for path in self.paths(key)}
+        room = self._with_numbers(numbers)
         try:
-            room = self._changed(changed, self._linked(words))
+            room = replace(room, link=room._linked(words))
             topology.check(room.link.kind, room.link.shape, len(room.hosts), line=all(f"link.{k}" in room.quantities for k in WAN_KEYS))
             topology.check_sharing(room.link.kind, room.link.access, room.link.buffer)
         except UsageError as error:
             raise UsageError(f"platform.link: {error}", code=error.code) from None
-        return replace(room, overridden=self.overridden | set(changed) | {f"link.{word}" for word in words})
+        return replace(room, overridden=self.overridden | paths | {f"link.{word}" for word in words})
+
+    def _with_numbers(self, sets: Mapping[str, str]) -> Platform:
+        """A copy with the numbers of ``sets`` and what follows them (`Follows`)."""
+        if not isinstance(self.hosts, Grown) or not isinstance(self.quantities, GrownQuantities):
+            return self._set(sets)
+        # What every host has is set for the hosts of the pattern, each of which may have another value before.
+        of_one = {key: text for key, text in sets.items() if not key.startswith(("link.", f"{EVERY_HOST}."))}
+        of_all = {key: text for key, text in sets.items() if key not in of_one}
+        pattern = replace(self, hosts=self.hosts.own, quantities=self.quantities.of_pattern())._set(of_all)
+        kept = self.quantities.of_single({key.rpartition(".")[2] for key in of_all})
+        hosts = Grown(pattern.hosts, self.hosts.size, which=self.hosts.which).replaced(_by_owner(kept))
+        return replace(pattern, hosts=hosts, quantities=GrownQuantities(hosts, pattern.quantities, kept))._set(of_one)
+
+    def _set(self, sets: Mapping[str, str]) -> Platform:
+        """`_with_numbers` of a platform whose hosts each have values of their own, or of keys of single hosts."""
+        changed: dict[str, Quantity] = {}
+        # First the overrides of every host, then those of one: the more specific wins regardless of the order on the command line.
+        for key in sorted(sets, key=lambda k: not k.startswith(f"{EVERY_HOST}.")):
+            for path in self.paths(key):
+                was, f = self.quantity(path), declaration(path)
+                old = changed.get(path, was)
+                text = absolute(sets[key], f.unit, old.text, f"platform.{key}")
+                source = f"assumed: set by the user (was {was.text}, {was.source})"
+                changed[path] = replace(old, value=f.parse(text, f"platform.{key}"), text=text, source=source)
+        following = self._following(changed)
+        bases = {path: base for path, (base, _) in following.items()}
+        moved = {path: q for path, (_, q) in following.items()}
+        return replace(self._changed({**moved, **changed}, self.link), followed={**self.followed, **bases})
+
+    def _following(self, changed: Mapping[str, Quantity]) -> dict[str, tuple[str, Quantity]]:
+        """Path -> (the path that it follows, its value) of every number of a host that derives from one of ``changed`` and is not there."""
+        found = {}
+        for path, base in changed.items():
+            owner, _, key = path.rpartition(".")
+            owners = [h.name for h in self.hosts] if owner == "link" else [owner]
+            for name, rule in following(path if owner == "link" else key):
+                for mine in (f"{o}.{name}" for o in owners):
+                    own = self.quantities.get(mine)
+                    if own is None or mine in changed:
+                        continue
+                    text = rule.text(own.text, own.unit, self.quantity(path).value, base.value)
+                    if text is not None:
+                        source = f"assumed: follows platform.{path} (was {own.text}, {own.source})"
+                        value = declaration(mine).parse(text, f"platform.{mine}, which follows platform.{path}")
+                        found[mine] = path, replace(own, value=value, text=text, source=source)
+        return found
 
     def _linked(self, words: Mapping[str, str]) -> Link:
         """The link with another kind, shape, sites, rail policy or access rule. A new kind without a shape gets its default shape."""
@@ -211,10 +258,7 @@ class Platform:
         return replace(self, name=f"{self.name}*{n}", hosts=hosts, link=link, quantities=own, placements=kept)
 
     def _changed(self, changed: Mapping[str, Quantity], link: Link) -> Platform:
-        values: dict[str, dict[str, Any]] = {}
-        for path, quantity in changed.items():
-            owner, _, name = path.partition(".")
-            values.setdefault(owner, {})[name] = quantity.value
+        values = _by_owner(changed)
         of_link = replace(link, **values.pop("link", {}))
         if isinstance(self.hosts, Grown) and isinstance(self.quantities, GrownQuantities):
             everywhere = values.pop(EVERY_HOST, {})
@@ -230,6 +274,21 @@ class Platform:
         if owner == EVERY_HOST:
             return self.quantities.get(path) or self.quantity(f"{self.hosts[0].name}.{key}")
         return self.quantities.get(path) or _absent(path)
+
+    def texts(self, key: str) -> dict[str, str]:
+        """The values at a key of `with_overrides` as texts: by ``key`` itself if they are equal, else by the path of each host.
+
+        Raises UsageError for an unknown key, and for more than 256 hosts with different values.
+        """
+        found = {path: self.quantity(path).text for path in self.paths(key)}
+        if isinstance(self.hosts, Grown) and isinstance(self.quantities, GrownQuantities) and key.startswith(f"{EVERY_HOST}."):
+            name, pattern = key.rpartition(".")[2], self.quantities.of_pattern()
+            found = {f"{h.name}.{name}": pattern[f"{h.name}.{name}"].text for h in self.hosts.own}
+            if len({*found.values()}) > 1:
+                if len(self.hosts) > _SUGGESTED:
+                    raise UsageError(f"platform.{key}: the {len(self.hosts)} hosts have different values; give one", code="bad-value")
+                found = {path: self.quantity(path).text for path in (f"{h.name}.{name}" for h in self.hosts)}
+        return found if len({*found.values()}) > 1 else {key: next(iter(found.values()))}
 
     def paths(self, key: str) -> list[str]:
         """The paths of the quantities (`quantity`) that a key of `with_overrides` denotes; raises UsageError for an unknown key."""
@@ -250,6 +309,20 @@ class Platform:
         elif head in some:
             valid = [v for v in valid if v.startswith(f"platform.{head}.")]
         raise UsageError(f"platform '{self.name}' has no 'platform.{key}'{nearest(f'platform.{key}', valid, 30)}", code="unknown-parameter")
+
+
+def _by_owner(changed: Mapping[str, Quantity]) -> dict[str, dict[str, Any]]:
+    values: dict[str, dict[str, Any]] = {}
+    for path, quantity in changed.items():
+        owner, _, name = path.partition(".")
+        values.setdefault(owner, {})[name] = quantity.value
+    return values
+
+
+@cache
+def following(base: str) -> list[tuple[str, Follows]]:
+    """The numbers of a host that follow ``base`` (``clock``, ``link.mtu``), each with its rule, and those that stay beside it."""
+    return [(name, rule) for name, f in quantities(Host).items() for rule in f.follows or () if rule.base == base]
 
 
 def _absent(path: str) -> Quantity:

@@ -211,7 +211,7 @@ class _Reader(Reader):
         given = self.data.get("link")
         if not isinstance(given, dict):
             raise self.fail("a platform needs a [link]", code="missing-key")
-        link = self.table(given, quantities(Link), LINK_WORDS, LINK)
+        link = self.table(given, quantities(Link), (*LINK_WORDS, "technology"), LINK)
         missing = [k for k, f in quantities(Link).items() if not f.optional and k not in link]
         if missing:
             raise self.fail(f"the link lacks {', '.join(missing)}", "", -1, code="missing-key")
@@ -240,6 +240,7 @@ class _Reader(Reader):
             path=self.path,
             placements=self.placements(hosts),
             natural=self.natural(),
+            technology=self.technology(given, LINK),
         )
 
 

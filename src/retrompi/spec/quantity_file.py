@@ -13,6 +13,7 @@ from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec.fields import Field
 from retrompi.spec.sources import wrong_source
+from retrompi.spec.technology import TECHNOLOGIES
 
 __all__ = ["CARD", "LINK", "LONGEST_HOST", "Quantity", "Reader", "fit_values", "fits_at_hand", "with_fitted"]
 
@@ -102,6 +103,16 @@ class Reader:
             if key not in keys and key not in plain:
                 raise self.fail(f"unknown key '{key}'{nearest(key, [*keys, *plain], 40)}", key, table, code="unknown-key")
         return {k: self.quantity(f, given[k], table) for k, f in keys.items() if k in given}
+
+
+    def technology(self, link: Mapping[str, Any], table: int | None, default: str = "") -> str:
+        """``technology`` of a [link]; ``default`` where it is not declared. InputError for one that does not exist."""
+        if "technology" not in link:
+            return default
+        found = self.string(link, "technology", table)
+        if found not in TECHNOLOGIES:
+            raise self.fail(f"no technology '{found}'{nearest(found, TECHNOLOGIES)}", "technology", table, code="bad-value")
+        return found
 
 
 def fit_values(file: Path) -> dict[str, str]:

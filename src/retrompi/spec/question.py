@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import UsageError, nearest
-from retrompi.spec import network_model
+from retrompi.spec import needs, network_model
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.cojobs import JobSpec
 from retrompi.spec.overrides import parse_sets
@@ -89,9 +89,9 @@ class Benchmark:
 def pingpong(sizes: Sequence[int] | None = None, reps: Any = None, warm_up: int = 0) -> Benchmark:
     """The PingPong benchmark: ``sizes`` in bytes, ``reps`` a number or a function of the size; None: as in the papers.
 
-    ``warm_up`` exchanges before each size are not timed.
+    ``warm_up`` exchanges before each size are not timed; the papers had none.
     """
-    return Benchmark("pingpong", {"sizes": sizes, "reps": reps, "warm_up": warm_up or None})
+    return Benchmark("pingpong", {"sizes": sizes, "reps": reps, "warm_up": warm_up})
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +197,8 @@ class Question:
     that went before has come to rest. ``compute_kernel`` runs compute amounts at the rate of a loop of `retrompi.spec.kernels`
     (``daxpy``, ``daxpy:1000``). ``idle_overrides`` accepts overrides that the run does not use, and changes no result. ``bounds`` end the
     simulation itself; they change no result either, and questions that differ in them only are equal. ``network`` is what carries the
-    frames, one of `retrompi.spec.network_model.NAMES`.
+    frames, one of `retrompi.spec.network_model.NAMES`. ``what_if_hardware`` accepts a platform on which the model
+    cannot have run (`needs`).
     Raises UsageError for an unknown network or wildcard rule; names are checked when the question is resolved.
     """
 
@@ -219,6 +220,7 @@ class Question:
     cores: Sequence[int] = ()
     asked: Asked = field(default_factory=Asked)
     bounds: Bounds = field(default_factory=Bounds, compare=False)
+    what_if_hardware: bool = field(default_factory=needs.asked, compare=False)
 
     def __post_init__(self) -> None:
         given = self.overrides

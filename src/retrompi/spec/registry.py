@@ -25,6 +25,7 @@ from retrompi.base.files import exists, is_dir, is_file
 from retrompi.spec import composition, machines, platform_file, simgrid_platform
 from retrompi.spec import model as of_model
 from retrompi.spec.model import RuntimeModel
+from retrompi.spec.needs import lacks
 from retrompi.spec.platform import Platform
 from retrompi.spec.users_code import of_package, users_code
 from retrompi.spec.values import Values
@@ -37,6 +38,8 @@ __all__ = [
     "model_names",
     "models",
     "origin",
+    "own_platform",
+    "own_platforms",
     "part",
     "platform",
     "platform_names",
@@ -49,6 +52,9 @@ __all__ = [
 ]
 
 _LOADING = threading.Lock()
+
+FIRST_PLATFORM = "nt-pair"
+"""Where a model is simulated that names no platform of its own."""
 
 
 def _folders_in(place: Path) -> dict[str, Path]:
@@ -246,6 +252,21 @@ def model(name_or_path: str) -> type[RuntimeModel]:
     return found[wanted]
 
 
+def own_platform(model_or_name: type[RuntimeModel] | str) -> str:
+    """The platform of a model where a question names none: the first that the model is calibrated on.
+
+    A user's model that names none is simulated on `FIRST_PLATFORM`. Raises the errors of `model`.
+    """
+    cls = model(model_or_name) if isinstance(model_or_name, str) else model_or_name
+    return next(iter(own_platforms(cls)), FIRST_PLATFORM)
+
+
+def own_platforms(cls: type[RuntimeModel]) -> Sequence[str]:
+    """The platforms that a model is calibrated on and can run on, its variants being of the same range; () where it names none."""
+    named = () if cls.calibrated is None else cls.calibrated.platforms
+    return [name for name in named if len(named) == 1 or not lacks(cls.needs, platform(name))]
+
+
 def toml_files(folder: Path) -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.toml")) if not file.name.endswith(".fit.toml")}
 
@@ -305,6 +326,9 @@ def platform(name_or_path: str) -> Platform:
                 return platform_file.load(file)
         if sized or any(c in name_or_path for c in "@+") or name_or_path in machines.files("host"):
             return machines.platform(composition.parse(name_or_path))
+        if name_or_path in machines.files("network"):
+            raise UsageError(f"'{name_or_path}' is a network: a platform is its hosts and a network, HOST*N@{name_or_path}, e.g. "
+                             f"nt4-p6-200*2@{name_or_path} ('retrompi platforms list' has the hosts)", code="unknown-platform")  # fmt: skip
     return platform_file.load(toml_file("platform", {**_platform_files(), **machines.files("host")}, name_or_path))
 
 

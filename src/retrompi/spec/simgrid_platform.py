@@ -170,6 +170,7 @@ def composed(file: Path, filled: Filled) -> Platform:
         name=f"{filled.host.name}@{file.name}"[-80:], title=title, years=filled.host.years,
         summary=f"hosts, links and routes of {file.name}",
         hosts=tuple(hosts), link=link, quantities={**numbers, **of_link},
+        technology=filled.network.technology if filled.network is not None else "",
     )  # fmt: skip
 
 

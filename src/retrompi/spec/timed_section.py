@@ -16,8 +16,9 @@ class Program:
     """Options of a replay that belong to the program.
 
     ``section`` is the timed part: lines of rank 0 (``34-40``, both inclusive) or two of its marks
-    (``LABEL..LABEL``); None for none. ``compute_s`` is the computation in it in seconds on this platform, summed over the
-    ranks; all amounts of the trace are scaled by one factor to match it (None: as captured). ``memory_share`` (0..1) is
+    (``LABEL..LABEL``); None for none. ``compute_s`` is the computation in it in seconds, summed over the
+    ranks; all amounts of the trace are scaled by one factor to match it (None: as captured). It holds for hosts that compute at
+    ``compute_flops`` (flop/s), and takes longer on slower ones (None: for the hosts of the question). ``memory_share`` (0..1) is
     the part of the computation spent waiting for the memory bus when alone on a host. Raises UsageError for values out of range
     or ``compute_s`` without a section.
     """
@@ -25,6 +26,7 @@ class Program:
     section: str | None = None
     compute_s: float | None = None
     memory_share: float = 0.0
+    compute_flops: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.memory_share <= 1:
@@ -36,5 +38,6 @@ class Program:
 
     def row(self) -> dict[str, Any]:
         """The options that were given, as part of the identity of a run; {} for none."""
-        stated = {"section": self.section, "compute_s": self.compute_s, "memory_share": self.memory_share or None}
+        stated = {"section": self.section, "compute_s": self.compute_s, "memory_share": self.memory_share or None,
+                  "compute_flops": self.compute_flops}
         return {k: v for k, v in stated.items() if v is not None}

@@ -105,6 +105,10 @@ class Values(Mapping[str, "float | str"]):
         other = {k: Setting(v, v, "assumed: tried", True) for k, v in (choices or {}).items()}
         return Values(self.model, self._params, {**self._settings, **other}, self._factors)
 
+    def without(self, name: str, defaults: Values) -> Values:
+        """The same values without recorded reads, that of ``name`` from ``defaults``."""
+        return Values(self.model, self._params, {**self._settings, name: defaults._settings[name]}, self._factors)
+
     def describe(self) -> list[dict[str, Any]]:
         """Rows name, value, text, unit, source, help, low, high, choices, cost, overridden for cards and tables."""
         return [

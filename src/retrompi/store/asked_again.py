@@ -15,6 +15,7 @@ from retrompi import traces
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.spec.question import Question, Replay, Workload, pingpong
 from retrompi.store.identity import RunSpec, specification
+from retrompi.traces.generate import WARM_UP
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -59,10 +60,11 @@ def _workloads(store: Store, row: Mapping[str, Any]) -> Iterator[Workload]:
     if row["kind"] == "pingpong":
         points = store.points(int(row["id"]))
         sizes, told = [p["size_B"] for p in points], {p["repetitions"] for p in points}
-        yield pingpong()
-        yield pingpong(sizes)
-        if len(told) == 1:
-            yield pingpong(sizes, next(iter(told)))
+        for warm_up in (WARM_UP, 0):
+            yield pingpong(warm_up=warm_up)
+            yield pingpong(sizes, warm_up=warm_up)
+            if len(told) == 1:
+                yield pingpong(sizes, next(iter(told)), warm_up)
     if row["kind"] == "replay" and Path(row["trace"]).exists():
         yield Replay(traces.read(row["trace"]), row["trace"])
         yield Replay(traces.read(row["trace"], np=int(row["ranks"])), row["trace"])

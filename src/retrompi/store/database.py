@@ -30,7 +30,7 @@ from retrompi.base.paths import data_dir
 from retrompi.store.copies import Copies
 from retrompi.store.identity import RunSpec
 from retrompi.store.ids import free_ids, once_at_a_time
-from retrompi.store.kept import Kept, numbered, plain
+from retrompi.store.kept import PART_OF, Kept, numbered, plain
 from retrompi.store.schema import MEASURED, REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
 from retrompi.store.studies import Studies, this_process, time_text
 from retrompi.store.tags import Tags
@@ -481,17 +481,30 @@ class Store(Studies, Tags, Copies):
         kind: str | None = None,
         outcome: str | None = None,
         limit: int | None = None,
+        parts: bool = True,
     ) -> Rows:
-        """The matching runs, newest last; ``limit`` is the maximum number of runs, the newest."""
+        """The matching runs, newest last; ``limit`` is the maximum number of runs, the newest. Without ``parts``: those that were asked for
+        themselves, and not made as parts of studies, searches and draws."""
         query = sa.select(*_columns(Run)).order_by(Run.id.desc())
         wanted = {Run.model: model, Run.platform: platform, Run.mode: mode, Run.kind: kind, Run.outcome: outcome}
         for column, value in wanted.items():
             if value is not None:
                 query = query.where(column == value)
+        if not parts:
+            query = query.where(Run.facts[PART_OF].as_string().is_(None), Run.kind != "sample")
         if limit is not None:
             query = query.limit(limit)
         with self._connect() as connection:
             return [_readable(r) for r in reversed(connection.execute(query).mappings().all())]
+
+    def cautions(self, run_ids: Sequence[int]) -> dict[int, Any]:
+        """The cautions that these runs kept, as stored; runs without any are left out."""
+        found: dict[int, Any] = {}
+        with self._connect() as connection:
+            for part in _parts(run_ids):
+                query = sa.select(Run.id, Run.facts["cautions"]).where(Run.id.in_(part), Run.facts["cautions"].as_string().is_not(None))
+                found |= {int(i): some for i, some in connection.execute(query)}
+        return found
 
     # -- details of a run ------------------------------------------------------------------------------------------
 

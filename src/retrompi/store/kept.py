@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from retrompi.sim.cautions import stored
 from retrompi.sim.rank_table import RankTable
 from retrompi.spec.bounds import LIMIT
 from retrompi.spec.network_model import by_simgrid
@@ -17,6 +18,8 @@ __all__ = ["COLUMNS", "Kept", "Outbox"]
 COLUMNS = ("outcome", "detail", "wall_s", "time_s", "ranks", "actions", "messages", "bytes", "packets")
 """Fields of a result that have a column; the others are in ``facts``."""
 
+PART_OF = "part_of"
+"""The fact that a run was not asked for itself."""
 Rows = list[dict[str, Any]]
 
 
@@ -41,6 +44,10 @@ class Kept:
     ranks: Rows = field(default_factory=list)
     anatomy: Rows = field(default_factory=list)
 
+    def part_of(self, what: str) -> Kept:
+        """The same run, made as a part of ``what``: a study, a search or the draws of another run (`Store.runs` may leave it out)."""
+        return replace(self, row={**self.row, "facts": {**self.row["facts"], PART_OF: what}})
+
     @classmethod
     def of(
         cls,
@@ -54,6 +61,8 @@ class Kept:
         given = plain(result)
         if given.get("outcome") == LIMIT:
             spec = replace(spec, stopped=str(given.get("detail", "")))
+        if "cautions" in given:
+            given["cautions"] = [{"code": c.code, "text": c.text} for c in stored(given)]
         of_all = given.pop("per_rank", [])
         ranks = [*ranks, *(of_all.some() if isinstance(of_all, RankTable) else of_all)]
         if len(of_all) > len(ranks):

@@ -173,7 +173,8 @@ def _explain(store: Store, asked: Resolved, fresh: bool) -> Found:
     prepare_samples(store, simulate.of_message(asked), fresh)
     began = time.perf_counter()
     told = simulate.explain(asked)
-    facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"]}
+    facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"],
+             "cautions": told["cautions"]}  # fmt: skip
     stages = [{"size_B": workload.size, **stage} for stage in told["stages"]]
     run_id = store.add_run(spec, facts, anatomy=stages, fresh=fresh)
     return Found(run_id, store.anatomy(run_id), False)

@@ -157,6 +157,13 @@ class Studies:
         with self._connect() as connection:
             return {int(position): identity for position, identity in connection.execute(query)}
 
+    def study_cautions(self, study_id: int) -> list[Any]:
+        """What the runs of the study's points kept as cautions, for each point whose run has some."""
+        query = sa.select(Run.facts["cautions"]).join(StudyPoint, StudyPoint.run_id == Run.id)
+        query = query.where(StudyPoint.study_id == study_id, Run.facts["cautions"].as_string().is_not(None))
+        with self._connect() as connection:
+            return [some for (some,) in connection.execute(query)]
+
     @contextmanager
     def study_lock(self, digest: str) -> Iterator[None]:
         """Lock of the process that runs the study; StoreError when another holds it. Released whenever the process exits."""

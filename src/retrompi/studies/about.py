@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrompi.base.errors import RetrompiError
+from retrompi.sim.cautions import Caution, calibration, gathered
 from retrompi.spec.network_model import NATIVE, by_simgrid
 from retrompi.studies.results import axes_of
 
@@ -27,6 +28,9 @@ class About:
     fidelities: tuple[str, ...] = ()
     sources: tuple[Mapping[str, str], ...] = ()
     warnings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Model -> what lies outside its calibrated range."""
+    cautions: tuple[Caution, ...] = ()
+    """The same as cautions."""
     runs: tuple[int, ...] = ()
 
 
@@ -47,6 +51,7 @@ def networks(runs: Iterable[Row]) -> tuple[str, ...]:
 def about(definition: Mapping[str, Any], runs: Mapping[int, Row], curves: Mapping[int, Sequence[Row]]) -> About:
     """The provenance of a study's runs (rows of the store by id)."""
     found = list(runs.values())
+    outside = outside_of_runs(found, curves)
     return About(
         code_versions=tuple(dict.fromkeys(str(r["code_version"]) for r in found)),
         networks=networks(found),
@@ -55,7 +60,8 @@ def about(definition: Mapping[str, Any], runs: Mapping[int, Row], curves: Mappin
         platforms=_seen(found, "platform", "platform_hash"),
         fidelities=tuple(dict.fromkeys(str(r["fidelity"]) for r in found)),
         sources=tuple(sources(_varied(definition), found)),
-        warnings={m: tuple(lines) for m, lines in outside_of_runs(found, curves).items()},
+        warnings={m: tuple(c.text for c in some) for m, some in outside.items()},
+        cautions=tuple(gathered(outside.items())),
         runs=tuple(sorted(runs)),
     )
 
@@ -99,24 +105,23 @@ def sources(keys: Sequence[str], runs: Sequence[Row]) -> list[dict[str, str]]:
     return out
 
 
-def outside_of_runs(runs: Sequence[Row], curves: Mapping[int, Sequence[Row]]) -> dict[str, list[str]]:
-    """Model -> short descriptions of what lies outside its calibrated range; models with nothing outside are left out."""
-    from retrompi.spec.outside_range import outside
-
+def outside_of_runs(runs: Sequence[Row], curves: Mapping[int, Sequence[Row]]) -> dict[str, list[Caution]]:
+    """Model -> what lies outside its calibrated range; models with nothing outside are left out."""
     asked: dict[tuple[str, str, tuple[str, ...]], tuple[Row, set[int], set[int]]] = {}
     for r in runs:
         key = (str(r["model"]), str(r["platform"]), tuple(sorted(r.get("overrides") or {})))
         _, sizes, ranks = asked.setdefault(key, (r, set(), set()))
         sizes.update(int(p["size_B"]) for p in curves.get(r["id"], ()))
         ranks.update([r["ranks"]] if r.get("ranks") else [])
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, dict[Caution, None]] = {}
     for (model, platform, _), (row, sizes, ranks) in asked.items():
         # Of several numbers of ranks, the smallest and the largest suffice.
         for n in dict.fromkeys((min(ranks, default=None), max(ranks, default=None))):
             try:
-                lines = outside(model, platform, sizes=sorted(sizes), ranks=n, sets=row.get("overrides") or {})
+                some = calibration(model, platform, sizes=sorted(sizes), ranks=n, sets=row.get("overrides") or {})
             except RetrompiError as error:
-                lines = [f"cannot be told: {str(error).partition('; ')[0]}"]  # not the list of valid names
-            for line in lines:
-                found.setdefault(model, {})[line] = None
-    return {m: list(lines) for m, lines in sorted(found.items())}
+                told = f"cannot be told: {str(error).partition('; ')[0]}"  # not the list of valid names
+                some = [Caution("outside-calibration", told, minor=True)]
+            for one in some:
+                found.setdefault(model, {})[one] = None
+    return {m: list(some) for m, some in sorted(found.items())}

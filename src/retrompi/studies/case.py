@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from retrompi.spec.composition import MAX_HOSTS, resized
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
+from retrompi.spec.overrides import merge
 from retrompi.spec.platform import LINK_WORDS, Platform, declaration
 from retrompi.spec.timed_section import Program
 from retrompi.store import lookup
@@ -112,9 +114,11 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         elif key.startswith("trace."):
             _of_trace(scenario, key, text, changed, args, program)
         else:
-            sets = {**sets, key: text}
+            sets = merge(sets, {key: text})
     if program:
         changed["program"] = replace(scenario.program, **program)
+        if "compute_s" in program:
+            changed["stated"] = None  # for the platform in question
     return replace(scenario, sets=sets, args=args, **changed)
 
 
@@ -154,7 +158,15 @@ def _of_trace(scenario: Scenario, key: str, text: str, changed: dict[str, Any], 
         made = generate.generator(str(scenario.generator))
         if name not in made.arguments:
             raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}", code="unknown-key")
-        args[name] = _argument(key, text, made.arguments[name])
+        args[name] = _argument(key, _relative(text, args.get(name, made.arguments[name].default)), made.arguments[name])
+
+
+def _relative(text: str, before: Any) -> str:
+    """``text``, or what the factor ``x2`` or ``50%`` makes of the number ``before``."""
+    factor = units.parse_factor(text, "1")
+    if factor is None or isinstance(before, bool) or not isinstance(before, int | float):
+        return text
+    return f"{float(Fraction(before) * factor):.12g}"
 
 
 def _program_value(key: str, text: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from retrompi.base import paths
+from retrompi.base.errors import UsageError
 from retrompi.spec.registry import toml_file, toml_files
 from retrompi.studies import scenario as scenario_file
 from retrompi.studies.scenario import Scenario
@@ -28,5 +29,10 @@ def scenarios() -> dict[str, Scenario]:
 
 
 def scenario(name_or_path: str) -> Scenario:
-    """A scenario by name or by the path of a TOML file."""
+    """A scenario by name or by the path of a TOML file. A generator's name is refused with the way to make a scenario of it."""
+    from retrompi.traces import generate
+
+    if name_or_path in generate.GENERATORS and name_or_path not in scenario_names():
+        raise UsageError(f"'{name_or_path}' is a generator and no scenario; make one of it: retrompi scenarios new {name_or_path}.toml "
+                         f"{name_or_path} (arguments: {generate.generator(name_or_path).usage})", code="unknown-scenario")  # fmt: skip
     return scenario_file.load(toml_file("scenario", _files(), name_or_path))

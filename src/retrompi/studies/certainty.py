@@ -214,7 +214,7 @@ class DrawnAsker:
                 self.report(self._done, max(self.expected, before + total + 1), what)
 
             made = [self._drawn(draw, point) for draw, point in new]
-            found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=told)
+            found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=told, part_of="draws")
             for name, ran in zip(new, found, strict=True):
                 self._known[name] = Reading(self._value(name, ran.run_id), ran.run_id, ran.outcome, ran.reason, ran.found)
         return [self._known[n] for n in names]

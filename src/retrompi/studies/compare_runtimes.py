@@ -9,23 +9,27 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.errors import UsageError, nearest
 from retrompi.base.files import exists
+from retrompi.sim.cautions import Caution, gathered, stored
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
+from retrompi.studies.cautions import of_scenarios
 from retrompi.studies.certainty import Ahead, ahead
+from retrompi.studies.interval_reasons import Reading, reasons
 from retrompi.studies.run import Asked, runs_of
 from retrompi.studies.scenario import Scenario
 from retrompi.studies.uncertainty import Ensemble, Interval, Spec, interval
 from retrompi.studies.worth import deciding
+from retrompi.traces import generate
 
 if TYPE_CHECKING:
     from retrompi.store import Store
     from retrompi.studies.run import Executor, Report
 
-__all__ = ["Candidates", "Drawn", "Row", "Statement", "asked", "drawn", "program", "resolved", "rows"]
+__all__ = ["Candidates", "Drawn", "Row", "Statement", "asked", "cautions", "cautions_of_draws", "drawn", "program", "rows"]
 
 
 OWN = ("model", "platform", "outcome", "reason", "time_s", "relative", "in_mpi", "computing", "messages", "packets", "run_id", "found")
@@ -53,6 +57,8 @@ class Row:
     """Requested metric -> value."""
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     """Column -> its interval over the draws; empty without draws."""
+    kept: tuple[Caution, ...] = ()
+    """The cautions that its run kept."""
 
     def row(self) -> dict[str, Any]:
         """One flat row; beside a column with an interval its ends, and the share of the draws that completed."""
@@ -70,22 +76,16 @@ class Row:
 def program(text: str, arguments: Sequence[str], model: str, platform: str | None, mode: str | None, np: int | None) -> Scenario:
     """The program ``text`` as a scenario: a scenario's name or file, a generator with ``KEY=VALUE`` arguments, or a trace.
 
-    ``platform`` and ``mode`` None: the scenario's own; for a generator or trace, the platform that ``model`` is calibrated on, with one
-    host for each rank. Raises UsageError if ``text`` is none of these.
+    ``platform`` and ``mode`` None: the scenario's own; for a generator or trace, the model's own platform, and its natural
+    placement. Raises UsageError if ``text`` is none of these.
     """
-    from retrompi.traces import generate
-
     if text in catalogue.scenario_names() or text.endswith(".toml"):
         if arguments:
             raise UsageError(f"a scenario takes no arguments; change it with --set, e.g. --set {arguments[0]}", code="unused-option")
         found = catalogue.scenario(text)
         given = {"platform": platform, "mode": mode, "trace.np": None if np is None or found.trace is None else str(np)}
         return case.apply(found, {k: v for k, v in given.items() if v is not None})
-    if platform is None:
-        known = registry.model(model).calibrated
-        if known is None:
-            raise UsageError(f"model '{model}' names no platform of its own; give one with -p", code="missing-option")
-        platform = known.platforms[0]
+    platform = registry.own_platform(model) if platform is None else platform
     words: dict[str, Any] = dict.fromkeys(("name", "title", "summary"), text) | {"reproduces": "what-if: another runtime"}
     words |= {"model": model, "platform": platform, "mode": mode or NATURAL}
     if text in generate.GENERATORS:
@@ -93,7 +93,8 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
     path = Path(text)
     if not exists(path):
         known_names = [*catalogue.scenario_names(), *generate.GENERATORS]
-        raise UsageError(f"no scenario, generator or trace '{text}'{nearest(text, known_names)}", code="unknown-scenario")
+        told = f"no scenario, generator or trace '{text}'{nearest(text, known_names)}; generators: {', '.join(generate.GENERATORS)}"
+        raise UsageError(told, code="unknown-scenario")
     if arguments:
         raise UsageError("a trace takes no arguments", code="unused-option")
     if path.suffix in (".c", ".cc", ".cpp", ".f", ".f90", ".py"):
@@ -104,8 +105,6 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
 
 
 def _generated(name: str, arguments: Sequence[str], words: Mapping[str, Any], np: int | None) -> Scenario:
-    from retrompi.traces import generate
-
     takes = generate.generator(name).arguments
     given: dict[str, str] = {}
     for item in arguments:
@@ -128,6 +127,14 @@ class Candidates:
     models: Sequence[str]
     platforms: Sequence[str] = ()
     wanted: Sequence[metrics.Metric] = ()
+
+    @property
+    def time(self) -> metrics.Metric:
+        """What the candidates are ranked by: of a generator with a warm-up the time of what is timed, else that of the job, as of every
+        scenario's file."""
+        made = None if self.base.generator is None or self.base.path is not None else generate.generator(self.base.generator)
+        warmed = made is not None and int(made.with_defaults(self.base.args).get("warm_up") or 0) > 0
+        return metrics.parse("timed" if warmed and self.base.outcome == "completed" and not self.base.kills else "time")
 
     def each(self) -> list[tuple[str, str, Scenario]]:
         """(model, platform, scenario) of each candidate."""
@@ -153,7 +160,7 @@ def rows(
         metric.check(candidates.base)
     each = candidates.each()
     found = runs_of(store, [scenario for _, _, scenario in each], executor=executor, fresh=fresh, report=report)
-    told = [_row(store, (m, p), r, candidates.wanted) for (m, p, _), r in zip(each, found, strict=True)]
+    told = [_row(store, (m, p), r, candidates) for (m, p, _), r in zip(each, found, strict=True)]
     return _ranked(told)
 
 
@@ -223,7 +230,7 @@ def drawn(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[tuple
     if not ensembles:
         raise UsageError("no runtime can run this: there is nothing to draw", code="nothing-varies")
     spec = next(iter(ensembles.values())).spec
-    time = metrics.parse("time")
+    time = candidates.time
     columns = {"time_s": time, **{m.name: m for m in candidates.wanted}}
     values = {(*pair, name): one.values(metric) for pair, one in ensembles.items() for name, metric in columns.items()}
     new = []
@@ -233,7 +240,7 @@ def drawn(candidates: Candidates, found: Sequence[Row], ensembles: Mapping[tuple
     rooms = {p for _, p in ensembles}
     statements, neighbours = [], []
     for metric in list(candidates.wanted) or [time]:
-        name = "time_s" if metric.name == "time" else metric.name
+        name = "time_s" if metric.name == time.name else metric.name
         of = {f"{m} on {p}" if len(rooms) > 1 else m: values[m, p, name] for m, p in ensembles}
         order = sorted(of, key=lambda k: _rank(interval(of[k], spec.level).median, metric.more_is_better))
         made = {(a, b): Statement(metric, a, b, ahead(of[a], of[b], metric.more_is_better)) for a, b in combinations(order, 2)}
@@ -246,15 +253,18 @@ def _rank(median: float, more_is_better: bool) -> tuple[bool, float]:
     return math.isnan(median), -median if more_is_better else median
 
 
-def _row(store: Store, where: tuple[str, str], ran: Asked, wanted: Sequence[metrics.Metric]) -> Row:
+def _row(store: Store, where: tuple[str, str], ran: Asked, candidates: Candidates) -> Row:
+    wanted = candidates.wanted
     about = (*where, ran.outcome, ran.reason, ran.run_id, ran.found)
+    kept = tuple(stored({"cautions": store.cautions([ran.run_id]).get(ran.run_id, ())})) if ran.run_id is not None else ()
     if ran.run_id is None or ran.outcome != "completed":
-        return Row(*about, values={m.name: None for m in wanted})
+        return Row(*about, values={m.name: None for m in wanted}, kept=kept)
     run, points, ranks = store.run(ran.run_id), store.points(ran.run_id), store.ranks(ran.run_id)
     total = sum(r["time_s"] for r in ranks)
     shares = [sum(r[k] for r in ranks) / total if total > 0 else None for k in ("mpi_s", "compute_s")]
     values = {m.name: m.of(run, points, ranks) for m in wanted}
-    return Row(*about, run["time_s"], None, shares[0], shares[1], run["messages"], run["packets"], values)
+    took = candidates.time.of(run, points, ranks)
+    return Row(*about, took, None, shares[0], shares[1], run["messages"], run["packets"], values, kept=kept)
 
 
 def _ranked(told: Sequence[Row]) -> list[Row]:
@@ -263,13 +273,20 @@ def _ranked(told: Sequence[Row]) -> list[Row]:
     return sorted(out, key=lambda r: (r.time_s is None, r.time_s or 0.0))
 
 
-def resolved(candidates: Candidates) -> list[Scenario]:
-    """The candidates' scenarios that can be resolved, for the check against the calibrated ranges."""
-    out = []
-    for _, _, made in candidates.each():
-        try:
-            case.identity(made)
-        except RetrompiError:
-            continue
-        out.append(made)
-    return out
+def cautions(candidates: Candidates, found: Sequence[Row]) -> list[Caution]:
+    """What one should know of the candidates and of their runs; ``about`` names those that it is about, unless they all are."""
+    kept = {(r.model, r.platform): r.kept for r in found}
+    several = len({p for _, p in kept}) > 1
+    named = {(m, p): f"{m} on {p}" if several else m for m, p in kept}
+    return of_scenarios(((named[m, p], s) for m, p, s in candidates.each()), {named[pair]: some for pair, some in kept.items()})
+
+
+def cautions_of_draws(candidates: Candidates, drawn: Drawn) -> list[Caution]:
+    """What is odd about the intervals of the time, by candidate."""
+    took = {(r.model, r.platform): r.time_s for r in drawn.rows}
+    names = {id(one): name for name, one in drawn.named.items()}
+    readings = {
+        names[id(one)]: (one, [Reading("time", nominal, one.values(candidates.time))])
+        for pair, one in drawn.ensembles.items() if (nominal := took.get(pair)) is not None
+    }  # fmt: skip
+    return gathered((name, reasons(one, some)) for name, (one, some) in readings.items())

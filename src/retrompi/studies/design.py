@@ -34,7 +34,7 @@ DRAW = "draw"
 """The axis of a study with draws: ``-`` for the run with nominal values, then 1, 2, ..."""
 SAMPLINGS = ("grid", "lhs")
 _TEXTS = ("name", "title", "question", "summary", "metric")
-KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "draws", "vary", "zip", "set")
+KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "draws", "what_if_hardware", "vary", "zip", "set")
 """Every key of a study's file."""
 
 
@@ -199,6 +199,8 @@ def _from_definition(data: Mapping[str, Any], file: Path | None, text: str) -> S
         value = data.get(key, 1)
         if isinstance(value, bool) or not isinstance(value, int) or value < low:
             raise fail(f"'{key}' is not a whole number from {low} on", key, code="bad-value")
+    if not isinstance(data.get("what_if_hardware", False), bool):
+        raise fail("'what_if_hardware' is true or false", "what_if_hardware", code="bad-value")
     samples = data.get("samples", 0)
     if (sampling == "lhs") != (samples > 0):
         raise fail('a Latin hypercube, and nothing else, has samples: sampling = "lhs" with samples = N', "samples")
@@ -211,7 +213,7 @@ def _from_definition(data: Mapping[str, Any], file: Path | None, text: str) -> S
     vary, zips, fixed = tables
     return Study(
         name=name,
-        base=_base(data, file, text, fail),
+        base=_allowed(_base(data, file, text, fail), data.get("what_if_hardware", False)),
         groups=_groups([*([(k, v)] for k, v in vary.items()), *(list(z.items()) for z in zips if isinstance(z, dict))], sampling, fail),
         fixed={case.proper(k): _scalar(k, v, fail) for k, v in fixed.items()},
         **{k: data.get(k, "") for k in _TEXTS[1:]},
@@ -244,6 +246,10 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
     except UsageError as error:
         raise fail(str(error), "scenario", code=error.code) from None
     return base if file is None else replace(base, path=file)  # trace.file is relative to the study
+
+
+def _allowed(base: Scenario, fictions: bool) -> Scenario:
+    return replace(base, what_if_hardware=True, given={**base.given, "what_if_hardware": True}) if fictions else base
 
 
 def _scalar(key: str, value: Any, fail: Any) -> str:

@@ -170,9 +170,12 @@ def write(found: Stored, target: Path, kind: str | None = None, points: bool = F
 
 
 def _parquet(rows: Iterable[Row], known: Mapping[str, tuple[str, str]], about: Mapping[str, Any], target: Path) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise UsageError("Parquet needs the package pyarrow: pip install 'retrompi[parquet]'; .csv and .json need nothing",
+                         code="missing-tool") from None  # fmt: skip
     kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     schema = pa.schema([pa.field(k, kinds[kind], metadata={"what": what}) for k, (kind, what) in known.items()],
                        metadata={"retrompi": json.dumps(about, ensure_ascii=False)})  # fmt: skip

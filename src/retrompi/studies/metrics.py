@@ -21,31 +21,41 @@ from retrompi.base.translate import _, lazy
 if TYPE_CHECKING:
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["NAMES", "Metric", "parse", "sizes_of"]
+__all__ = ["NAMES", "Metric", "columns", "facts", "parse", "sizes_of"]
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 Reader = Callable[[Row, Rows, Rows, int | None], float | None]
-"""Computes a metric from a run's row, its points and its ranks' rows, at a message size in bytes."""
+"""Computes a metric from what it `reads <_Kind>` of a run's row, by name, the run's points and its ranks' rows, at a message size in
+bytes."""
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A family of metrics: ``needs`` is the data a run must have, ``sized`` whether @SIZE may follow."""
+    """A family of metrics: ``needs`` is the data a run must have, ``sized`` whether @SIZE may follow.
+
+    ``reads``: the columns of a run's row that ``read`` sees, and facts by their path (``facts.section.seconds``). It sees nothing else, so
+    that a large study, of whose runs only what metrics read is held (`stored_study`), has the same numbers as a small one.
+    """
 
     label: str
     unit: str
     needs: str
     read: Reader
+    reads: tuple[str, ...] = ()
     sized: str = "never"
     more_is_better: bool = False
 
 
-def _fact(run: Row, *path: str) -> float | None:
-    value: Any = run.get("facts") or {}
-    for key in path:
+_FACTS = "facts."
+
+
+def _part(run: Row, path: str) -> Any:
+    """What a run's row has under a name of `_Kind.reads`; None for nothing."""
+    value: Any = run
+    for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
-    return None if value is None else float(value)
+    return value
 
 
 def _number(value: Any) -> float | None:
@@ -58,7 +68,7 @@ def _at(points: Rows, size: int | None) -> Row | None:
 
 def _time(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
     if size is None:
-        return _number(run.get("time_s"))
+        return _number(run["time_s"])
     point = _at(points, size)
     return None if point is None else float(point["time_us"]) * 1e-6
 
@@ -75,6 +85,14 @@ def _latency(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | N
 
 def _peak(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
     return max((float(p["bandwidth_MBps"]) * 1e6 for p in points), default=None)
+
+
+def _timed(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+    from retrompi.traces import generate
+
+    made = generate.GENERATORS.get(str(run.get("trace")))
+    parts = 1 if made is None else made.parts
+    return sum(float(p["time_us"]) * 1e-6 * parts * int(p["repetitions"]) for p in points) if points else None
 
 
 def _n_half(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
@@ -99,12 +117,9 @@ def _largest(key: str) -> Reader:
     return read
 
 
-def _column(key: str) -> Reader:
-    return lambda run, points, ranks, size: _number(run.get(key))
-
-
-def _told(*path: str) -> Reader:
-    return lambda run, points, ranks, size: _fact(run, *path)
+def _one(label: str, unit: str, needs: str, name: str) -> _Kind:
+    """The kind of a metric that is a number of the run's row as it stands."""
+    return _Kind(label, unit, needs, lambda run, points, ranks, size: _number(run[name]), (name,))
 
 
 def _nothing(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
@@ -112,24 +127,40 @@ def _nothing(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | N
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "time": _Kind(lazy("time of the job"), "s", "run", _time, "may"),
-    "bandwidth": _Kind(lazy("bandwidth"), "B/s", "curve", _bandwidth, "must", more_is_better=True),
-    "latency": _Kind(lazy("one-way time at the smallest size"), "s", "curve", _latency),
+    "time": _Kind(lazy("time of the job"), "s", "run", _time, ("time_s",), sized="may"),
+    "timed": _Kind(lazy("time of all timed repetitions"), "s", "curve", _timed, ("trace",)),
+    "bandwidth": _Kind(lazy("bandwidth"), "B/s", "curve", _bandwidth, sized="must", more_is_better=True),
+    "latency": _Kind(lazy("one-way time at the smallest size"), "s", "curve", _latency, ("time_s",)),
     "peak": _Kind(lazy("largest bandwidth"), "B/s", "curve", _peak, more_is_better=True),
     "n_half": _Kind(lazy("size at half of the largest bandwidth"), "B", "curve", _n_half),
-    "section": _Kind(lazy("time of the section"), "s", "section", _told("section", "seconds")),
+    "section": _one(lazy("time of the section"), "s", "section", "facts.section.seconds"),
     "mpi": _Kind(lazy("time in MPI, largest of the ranks"), "s", "ranks", _largest("mpi_s")),
     "compute": _Kind(lazy("time computing, largest of the ranks"), "s", "ranks", _largest("compute_s")),
-    "speedup": _Kind(lazy("speed-up"), "1", "base", _nothing, "may", more_is_better=True),
-    "messages": _Kind(lazy("messages"), "count", "run", _column("messages")),
-    "packets": _Kind(lazy("packets"), "count", "run", _column("packets")),
-    "bytes": _Kind(lazy("bytes of the messages"), "B", "run", _column("bytes")),
-    "retransmissions": _Kind(lazy("packets sent again"), "count", "run", lambda r, p, k, s: _fact(r, "retransmissions") or 0.0),
-    "start": _Kind(lazy("time to start the job"), "s", "start", _told("startup", "seconds")),
-    "failed_starts": _Kind(lazy("share of starts that fail"), "probability", "start", _told("startup", "failure_rate")),
-    "outcome": _Kind(lazy("completed (1) or not (0)"), "1", "any", lambda r, p, k, s: 1.0 if r.get("outcome") == "completed" else 0.0,
-                     more_is_better=True),
+    "speedup": _Kind(lazy("speed-up"), "1", "base", _nothing, sized="may", more_is_better=True),
+    "messages": _one(lazy("messages"), "count", "run", "messages"),
+    "packets": _one(lazy("packets"), "count", "run", "packets"),
+    "bytes": _one(lazy("bytes of the messages"), "B", "run", "bytes"),
+    "retransmissions": _one(lazy("packets sent again"), "count", "run", "facts.retransmissions"),
+    "start": _one(lazy("time to start the job"), "s", "start", "facts.startup.seconds"),
+    "failed_starts": _one(lazy("share of starts that fail"), "probability", "start", "facts.startup.failure_rate"),
+    "outcome": _Kind(lazy("completed (1) or not (0)"), "1", "any", lambda r, p, k, s: 1.0 if r["outcome"] == "completed" else 0.0,
+                     ("outcome",), more_is_better=True),
 }  # fmt: skip
+
+
+def _read(kind: _Kind, run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+    return kind.read({name: _part(run, name) for name in kind.reads}, points, ranks, size)
+
+
+def columns() -> set[str]:
+    """The columns of a run's row that metrics read, without its facts."""
+    return {name for kind in _KINDS.values() for name in kind.reads if not name.startswith(_FACTS)} | {"outcome", "detail", "kind"}
+
+
+def facts() -> set[str]:
+    """The facts of a run that metrics read, by the first part of their path."""
+    return {name.split(".")[1] for kind in _KINDS.values() for name in kind.reads if name.startswith(_FACTS)}
+
 
 NAMES: Mapping[str, str] = {
     name + {"never": "", "may": "[@SIZE]", "must": "@SIZE"}[k.sized]: f"{k.label}, {k.unit}" for name, k in _KINDS.items()
@@ -157,7 +188,7 @@ class Metric:
         """
         if run.get("outcome") != "completed" and self.kind != "outcome":
             return None
-        return _KINDS[self.kind].read(run, points, ranks, self.size_B)
+        return _read(_KINDS[self.kind], run, points, ranks, self.size_B)
 
     def over(self, values: Iterable[float | None], base: float | None) -> list[float | None]:
         """``base`` divided by each of ``values`` (times): the speed-ups; None where either is missing."""
@@ -179,7 +210,7 @@ class Metric:
             return f"a speed-up compares two runs; of one run take '{self.base.name}'"
         if self.size_B is not None and points:
             return _other_sizes(self.size_B, [int(p["size_B"]) for p in points])
-        have = [name for name, k in _KINDS.items() if k.sized != "must" and k.read(run, points, ranks, None) is not None]
+        have = [name for name, k in _KINDS.items() if k.sized != "must" and _read(k, run, points, ranks, None) is not None]
         return f"a {run.get('kind') or 'run'} of this kind has {', '.join(have)}{' and a number at each size' if points else ''}"
 
     def check(self, scenario: Scenario) -> None:

@@ -8,13 +8,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from retrompi.base.errors import RetrompiError
 from retrompi.studies import case, design
 
 if TYPE_CHECKING:
+    from retrompi.sim.cautions import Caution
     from retrompi.store.database import Store
     from retrompi.store.identity import RunSpec
     from retrompi.studies.design import Study
@@ -37,12 +38,13 @@ class Outside:
     """Points outside the calibrated range of their models: how many, and the reasons with the number of points of each."""
 
     points: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    _known: dict[tuple[object, ...], list[str]] = field(default_factory=dict, repr=False)
+    reasons: Counter[tuple[str, Caution]] = field(default_factory=Counter)
+    """(model, what of it is outside) -> number of points."""
+    _known: dict[tuple[object, ...], list[Caution]] = field(default_factory=dict, repr=False)
 
     def add(self, scenario: Scenario) -> None:
         """Counts a point."""
-        from retrompi.spec.outside_range import outside
+        from retrompi.sim.cautions import calibration
 
         args = scenario.args
         sizes = args.get("sizes") or ([args["size"]] if "size" in args else [])
@@ -50,20 +52,25 @@ class Outside:
         key = (scenario.model, scenario.platform, tuple(sizes), ranks, tuple(sorted(scenario.sets)))
         if key not in self._known:
             try:
-                self._known[key] = outside(scenario.model, scenario.platform, sizes=sizes, ranks=ranks, sets=scenario.sets)
+                self._known[key] = calibration(scenario.model, scenario.platform, sizes=sizes, ranks=ranks, sets=scenario.sets)
             except RetrompiError:
                 return  # such a point has no run; its row holds the reason
         if self._known[key]:
             self.points += 1
-            self.reasons.update(f"{scenario.model}: {line}" for line in self._known[key])
+            self.reasons.update((scenario.model, one) for one in self._known[key])
 
     def line(self, total: int) -> str:
         """One line of text; empty if every point lies inside."""
         if not self.points:
             return ""
-        told = [f"{reason}{f' ({n} points)' if n < self.points else ''}" for reason, n in self.reasons.most_common(3)]
+        told = [f"{model}: {c.text}{f' ({n} points)' if n < self.points else ''}" for (model, c), n in self.reasons.most_common(3)]
         more = f"; and {len(self.reasons) - 3} more" if len(self.reasons) > 3 else ""
         return f"{self.points} of {total} points lie outside the calibrated range: {'; '.join(told)}{more}"
+
+
+    def cautions(self, total: int) -> list[Caution]:
+        """What lies outside, of ``total`` points."""
+        return [c if n == total else replace(c, about=f"{n} of {total} points") for (_, c), n in self.reasons.most_common()]
 
 
 def keep_reason(reasons: list[str], reason: str) -> None:

@@ -25,7 +25,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from retrompi.base.errors import EngineError, InputError
-from retrompi.sim import worker
+from retrompi.sim import repetitions, worker
 from retrompi.sim.processes import end_with_parent, last_words
 from retrompi.spec.network_model import by_simgrid
 
@@ -71,6 +71,8 @@ class Forking:
                 kind, answer = pickle.loads(data)
                 if kind == "refused":
                     raise InputError(answer)
+                if kind == "defect":
+                    raise repetitions.RepetitionDefect(answer)
                 self.spent = answer.pop("spent")
                 return dict(answer)
             killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGKILL, signal.SIGTERM)
@@ -85,7 +87,7 @@ class Forking:
 
         before = resource.getrusage(resource.RUSAGE_SELF)
         try:
-            told = dict(_engine.simulate(config, traces[0], traces[1:]))
+            told = repetitions.simulate(config, traces)
         except _engine.ConfigError as error:
             raise InputError(str(error)) from None
         after = resource.getrusage(resource.RUSAGE_SELF)

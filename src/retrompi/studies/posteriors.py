@@ -1,12 +1,15 @@
-"""Reading the posteriors that ship with models and papers (``posterior*.parquet``), and which of them a run draws from.
+"""The files of posteriors that ship with models and papers (``posterior*.npz``), and which of them a run draws from.
 
-A file has a row for each draw: the column ``discrepancy``, a standard deviation of the logarithm, and one for each parameter by its
-canonical path, in base units. Files with the same ``group`` are one joint posterior: their rows belong together by number.
+A file has three arrays: ``names`` [columns], ``draws`` [columns, draws] (float32) and ``about``, a JSON text. The column ``discrepancy`` is
+a standard deviation of the logarithm, and there is one for each parameter by its canonical path, in base units. Files with the same
+``group`` are one joint posterior: their draws belong together by number.
 """
 
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,11 +28,10 @@ from retrompi.studies.priors import Prior
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DISCREPANCY", "KEY", "Applied", "Posterior", "applied", "at_hand", "files", "read", "word"]
+__all__ = ["DISCREPANCY", "Applied", "Posterior", "applied", "at_hand", "files", "read", "word", "write"]
 
 DISCREPANCY = "discrepancy"
-KEY = b"retrompi"
-"""The key of the JSON text among a file's metadata."""
+_NO_POSTERIOR = (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 _CLOSE = 1e-6
 DETERMINED, NOT_DETERMINED = 0.3, 0.8
 """Shares of the prior's variance that is left: at most the first is determined, at least the second is not."""
@@ -94,16 +96,27 @@ def read(file: Path) -> Posterior:
     return _read(file, stamp(file))
 
 
+def write(file: Path, columns: Mapping[str, NDArray[np.floating[Any]]], about: Mapping[str, Any]) -> None:
+    """Writes draws (column -> [draws]) and what is known of them. OSError if the file cannot be written."""
+    draws = np.array([columns[name] for name in columns], dtype=np.float32)
+    with file.open("wb") as out:
+        np.savez_compressed(out, names=np.array(list(columns)), draws=draws, about=np.array(json.dumps(about, sort_keys=True)))
+
+
 @lru_cache(maxsize=256)
 def _read(file: Path, stamped: tuple[int, int] | None) -> Posterior:
-    import pyarrow
-    from pyarrow import parquet
-
     try:
-        about = json.loads((parquet.read_metadata(file).metadata or {})[KEY])
+        about = json.loads(str(_arrays(file, "about")[0]))
         return Posterior(file, str(about["of"]), str(about["group"]), {**about, "priors": dict(about["priors"])})
-    except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
+    except _NO_POSTERIOR as error:
         raise _unreadable(str(error), file) from None
+
+
+def _arrays(file: Path, *names: str) -> list[NDArray[Any]]:
+    if not zipfile.is_zipfile(file):
+        raise ValueError("it is no .npz file")
+    with np.load(file, allow_pickle=False) as found:
+        return [found[name] for name in names]
 
 
 def _unreadable(why: str, file: Path) -> InputError:
@@ -113,14 +126,10 @@ def _unreadable(why: str, file: Path) -> InputError:
 
 @lru_cache(maxsize=64)
 def _table(file: Path, stamped: tuple[int, int] | None) -> dict[str, NDArray[np.float64]]:
-    import pyarrow
-    from pyarrow import parquet
-
     try:
-        table = parquet.ParquetFile(file).read(use_threads=False)
-        # By read_table and to_numpy pandas would be imported, which takes as long as all the rest.
-        return {name: np.from_dlpack(table.column(name).combine_chunks()).astype(float) for name in table.column_names}
-    except (OSError, pyarrow.ArrowException, TypeError, ValueError, BufferError) as error:
+        names, draws = _arrays(file, "names", "draws")
+        return {str(name): column.astype(float) for name, column in zip(names, draws, strict=True)}
+    except _NO_POSTERIOR as error:
         raise _unreadable(str(error), file) from None
 
 
@@ -134,11 +143,11 @@ def files(cls: type[RuntimeModel]) -> list[Path]:
     """The files of `at_hand`."""
     classes = (k for k in cls.__mro__ if issubclass(k, RuntimeModel) and k.__dict__.get("name"))
     names = [k.name for k in classes if k.folder() == cls.folder()]
-    own = (cls.folder() / (f"posterior-{variant}.parquet" if variant else "posterior.parquet") for variant in
+    own = (cls.folder() / (f"posterior-{variant}.npz" if variant else "posterior.npz") for variant in
            (name.partition(":")[2] for name in names))  # fmt: skip
     first = [f for f in own if f.is_file()][:1]
-    of_models = (f for place in paths.places("models") for f in sorted(place.glob("*/posterior.parquet")) if f.parent != cls.folder())
-    of_papers = (f for folder in paths.paper_dirs() for f in sorted(folder.glob("posterior-*.parquet")))
+    of_models = (f for place in paths.places("models") for f in sorted(place.glob("*/posterior.npz")) if f.parent != cls.folder())
+    of_papers = (f for folder in paths.paper_dirs() for f in sorted(folder.glob("posterior-*.npz")))
     return list(dict.fromkeys((*first, *of_models, *of_papers)))
 
 

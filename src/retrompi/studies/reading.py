@@ -67,6 +67,7 @@ class Asker:
     fresh: bool = False
     report: Callable[[int, int, str], None] = lambda done, total, what: None
     expected: int = 0
+    part_of: str = "a search"
     _known: dict[tuple[tuple[str, str], ...], Reading] = field(default_factory=dict)
     _done: int = 0
 
@@ -85,9 +86,14 @@ class Asker:
                 self.report(self._done, max(self.expected, before + total + 1), what)
 
             made = [self._shortest(case.apply(self.scenario, dict(n))) for n in new]
-            found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=told)
+            found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=told, part_of=self.part_of)
             self._known.update((n, self._read(r.run_id, r.outcome, r.reason, r.found)) for n, r in zip(new, found, strict=True))
         return [self._known[n] for n in names]
+
+    @property
+    def run_ids(self) -> list[int]:
+        """The runs that were evaluated."""
+        return [r.run_id for r in self._known.values() if r.run_id is not None]
 
     def _shortest(self, scenario: Scenario) -> Scenario:
         """The scenario with only the sizes that the metric needs, unless the run of all of them is stored already."""

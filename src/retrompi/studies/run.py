@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from retrompi.base.errors import RetrompiError, StoreError
 from retrompi.base.signals import terminated_is_interrupted
+from retrompi.sim.cautions import Caution, of_question
+from retrompi.sim.resolved import Resolved
 from retrompi.studies import case, design
 from retrompi.studies.alike import Alike
 from retrompi.studies.axes import ABSENT
@@ -106,6 +108,8 @@ class StudyRun:
     """The first few reasons of points without a run."""
     outside: str = ""
     """Points outside the models' calibrated range, in one line."""
+    warnings: list[Caution] = field(default_factory=list)
+    """What lies outside, and what the question gives cause for; those that its runs kept are in the store (`of_study`)."""
     applies: list[str] = field(default_factory=list)
     """The overrides that only some of the points use, a line each."""
 
@@ -189,7 +193,9 @@ class _Run:
             raise
         finally:
             self.told.seconds = time.monotonic() - began
-            self.told.outside = self.outside.line(self.told.points // (1 + self.study.draws))
+            points = self.told.points // (1 + self.study.draws)
+            self.told.outside = self.outside.line(points)
+            self.told.warnings += self.outside.cautions(points)
         return self.told
 
     def jobs(self) -> Iterator[Job]:
@@ -223,6 +229,8 @@ class _Run:
         for point in points:
             if not _is_draw(point):
                 self.outside.add(point.scenario)
+                if point.position == 0:
+                    self.told.warnings += _assumed(point.scenario)
             try:
                 identity = alike.specification(point.scenario).identity
             except RetrompiError as error:
@@ -255,8 +263,9 @@ class _Run:
 
     def _write(self, pending: Sequence[tuple[str, Done]]) -> None:
         ids: list[int | None] = []
+        part = f"study {self.study.name}"
         with self.store.transaction():
-            stored = iter(self.store.keep_all([kept for _, done in pending for kept in done.runs], fresh=self.fresh))
+            stored = iter(self.store.keep_all([kept.part_of(part) for _, done in pending for kept in done.runs], fresh=self.fresh))
             for _, done in pending:
                 ids.append(None)
                 for _ in done.runs:
@@ -280,6 +289,15 @@ class _Run:
         """Reports progress in runs; stored runs take no time and do not count."""
         if self.report is not None:
             self.report(self.came, max(self.told.points - self.told.kept - self.told.found, self.came), what)
+
+
+def _assumed(scenario: Scenario) -> list[Caution]:
+    """Whether the computation of a study's trace is assumed; its runs do not know."""
+    if scenario.trace is None:
+        return []
+    with suppress(RetrompiError):
+        return [c for c in of_question(Resolved.of(scenario.question())) if c.code == "computation-assumed"][:1]
+    return []
 
 
 def _is_draw(point: Point) -> bool:
@@ -313,11 +331,12 @@ def runs_of(
     executor: Executor | None = None,
     fresh: bool = False,
     report: Report | None = None,
+    part_of: str = "",
 ) -> list[Asked]:
     """The run of each scenario, in their order, found in the store or simulated and stored; equal ones are simulated once.
 
     ``jobs`` processes simulate, or an ``executor`` that the caller has entered and may use for many calls. A scenario without a run
-    gives an Asked with the outcome ``error`` and its reason.
+    gives an Asked with the outcome ``error`` and its reason. ``part_of``: what the runs are made for, if not for themselves.
     """
     told: dict[str, Asked] = {}
     missing: dict[str, Job] = {}
@@ -342,7 +361,7 @@ def runs_of(
                 run_id = None
                 with store.transaction():
                     for kept in done.runs:
-                        run_id = store.keep(kept, fresh=fresh)
+                        run_id = store.keep(kept.part_of(part_of) if part_of else kept, fresh=fresh)
                 told[names[position]] = Asked(run_id, done.outcome, done.reason, False)
                 if report is not None:
                     report(count, len(missing), done.outcome)

@@ -47,7 +47,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +57,11 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.files import exists
 from retrompi.base.units import LARGEST_SEED
 from retrompi.sim.fidelity import RUNGS
-from retrompi.spec import network_model
+from retrompi.spec import needs, network_model, registry
 from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.hosts import kinds
 from retrompi.spec.network_model import NATIVE
+from retrompi.spec.placements import NATURAL
 from retrompi.spec.question import Asked, Benchmark, Beside, Question, Replay, Starts, Workload
 from retrompi.spec.timed_section import Program
 
@@ -69,7 +71,8 @@ if TYPE_CHECKING:
 __all__ = ["FILE_KEYS", "JOB_KEYS", "KEYS", "Neighbour", "Scenario", "from_data", "line_of", "load", "trace_of"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "network", "compute_kernel", "start",
+KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "network", "compute_kernel",
+         "what_if_hardware", "start",
          "trace", "set", "job")  # fmt: skip
 """Every key of a scenario's file."""
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout", "overflow")
@@ -130,6 +133,24 @@ def trace_of(job: Scenario | Neighbour) -> Trace:
 
 
 @dataclass(frozen=True)
+class Stated:
+    """A platform with overrides (``platform.host.flops``), for which an amount of computation is stated."""
+
+    platform: str
+    sets: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, platform: str, sets: Mapping[str, str]) -> Stated:
+        """The platform with those of a scenario's overrides that are its own."""
+        return cls(platform, tuple(sorted((k, v) for k, v in sets.items() if k.startswith("platform."))))
+
+    def rates(self) -> set[float]:
+        """The rates (flop/s) of its hosts."""
+        room = registry.platform(self.platform).with_overrides({k.removeprefix("platform."): v for k, v in self.sets})
+        return {h.flops for h in kinds(room.hosts)[0]}
+
+
+@dataclass(frozen=True)
 class Scenario:
     """A loaded experiment. ``args`` are its generator's arguments, by default the papers' sizes and repetitions."""
 
@@ -161,8 +182,17 @@ class Scenario:
     path: Path | None = None
     given: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The file's tables as read; `from_data` rebuilds this scenario from them."""
+    stated: Stated | None = field(default=None, compare=False)
+    """The machine for which the program's ``compute`` is stated; None: for the platform in question."""
+    what_if_hardware: bool = field(default_factory=needs.asked, compare=False)
+    """Whether the model may be one that cannot have run on the platform (`retrompi.spec.needs`). It changes no result."""
     drawn: Mapping[str, str] = field(default_factory=dict)
     """The overrides of a draw of the uncertain parameters, which give way to ``sets``."""
+
+    @property
+    def stated_on(self) -> str:
+        """The platform for which ``compute`` is stated."""
+        return self.platform if self.stated is None else self.stated.platform
 
     @property
     def what_if(self) -> bool:
@@ -203,17 +233,31 @@ class Scenario:
             self.model, self.platform, self._workload(), self.mode, {**self.drawn, **self.sets}, self.seed, self.fidelity,
             Beside(self.traffic, self.failures, [j.spec() for j in self.jobs], self.kills), self.network,
             compute_kernel=self.compute_kernel, asked=Asked(self.name, self.hash), idle_overrides=bool(self.drawn),
+            what_if_hardware=self.what_if_hardware,
         )  # fmt: skip
 
     def _workload(self) -> Workload:
         if self.start:
             return Starts(self.start["ranks"], self.start["starts"])
         if self.trace is not None:
-            return Replay(trace_of(self), self.trace.name, self.program)
+            return Replay(trace_of(self), self.trace.name, self._program())
         if self.generator != "rinf1" and (self.kills or self.outcome != "completed"):
             # A benchmark expected to fail has no curve: the outcome of its ranks is the result.
             return Replay(trace_of(self), str(self.generator))
         return Benchmark(str(self.generator), self.args)
+
+    def _program(self) -> Program:
+        """The program's settings on the platform in question: where its hosts compute at another rate than those that ``compute`` is
+        stated for, it takes longer or shorter by the ratio, as a recorded second does. UsageError where no one rate states it."""
+        if self.stated is None or self.program.compute_s is None:
+            return self.program
+        here = Stated.of(self.platform, self.sets)
+        if here == self.stated or here.rates() == self.stated.rates():
+            return self.program
+        if len(rates := self.stated.rates()) > 1:
+            raise UsageError(f"'{self.name}' states its computation for {self.stated.platform}, whose hosts compute at several rates; "
+                             "--set trace.compute=TIME states it for this one", code="no-rate")  # fmt: skip
+        return replace(self.program, compute_flops=rates.pop())
 
     def row(self) -> dict[str, Any]:
         """One flat row for lists and tables."""
@@ -225,6 +269,9 @@ class Scenario:
             "platform": self.platform,
             "mode": self.mode,
             "trace": "start-up" if self.start else self.generator or str(self.trace),
+            "section": self.program.section or "",
+            "compute": "" if self.program.compute_s is None else f"{units.format_time(self.program.compute_s)} on {self.stated_on}",
+            "memory_share": f"{self.program.memory_share:g}" if self.program.memory_share else "",
             "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
             "claims": " ".join(self.claims),
             "kills": ", ".join(self.kills),
@@ -257,6 +304,24 @@ def load(path: str | Path) -> Scenario:
     return from_data(data, file, text)
 
 
+def template(name: str, generator: str, model: str) -> str:
+    """A scenario file of a generator on the model's own platform, to be edited. Raises UsageError for an unknown name."""
+    from retrompi.spec import registry
+    from retrompi.traces import generate
+
+    names.check_name("a scenario", name)
+    made = generate.generator(generator)
+    platform = registry.own_platform(registry.model(model).name)
+    given = [f"{key} = {value}" if value.isdigit() else f'{key} = "{value}"'
+             for key, _, value in (item.partition("=") for item in made.usage.split() if not item.startswith("["))]  # fmt: skip
+    lines = [
+        f'name = "{name}"', f'title = "{generator} on {platform}"', f'summary = "{made.summary.rstrip(".")}"',
+        'reproduces = "what-if: nothing published"', f'model = "{model}"', f'platform = "{platform}"', f'mode = "{NATURAL}"', "",
+        "[trace]", f'generator = "{generator}"', *given, f"# arguments: {made.usage}", "", "[set]", '# "platform.link.latency" = "x0.5"',
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
 def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
     """The scenario described by the tables ``data`` of ``file``; ``text`` is the file's text, for line numbers in errors.
 
@@ -273,9 +338,10 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     for key in data:
         if key not in KEYS:
             raise fail(f"unknown key '{key}'{nearest(key, KEYS, 20)}", key, code="unknown-key")
-    for key in _TEXTS:
-        if not isinstance(data.get(key), str) or not data[key].strip():
-            raise fail(f"'{key}' is missing or not a text", key, code="missing-key")
+    absent = [key for key in _TEXTS if not isinstance(data.get(key), str) or not data[key].strip()]
+    if absent:
+        named = f"{', '.join(map(repr, absent[:-1]))} and '{absent[-1]}' are" if len(absent) > 1 else f"'{absent[0]}' is"
+        raise fail(f"{named} missing or not {'texts' if len(absent) > 1 else 'a text'}", absent[0], code="missing-key")
     try:
         names.check_name("a scenario", data["name"])
     except UsageError as error:
@@ -304,10 +370,12 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
         network = network_model.chosen(str(data.get("network", NATIVE)))
     except UsageError as error:
         raise fail(str(error), "network", code=error.code) from None
+    if not isinstance(data.get("what_if_hardware", False), bool):
+        raise fail("'what_if_hardware' is true or false", "what_if_hardware", code="bad-value")
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set", code="bad-value")
-    return Scenario(
+    made = Scenario(
         **{key: data[key] for key in _TEXTS},
         claims=tuple(claims),
         expect=str(data.get("expect", "")),
@@ -320,11 +388,14 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
         network=network,
         compute_kernel=str(data.get("compute_kernel", "")),
         sets={k: str(v) for k, v in sets.items()},
+        what_if_hardware=data.get("what_if_hardware", False) or needs.asked(),
         path=file,
         jobs=_jobs(data, file, fail),
-        given={**data, "network": network} if network != data.get("network", NATIVE) else data,
+        given={**data, **({"network": network} if network != data.get("network", NATIVE) else {}),
+               **({"what_if_hardware": True} if needs.asked() else {})},
         **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),
     )
+    return made if made.program.compute_s is None else replace(made, stated=Stated.of(made.platform, made.sets))
 
 
 def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ...]:

@@ -8,7 +8,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.studies import design
+from retrompi.studies import design, metrics
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.design import DRAW
 from retrompi.studies.uncertainty import LEVEL
@@ -109,10 +109,12 @@ def _row(store: Store, study: int | str) -> Row:
 
 
 _TOGETHER = 1000
-_TOLD = ("id", "kind", "outcome", "detail", "time_s", "messages", "packets", "bytes")
-_FACTS = ("section", "startup", "retransmissions")
-_SHOWN = (*_TOLD, "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "simgrid_version",
-          "overrides", "trace", "trace_hash", "scenario", "code_version", "identity", "ranks", "actions", "wall_s")  # fmt: skip
+_COUNTED = ("id", "ranks")
+"""Columns of every run that views read themselves: an axis may count the ranks."""
+_SHOWN = (*_COUNTED, "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "simgrid_version",
+          "overrides", "trace", "trace_hash", "scenario", "code_version", "identity", "actions", "wall_s")  # fmt: skip
+_SAID = ("cautions",)
+"""Columns and facts of a point's run that tables show, besides what metrics read of every run."""
 _WHOLE = 20_000
 """Runs of a study that are read with all of their facts and parameters; of more, what tables and figures need."""
 
@@ -121,21 +123,22 @@ def _ids(rows: Sequence[Row]) -> list[int]:
     return sorted({r["run_id"] for r in rows if r["run_id"] is not None})
 
 
-def _slim(found: Mapping[int, Details], told: Sequence[str] = _TOLD) -> dict[int, Details]:
-    """Of each run what metrics read, or what is ``told``: a study may have a hundred thousand draws."""
+def _slim(found: Mapping[int, Details], more: Sequence[str], said: Sequence[str]) -> dict[int, Details]:
+    """Of each run what metrics read, its columns ``more`` and its facts ``said``: a study may have a hundred thousand draws."""
+    columns, facts = {*metrics.columns(), *more}, {*metrics.facts(), *said}
 
     def run(of: Row) -> dict[str, Any]:
-        facts = of["facts"] or {}
-        return {**{k: intern(v) if isinstance(v := of[k], str) else v for k in told}, "facts": {k: facts[k] for k in _FACTS if k in facts}}
+        kept = {k: intern(v) if isinstance(v := of[k], str) else v for k in columns if k in of}
+        return {**kept, "facts": {k: v for k, v in (of["facts"] or {}).items() if k in facts}}
 
     return {i: replace(d, run=run(d.run), anatomy=[]) for i, d in found.items()}
 
 
-def _many(store: Store, ids: Sequence[int], told: Sequence[str]) -> dict[int, Details]:
+def _many(store: Store, ids: Sequence[int], more: Sequence[str] = _COUNTED, said: Sequence[str] = ()) -> dict[int, Details]:
     """`_slim` of the runs, read in parts."""
     found: dict[int, Details] = {}
     for i in range(0, len(ids), _TOGETHER):
-        found |= _slim(store.details(ids[i : i + _TOGETHER]), told)
+        found |= _slim(store.details(ids[i : i + _TOGETHER]), more, said)
     return found
 
 
@@ -161,7 +164,7 @@ def read(store: Store, study: int | str, *, together: bool = False) -> Stored:
         if draws:
             rows = [r for r in rows if r.get(DRAW, ABSENT) == ABSENT]
         ids = _ids(rows)
-        found = store.details(ids) if len(ids) <= _WHOLE else _many(store, ids, _SHOWN)
-        drawn = _many(store, _ids(draws), _TOLD)
+        found = store.details(ids) if len(ids) <= _WHOLE else _many(store, ids, _SHOWN, _SAID)
+        drawn = _many(store, _ids(draws))
         runs, curves, ranks = ({i: getattr(d, name) for i, d in found.items()} for name in ("run", "points", "ranks"))
         return Stored(row, rows, runs, curves, ranks, draws, drawn, versions)

@@ -520,5 +520,5 @@ def _keep(store: Store, done: list[tuple[_Task, Outbox]], fresh: bool) -> None:
     with store.transaction():
         for task, outbox in done:
             for kept in outbox.kept:
-                task.run_id = store.keep(kept, fresh=fresh)
+                task.run_id = store.keep(kept.part_of("draws"), fresh=fresh)
     done.clear()

@@ -279,7 +279,9 @@ def stands_for(card: Mapping[str, Any]) -> list[Part]:
     out: list[Part] = []
     if card["stands_for"]:
         out += [html.P(card["stands_for"], lang="en"), *cited(card["stands_for_rows"])]
-    told = card["calibrated"]
+    needs, told = card["needs"], card["calibrated"]
+    if needs is not None:
+        out.append(html.P(_("Needs {text} ({source}); on other hardware it is refused.").format(**needs)))
     if told is None:
         out.append(html.P(_("No calibrated range is specified; every use is outside one."), className="soft"))
     else:

@@ -40,8 +40,11 @@ _ASSETS = ("/_dash-component-suites/", "/assets/")
 _DASH = ("/_dash-layout", "/_dash-dependencies", "/_favicon.ico")
 _UPDATE = "/_dash-update-component"
 _LOGIN = "/login"
+_ANY_PAGE = "/<path:path>"
+"""Dash's rule for every address that has no other: it answers with the frame of the studio."""
 _ALONE = ("X-Frame-Options", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy")
 """Headers that keep a page out of others' frames and windows."""
+_PACE_S = 2.0
 _YEAR = 365 * 24 * 3600
 _HOUR = 3600
 
@@ -107,18 +110,25 @@ class Guard:
         """Whether ``given`` is the token; None when this address has guessed too often within a minute."""
         return self.tried(address, lambda: self.token is not None and hmac.compare_digest(given.encode(), self.token.encode()))
 
-    def tried(self, address: str, right: Callable[[], bool], most: int = 10) -> bool | None:
-        """Whether a secret is ``right``; None, without looking, when this address has guessed ``most`` times within a minute."""
+    def tried(self, address: str, right: Callable[[], bool], most: int = 10, *, random: bool = False) -> bool | None:
+        """Whether a secret is ``right``; None when this address, which a whole class may share, has guessed ``most`` times within a minute.
+
+        A ``random`` secret, which nobody guesses at any rate, is looked at all the same, lest one who guesses shut the others out. Of those
+        that people make up one is looked at every `_PACE_S` seconds then.
+        """
         now = time.monotonic()
         with self._lock:
             if len(self.tries) > 10_000:
                 self.tries.clear()
             recent = [t for t in self.tries.get(address, ()) if now - t < 60]
             self.tries[address] = recent
-            if len(recent) >= most:
+            shut = len(recent) >= most
+            if shut and not random and now - recent[-1] < _PACE_S:
                 return None
             if right():
                 return True
+            if shut and random:
+                return None
             recent.append(now)
             return False
 
@@ -268,6 +278,9 @@ def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response |
         return said(405, "GET, HEAD and POST are understood here")
     elif path == _UPDATE:
         return said(405, "a callback is posted")
+    stray = way is not None and path not in known and request.url_rule is not None and request.url_rule.rule == _ANY_PAGE
+    if way is not None and way.open and stray:
+        return _nowhere(path, known)
     if path == _LOGIN or (way is not None and way.open):
         return None
     if not guarded.lets_in():
@@ -277,7 +290,7 @@ def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response |
             return redirect(_LOGIN)  # type: ignore[return-value]
         return said(401, f"open the address that '{guarded.command}' printed first")
     if way is not None:
-        return None
+        return _nowhere(path, known) if stray else None
     if path in known:
         # Redirect, so that the token does not stay in the address, where it could be shared.
         return _clean(path) if "token" in request.args else None
@@ -285,6 +298,10 @@ def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response |
         return _bad_callback(app)
     if path in _DASH or path.startswith(_ASSETS):
         return None
+    return _nowhere(path, known)
+
+
+def _nowhere(path: str, known: Mapping[str, None]) -> Response:
     line = f"there is no page '{_plain(path)}'{nearest(path[:60], known)}"
     return nowhere(line) if "text/html" in request.headers.get("Accept", "") else said(404, line)
 

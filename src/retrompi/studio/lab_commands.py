@@ -19,49 +19,59 @@ from urllib.parse import urlencode
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.translate import _, lazy
-from retrompi.base.units import format_bytes, format_time
+from retrompi.base.units import PS, format_bytes, format_quantity, format_time
 from retrompi.spec import registry
+from retrompi.spec.needs import asking
 from retrompi.studio.parameters import check_names
 
-__all__ = ["LONGEST", "Field", "Form", "form_of", "run", "view_of"]
+__all__ = ["EDITED", "LONGEST", "Field", "Form", "form_of", "run", "view_of"]
 
 LONGEST = 20_000
-"""Characters of a file edited in a form."""
+"""Characters of a file that is edited in the page."""
+EDITED = (".c", ".csv", ".ti", ".toml", ".txt")
+"""Endings of the files that are."""
 MOST_POINTS = 400
 MOST_HOSTS = 64
+MOST_ROWS = 20
+"""Rows of a table of the critical path."""
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _VALUED = {"-m": "model", "--model": "model", "-p": "platform", "--platform": "platform", "--mode": "mode", "--sizes": "sizes",
            "--size": "size", "--reps": "reps", "--seed": "seed", "--set": "set", "--memory-share": "share", "--name": "name",
            "--segments": "segments", "-o": "out", "--timeline": "timeline", "--metric": "metric", "--vary": "vary", "-n": "ranks",
-           "--backend": "backend", "-r": "runs", "--repetitions": "runs", "--ranks": "ranks", "--section": "section"}  # fmt: skip
-_FLAGS = {"--hold-out": "held", "--smpi": "smpi"}
+           "--backend": "backend", "-r": "runs", "--repetitions": "runs", "--ranks": "ranks", "--section": "section",
+           "--sensitivity": "sensitivity"}  # fmt: skip
+_FLAGS = {"--hold-out": "held", "--smpi": "smpi", "--what-if-hardware": "fiction"}
 _LABELS = {
     "sizes": lazy("Sizes"), "size": lazy("Size"), "reps": lazy("Repetitions"), "seed": lazy("Seed"), "mode": lazy("Placement"),
-    "set": lazy("Other parameters"), "file": lazy("File"), "metric": lazy("Metric"), "vary": lazy("Varied"), "model": lazy("Runtime"),
+    "set": lazy("Other parameters"), "metric": lazy("Metric"), "vary": lazy("Varied"), "model": lazy("Runtime"),
     "segments": lazy("Segments"), "share": lazy("Share of memory-bound time"), "ranks": lazy("Ranks"),
+    "sensitivity": lazy("How the time depends on"),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Field:
-    """An entry of a form: ``kind`` is text, number, or area (the content of the student's file ``file``); ``slides``: has a slider."""
+    """An entry of a form: ``kind`` is text or number; ``slides``: has a slider."""
 
     name: str
     label: str
     value: str
     kind: str = "text"
-    file: str = ""
     slides: bool = False
 
 
 @dataclass(frozen=True)
 class Form:
-    """A command of the text: ``kind`` says which, ``given`` what of it is fixed, ``fields`` what a student can change."""
+    """A command of the text: ``kind`` says which, ``given`` what of it is fixed, ``fields`` what a student can change.
+
+    ``file``: the file that it reads, if that is a text which the student may edit.
+    """
 
     kind: str
     line: str
     given: Mapping[str, str]
     fields: tuple[Field, ...]
+    file: str = ""
 
 
 def form_of(line: str, varied: Mapping[str, str] | None = None) -> Form | None:
@@ -72,7 +82,7 @@ def form_of(line: str, varied: Mapping[str, str] | None = None) -> Form | None:
         return None
     kinds = {("pingpong",): "pingpong", ("explain",): "explain", ("replay",): "replay", ("scenarios", "run"): "scenario",
              ("study", "run"): "study", ("study", "show"): "study", ("sweep",): "sweep", ("fit",): "fit", ("run",): "program",
-             ("trace", "record"): "record", ("trace", "info"): "trace"}  # fmt: skip
+             ("trace", "record"): "record", ("trace", "info"): "trace", ("why",): "why"}  # fmt: skip
     found = next((k for k in kinds if tuple(words[1 : 1 + len(k)]) == k), None)
     if not words or words[0] != "retrompi" or found is None:
         return None
@@ -88,6 +98,8 @@ def form_of(line: str, varied: Mapping[str, str] | None = None) -> Form | None:
             key, value = _VALUED[word], rest.pop(0)
             if key == "set":
                 sets.append(value)
+            elif key == "sensitivity":
+                given[key] = f"{given[key]}, {value}" if key in given else value
             else:
                 given[key] = value
         elif word.startswith("-"):
@@ -103,14 +115,22 @@ def form_of(line: str, varied: Mapping[str, str] | None = None) -> Form | None:
         given["file"] = plain[0]
     if kind == "study" and plain and plain[0] in (varied or {}):
         given["vary"] = (varied or {})[plain[0]]
-    return Form(kind, line, {k: v for k, v in given.items() if k not in ("out", "timeline")}, tuple(_fields(kind, given, sets)))
+    told = {k: v for k, v in given.items() if k not in ("out", "timeline")}
+    return Form(kind, line, told, tuple(_fields(kind, given, sets)), _file(kind, given.get("file", "")))
+
+
+def _file(kind: str, name: str) -> str:
+    file = f"{name}.toml" if kind in ("scenario", "study", "sweep") and name and "." not in name else name
+    return file if file.endswith(EDITED) and _FILE.fullmatch(file) else ""
 
 
 def view_of(form: Form) -> str:
     """The address of the same in the studio's What if or Anatomy; empty for what these do not show."""
     model = form.given.get("model", "")
-    platform = form.given.get("platform", "nt-pair")
-    if form.kind not in ("pingpong", "explain") or model not in registry.model_names() or platform not in registry.platform_names():
+    if form.kind not in ("pingpong", "explain") or model not in registry.model_names():
+        return ""
+    platform = _platform(form.given)
+    if platform not in registry.platform_names():
         return ""
     given = {**form.given, "platform": platform}  # also at its default: a page's platform follows the runtime
     keys = [(k, given[k]) for k in ("model", "platform", "mode", "size") if k in given]
@@ -121,21 +141,23 @@ def view_of(form: Form) -> str:
     return f"/whatif?{urlencode([*keys, *(('set', f'{k}={v}') for k, v in sets)], safe=':')}"
 
 
+def _platform(asked: Mapping[str, str]) -> str:
+    """The platform that a command names, else the model's own, as on the command line."""
+    check_names(asked.get("model", ""))
+    return asked.get("platform") or registry.own_platform(asked["model"])
+
+
 def _fields(kind: str, given: Mapping[str, str], sets: Sequence[str]) -> Iterator[Field]:
     shown = {"pingpong": ("sizes", "reps", "seed"), "explain": ("size",), "replay": ("mode", "share"), "fit": ("segments",),
-             "study": ("metric",), "sweep": ("vary",)}.get(kind, ())  # fmt: skip
+             "study": ("metric",), "sweep": ("vary",), "why": ("mode", "sensitivity")}.get(kind, ())  # fmt: skip
     for key in shown:
         if key in given or (kind, key) in (("study", "metric"), ("pingpong", "sizes")):
             yield Field(key, _(_LABELS[key]), given.get(key, ""), "number" if key in ("reps", "seed", "segments") else "text")
-    if kind in ("pingpong", "explain", "replay"):
+    if kind in ("pingpong", "explain", "replay", "why"):
         for one in sets:
             key, _equals, value = one.partition("=")
             yield Field(f"set {key}", key, value, slides=re.match(r"\d", value) is not None)
         yield Field("set", _(_LABELS["set"]), "")
-    name = given.get("file", "")
-    file = name if "." in name else f"{name}.toml"
-    if kind in ("scenario", "study", "sweep") or (kind == "replay" and name.endswith(".txt")):
-        yield Field("file", file, "", "area", file)
 
 
 # -- in a job ------------------------------------------------------------------------------------------------------------
@@ -148,7 +170,7 @@ files: name -> bytes in hex."""
 def run(report: Any, store: str | None, kind: str, given: Mapping[str, str], values: Mapping[str, str], files: Mapping[str, bytes]) -> Told:
     """Runs a form. ``values``: what the fields have; ``files``: the student's. A job that does not complete is a result."""
     report(0, 1, kind)
-    asked = {**given, **{k: v.strip() for k, v in values.items() if k in _LABELS and k != "file"}}
+    asked = {**given, **{k: v.strip() for k, v in values.items() if k in _LABELS}}
     asked = {k: v for k, v in asked.items() if v or k == "set"}
     sets = _sets(values)
     with temporary("lab") as place:
@@ -156,7 +178,8 @@ def run(report: Any, store: str | None, kind: str, given: Mapping[str, str], val
             if _FILE.fullmatch(name):
                 (place / name).write_bytes(content)
         try:
-            return _RUNS[kind](asked, sets, place, store)
+            with asking("fiction" in given):
+                return _RUNS[kind](asked, sets, place, store)
         except RetrompiError as error:
             raise UsageError(str(error).replace(f"{place}/", ""), code=error.code) from None
 
@@ -225,10 +248,11 @@ def _pingpong(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     from retrompi.base.units import parse_sizes
     from retrompi.spec.outside_range import outside
 
-    model, platform = asked.get("model", ""), asked.get("platform", "nt-pair")
+    model = asked.get("model", "")
     if model.startswith("models/"):
         model, platform = _fitted_here(model, place)
     else:
+        platform = _platform(asked)
         _names(model, platform)
     sizes = parse_sizes(asked["sizes"]) if "sizes" in asked else None
     if sizes is not None and len(sizes) > MOST_POINTS:
@@ -266,8 +290,9 @@ def _drawn(rows: Sequence[Mapping[str, Any]], series: str) -> Any:
 def _explain(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
     from retrompi.api.runs import message
 
-    _names(asked.get("model", ""), asked.get("platform", "nt-pair"))
-    found = message(asked["model"], asked.get("platform", "nt-pair"), size=asked.get("size", ""), **_options(asked, sets, store))
+    platform = _platform(asked)
+    _names(asked["model"], platform)
+    found = message(asked["model"], platform, size=asked.get("size", ""), **_options(asked, sets, store))
     total = found.total
     rows = [[str(r["stage"]), str(r["process"]), format_time(r["seconds"]), f"{100 * r['seconds'] / total:.1f} %" if total else ""]
             for r in found.rows]  # fmt: skip
@@ -295,7 +320,7 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
     from retrompi.spec.question import Replay
     from retrompi.spec.timed_section import Program
 
-    model, platform = asked.get("model", ""), asked.get("platform", "nt-pair")
+    model, platform = asked.get("model", ""), _platform(asked)
     _names(model, platform)
     trace = _read_trace(place, asked.get("file", ""))
     try:
@@ -315,6 +340,52 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
     table = _table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], rows)
     told = _told(lines, [table])
     return told if done.found.timeline is None else {**told, "chart": timeline_page.alone(done.found.timeline)}
+
+
+def _why(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
+    from retrompi.api.paths import path_of
+    from retrompi.render import path_page
+    from retrompi.sim.resolved import Resolved
+    from retrompi.studies import case, compare_runtimes, sensitivity
+    from retrompi.studies.applies import refuse_idle
+
+    model, platform, file = asked.get("model", ""), asked.get("platform", "nt-pair"), asked.get("file", "")
+    _names(model, platform)
+    _read_trace(place, file)
+    keys = [key.strip() for key in re.split(r"[,;]", asked.get("sensitivity", "")) if key.strip()]
+    for key in (*sets, *keys):  # a scenario has other keys, which name files
+        if key.partition(".")[0] not in ("platform", model.partition(":")[0]):
+            raise UsageError(f"'{key[:60]}' is no parameter of the runtime or the platform", code="unknown-parameter")
+    base = case.apply(compare_runtimes.program(str(place / file), [], model, platform, asked.get("mode"), None), sets)
+    refuse_idle(base)
+    path = path_of(Resolved.of(base.question())).recorded
+    found = [sensitivity.sensitivity(base, path, key) for key in keys]
+    whole = path.took or 1
+
+    def time(ps: int | None) -> str:
+        return "" if ps is None else format_time(ps * PS)
+
+    def sums(parts: Mapping[str, int], column: str, title: str) -> Told:
+        rows = [[name, time(ps), f"{100 * ps / whole:.1f} %"] for name, ps in parts.items()]
+        return _table(title, [column, _("time"), _("share")], rows[:MOST_ROWS])
+
+    slacks = [s for s in path.slacks() if s.least is not None][:MOST_ROWS]
+    beside = [[s.stage, s.who, time(s.on_path) if s.on_path else "", time(s.beside), time(s.least)] for s in slacks]
+    head = [_("what"), _("who"), _("on the path"), _("beside it"), _("least slack")]
+    tables = [sums(path.by("stage"), _("what"), _("What the time consists of")), sums(path.by("who"), _("who"), _("Whose it is")),
+              _table(_("Beside the path, and how much later it could be"), head, beside)]  # fmt: skip
+    if found:
+        tables.append(_table(_("How the time depends on"), [_("parameter"), _("value"), _("1 % more is"), _("5 % slower at")],
+                             [_dependence(s) for s in found]))  # fmt: skip
+    line = _("{time}: {count} delays one after another").format(time=format_time(path.took * PS), count=len(path))
+    return _told([line], tables, {"path": path_page.figures([(file, path)])["course"]})
+
+
+def _dependence(found: Any) -> list[str]:
+    """A sensitivity's row: key, value, per cent of the time for one per cent of the key, the key's value at which the run is 5 % slower."""
+    at = found.slower_at(0.05)
+    slower = _("never") if at is None or at <= 0 else format_quantity(at, found.key.unit)
+    return [found.key.name, found.key.text, f"{found.share:+.3g} %", slower]
 
 
 def _checked_toml(place: Path, name: str) -> Path:
@@ -483,5 +554,5 @@ def _record(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
 
 _RUNS: dict[str, Callable[[Mapping[str, str], Mapping[str, str], Path, str | None], Told]] = {
     "pingpong": _pingpong, "explain": _explain, "replay": _replay, "scenario": _scenario, "study": _study, "sweep": _study, "fit": _fit,
-    "trace": _trace, "program": _program, "record": _record,
+    "trace": _trace, "program": _program, "record": _record, "why": _why,
 }  # fmt: skip

@@ -16,7 +16,7 @@ from retrompi.labs import work as _work
 from retrompi.labs.student import draw
 from retrompi.render.html import config
 from retrompi.studio import entries
-from retrompi.studio.lab_commands import LONGEST, view_of
+from retrompi.studio.lab_commands import EDITED, LONGEST, view_of
 from retrompi.studio.parts import dropdown_words
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ WRONG, FILE_WRONG = "labs-wrong", "labs-file-wrong"
 """Types of the stores of what is wrong with an entry (`retrompi.studio.entries`): of a task's answer, of a file."""
 _GRAPH = "labs-figure"
 
-GOOD = ("right", "sealed", "open", "changed")
+GOOD = ("right", "sealed", "open", "changed", "marked")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _said(status: str) -> str:
     return {
         "right": _("✓ right"), "sealed": _("✓ sealed"), "open": _("○ open, marked by your teacher"), "wrong": _("✗ wrong"),
         "unreadable": _("✗ cannot be read"), "missing": _("· to do"), "waiting": _("· waits for a prediction"),
-        "changed": _("! changed after it was sealed"),
+        "changed": _("! changed after it was sealed"), "marked": _("✓ marked by your teacher"),
     }[status]  # fmt: skip
 
 
@@ -95,11 +95,12 @@ def step_view(lab: Lab, work: Work, all_: Sequence[Step], number: int, graded: M
     if step.shut:
         out.append(html.P(_("This step opens when the predictions of the steps before it are sealed."), className="notice"))
         return [*out, _onward(all_, number)]
+    edited: set[str] = set()
     for piece in step.pieces:
         if piece.task is not None:
-            out.append(_task(piece.task, lab, work, known, results.get(piece.task.id)))
+            out.append(_task(piece.task, lab, work, known, results.get(piece.task.id), edited))
         elif piece.form is not None:
-            out.append(_form(piece.form, piece.key, work))
+            out.append(_form(piece.form, piece.key, lab, work, edited))
         elif piece.own == "check":  # the text says "run" and a colon: what there is to press stands below
             out.append(html.P(_("(here: the button below)"), className="soft"))
         elif piece.own == "report":
@@ -177,7 +178,9 @@ def _report() -> Component:
 # -- a task --------------------------------------------------------------------------------------------------------------
 
 
-def _task(task: Task, lab: Lab, work: Work, known: Mapping[str, str], result: Mapping[str, Any] | None) -> Component:
+def _task(
+    task: Task, lab: Lab, work: Work, known: Mapping[str, str], result: Mapping[str, Any] | None, edited: set[str]
+) -> Component:  # fmt: skip
     sealed = work.state.sealed.get(task.id)
     kind = {"prediction": _("prediction"), "text": _("in your own words"), "file": _("file")}.get(task.kind, "")
     head = [html.B(task.id), html.Small(" " + ", ".join(x for x in (kind, _points(task.points)) if x), className="soft")]
@@ -188,7 +191,7 @@ def _task(task: Task, lab: Lab, work: Work, known: Mapping[str, str], result: Ma
     elif lacking:
         body.append(html.P(_("Predict first: {tasks}.").format(tasks=", ".join(lacking)), className="soft"))
     elif task.kind == "file":
-        body.append(_file(task, work))
+        body.append(_file(task, work, edited))
     else:
         wrong = saved(lab, work, task.id).wrong if task.id in work.answers else ""
         small = html.Small(_hint_of(task), className="soft", id=f"labs-form-{task.id}")
@@ -205,7 +208,8 @@ def _task(task: Task, lab: Lab, work: Work, known: Mapping[str, str], result: Ma
             tools.append(html.Button(_("Hint …"), id={"type": "labs-hint", "task": task.id}, type="button", className="quiet"))
         body.append(html.Div([*tools, said], className="lab-tools"))
         if task.hints:
-            body.append(html.Div(hint_parts(lab, work, task), id={"type": "labs-hints", "task": task.id}))
+            hints = {"id": {"type": "labs-hints", "task": task.id}, "role": "status", "aria-live": "polite"}
+            body.append(html.Div(hint_parts(lab, work, task), **hints))
     shown_ = result_parts(result) if result is not None else []
     body.append(html.Div(shown_, id={"type": "labs-result", "task": task.id}, role="status", **{"aria-live": "polite"}))
     return html.Section(body, className="lab-task", id=f"labs-task-{task.id}", **{"aria-label": task.id})
@@ -240,28 +244,40 @@ def _field(task: Task, value: Any) -> Component:
     return html.Label([html.Span(label["aria-label"], className="hidden-label"), entry])
 
 
-def _file(task: Task, work: Work) -> Component:
-    content = work.files.get(task.file)
-    editable = task.file.endswith((".txt", ".c", ".toml", ".csv", ".ti"))
-    out: list[Component] = [dcc.Upload(
+def _file(task: Task, work: Work, edited: set[str]) -> Component:
+    upload = dcc.Upload(
         html.Button(_("Upload {file}").format(file=task.file), type="button", className="quiet"),
         id={"type": "labs-upload", "name": task.file}, multiple=False, max_size=_work.LARGEST_FILE,
-    )]  # fmt: skip
-    if editable:
-        text = content.decode("utf-8", "replace") if content is not None else ""
-        out.insert(0, _editor(task.file, text, 18 if task.file.endswith(".c") else 8))
-    elif content is not None:
-        out.insert(0, html.P(_("{file} is there, {size} B.").format(file=task.file, size=len(content))))
-    said = html.Div([html.Span(id={"type": "labs-file-said", "name": task.file}, role="status", className="soft"),
-                     dcc.Store(id={"type": "labs-file-typed", "name": task.file}),
-                     entries.store({"type": FILE_WRONG, "name": task.file})])  # fmt: skip
-    return html.Div([*out, said], className="lab-file lab-entry")
+    )  # fmt: skip
+    return html.Div([*_content(task.file, work, edited), upload], className="lab-file lab-entry")
 
 
-def _editor(name: str, text: str, rows: int) -> Component:
+def _content(name: str, work: Work, edited: set[str]) -> list[Component]:
+    """A file of the student's with its editor, once in a step: the second form that reads it reads what stands in the first's.
+
+    ``edited``: the files that the step has shown so far, to which this is added.
+    """
+    if name in edited:
+        return [html.P(_("{file} stands above.").format(file=name), className="soft")]
+    edited.add(name)
+    said = html.Div([html.Span(id={"type": "labs-file-said", "name": name}, role="status", className="soft"),
+                     dcc.Store(id={"type": "labs-file-typed", "name": name}),
+                     entries.store({"type": FILE_WRONG, "name": name})])  # fmt: skip
+    content = work.files.get(name)
+    try:
+        text = (content or b"").decode()
+    except UnicodeDecodeError:
+        text = None
+    if name.endswith(EDITED) and text is not None and len(text) <= LONGEST:
+        return [_editor(name, text), said]
+    return [*([html.P(_("{file} is there, {size} B.").format(file=name, size=len(content)))] if content is not None else []), said]
+
+
+def _editor(name: str, text: str) -> Component:
+    rows = min(24, text.count("\n") + 2) if text else 8
     area = dcc.Textarea(id={"type": "labs-file", "name": name}, value=text, rows=rows, maxLength=LONGEST, spellCheck=False,
                         className="lab-area code")  # fmt: skip
-    return html.Label([html.Span(name, className="lab-file-name"), area])
+    return html.Label([html.Span(name, className="lab-file-name"), area], className="lab-file-editor")
 
 
 def hint_parts(lab: Lab, work: Work, task: Task, ask: bool = False) -> list[Component]:
@@ -295,8 +311,10 @@ def register(app: Dash) -> None:
 # -- a form --------------------------------------------------------------------------------------------------------------
 
 
-def _form(form: Form, key: str, work: Work) -> Component:
-    fields = [_entry(form, key, f, work) for f in form.fields]
+def _form(form: Form, key: str, lab: Lab, work: Work, edited: set[str]) -> Component:
+    fields = [_entry(form, key, f) for f in form.fields]
+    own = form.file in work.files or any(form.file == t.file for t in lab.tasks if t.kind == "file")
+    file = [html.Div(_content(form.file, work, edited), className="lab-file")] if form.file and own else []
     run = html.Button(_("Run"), id={"type": "labs-run", "form": key}, type="button")
     address = view_of(form)
     what = _("all parameters as sliders") if form.kind == "pingpong" else _("the way of the message")
@@ -305,6 +323,7 @@ def _form(form: Form, key: str, work: Work) -> Component:
     return html.Section(
         [
             html.P(html.Code(form.line), className="lab-command"),
+            *file,
             html.Div(fields, className="controls"),
             html.Div([run, *view, said], className="lab-tools"),
             dcc.Store(id={"type": "labs-run-job", "form": key}),
@@ -315,13 +334,8 @@ def _form(form: Form, key: str, work: Work) -> Component:
     )  # fmt: skip
 
 
-def _entry(form: Form, key: str, field: Field, work: Work) -> Component:
+def _entry(form: Form, key: str, field: Field) -> Component:
     name = {"type": "labs-field", "form": key, "name": field.name}
-    if field.kind == "area":
-        content = work.files.get(field.file, b"").decode("utf-8", "replace")
-        area = dcc.Textarea(id=name, value=content, rows=min(24, content.count("\n") + 2), maxLength=LONGEST, spellCheck=False,
-                            className="lab-area code")  # fmt: skip
-        return html.Label([html.Span(field.label), area], className="field wide")
     placeholder = "platform.host.cores=2, …" if field.name == "set" else ""
     entry = dcc.Input(id=name, value=field.value, type="text", maxLength=500, placeholder=placeholder, autoComplete="off",
                       inputMode="numeric" if field.kind == "number" else "text", style={"width": "100%"})  # fmt: skip
@@ -331,7 +345,7 @@ def _entry(form: Form, key: str, field: Field, work: Work) -> Component:
             -2, 2, 0.25, value=0, marks={-2: "÷4", 0: field.value, 2: "×4"}, included=False, updatemode="mouseup", allow_direct_input=False,
             id={"type": "labs-slide", "form": key, "name": field.name},
         ), title=_("a quarter to four times of {value}").format(value=field.value), className="lab-slider"))  # fmt: skip
-    wide = field.name in ("sizes", "set", "vary")
+    wide = field.name in ("sizes", "set", "vary", "sensitivity")
     return html.Div(parts, className="field wide" if wide else "field")
 
 
@@ -340,7 +354,8 @@ def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     import plotly.graph_objects as go
 
     out: list[Component] = [html.P(line) for line in told["lines"]]
-    names = {"time": _("One-way time"), "bandwidth": _("Bandwidth"), "stages": _("Stages"), "study": _("The study")}  # fmt: skip
+    names = {"time": _("One-way time"), "bandwidth": _("Bandwidth"), "stages": _("Stages"), "study": _("The study"),
+             "path": _("Critical path")}  # fmt: skip
     if chart:
         frame = html.Iframe(src=chart, title=_("Timeline: what every process did; the table below has the sums"), sandbox="allow-scripts",
                             className="timeline-frame")  # fmt: skip

@@ -34,26 +34,21 @@ def _source(asked: Mapping[str, str], place: Path) -> tuple[Path, int]:
     return file, int(found)
 
 
-def _in_box(words: list[str], work: Path, environment: Mapping[str, str] | None = None) -> Any:
-    from retrompi.labs import sandbox
-    from retrompi.measure.launch import mpi_job
-
-    kept = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", **(environment or {})}
-    own = {**kept, "HOME": str(work), "TMPDIR": str(work)}
-    return mpi_job.run(sandbox.boxed(words, work, kept), own, sandbox.SECONDS, cwd=str(work), memory_B=sandbox.MEMORY_B)
-
-
 def _compiled(file: Path, compiler: str, work: Path) -> Path:
     """The program; InputError with the compiler's messages if it cannot be compiled."""
+    from retrompi.labs import sandbox
+
     if shutil.which(compiler) is None:
         raise UsageError(_("{tool} is not installed on this server.").format(tool=compiler), code="missing-tool")
     mine = work / file.name
     shutil.copyfile(file, mine)
-    made = _in_box([compiler, "-O1", "-Wall", "-o", str(work / "exchange"), str(mine), "-lm"], work)
-    if made.code != 0 or not (work / "exchange").is_file():
-        lines = [x for x in made.errors.replace(f"{work}/", "").splitlines() if x.strip()]
+    program = work / "exchange"
+    made = sandbox.run([compiler, "-O1", "-Wall", "-o", str(program), str(mine), "-lm"], work, wanted=[program])
+    if made.code != 0 or not program.is_file():
+        lines = [x for x in made.output.replace(f"{sandbox.PLACE}/", "").splitlines() if x.strip()]
         raise InputError(f"{compiler} cannot compile it: {' · '.join(lines[:6])[:600] or 'no message'}", file.name)
-    return work / "exchange"
+    program.chmod(0o755)
+    return program
 
 
 def _ended(done: Any) -> str:
@@ -62,7 +57,8 @@ def _ended(done: Any) -> str:
     if done.timed_out:
         return _("It did not end within {seconds} s and was ended.").format(seconds=sandbox.SECONDS)
     if done.too_large:
-        return _("It took more than {size} MiB of memory and was ended.").format(size=sandbox.MEMORY_B >> 20)
+        told = _("It took more than {size} MiB of memory, its files included, or made more than {files} files, and was ended.")
+        return told.format(size=sandbox.MEMORY_B >> 20, files=sandbox.FILES)
     return _("It ended with exit code {code} after {seconds} s.").format(code=done.code, seconds=f"{done.wall_s:.2f}")
 
 
@@ -74,6 +70,9 @@ def execute(asked: Mapping[str, str], place: Path) -> dict[str, Any]:
 
 
 def _executed(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> dict[str, Any]:
+    from retrompi.labs import sandbox
+
+    work = work.resolve()
     if asked.get("backend") == "smpi":
         program = _compiled(file, "smpicc", work)
         (work / "hosts").write_text("\n".join(f"h{i}" for i in range(ranks)) + "\n", encoding="utf-8")
@@ -92,10 +91,10 @@ def _executed(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> d
         if launcher is None:
             raise UsageError(_("{tool} is not installed on this server.").format(tool="mpiexec"), code="missing-tool")
         words = [launcher, "-n", str(ranks), str(program)]
-    done = _in_box(words, work)
+    done = sandbox.run(words, work)
     plain = _("A plain network of {rate} and {latency} is simulated here; in a terminal 'retrompi run' also has the costs of a runtime.")
     note = [plain.format(rate="100 Mbit/s", latency="200 us")] if asked.get("backend") == "smpi" else []
-    said = (done.output + done.errors).replace(f"{work}/", "")
+    said = done.output.replace(f"{sandbox.PLACE}/", "")
     shown = [line for line in said[:MOST_SHOWN].splitlines() if line.strip()][:60]
     if len(said) > MOST_SHOWN:
         shown.append(_("… {count} characters more").format(count=len(said) - MOST_SHOWN))
@@ -110,7 +109,9 @@ def recorded(asked: Mapping[str, str], place: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="retrompi-lab-") as name:
         trace = lab.lab("09").reference.recorded(file, ranks, Path(name), True)
         packed = Path(name) / "trace.tar.zst"
-        files = {"trace.tar.zst": packed.read_bytes().hex()} if packed.is_file() else {}
+        if packed.stat().st_size > lab.lab("09").reference.LARGEST_FILE:
+            raise InputError(f"its trace has {trace.actions} actions, far more than the pattern", file.name, code="too-large")
+        files = {"trace.tar.zst": packed.read_bytes().hex()}
     line = _("{ranks} ranks, {actions} actions recorded; the trace is among your files as trace.tar.zst").format(
         ranks=trace.ranks, actions=trace.actions)  # fmt: skip
     return {"lines": [line], "tables": [], "figures": {}, "files": files}

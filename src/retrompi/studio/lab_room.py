@@ -158,17 +158,12 @@ class Desk:
     # -- runs ----------------------------------------------------------------------------------------------------------------
 
     def run(self, name: Any, student: Any, key: str, values: Mapping[str, str]) -> str:
-        """Begins the job of a form that the student may see; returns its id. The form's file is kept as it was run, and so are the files
-        that the run makes."""
+        """Begins the job of a form that the student may see; returns its id. The files that the run makes are kept."""
         lab, shelf = self.lab(name), self.shelf(student)
         work = shelf.open(lab)
         form = next((p.form for s in self.steps(lab, work) for p in s.pieces if p.key == key and p.form is not None), None)
         if form is None:
             raise UsageError(_("Seal the predictions before it first."), code="sealed")
-        for field in form.fields:
-            if field.kind == "area" and field.name in values:
-                self.put(name, student, field.file, values[field.name].encode())
-        work = shelf.open(lab)
 
         def keep(state: JobState) -> None:
             for file, content in (state.result.get("files") or {}).items() if state.status == "done" else ():

@@ -26,8 +26,8 @@ PLATFORM = Choice(registry.platform_names, "platform", is_platform)
 
 def own_platforms(model: str) -> list[str]:
     """The platforms that a runtime was calibrated on, the first of them its own; [] where none is known."""
-    known = registry.models()[model].calibrated if model in registry.model_names() else None
-    return [p for p in known.platforms if is_platform(p)] if known is not None else []
+    cls = registry.models().get(model)
+    return [] if cls is None else [p for p in registry.own_platforms(cls) if is_platform(p)]
 
 
 def following(model: str, platform: str, before: str = "") -> str:

@@ -10,12 +10,12 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.translate import _
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.sim import simulate
+from retrompi.sim.cautions import calibration, of_question, split
 from retrompi.sim.resolved import Resolved, place
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
-from retrompi.spec.outside_range import outside
 from retrompi.spec.question import Message, Question
 from retrompi.studio import scene, words
 from retrompi.traces.calls import PINGPONG
@@ -63,11 +63,11 @@ def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
     title = (_("{runtime}, {mode}, {size}, what if") if sets else _("{runtime}, {mode}, {size}")).format(
         runtime=registry.model(one["model"]).title, mode=one["mode"], size=format_bytes(size)
     )
-    beyond = outside(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
+    beyond = calibration(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
     asked = Resolved.of(Question(one["model"], one["platform"], Message(size), one["mode"], sets))
     room = registry.platform(one["platform"])
-    shown: dict[str, Any] = {"title": title, "platform": room.title, "parameters": parameters(one, sets), "outside": beyond}
-    shown["cautions"] = simulate.of_message(asked).cautions()
+    shown: dict[str, Any] = {"title": title, "platform": room.title, "parameters": parameters(one, sets)}
+    shown |= split([*of_question(asked), *beyond])
     try:
         told = simulate.message_path(asked)
     except simulate.SimulationEnded as ended:

@@ -8,12 +8,12 @@ from typing import Any
 
 from retrompi.base.translate import _
 from retrompi.sim import simulate
+from retrompi.sim.cautions import calibration, of_run, split
 from retrompi.sim.computation import scale_of
 from retrompi.sim.diagnosis import lines
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.timeline import Request
-from retrompi.spec.outside_range import outside_of_trace
 from retrompi.spec.question import Question, Replay
 from retrompi.studio.message import sets_of
 from retrompi.studio.programs import load
@@ -40,6 +40,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     question = Question(asked["model"], asked["platform"], Replay(trace, name), asked["mode"], sets, limit_s=LIMIT_S)
     resolved = Resolved.of(question)
     scale = scale_of(resolved)
+    beyond = calibration(asked["model"], asked["platform"], sizes=[trace.info()["largest_B"]], ranks=trace.ranks, sets=sets)
     result = simulate.run(resolved, Observe(timeline=Request(limit=DRAWN)))
     report(2, 3, _("drawing"))
     cycle = result.diagnosis.get("cycle", ())
@@ -56,9 +57,8 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
         "retransmissions": result.retransmissions,
         "lost": result.lost,
         "wall_s": result.wall_s,
-        "cautions": result.cautions,
-        "computation": scale.line if scale else "",
-        "outside": outside_of_trace(asked["model"], asked["platform"], trace, sets=sets),
+        **split([*of_run(resolved, result.cautions), *beyond]),
+        "computation": scale.line if scale and not scale.assumed else "",
         "per_rank": result.per_rank[:ROWS],
         "waits": result.waits[:ROWS],
         "waiting": len(result.waits),

@@ -73,9 +73,10 @@ def curve_of(
     stores: Stores, model: str, platform: str, mode: str, sizes: Sequence[int] | None = None, sets: Sequence[str] = ()
 ) -> dict[str, Any]:
     """One PingPong: rows (size_B, time_us, bandwidth_MBps, repetitions), run (its number, None if it is not in the user's store), found,
-    outcome, detail, cautions. A run that did not complete is a result, with the rows it reached; an invalid name or value raises
+    outcome, detail, cautions, outside. A run that did not complete is a result, with the rows it reached; an invalid name or value raises
     UsageError.
     """
+    from retrompi.sim.cautions import IN_THE_PAPERS, calibration, first_call, of_run, split, stored
     from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import SimulationEnded
     from retrompi.spec.question import Question, pingpong
@@ -100,9 +101,11 @@ def curve_of(
         run_id = ended.run_id or store.find_run(spec) or 0
         rows = store.points(run_id)
     kept = store.run(run_id)
+    beyond = calibration(model, platform, sizes=[r["size_B"] for r in rows], ranks=2, sets=sets)
+    first = first_call(rows, IN_THE_PAPERS)
     return {
         "model": model, "platform": platform, "mode": mode, "sets": list(sets), "rows": rows, "run": known, "found": found,
-        "outcome": kept["outcome"], "detail": detail, "cautions": list(kept["facts"].get("cautions", ())),
+        "outcome": kept["outcome"], "detail": detail, **split([*of_run(asked, stored(kept["facts"])), *beyond, *first]),
     }  # fmt: skip
 
 
@@ -116,8 +119,6 @@ def curves(
     outside (properties outside the calibrated range); marks and verdicts: published statements and whether the curves satisfy them;
     overlays: run (0 for an upload), name, about, rows; read: a description of each uploaded curve; problems: lines.
     """
-    from retrompi.spec.outside_range import outside
-
     made: list[dict[str, Any]] = []
     over: list[dict[str, Any]] = []
     read: list[str] = []
@@ -131,7 +132,6 @@ def curves(
             except RetrompiError as error:
                 problems.append(f"{told}: {error}")
                 continue
-            one["outside"] = outside(model, platform, sizes=[r["size_B"] for r in one["rows"]], ranks=2)
             made.append(one)
         for i, name in enumerate(overlays, len(wanted)):
             path, label = (uploads or {}).get(name, ("", ""))
@@ -184,6 +184,7 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
     """A run of the user's store by number, or a measured curve by label."""
     from retrompi.base.errors import UsageError
     from retrompi.measure.stored_curves import from_store
+    from retrompi.sim.cautions import stored
 
     if store is None:
         raise UsageError(f"no run {name}: there is no store that can be read", code="unknown-run")
@@ -194,7 +195,7 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
             if not rows:
                 raise UsageError(f"run {name} has no points: {run['outcome']}", code="unknown-run")
             return {"run": run["id"], "name": run_name(run), "about": "", "rows": rows, "kind": "simulated", "bands": {},
-                    "platform": run["platform"], "cautions": list(run["facts"].get("cautions", ()))}  # fmt: skip
+                    "platform": run["platform"], "cautions": [c.text for c in stored(run["facts"])]}  # fmt: skip
     found = from_store(store, name)
     return {"run": found.run_id, "name": found.name, "about": found.about, "rows": [dict(p) for p in found.points], "kind": found.kind,
             "bands": {str(size): list(band) for size, band in found.bands.items()}}  # fmt: skip
@@ -233,8 +234,6 @@ def what_if(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """base: the unchanged curve; changed: with overrides (None without any); outside: properties outside the calibrated range."""
-    from retrompi.spec.outside_range import outside
-
     report(0, 1 + bool(sets), _("as it was"))
     changed = None
     with opened(places) as stores:
@@ -242,8 +241,7 @@ def what_if(
         if sets:
             report(1, 2, _("as changed"))
             changed = curve_of(stores, model, platform, mode, sizes, sets)
-    used = [r["size_B"] for r in base["rows"]]
-    return {"base": base, "changed": changed, "outside": outside(model, platform, sizes=used, ranks=2, sets=sets)}
+    return {"base": base, "changed": changed, "outside": (changed or base)["outside"]}
 
 
 def keep(

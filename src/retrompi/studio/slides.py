@@ -163,7 +163,7 @@ def _command(making: _Making, number: int, line: str) -> str:
     form = lab_commands.form_of(written, making.varied)
     if form is None:
         raise making.fail(number, f"'{written}' is no command that slides can run", "bad-value")
-    values = {f.name: f.value for f in form.fields if f.kind != "area"}
+    values = {f.name: f.value for f in form.fields}
     if form.kind == "sweep":
         making.varied[form.given.get("file", "").removesuffix(".toml")] = form.given.get("vary", "")
     try:

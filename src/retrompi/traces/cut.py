@@ -14,7 +14,8 @@ from .errors import TraceError
 from .files import parse
 from .lines import COMM_MAKERS, FAMILIES, join, rank_lines, split, whole
 from .loops import find_loop
-from .matching import End, Job, Request, Tracker
+from .matching import Job
+from .tracker import End, Request, Tracker
 
 __all__ = ["Piece", "cut"]
 
@@ -249,7 +250,10 @@ class _Cutter:
             kept: str | None = line
             if action in ("init", "finalize"):
                 continue
-            if action in ("wait", "test"):
+            if at in self.job.probes[rank]:
+                found = self.job.probed(self.job.probes[rank][at])
+                kept = line if found is not None and self.inside(found.rank, found.post) and id(found) not in dropped else None
+            elif action in ("wait", "test"):
                 target = tracker.target(line)
                 kept = None if target is not None and gone(target) else line
             elif action in FAMILIES and action != "startall":

@@ -11,7 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from .matching import End, Job
+from .matching import Job
+from .tracker import End
 
 __all__ = ["Finder"]
 

@@ -12,6 +12,7 @@ import io
 import re
 import tarfile
 import tempfile
+import weakref
 import zipfile
 import zlib
 from collections import OrderedDict
@@ -483,6 +484,7 @@ class _Archive:
         self.budget = file.budget
         self.names: dict[str, tarfile.TarInfo] = {}
         room = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  it stays open as long as the archive is used
+        weakref.finalize(self, room.close)
         try:
             for piece in file:
                 room.write(piece)

@@ -1,7 +1,8 @@
 """Synthetic traces: benchmarks as the papers define them and the usual communication patterns.
 
 Sizes are bytes. Every rank begins with ``init`` and ends with ``finalize``; rank 0 has marks where the sections of a
-benchmark begin and end. Arguments out of range raise UsageError.
+benchmark begin and end. Generators that repeat something do it ``warm_up`` times before it is timed: by name (`GENERATORS`) `WARM_UP`
+times unless told otherwise, as functions not at all. Arguments out of range raise UsageError.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ import inspect
 import json
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any
 
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError, nearest
 from retrompi.traces import osu
+from retrompi.traces.making import Again, Lines, trace_of_lines, watched
 
-__all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "all_at_once", "allreduce", "alltoall", "broadcast", "default_reps", "generator",
-           "half_to_half", "halo", "halo2d", "late_receive", "pingping", "pingpong", "rinf1", "ring"]  # fmt: skip
+__all__ = ["DEFAULT_SIZES", "GENERATORS", "REPEATING", "WARM_UP", "Generator", "all_at_once", "allreduce", "alltoall", "broadcast",
+           "default_reps", "generator", "half_to_half", "halo", "halo2d", "late_receive", "pingping", "pingpong", "rinf1",
+           "ring"]  # fmt: skip
 
 KIB = 1024
 
@@ -29,6 +32,10 @@ DEFAULT_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
 
 MOST_RANKS = 1 << 20
 """The limit of the engine (engine/trace/parser.hpp, MAX_RANKS)."""
+
+WARM_UP = 1
+"""Repetitions that are not timed, before those of each size, of a generator that is asked for by its name. After one the time is that of
+the steady state, which `retrompi explain` shows; without any the first size includes what the first call sets up (connections, pools)."""
 
 Reps = int | Mapping[int, int] | Callable[[int], int] | None
 
@@ -47,41 +54,38 @@ def default_reps(size: int) -> int:
 def pingpong(sizes: Iterable[int] | None = None, reps: Reps = None, warm_up: int = 0) -> Trace:
     """PingPong of two ranks with MPI_Send and MPI_Recv: rank 0 sends first, rank 1 replies.
 
-    Before each size come ``warm_up`` exchanges that are not timed, by default none, as in the papers: the first size then includes
-    what the first call sets up (connections, buffers).
+    Before each size come ``warm_up`` exchanges that are not timed. The published PingPongs had none: with 0 the first size includes what
+    the first call sets up (connections, buffers).
 
     ``reps`` is a number, a mapping or a function of the size, or None for ``default_reps``. Rank 0 has the mark
     ``size S reps R`` before the loop of each size and ``end`` after the last. The published time is half that of an exchange.
     """
-    a: list[str | _Again] = ["0 init\n"]
-    b: list[str | _Again] = ["1 init\n"]
+    a: list[str | Again] = ["0 init\n"]
+    b: list[str | Again] = ["1 init\n"]
     _check_reps(warm_up + 1)
     for size, n in _plan(sizes, reps):
-        if warm_up:
-            a += ["# mark warm-up\n", _Again(f"0 send 1 0 {size} 6\n0 recv 1 0 {size} 6\n", warm_up)]
-            b.append(_Again(f"1 recv 0 0 {size} 6\n1 send 0 0 {size} 6\n", warm_up))
-        a += [f"# mark size {size} reps {n}\n", _Again(f"0 send 1 0 {size} 6\n0 recv 1 0 {size} 6\n", n)]
-        b.append(_Again(f"1 recv 0 0 {size} 6\n1 send 0 0 {size} 6\n", n))
+        a += _loop(0, size, f"0 send 1 0 {size} 6\n0 recv 1 0 {size} 6\n", n, warm_up)
+        b += _loop(1, size, f"1 recv 0 0 {size} 6\n1 send 0 0 {size} 6\n", n, warm_up)
     a.append("# mark end\n0 finalize\n")
     b.append("1 finalize\n")
-    return _trace("pingpong", [a, b])
+    return trace_of_lines("pingpong", [a, b])
 
 
-def pingping(sizes: Iterable[int] | None = None, reps: Reps = None) -> Trace:
+def pingping(sizes: Iterable[int] | None = None, reps: Reps = None, warm_up: int = 0) -> Trace:
     """PingPing of two ranks: both send at once (MPI_Isend, MPI_Recv, MPI_Wait). Arguments and marks as in ``pingpong``."""
-    ranks = [["0 init\n"], ["1 init\n"]]
+    ranks: list[list[str | Again]] = [["0 init\n"], ["1 init\n"]]
+    _check_reps(warm_up + 1)
     for size, n in _plan(sizes, reps):
-        ranks[0].append(f"# mark size {size} reps {n}\n")
         for me, other in ((0, 1), (1, 0)):
             step = f"{me} isend {other} 0 {size} 6\n{me} recv {other} 0 {size} 6\n{me} wait {me} {other} 0\n"
-            ranks[me].append(step * n)
+            ranks[me] += _loop(me, size, step, n, warm_up)
     ranks[0].append("# mark end\n")
     for me, lines in enumerate(ranks):
         lines.append(f"{me} finalize\n")
-    return _trace("pingping", ranks)
+    return trace_of_lines("pingping", ranks)
 
 
-def ring(ranks: int, size: int, reps: int = 1) -> Trace:
+def ring(ranks: int, size: int, reps: int = 1, warm_up: int = 0) -> Trace:
     """A token of ``size`` bytes passes around ``ranks`` ranks ``reps`` times, starting at rank 0. Marks as in ``pingpong``."""
     _check_ranks(ranks, 2)
     _check_size(size)
@@ -90,11 +94,13 @@ def ring(ranks: int, size: int, reps: int = 1) -> Trace:
     for me in range(ranks):
         send = f"{me} send {(me + 1) % ranks} 0 {size} 6\n"
         receive = f"{me} recv {(me - 1) % ranks} 0 {size} 6\n"
-        lines.append(_timed(me, size, reps, _Again(send + receive if me == 0 else receive + send, reps)))
-    return _trace("ring", lines)
+        lines.append(_timed(me, size, reps, send + receive if me == 0 else receive + send, warm_up))
+    return trace_of_lines("ring", lines)
 
 
-def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 0.0, periodic: bool = False) -> Trace:
+def halo2d(
+    rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 0.0, periodic: bool = False, warm_up: int = 0
+) -> Trace:
     """Halo exchange on a grid of ``rows`` × ``columns`` ranks, ``reps`` steps.
 
     Each rank posts a receive from and a send to each neighbour (``size`` bytes), waits for all and computes ``flops`` operations.
@@ -109,7 +115,7 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
         raise UsageError(f"flops must be a finite number of at least 0, not {flops}", code="out-of-range")
     _check_ranks(rows * columns, 1)
 
-    def rank(me: int) -> list[str | _Again]:
+    def rank(me: int) -> list[str | Again]:
         row, column = divmod(me, columns)
         # The tag is the direction: on a ring of two, both neighbours are the same rank.
         receives, sends = "", ""
@@ -122,12 +128,12 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
                 sends += f"{me} isend {to} {tag} {size} 6\n"
         requests = receives.count("\n") + sends.count("\n")
         step = receives + sends + (f"{me} waitall {requests}\n" if requests else "") + (f"{me} compute {flops!r}\n" if flops else "")
-        return _timed(me, size, reps, _Again(step, reps))
+        return _timed(me, size, reps, step, warm_up)
 
     return _on_grid("halo2d", [columns, rows], rank)
 
 
-def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = ()) -> Trace:
+def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = (), warm_up: int = 0) -> Trace:
     """Halo exchange on a periodic grid of any number of dimensions (``dims``; if empty, two dimensions as square as possible).
 
     In each of ``reps`` steps a rank posts a receive from and a send of ``size`` bytes to each of its neighbours and waits for all.
@@ -143,7 +149,7 @@ def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = ()) -> Trace:
     if min(shape) < 1 or math.prod(shape) != ranks:
         raise UsageError(f"a grid of {'x'.join(map(str, shape))} has {math.prod(shape)} places, not {ranks}", code="wrong-ranks")
 
-    def rank(me: int) -> list[str | _Again]:
+    def rank(me: int) -> list[str | Again]:
         receives, sends = "", ""
         stride = 1
         for dimension, length in enumerate(shape):
@@ -155,39 +161,39 @@ def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = ()) -> Trace:
                     sends += f"{me} isend {to} {tag} {size} 6\n"
             stride *= length
         requests = receives.count("\n") + sends.count("\n")
-        return _timed(me, size, reps, _Again(receives + sends + f"{me} waitall {requests}\n", reps))
+        return _timed(me, size, reps, receives + sends + f"{me} waitall {requests}\n", warm_up)
 
     return _on_grid("halo", shape, rank)
 
 
-def allreduce(ranks: int, size: int, reps: int = 1) -> Trace:
+def allreduce(ranks: int, size: int, reps: int = 1, warm_up: int = 0) -> Trace:
     """``reps`` reductions of ``size`` bytes to all ranks (MPI_Allreduce)."""
-    return _collective("allreduce", ranks, reps, size, f"{size} 0 6")
+    return _collective("allreduce", ranks, reps, size, f"{size} 0 6", warm_up)
 
 
-def alltoall(ranks: int, size: int, reps: int = 1) -> Trace:
+def alltoall(ranks: int, size: int, reps: int = 1, warm_up: int = 0) -> Trace:
     """``reps`` times every rank sends ``size`` bytes to every other (MPI_Alltoall)."""
-    return _collective("alltoall", ranks, reps, size, f"{size} {size} 6 6")
+    return _collective("alltoall", ranks, reps, size, f"{size} {size} 6 6", warm_up)
 
 
-def _collective(name: str, ranks: int, reps: int, size: int, arguments: str) -> Trace:
+def _collective(name: str, ranks: int, reps: int, size: int, arguments: str, warm_up: int) -> Trace:
     _check_ranks(ranks, 1)
     _check_size(size)
     _check_reps(reps)
-    return _trace(name, (_timed(me, size, reps, _Again(f"{me} {name} {arguments}\n", reps)) for me in range(ranks)))
+    return trace_of_lines(name, (_timed(me, size, reps, f"{me} {name} {arguments}\n", warm_up) for me in range(ranks)))
 
 
-def broadcast(ranks: int, size: int, reps: int = 1, *, root: int = 0) -> Trace:
+def broadcast(ranks: int, size: int, reps: int = 1, *, root: int = 0, warm_up: int = 0) -> Trace:
     """``reps`` broadcasts (MPI_Bcast) of ``size`` bytes from ``root`` to all ranks."""
     _check_ranks(ranks, 1)
     _check_size(size)
     _check_reps(reps)
     if not 0 <= root < ranks:
         raise UsageError(f"root {root} is out of range 0..{ranks - 1}", code="unknown-rank")
-    return _trace("broadcast", [_timed(me, size, reps, _Again(f"{me} bcast {size} {root} 6\n", reps)) for me in range(ranks)])
+    return trace_of_lines("broadcast", [_timed(me, size, reps, f"{me} bcast {size} {root} 6\n", warm_up) for me in range(ranks)])
 
 
-def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) -> Trace:
+def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False, warm_up: int = 0) -> Trace:
     """Every rank of the lower half sends ``size`` bytes to its partner in the upper half, all pairs at once, ``reps`` times.
 
     Rank ``i`` is paired with ``i + ranks / 2``. With ``both`` the pairs exchange (MPI_Sendrecv). This is the benchmark of Hudson and
@@ -206,8 +212,8 @@ def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) ->
             step = f"{me} sendRecv {size} {other} {size} {other} 6 6\n"
         else:
             step = f"{me} {'send' if me < half else 'recv'} {other} 0 {size} 6\n"
-        lines.append(_timed(me, size, reps, _Again(step, reps)))
-    return _trace("half-to-half", lines)
+        lines.append(_timed(me, size, reps, step, warm_up))
+    return trace_of_lines("half-to-half", lines)
 
 
 def late_receive(ranks: int, size: int, count: int = 1) -> Trace:
@@ -218,10 +224,10 @@ def late_receive(ranks: int, size: int, count: int = 1) -> Trace:
     _check_ranks(ranks, 2)
     _check_size(size)
     _check_reps(count)
-    first = [_timed(0, size, 1, "".join(f"0 recv {r} 2 0 6\n" for r in range(1, ranks)) + "".join(
-        f"0 recv {r} 1 {size} 6\n" * count for r in range(1, ranks)))]  # fmt: skip
-    rest = [_timed(r, size, 1, f"{r} send 0 1 {size} 6\n" * count + f"{r} send 0 2 0 6\n") for r in range(1, ranks)]
-    return _trace("late-receive", first + rest)
+    last = "".join(f"0 recv {r} 2 0 6\n" for r in range(1, ranks))
+    first = _once(0, size, last, *(Again(f"0 recv {r} 1 {size} 6\n", count) for r in range(1, ranks)))
+    rest = (_once(r, size, Again(f"{r} send 0 1 {size} 6\n", count), f"{r} send 0 2 0 6\n") for r in range(1, ranks))
+    return trace_of_lines("late-receive", [first, *rest])
 
 
 def all_at_once(ranks: int, size: int) -> Trace:
@@ -233,8 +239,8 @@ def all_at_once(ranks: int, size: int) -> Trace:
         others = [(me + k) % ranks for k in range(1, ranks)]
         sends = "".join(f"{me} isend {o} 0 {size} 6\n" for o in others)
         receives = "".join(f"{me} recv {o} 0 {size} 6\n" for o in others)
-        lines.append(_timed(me, size, 1, sends + receives + f"{me} waitall {ranks - 1}\n"))
-    return _trace("all-at-once", lines)
+        lines.append(_once(me, size, sends + receives + f"{me} waitall {ranks - 1}\n"))
+    return trace_of_lines("all-at-once", lines)
 
 
 # --- by name ---------------------------------------------------------------------------------------------------------------
@@ -254,7 +260,7 @@ def rinf1(kernels: str = "") -> Trace:
         for n in model.lengths(which):
             reps = model.repetitions(which, n)
             lines.append(f"# mark kernel {which.key} n {n} reps {reps}\n0 kernel {which.key} {n} {reps}\n")
-    return _trace("rinf1", [[*lines, "# mark end\n0 finalize\n"]])
+    return trace_of_lines("rinf1", [[*lines, "# mark end\n0 finalize\n"]])
 
 
 def _one(size: int, args: Mapping[str, Any]) -> int:
@@ -280,6 +286,11 @@ class Generator:
         return self.parts == 2
 
     @property
+    def between_two(self) -> bool:
+        """Whether it measures messages between two ranks, and nothing else: its natural placement is on two hosts."""
+        return "sizes" in self.arguments and "ranks" not in self.arguments
+
+    @property
     def arguments(self) -> Mapping[str, inspect.Parameter]:
         """The keyword arguments of ``make`` by name."""
         return _arguments(self.make)
@@ -294,9 +305,41 @@ class Generator:
         for key in args:
             if key not in self.arguments:
                 raise UsageError(f"this generator has no argument '{key}'{nearest(key, self.arguments)}", code="unknown-key")
-        missing = [k for k, p in self.arguments.items() if p.default is p.empty and k not in args]
+        missing = [k for k in self.required if k not in args]
         if missing:
-            raise UsageError(f"this generator needs '{missing[0]}'", code="missing-key")
+            example = " ".join(f"{k}={_EXAMPLES.get(k, 1)}" for k in missing)
+            line = f"this generator needs {' and '.join(repr(k) for k in missing)}, e.g. {example}; see 'retrompi scenarios generators'"
+            raise UsageError(line, code="missing-key")
+
+    @property
+    def required(self) -> list[str]:
+        """The arguments without a default."""
+        return [k for k, p in self.arguments.items() if p.default is p.empty]
+
+    @property
+    def usage(self) -> str:
+        """Its arguments as one writes them, with their defaults: ``ranks=4 size=1KiB [reps=1]``."""
+        optional = {k: p.default for k, p in self.arguments.items() if p.default is not p.empty}
+        told = [f"{k}={_EXAMPLES.get(k, 1)}" for k in self.required]
+        return " ".join([*told, *(f"[{k}={_default_text(v)}]" if _default_text(v) else f"[{k}=...]" for k, v in optional.items())])
+
+    @property
+    def summary(self) -> str:
+        """The first line of what its function says."""
+        return " ".join((inspect.getdoc(self.make) or "").split("\n\n")[0].split()).replace("``", "")
+
+
+_EXAMPLES: Mapping[str, object] = {"ranks": 4, "size": "1KiB", "sizes": "1KiB", "reps": 10, "rows": 2, "columns": 2}
+"""A value of each argument that has no default, as an example."""
+
+
+def _default_text(value: Any) -> str:
+    """A default as a user writes it; "" for one that is not written."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) if len(value) < 4 else ""
+    return f"{value:g}" if isinstance(value, int | float) else str(value or "")
 
 
 @cache
@@ -304,9 +347,14 @@ def _arguments(make: Callable[..., Trace]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(make).parameters
 
 
+def _warmed(make: Callable[..., Trace]) -> Callable[..., Trace]:
+    """A generator whose ``warm_up`` is `WARM_UP` by default."""
+    return partial(make, warm_up=WARM_UP)
+
+
 GENERATORS: dict[str, Generator] = {
-    "pingpong": Generator(pingpong, parts=2),
-    "pingping": Generator(pingping),
+    "pingpong": Generator(_warmed(pingpong), parts=2),
+    "pingping": Generator(_warmed(pingping)),
     "osu_latency": Generator(osu.latency, parts=2),
     "osu_bandwidth": Generator(osu.bandwidth, rule="the bytes of one message in the time of one of a window"),
     "overlap": Generator(
@@ -314,24 +362,30 @@ GENERATORS: dict[str, Generator] = {
         counted=lambda size, a: 2 * size * int(a.get("messages", osu.MESSAGES)),
         rule="the bytes of the messages of both directions",
     ),
-    "ring": Generator(ring, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks it passes"),
-    "halo2d": Generator(halo2d),
-    "halo": Generator(halo),
-    "allreduce": Generator(allreduce),
-    "alltoall": Generator(alltoall),
+    "ring": Generator(
+        _warmed(ring), counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks it passes"
+    ),
+    "halo2d": Generator(_warmed(halo2d)),
+    "halo": Generator(_warmed(halo)),
+    "allreduce": Generator(_warmed(allreduce)),
+    "alltoall": Generator(_warmed(alltoall)),
     "broadcast": Generator(
-        broadcast, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks in the broadcast"
+        _warmed(broadcast), counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks in the broadcast"
     ),
     "late_receive": Generator(late_receive),
     "all_at_once": Generator(all_at_once),
     "half_to_half": Generator(
-        half_to_half,
+        _warmed(half_to_half),
         counted=lambda size, a: size * int(a["ranks"]) // (1 if a.get("both") else 2),
         rule="the bytes of the messages that travel at the same time: one a pair, or two if both halves send",
     ),
     "rinf1": Generator(rinf1, rule="operations of the loop, see `retrompi.papers.rinf1`"),
 }
 """Name -> generator, for scenarios and studies; other modules may add theirs."""
+
+
+REPEATING = tuple(name for name, g in GENERATORS.items() if isinstance(g.make, partial))
+"""The generators that have a warm-up of `WARM_UP` unless told otherwise."""
 
 
 def generator(name: str) -> Generator:
@@ -365,39 +419,7 @@ _KEPT, _KEPT_ACTIONS = 4, 1_000_000
 # --- parts -----------------------------------------------------------------------------------------------------------------
 
 
-class _Again(NamedTuple):
-    """A text to be repeated ``times`` times, without storing the copies."""
-
-    text: str
-    times: int
-
-
-class _Lines:
-    """The lines of a rank, generated in chunks on iteration."""
-
-    def __init__(self, parts: Iterable[str | _Again]) -> None:
-        self.parts = [p if isinstance(p, _Again) else _Again(p, 1) for p in parts]
-
-    def __iter__(self) -> Iterator[bytes]:
-        for text, times in self.parts:
-            step = text.encode()
-            if not step:
-                continue
-            some = max(1, min(times, _PIECE // len(step)))
-            piece = step * some
-            for _ in range(times // some):
-                yield piece
-            yield step * (times % some)
-
-
-_PIECE = 1 << 16  # bytes
-
-
-def _trace(name: str, ranks: Iterable[Iterable[str | _Again]]) -> Trace:
-    return Trace.parse([(_Lines(parts), f"{name}/rank-{r}.txt", r) for r, parts in enumerate(ranks)])
-
-
-def _on_grid(name: str, shape: Sequence[int], lines: Callable[[int], Iterable[str | _Again]]) -> Trace:
+def _on_grid(name: str, shape: Sequence[int], lines: Callable[[int], Iterable[str | Again]]) -> Trace:
     """A trace of the ranks of a grid (the first dimension varies fastest), of which ``lines`` depends on the neighbours' distances alone:
     ranks at the same borders follow one pattern. Rank 0, which has the marks, has its own."""
     place = [0]
@@ -409,14 +431,31 @@ def _on_grid(name: str, shape: Sequence[int], lines: Callable[[int], Iterable[st
     for me, where in enumerate(place):
         first.setdefault(where, me)
     number = {where: i for i, where in enumerate(first)}
-    patterns = [(_Lines(lines(me)), f"{name}/rank-{me}.txt", me) for me in first.values()]
+    watch = watched(name)
+    patterns = [(Lines(lines(me), watch), f"{name}/rank-{me}.txt", me) for me in first.values()]
     return Trace.of_patterns(patterns, array("q", [number[where] for where in place]), name)
 
 
-def _timed(me: int, size: int, reps: int, body: str | _Again) -> list[str | _Again]:
+def _once(me: int, size: int, *body: str | Again) -> list[str | Again]:
+    """A rank that does ``body`` once; rank 0 has the marks."""
     if me:
-        return [f"{me} init\n", body, f"{me} finalize\n"]
-    return ["0 init\n", f"# mark size {size} reps {reps}\n", body, "# mark end\n", "0 finalize\n"]
+        return [f"{me} init\n", *body, f"{me} finalize\n"]
+    return ["0 init\n", f"# mark size {size} reps 1\n", *body, "# mark end\n", "0 finalize\n"]
+
+
+def _timed(me: int, size: int, reps: int, step: str, warm_up: int) -> list[str | Again]:
+    """A rank that does ``step`` ``reps`` times, after ``warm_up`` times that are not timed; rank 0 has the marks."""
+    _check_reps(warm_up + 1)
+    end = ["# mark end\n"] if me == 0 else []
+    return [f"{me} init\n", *_loop(me, size, step, reps, warm_up), *end, f"{me} finalize\n"]
+
+
+def _loop(me: int, size: int, step: str, reps: int, warm_up: int) -> list[str | Again]:
+    """The repetitions of a size, after those that are not timed; rank 0 has the marks."""
+    if me:
+        return [Again(step, warm_up + reps)]
+    before: list[str | Again] = ["# mark warm-up\n", Again(step, warm_up)] if warm_up else []
+    return [*before, f"# mark size {size} reps {reps}\n", Again(step, reps)]
 
 
 def _plan(sizes: Iterable[int] | None, reps: Reps) -> list[tuple[int, int]]:

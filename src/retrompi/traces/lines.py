@@ -101,12 +101,14 @@ def join(rank: int, action: str, arguments: Sequence[str], attributes: Mapping[s
 
 
 def parse_group(text: str) -> list[int]:
-    """World ranks of a group from its text: ``0,4-6,10-30:10``."""
+    """World ranks of a group from its text: ``0,4-6,10-30:10,9-7``."""
     out: list[int] = []
     for part in text.split(","):
         span, _, step = part.partition(":")
-        first, dash, last = span.partition("-")
-        out += range(int(first), int(last) + 1, int(step or 1)) if dash else [int(first)]
+        ends = [int(x) for x in span.split("-")]
+        first, last = ends[0], ends[-1]
+        way = 1 if first <= last else -1
+        out += range(first, last + way, way * int(step or 1))
     return out
 
 
@@ -174,7 +176,7 @@ class Renumber:
         if action in _FIRST or (action in _TARGETS and a):
             a[0] = self._r(a[0])
         elif action in _KEYED:
-            a[0], a[1] = self._r(a[0]), self._r(a[1])
+            a[:2] = map(self._r, a[:2])  # a request that is named needs no source and destination
         elif action == "sendRecv":
             a[1], a[3] = self._r(a[1]), self._r(a[3])
         elif action in COMM_MAKERS and a:

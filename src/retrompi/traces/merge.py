@@ -12,7 +12,7 @@ from .computation import merged
 from .errors import TraceError
 from .files import MAX_UNPACKED, UndefinedSource, _File, _load, parse
 from .lines import COLLECTIVES, COMM_MAKERS, Renumber, rank_lines, show_group, split, whole
-from .matching import Tracker
+from .tracker import Tracker
 
 __all__ = ["rank_files", "side_by_side", "then"]
 

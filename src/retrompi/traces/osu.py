@@ -13,6 +13,7 @@ from typing import Any
 
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
+from retrompi.traces.making import Again, trace_of_lines
 
 __all__ = ["LATENCY_SIZES", "bandwidth", "latency", "overlap"]
 
@@ -29,12 +30,12 @@ def latency(sizes: Iterable[int] = LATENCY_SIZES, reps: int = 0, warm_up: int = 
 
     ``reps`` 0 is 100 up to 8 KiB and 10 above it; OSU uses a hundred times as many, which does not change the simulated mean.
     """
-    ranks = [["0 init\n"], ["1 init\n"]]
+    ranks: list[list[str | Again]] = [["0 init\n"], ["1 init\n"]]
     for size in _sizes(sizes):
         n = reps or (100 if size <= LARGE else 10)
         ping, pong = f"0 send 1 0 {size} 6\n0 recv 1 0 {size} 6\n", f"1 recv 0 0 {size} 6\n1 send 0 0 {size} 6\n"
-        ranks[0].append(f"# mark warm-up\n{ping * warm_up}# mark size {size} reps {n}\n{ping * n}")
-        ranks[1].append(pong * (warm_up + n))
+        ranks[0] += ["# mark warm-up\n", Again(ping, warm_up), f"# mark size {size} reps {n}\n", Again(ping, n)]
+        ranks[1].append(Again(pong, warm_up + n))
     return _trace("osu-latency", ranks)
 
 
@@ -46,13 +47,13 @@ def bandwidth(sizes: Iterable[int] = LATENCY_SIZES[1:], window: int = 64, reps: 
     """
     if window < 1:
         raise UsageError(f"a window is of at least 1 message, not {window}", code="out-of-range")
-    ranks = [["0 init\n"], ["1 init\n"]]
+    ranks: list[list[str | Again]] = [["0 init\n"], ["1 init\n"]]
     for size in _sizes(sizes):
         n = reps or (4 if size <= LARGE else 2)
         send = f"0 isend 1 100 {size} 6\n" * window + f"0 waitall {window}\n0 recv 1 101 4 6\n"
         receive = f"1 irecv 0 100 {size} 6\n" * window + f"1 waitall {window}\n1 send 0 101 4 6\n"
-        ranks[0].append(f"# mark warm-up\n{send * warm_up}# mark size {size} reps {n * window}\n{send * n}")
-        ranks[1].append(receive * (warm_up + n))
+        ranks[0] += ["# mark warm-up\n", Again(send, warm_up), f"# mark size {size} reps {n * window}\n", Again(send, n)]
+        ranks[1].append(Again(receive, warm_up + n))
     return _trace("osu-bandwidth", ranks)
 
 
@@ -82,7 +83,8 @@ def overlap(size: int, **options: Any) -> Trace:
     _sizes([size])
     messages, tests, ranks, reps = o.messages, o.tests, o.ranks, o.reps
     work = f"compute {o.compute_ns * 1e-9 * o.flops!r}\n"
-    lines = [["0 init\n"], ["1 init\n"], *([f"{r} init\n{r} send 0 7 0 6\n"] for r in range(2, ranks))]
+    lines: list[list[str | Again]] = [["0 init\n"], ["1 init\n"]]
+    lines += ([f"{r} init\n{r} send 0 7 0 6\n"] for r in range(2, ranks))
     lines[0] += [f"0 recv {r} 7 0 6\n" for r in range(2, ranks)]
     for me, other in ((0, 1), (1, 0)):
         post = f"{me} irecv {other} 0 {size} 6\n" * messages + f"{me} isend {other} 0 {size} 6\n" * messages
@@ -91,7 +93,7 @@ def overlap(size: int, **options: Any) -> Trace:
         lines[me].append(greet)
         if me == 0:
             lines[me].append(f"# mark size {size} reps {reps}\n")
-        lines[me].append(step * reps)
+        lines[me].append(Again(step, reps))
     return _trace("overlap", lines)
 
 
@@ -109,7 +111,6 @@ def _sizes(sizes: Iterable[int]) -> tuple[int, ...]:
     return told
 
 
-def _trace(name: str, ranks: list[list[str]]) -> Trace:
+def _trace(name: str, ranks: list[list[str | Again]]) -> Trace:
     ends = ["# mark end\n0 finalize\n", *(f"{r} finalize\n" for r in range(1, len(ranks)))]
-    texts = ["".join([*lines, end]).encode() for lines, end in zip(ranks, ends, strict=True)]
-    return Trace.parse([(text, f"{name}/rank-{r}.txt", r) for r, text in enumerate(texts)])
+    return trace_of_lines(name, ([*lines, end] for lines, end in zip(ranks, ends, strict=True)))

@@ -45,6 +45,11 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
             inside, outside = min(kept & members.keys()), min(members.keys() - kept)
             here, there = where(inside, members[inside]), where(outside, members[outside])
             raise TraceError(f"a collective joins ranks that are kept ({here}) and others ({there})", trace.files[0], code="cut-crosses")
+    ordered = next((r for r in ranks if job.worlds[r]), None) if list(ranks) != sorted(ranks) else None
+    if ordered is not None:
+        raise TraceError(
+            f"the roots and counts of the collectives on MPI_COMM_WORLD ({where(ordered, job.worlds[ordered][0])}) are in the order of its "
+            "ranks; give the ranks in ascending order", trace.files[0], code="cut-crosses")  # fmt: skip
     new = {old: at for at, old in enumerate(ranks)}
 
     def number(old: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,14 +10,17 @@ from retrompi._engine import Trace
 from retrompi.convert.goal.collectives import expand
 from retrompi.convert.goal.file import operations_of
 from retrompi.convert.losses import Effect, Losses
+from retrompi.convert.same_messages import Place, possible, refuse_lost_order
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, rank_lines, split
-from retrompi.traces.matching import ANY_SOURCE, ANY_TAG, End, Job, Request, Tracker
+from retrompi.traces.matching import Job
+from retrompi.traces.tracker import ANY_SOURCE, ANY_TAG, End, Request, Tracker
 
 __all__ = ["goal_text", "write_goal"]
 
 COLLECTIVE_TAGS = 1 << 30
-"""First tag of collectives' messages, or the one above the tags of the trace: one a collective of the communicator."""
+"""First tag of collectives' messages, if the trace does not use the tags from there on."""
+TURNS = 1 << 16
 LAST_TAG = (1 << 31) - 1
 AT_ONCE = "posted and waited for at once: becomes one blocking call"
 MODES = {"Ssend", "ssend", "ISsend", "issend", "bsend", "ibsend", "rsend", "irsend", "ssendInit", "bsendInit", "rsendInit"}
@@ -35,29 +38,64 @@ def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:
     """The schedule as text; see `write_goal`."""
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
     job = Job([texts for texts, _ in rows])
+    numbers = [n for _, n in rows]
+
+    def lost(rank: int, at: int, action: str) -> bool:
+        if action in COLLECTIVES:
+            return not _is_expanded(trace, action, int(split(job.lines[rank][at])[2].get("comm", 0)))
+        return action.lower() not in ("waitany", "waitsome") or at not in job.completes[rank]
+
+    refuse_lost_order(Place(trace, job, numbers), "GOAL", lost)
     tags = _Tags(job)
     out = [f"num_ranks {trace.ranks}\n"]
     for rank in range(trace.ranks):
-        out += ["\n", f"rank {rank} {{\n", *_Writer(trace, job, rank, rows[rank][1], tags, losses, rate).lines(), "}\n"]
+        out += ["\n", f"rank {rank} {{\n", *_Writer(trace, job, rank, numbers[rank], tags, losses, rate).lines(), "}\n"]
     return "".join(out)
 
 
+def _is_expanded(trace: Trace, action: str, comm: int) -> bool:
+    """Whether a collective becomes messages."""
+    return not action.removeprefix("i").startswith("neighbor") and not (comm and trace.communicator(comm).get("remote"))
+
+
 class _Tags:
-    """GOAL has no communicators: every pair of a communicator other than MPI_COMM_WORLD and a tag becomes a tag of its own."""
+    """GOAL has no communicators: every pair of a communicator other than MPI_COMM_WORLD and a tag becomes a tag of its own, and so does
+    every collective of a communicator (the 65536 that follow each other)."""
 
     def __init__(self, job: Job) -> None:
-        ends = [e for t in job.trackers for e in (*t.sends, *t.recvs)]
-        self.plain = all(e.comm == 0 for e in ends)
-        free = 1 + max((e.tag for e in ends if e.comm == 0), default=-1)
-        others = sorted({(e.comm, e.tag) for e in ends if e.comm != 0 and e.tag >= 0})
+        ends = [e for t in job.trackers for e in (*t.sends, *t.recvs) if e.tag >= 0]
+        taken = {e.tag for e in ends if e.comm == 0}
+        others = sorted({(e.comm, e.tag) for e in ends if e.comm != 0})
+        free = _gap(taken, len(others), max(taken, default=-1) + 1)
         self.numbers = {pair: free + number for number, pair in enumerate(others)}
-        self.collectives = max(COLLECTIVE_TAGS, free + len(others))
+        self.turns: dict[int, int] = {}  # by communicator: tags of its collectives
+        for (key, turn), _ in job.collectives.items():
+            if isinstance(key, tuple) and key[0] == "comm":
+                self.turns[key[1]] = max(self.turns.get(key[1], 0), min(turn + 1, TURNS))
+        taken |= set(self.numbers.values())
+        first = _gap(taken, sum(self.turns.values()), max(COLLECTIVE_TAGS, free + len(others)))
+        self.first: dict[int, int] = {}
+        for comm, turns in sorted(self.turns.items()):
+            self.first[comm] = first
+            first += turns
 
-    def of(self, comm: int, tag: int) -> int | None:
-        """The tag in the schedule; None where it is not determined (any tag of one communicator among several)."""
-        if tag == ANY_TAG:
-            return -1 if self.plain else None
+    def of(self, comm: int, tag: int) -> int:
+        """The tag in the schedule."""
         return tag if comm == 0 else self.numbers[comm, tag]
+
+    def of_collective(self, comm: int, turn: int) -> int:
+        """The tag of the messages of a communicator's ``turn``-th collective."""
+        return self.first[comm] + turn % self.turns[comm]
+
+
+def _gap(taken: set[int], length: int, first: int) -> int:
+    """The first of ``length`` numbers in a row, none of them a tag that is taken: from ``first`` on if there is room."""
+    ordered = sorted(taken)
+    for start in (first, 0, *(tag + 1 for tag in ordered)):
+        at = bisect_left(ordered, start)
+        if start + length - 1 <= LAST_TAG and (at == len(ordered) or ordered[at] >= start + length):
+            return start
+    raise TraceError(f"GOAL has tags up to {LAST_TAG}; there are not {length} in a row that the trace does not use", "GOAL")
 
 
 class _Writer:
@@ -80,7 +118,8 @@ class _Writer:
         self.count = 0
         self.before: list[int] = []  # what the next operation requires
         self.posted: int | None = None  # the operation started last
-        self.of_request: dict[int, list[int]] = {}  # line of the posting -> operations
+        self.done_by: dict[int | None, list[int]] = {}  # by line: the messages that it completes
+        self.of_collective: dict[int, list[int]] = {}  # by line of a non-blocking collective: its last step
         self.turn: dict[int, int] = {}
         # By line: its index among all collective calls of its communicator, as `Job` counts them.
         self.turns = {members[rank]: turn for (_, turn), members in job.collectives.items() if rank in members}
@@ -90,9 +129,10 @@ class _Writer:
         self.kinds: dict[int, str] = {}  # send or recv
         self.waits: dict[int, tuple[str, int]] = {}  # those waited for before the next operation: by which call
         self.waited: list[int] = []
-        self.receives = dict[int, list[End]]()
-        for end in job.trackers[rank].recvs:
-            self.receives.setdefault(end.post, []).append(end)
+        self.ends: dict[int, list[tuple[str, End]]] = {}  # by line: the messages that it posts
+        for kind, ends in (("send", job.trackers[rank].sends), ("recv", job.trackers[rank].recvs)):
+            for end in ends:
+                self.ends.setdefault(end.post, []).append((kind, end))
         self.seen: set[int] = set()  # lines of which a loss is told
 
     def place(self, at: int | None = None) -> str:
@@ -115,17 +155,21 @@ class _Writer:
             self.posts.pop(op, None)
             self.waits.pop(op, None)
 
+    def join(self) -> None:
+        """One joining node instead of many edges: the schedule's size stays proportional to the trace's."""
+        if len(self.before) > 4:
+            self.count += 1
+            self.out.append(f"l{self.count}: calc 0\n")
+            self.out += [f"l{self.count} requires l{b}\n" for b in self.before]
+            self.before, self.posted = [self.count], None
+
     def op(self, text: str, *, blocking: bool = True) -> int:
         self.merged(self.waited)
         self.waited = []
+        self.join()
         self.count += 1
         me = self.count
         self.out.append(f"l{me}: {text}\n")
-        if len(self.before) > 4:  # one joining node instead of many edges: the schedule's size stays proportional to the trace's
-            self.out[-1] = f"l{me}: calc 0\n"
-            self.out += [f"l{me} requires l{b}\n" for b in self.before]
-            self.before, self.posted = [me], None
-            return self.op(text, blocking=blocking)
         self.out += [f"l{me} requires l{b}\n" for b in self.before]
         if self.posted is not None and self.posted not in self.before:
             self.out.append(f"l{me} irequires l{self.posted}\n")
@@ -199,7 +243,7 @@ class _Writer:
             self.lose("rounded to a whole number of nanoseconds")
 
     def messages(self, action: str, tracker: Tracker) -> None:
-        ends = [(kind, e) for kind, some in (("send", tracker.sends), ("recv", tracker.recvs)) for e in _last(some, self.at)]
+        ends = self.ends.get(self.at, [])
         blocking = action in ("send", "recv", "Ssend", "ssend", "bsend", "rsend")
         if action in ("sendRecv", "start", "startall"):
             self.lose("becomes messages that are posted and waited for")
@@ -211,6 +255,7 @@ class _Writer:
             if text is not None:
                 ops.append(self.op(text, blocking=blocking))
                 kinds.append(kind)
+                self.done_by.setdefault(e.done, []).append(ops[-1])
         if not ops:
             self.lose("GOAL has no MPI_PROC_NULL", "lost")
         if not blocking:
@@ -218,30 +263,64 @@ class _Writer:
             self.kinds |= zip(ops, kinds, strict=True)
         if action == "sendRecv":
             self.wait(ops)
-        elif not blocking:
-            self.of_request.setdefault(self.at, []).extend(ops)
 
     def message(self, kind: str, e: End) -> str | None:
         if e.peer < 0 and e.peer != ANY_SOURCE:
             return None  # MPI_PROC_NULL
-        tag = self.tags.of(e.comm, e.tag)
+        if kind == "send":
+            if e.comm != 0:
+                self.lose("its communicator becomes part of the tag")
+            return f"send {e.bytes}b to {e.peer} tag {self.tags.of(e.comm, e.tag)}"
+        tag, size = e.tag, e.bytes
+        if tag == ANY_TAG:
+            tag = self.any_tag(e)
+            if tag != ANY_TAG:
+                self.lose("any tag is written as the tag of what it can take")
         if e.comm != 0:
-            self.lose("its communicator becomes part of the tag" if tag is not None else "any tag of one communicator: taken as any at all")
-        elif tag is None:
-            self.lose("any tag of one communicator among several: taken as any at all")
-        tag = -1 if tag is None else tag
-        size = e.bytes
-        if kind == "recv" and e.match is None:
-            # The tracker of this pass has no matches; the job's has.
-            found = next((o for o in self.receives.get(self.at, ()) if o.peer == e.peer and o.tag == e.tag), None)
-            size = found.match.bytes if found is not None and found.match is not None else max(size, 0)
-            if size != e.bytes:
-                self.lose("the length of its buffer is lost: that of the message is taken")
+            self.lose("its communicator becomes part of the tag" if tag != ANY_TAG else "its communicator is lost, no other has messages")
+        if e.sure and e.match is not None:
+            size = e.match.bytes
+        elif size < 0:
+            size = max((s.bytes for s in possible(self.job, e)), default=0)
+        if size != e.bytes:
+            self.lose("the length of its buffer is lost: that of the message is taken")
         peer = -1 if e.peer == ANY_SOURCE else e.peer
-        return f"{kind} {size}b {'to' if kind == 'send' else 'from'} {peer} tag {tag}"
+        return f"recv {size}b from {peer} tag {-1 if tag == ANY_TAG else self.tags.of(e.comm, tag)}"
+
+    def any_tag(self, e: End) -> int:
+        """The tag that a receive of any tag is written with: ANY_TAG where nothing else can match it.
+
+        Raises TraceError if the receive could take a message of a collective or of another communicator, and the order of messages
+        decides which tag it takes.
+        """
+        tags = {s.tag for s in possible(self.job, e)}
+        if len(tags) == 1:
+            return tags.pop()
+        if e.sure and e.match is not None:
+            return e.match.tag
+        other = self.other_messages(e)
+        if not other:
+            return ANY_TAG
+        raise TraceError(
+            f"GOAL has neither collectives nor communicators: this receive of any tag could take a message of {other}, and which of the "
+            f"tags {', '.join(map(str, sorted(tags)[:4]))} it takes is not determined; record it (from= and mtag=)",
+            self.trace.files[self.rank], self.numbers[self.at], code="lossy-conversion",
+        )  # fmt: skip
+
+    def other_messages(self, e: End) -> str:
+        """What else in the schedule matches a receive of any tag."""
+        for (to, comm), sent in self.job.sent_to.items():
+            if to == self.rank and comm != e.comm and any(e.peer in (ANY_SOURCE, source) for source, _ in sent):
+                return f"communicator {comm}" if comm else "MPI_COMM_WORLD"
+        for (key, _), members in self.job.collectives.items():
+            if isinstance(key, tuple) and key[0] == "comm" and self.rank in members and len(members) > 1:
+                action = split(self.job.lines[self.rank][members[self.rank]])[0]
+                if action in COLLECTIVES and (e.peer == ANY_SOURCE or e.peer in members):
+                    return f"this rank's {action} in line {self.numbers[members[self.rank]]}"
+        return ""
 
     def completion(self, action: str, done: list[Request], target: Request | None) -> None:
-        ops = [op for r in done for op in self.of_request.pop(r.post, [])]
+        ops = self.done_by.pop(self.at, []) + [op for r in done if r.end is None for op in self.of_collective.pop(r.post, [])]
         if not ops:
             self.lose("completes nothing that is in a schedule" if done or target is None else "that completed nothing", "lost")
         elif action != "wait":
@@ -253,11 +332,7 @@ class _Writer:
         group = list(range(self.trace.ranks)) if comm == 0 else list(self.trace.communicator(comm).get("group", ()))
         turn = self.turn[comm] = self.turn.get(comm, -1) + 1
         members = self.job.collectives[("comm", comm), self.turns[self.at]]
-        if (
-            self.rank not in group
-            or action.removeprefix("i").startswith("neighbor")
-            or (comm and self.trace.communicator(comm).get("remote"))
-        ):
+        if self.rank not in group or not _is_expanded(self.trace, action, comm):
             self.lose("is not expanded into messages", "lost")
             return
 
@@ -275,21 +350,26 @@ class _Writer:
             self.lose("is not expanded into messages", "lost")
             return
         self.lose("becomes messages: trees, rings and chains")
-        tag = self.tags.collectives + comm * 65536 + turn % 65536
-        if tag > LAST_TAG:
-            raise TraceError(f"the messages of {action} would need tag {tag}; the largest is {LAST_TAG}", self.trace.files[self.rank],
-                             self.numbers[self.at])  # fmt: skip
-        for step in steps:
+        tag = self.tags.of_collective(comm, turn)
+        texts = [[f"{kind} {size}b {'to' if kind == 'send' else 'from'} {group[peer]} tag {tag}" for kind, peer, size in s] for s in steps]
+        if action.startswith("i"):
+            self.of_collective[self.at] = self.beside(texts)
+            return
+        for step in texts:
+            self.wait([self.op(text, blocking=False) for text in step])
+
+    def beside(self, steps: list[list[str]]) -> list[int]:
+        """The steps of a non-blocking collective: each requires the one before, and the rank goes on meanwhile. Returns the last one."""
+        self.join()
+        last = list(self.before)
+        for number, step in enumerate(steps):
             ops = []
-            for kind, peer, size in step:
-                ops.append(self.op(f"{kind} {size}b {'to' if kind == 'send' else 'from'} {group[peer]} tag {tag}", blocking=False))
-            self.wait(ops)
-
-
-def _post(end: End) -> int:
-    return end.post
-
-
-def _last(ends: Sequence[End], at: int) -> list[End]:
-    """The operations posted at line ``at``, from a list in line order."""
-    return list(ends[bisect_left(ends, at, key=_post) : bisect_right(ends, at, key=_post)])
+            for text in step:
+                self.count += 1
+                ops.append(self.count)
+                self.out.append(f"l{self.count}: {text}\n")
+                self.out += [f"l{self.count} requires l{b}\n" for b in last]
+                if number == 0 and self.posted is not None and self.posted not in last:
+                    self.out.append(f"l{self.count} irequires l{self.posted}\n")
+            last = ops
+        return last if steps else []

@@ -20,7 +20,7 @@ using retrompi::ActionList;
 // The columns of FlatAction: op, flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, comm, request
 using Fields = std::tuple<uint8_t, uint8_t, int32_t, int32_t, int32_t, int32_t, uint32_t, int64_t, int64_t, double, int32_t, int32_t>;
 
-Action action(const Fields &f) {
+Action action_of(const Fields &f) {
   const auto &[op, flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, comm, request] = f;
   if (op >= retrompi::OP_COUNT) throw py::value_error("no such operation: " + std::to_string(op));
   return retrompi::unflatten({static_cast<retrompi::Op>(op), flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, comm, request});
@@ -55,15 +55,15 @@ void bind_store(py::module_ &m) {
       .def(py::init<>())
       .def(py::init<const ActionList &>(), py::arg("other"), "A copy, which shares what is packed.")
       .def(
-          "append", [](ActionList &l, const Fields &f) { l.push_back(action(f)); }, py::arg("action"))
+          "append", [](ActionList &l, const Fields &f) { l.push_back(action_of(f)); }, py::arg("action"))
       .def_static(
-          "kept", [](const Fields &f) { return fields(action(f)); }, py::arg("action"), "What of these columns the action's operation has.")
+          "kept", [](const Fields &f) { return fields(action_of(f)); }, py::arg("action"), "What of these columns the action's operation has.")
       .def("seal", &ActionList::seal, "Packs the last actions as well.")
       .def("__len__", &ActionList::size)
       .def(
           "__getitem__", [](const ActionList &l, size_t i) { return fields(l[checked(l, i)]); }, py::arg("index"))
       .def(
-          "__setitem__", [](ActionList &l, size_t i, const Fields &f) { l.set(checked(l, i), action(f)); }, py::arg("index"), py::arg("action"))
+          "__setitem__", [](ActionList &l, size_t i, const Fields &f) { l.set(checked(l, i), action_of(f)); }, py::arg("index"), py::arg("action"))
       .def(
           "rows",
           [](const ActionList &l, size_t first) {

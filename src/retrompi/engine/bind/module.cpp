@@ -364,6 +364,7 @@ SimConfig config(const py::dict& d) {
     for (const auto& [from_rank, from, to_rank, to] : r.get("directions").cast<std::vector<std::tuple<int32_t, std::string, int32_t, std::string>>>())
       c.directions.push_back({from_rank, from, to_rank, to});
   c.critical_path = d.contains("critical_path") && r.integer("critical_path") != 0;
+  c.repetitions = d.contains("repetitions") && r.integer("repetitions") != 0;
   c.profile = d.contains("profile") && r.integer("profile") != 0;
   if (d.contains("timeline_limit")) {
     c.timeline.limit = r.integer("timeline_limit");
@@ -430,6 +431,8 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   py::dict o;
   job_dict(o, s);
   o["events"] = s.events;
+  o["events_left_out"] = s.events_left_out;
+  o["state_incomplete"] = s.state_incomplete;
   o["contended"] = s.contended;
   py::list marks;
   for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));

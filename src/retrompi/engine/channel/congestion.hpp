@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstdint>
 
+#include "event/state.hpp"
+
 namespace retrompi {
 
 /// `cwnd` does not limit anything before the first loss: on the links of a cluster the receiver's window is the narrower one, and it is
@@ -37,6 +39,13 @@ class Congestion {
     cwnd_ = ssthresh_;
   }
   void forget_duplicates() { dupacks_ = 0; }
+  /// Its future: only while it limits nothing.
+  void state(State& s) const {
+    const auto& [mss_, rcvbuf_, cwnd_, ssthresh_, dupacks_] = *this;
+    if (cwnd_ < kUnlimited) s.refuse();
+    s.put(ssthresh_);
+    s.put(dupacks_);
+  }
 
  private:
   void halve(int64_t flight) {

@@ -38,6 +38,7 @@ class Credits {
   }
   void send_update();
   void put(State& s) const {
+    const auto& [chan_, tcp_, total_, available_, owed_, retransmits_] = *this;
     s.put(available_);
     s.put(owed_);
     if (retransmits_ > 0) s.refuse();

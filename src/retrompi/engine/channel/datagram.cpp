@@ -5,7 +5,37 @@ namespace retrompi {
 
 namespace {
 
-class DatagramChan final : public ChanOf<DatagramSpec> {
+struct DatagramParts {
+  struct Out {
+    Packet p;
+    int32_t tries;
+    bool acked;
+    uint32_t timer;        // generation: only the latest timer counts
+    bool fetched = false;  // taken in by the receiver
+    Ps armed = 0;          // when the timer was set, and by which cause
+    Cause by{};
+  };
+  struct Shipped {  // a datagram, or an acknowledgement
+    Proc* sender = nullptr;
+    uint8_t kind = 0;
+    uint32_t seq = 0;
+    int64_t frames = 0;  // still in flight
+    bool lost = false;
+  };
+  struct Part {  // a frame of it
+    uint32_t whole = 0;
+    int64_t bytes = 0;
+    bool late = false;
+  };
+  std::deque<Out> out_;
+  uint32_t base_ = 0, expected_ = 0;
+  std::map<uint32_t, Packet> early_;
+  std::vector<Shipped> shipped_;
+  std::vector<Part> parts_;
+  std::vector<uint32_t> free_shipped_, free_;
+};
+
+class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
  public:
   using ChanOf::ChanOf;
 
@@ -21,15 +51,18 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
 
   void state(State& s) override {
     put_queue(s);
+    // What was shipped is put by the calls that bring it (`describe`).
+    const auto& [out_, base_, expected_, early_, shipped_, parts_, free_shipped_, free_] = static_cast<const DatagramParts&>(*this);
     if (!early_.empty()) s.refuse();
     s.put(expected_ - base_);
     s.put(out_.size());
     for (const Out& o : out_) {
-      if (o.tries > 0) s.refuse();
-      put_packet(s, o.p);
-      s.put(o.fetched);
-      s.put(o.acked);
-      s.put_time(o.armed);
+      const auto& [p, tries, acked, timer, fetched, armed, by] = o;
+      if (tries > 0) s.refuse();
+      put_packet(s, p);
+      s.put(fetched);
+      s.put(acked);
+      s.put_time(armed);
     }
   }
   static State::Call describe(const Callback& c, State& s) {
@@ -37,17 +70,17 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
     D& d = *static_cast<D*>(c.object);
     if (calls<&D::on_timer, D>(c)) return State::Call::Void;  // of a first try, or past: whether it will expire is seen from `armed`
     if (!calls<&D::on_out, D>(c) && !calls<&D::on_frame, D>(c) && !calls<&D::on_in, D>(c)) return State::Call::Unknown;
-    const Part& part = d.parts_[c.arg];
-    const Shipped& whole = d.shipped_[part.whole];
+    const auto& [whole, bytes, late] = d.parts_[c.arg];
+    const auto& [sender, kind, seq, frames, lost] = d.shipped_[whole];
     s.put(c.fn);
     s.put(c.object);
-    s.put(part.bytes);
-    s.put(part.late);
-    s.put(whole.sender == &d.from);
-    s.put(whole.kind);
-    s.put(whole.seq - d.base_);
-    s.put(whole.frames);
-    s.put(whole.lost);
+    s.put(bytes);
+    s.put(late);
+    s.put(sender == &d.from);
+    s.put(kind);
+    s.put(seq - d.base_);
+    s.put(frames);
+    s.put(lost);
     return State::Call::Put;
   }
 
@@ -94,27 +127,6 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
  private:
   static constexpr uint8_t kData = 0, kAck = 1, kTimer = 2;
   static constexpr int64_t kUdpHeader = 8;
-  struct Out {
-    Packet p;
-    int32_t tries;
-    bool acked;
-    uint32_t timer;        // generation: only the latest timer counts
-    bool fetched = false;  // taken in by the receiver
-    Ps armed = 0;          // when the timer was set, and by which cause
-    Cause by{};
-  };
-  struct Shipped {  // a datagram, or an acknowledgement
-    Proc* sender = nullptr;
-    uint8_t kind = 0;
-    uint32_t seq = 0;
-    int64_t frames = 0;  // still in flight
-    bool lost = false;
-  };
-  struct Part {  // a frame of it
-    uint32_t whole = 0;
-    int64_t bytes = 0;
-    bool late = false;
-  };
   [[nodiscard]] Thread::Await socket_call(Proc& p, double calls) const {
     return p.thread.run_parts({p.host.time(spec.call), Stage::Library},
                               {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
@@ -162,7 +174,8 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
       attribute(o ? NetworkPacket::Datagram : NetworkPacket::DatagramAck, n, &sender == &to, o ? o->p.transit : -1);
       const uint32_t slot = take(parts_, free_);
       parts_[slot] = {whole, n, late};
-      if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(n)}});
+      if (world.anatomy.critical.on) [[unlikely]]
+        world.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(n)}});
       h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack,
                callback<&DatagramChan::on_out>(*this, slot));
     }
@@ -194,7 +207,8 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
       return;
     }
     Host& h = receiver(part).host;
-    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&h.spec, "interrupt", 1}, {&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(part.bytes)}});
+    if (world.anatomy.critical.on) [[unlikely]]
+      world.anatomy.critical.owe({{&h.spec, "interrupt", 1}, {&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(part.bytes)}});
     h.kernel(h.spec.interrupt + h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(part.bytes)), Stage::Stack,
              callback<&DatagramChan::on_in>(*this, slot));
   }
@@ -255,13 +269,6 @@ class DatagramChan final : public ChanOf<DatagramSpec> {
       early_.erase(it);
     }
   }
-
-  std::deque<Out> out_;
-  uint32_t base_ = 0, expected_ = 0;
-  std::map<uint32_t, Packet> early_;
-  std::vector<Shipped> shipped_;
-  std::vector<Part> parts_;
-  std::vector<uint32_t> free_shipped_, free_;
 };
 
 }  // namespace

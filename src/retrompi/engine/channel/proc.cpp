@@ -76,11 +76,12 @@ Task Forwarder::main() {
   });
   co_await Task::At{here};
   while (true) {
-    if (!pending_.empty()) {
+    if (!pending.empty()) {
       routes = true;
-      p = pending_.front();
-      pending_.pop_front();
-      if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&idle, "forward_cost", 1 / host.spec.speed()}});
+      p = pending.front();
+      pending.pop_front();
+      if (world.anatomy.critical.on) [[unlikely]]
+        world.anatomy.critical.owe({{&idle, "forward_cost", 1 / host.spec.speed()}});
       co_await thread.run(host.time(cost), Stage::Library);
       Chan& c = *next[static_cast<size_t>(p.to)];
       // A packet too long for the next hop is split again; at least one piece, even if it has only headers.
@@ -107,8 +108,9 @@ Task Forwarder::main() {
 
 void Forwarder::state(State& s) const {
   put_inbox(s);
-  s.put(pending_.size());
-  for (const Packet& p : pending_) put_packet(s, p);
+  const auto& [next, cost, pending] = static_cast<const ForwarderParts&>(*this);
+  s.put(pending.size());
+  for (const Packet& p : pending) put_packet(s, p);
   thread.sites(s);
 }
 

@@ -113,11 +113,16 @@ struct Counters {
   int64_t lost = 0;                      // frames lost on a failed component
   int64_t own_bytes = 0;                 // bytes of point-to-point messages, without collectives
   std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
+  /// Calls `f` with each of them but `done`.
+  template <class F>
+  static void each(F f) {
+    for (const auto field : {&Counters::messages, &Counters::bytes, &Counters::packets, &Counters::frames, &Counters::delivered,
+                             &Counters::delivered_bytes, &Counters::retransmissions, &Counters::duplicates, &Counters::lost, &Counters::own_bytes})
+      f(field);
+  }
   /// What was counted from `a` to `b` happens `n` times more.
   void repeat(const Counters& a, const Counters& b, int64_t n) {
-    for (const auto each : {&Counters::messages, &Counters::bytes, &Counters::packets, &Counters::frames, &Counters::delivered,
-                            &Counters::delivered_bytes, &Counters::retransmissions, &Counters::duplicates, &Counters::lost, &Counters::own_bytes})
-      this->*each += n * (b.*each - a.*each);
+    each([&](auto field) { this->*field += n * (b.*field - a.*field); });
     for (size_t op = 0; op < done.size(); ++op) done[op] += n * (b.done[op] - a.done[op]);
   }
 };
@@ -144,6 +149,13 @@ struct Common {
   double compute_scale = 1;      // of every amount of computation in the trace
   double memory_share = 0;       // share of a computation spent on the host's shared memory bus
   std::vector<Lock> pool_locks;  // host -> of the shared memory that runtimes guard by one lock
+  void put_common(State& s) const {
+    // What is counted and recorded has no effect; the rest does not change.
+    const auto& [number, count, rng, timeline, profile, unexpected_limit, compute_scale, memory_share, pool_locks] = *this;
+    s.put(rng.state());
+    for (const Lock& lock : pool_locks)
+      if (lock.held) s.refuse();
+  }
 };
 
 class Proc {
@@ -192,11 +204,14 @@ class Proc {
   [[nodiscard]] virtual bool holds_messages() const { return true; }
   /// What has reached it and is not taken in.
   void put_inbox(State& s) const {
+    // The thread is put by its host; where and how it waits does not change.
+    const auto& [world, common, host, thread, host_index, core, idle, pinned_to_send, pinned_to_receive, inbox] = *this;
     s.put(inbox.size());
     for (const Token& t : inbox) {
-      s.put(static_cast<const void*>(t.chan));
-      s.put(t.kind);
-      if (t.seq != 0) s.refuse();
+      const auto& [chan, kind, seq, point] = t;
+      s.put(static_cast<const void*>(chan));
+      s.put(kind);
+      if (seq != 0) s.refuse();
     }
     s.put(pinned_to_send);
     s.put(pinned_to_receive);
@@ -259,7 +274,8 @@ class Chan {
   /// Work of the library at one end: a field of the specification.
   Thread::Await charged(Proc& at, Work cost, const char* field) const {
     const Ps ps = at.host.time(cost);
-    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&spec, field, 1 / at.host.spec.speed()}});
+    if (world.anatomy.critical.on) [[unlikely]]
+      world.anatomy.critical.owe({{&spec, field, 1 / at.host.spec.speed()}});
     return at.thread.run(ps, Stage::Library);
   }
   /// Attributes the following work to this item, which travels between the hosts of both ends; `back`: against the channel's direction.
@@ -280,6 +296,7 @@ class Chan {
 
  protected:
   void put_queue(State& s) const {
+    const auto& [world, common, spec, medium, from, to, number, busy, deferred] = *this;
     s.put(busy);
     s.put(deferred.size());
     for (const Packet& p : deferred) put_packet(s, p);
@@ -359,8 +376,14 @@ class ChanOf : public Chan {
   [[nodiscard]] bool by_itself(Kinship kin) const { return std::is_same_v<Spec, RingSpec> && kin == Kinship::Same && !in_caches(); }
 };
 
+struct ForwarderParts {
+  ChannelMap next;  // by destination rank
+  Work cost;        // routing a packet
+  std::deque<Packet> pending;
+};
+
 /// A proxy or daemon: passes packets on to the next hop.
-class Forwarder : public Proc {
+class Forwarder : public Proc, public ForwarderParts {
  public:
   using Proc::Proc;
   Task main();
@@ -370,15 +393,11 @@ class Forwarder : public Proc {
   }
   [[nodiscard]] bool holds_messages() const override { return false; }
   bool take(const Packet& p) override {
-    pending_.push_back(p);
+    pending.push_back(p);
     if (p.first && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
     return true;
   }
   void state(State& s) const override;
-  ChannelMap next;  // by destination rank
-  Work cost;        // routing a packet
- private:
-  std::deque<Packet> pending_;
 };
 
 class SharedPool;

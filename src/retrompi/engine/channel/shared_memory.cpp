@@ -5,16 +5,31 @@ namespace retrompi {
 
 namespace {
 
+template <class Memory>
+struct SegmentParts {
+  struct Entry {
+    Packet p;
+    int32_t buffer;
+    Ps at;
+  };
+  std::shared_ptr<Memory> memory_;
+  int64_t filled_ = 0, emptied_ = 0;
+  std::deque<Entry> queue_;
+};
+
 /// Common to both kinds: copy in, link, signal; copy out, free.
 template <class Spec, class Memory>
-class SharedChan final : public ChanOf<Spec> {
+class SharedChan final : public ChanOf<Spec>, SegmentParts<Memory> {
   using Base = ChanOf<Spec>;
+  using Parts = SegmentParts<Memory>;
   using Base::common, Base::from, Base::to, Base::spec, Base::world;
   using Base::copy_cost, Base::in_caches, Base::copy_in_begins, Base::copy_in_ends, Base::copy_out_begins, Base::copy_out_ends;
+  using Parts::memory_, Parts::filled_, Parts::emptied_, Parts::queue_;
+  using typename Parts::Entry;
   static constexpr bool kRing = std::is_same_v<Spec, RingSpec>;
 
  public:
-  SharedChan(World& w, const Spec& s, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Base(w, s, a, b), memory_(std::move(m)) {
+  SharedChan(World& w, const Spec& s, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Base(w, s, a, b), Parts{.memory_ = std::move(m)} {
     if constexpr (kRing) memory_->users.push_back(this);
   }
 
@@ -97,6 +112,7 @@ class SharedChan final : public ChanOf<Spec> {
   [[nodiscard]] bool no_room() const override { return std::find(memory_->waiting.begin(), memory_->waiting.end(), &from) != memory_->waiting.end(); }
   void state(State& s) override {
     this->put_queue(s);
+    const auto& [memory_, filled_, emptied_, queue_] = static_cast<const Parts&>(*this);
     if (!queue_.empty()) s.refuse();
     s.put(filled_ - emptied_);
     memory_->state(s);
@@ -111,11 +127,6 @@ class SharedChan final : public ChanOf<Spec> {
   }
 
  private:
-  struct Entry {
-    Packet p;
-    int32_t buffer;
-    Ps at;
-  };
   /// Lines of the other core that queueing a packet or taking it out touches.
   [[nodiscard]] int lines(bool in) const {
     if constexpr (kRing) return in ? spec.lines_in : spec.lines_out;
@@ -181,9 +192,6 @@ class SharedChan final : public ChanOf<Spec> {
   Task private_copies(Proc& who, Packet p, double copies) {
     if (copies > 0 && p.bytes > 0) co_await who.thread.run(copy_cost(p, p.bytes, true).times(copies));
   }
-  std::shared_ptr<Memory> memory_;
-  int64_t filled_ = 0, emptied_ = 0;
-  std::deque<Entry> queue_;
 };
 
 }  // namespace

@@ -57,6 +57,7 @@ class SharedPool {
       if (b.m) out.push_back({b.m, b.size + prefix_, b.since});
   }
   void state(State& s) const {
+    const auto& [waiting, total_, rest_, prefix_, classes_, buffers_, free_, spare_] = *this;  // all buffers are alike but for their class
     if (!waiting.empty() || std::any_of(buffers_.begin(), buffers_.end(), [](const Buffer& b) { return b.m != nullptr; })) s.refuse();
     s.put(rest_);
     for (const auto& free : free_) s.put(free.size());
@@ -110,6 +111,7 @@ class SlotRing {
     for (Proc* p : w) p->thread.signal();
   }
   void state(State& s) const {
+    const auto& [users, waiting, slots_, free_] = *this;
     if (!waiting.empty()) s.refuse();
     s.put(free_);
   }

@@ -6,12 +6,28 @@
 
 namespace retrompi {
 
-class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
+class StreamChan;
+struct StreamParts {
+  /// A packet in the byte stream.
+  struct Frame {
+    Packet p;
+    int64_t end;      // the byte after it
+    int32_t credits;  // carried with it
+  };
+  StreamParts(Chan& c, TcpConnection::User& u, const StreamSpec& s)
+      : tcp_(c, u, {.sndbuf = s.sndbuf, .rcvbuf = s.rcvbuf, .nagle = s.nagle, .stack = s.domain == SocketDomain::Inet}),
+        credits_(c, tcp_, s.credits) {}
+  TcpConnection tcp_;
+  Credits credits_;
+  bool offered_ = false;
+  std::deque<Frame> frames_;  // not yet read completely
+  StreamChan* reverse_ = nullptr;
+  bool open_ = false;
+};
+
+class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User, protected StreamParts {
  public:
-  StreamChan(World& w, const StreamSpec& s, Proc& a, Proc& b)
-      : ChanOf(w, s, a, b),
-        tcp_(*this, *this, {.sndbuf = s.sndbuf, .rcvbuf = s.rcvbuf, .nagle = s.nagle, .stack = s.domain == SocketDomain::Inet}),
-        credits_(*this, tcp_, s.credits) {}
+  StreamChan(World& w, const StreamSpec& s, Proc& a, Proc& b) : ChanOf(w, s, a, b), StreamParts(*this, *this, s) {}
 
   /// The opposite direction of the same connection.
   void pair_with(StreamChan& other) {
@@ -28,23 +44,19 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
  protected:
   void put_stream(State& s) {
     put_queue(s);
+    auto& [tcp_, credits_, offered_, frames_, reverse_, open_] = static_cast<StreamParts&>(*this);
     s.put(frames_.size());
     for (const Frame& f : frames_) {
-      put_packet(s, f.p);
-      s.put(f.end - tcp_.written());
-      s.put(f.credits);
+      const auto& [p, end, credits] = f;
+      put_packet(s, p);
+      s.put(end - tcp_.written());
+      s.put(credits);
     }
     s.put(open_);
     s.put(offered_);
     tcp_.state(s);
     credits_.put(s);
   }
-  /// A packet in the byte stream.
-  struct Frame {
-    Packet p;
-    int64_t end;      // the byte after it
-    int32_t credits;  // carried with it
-  };
   /// Puts a packet into the connection, by the style of I/O.
   virtual Task send(Packet p) = 0;
   /// Credits that this end owes for packets of the opposite direction: they are piggybacked on whatever is sent there.
@@ -57,14 +69,16 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
   [[nodiscard]] Thread::Await socket_call(Proc& p) const { return socket_call(p, &p == &from ? spec.calls_out : spec.calls_in); }
   [[nodiscard]] Thread::Await socket_call(Proc& p, double calls) const {
     const auto syscall = static_cast<double>(p.host.spec.syscall) / kPsPerSecond;
-    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&spec, "call", 1 / p.host.spec.speed()}, {&spec, &p == &from ? "calls_out" : "calls_in", syscall}});
+    if (world.anatomy.critical.on) [[unlikely]]
+      world.anatomy.critical.owe({{&spec, "call", 1 / p.host.spec.speed()}, {&spec, &p == &from ? "calls_out" : "calls_in", syscall}});
     return p.thread.run_parts({p.host.time(spec.call), Stage::Library},
                               {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
   }
   /// What the library does for a packet at one end, and for a message with its first packet.
   [[nodiscard]] Thread::Await library_work(Proc& at, Work packet, const Packet& p) const {
     const double a_unit = 1 / at.host.spec.speed();
-    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&spec, &at == &from ? "send_cpu" : "recv_cpu", a_unit}, {&spec, "message_cpu", p.first ? a_unit : 0}});
+    if (world.anatomy.critical.on) [[unlikely]]
+      world.anatomy.critical.owe({{&spec, &at == &from ? "send_cpu" : "recv_cpu", a_unit}, {&spec, "message_cpu", p.first ? a_unit : 0}});
     return at.thread.run_parts({at.host.time(p.first ? packet + spec.message_cpu : packet), Stage::Library},
                                {p.first ? at.host.time(spec.message_call) : Ps(0), Stage::Syscall});
   }
@@ -79,15 +93,8 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User {
   }
   enum : uint8_t { kData, kRoom, kSent };  // tokens: for the reader, for a writer that may continue, for a writer whose operation is complete
 
-  TcpConnection tcp_;
-  Credits credits_;
-  bool offered_ = false;
-  std::deque<Frame> frames_;  // not yet read completely
-
  private:
   Task open_and_send(Packet p);
-  StreamChan* reverse_ = nullptr;
-  bool open_ = false;
 };
 
 /// Kernel work of the styles of I/O.

@@ -5,7 +5,11 @@ namespace retrompi {
 
 namespace {
 
-class BlockingStream final : public StreamChan {
+struct BlockingParts {
+  bool waiting_ = false;  // for room in the send buffer
+};
+
+class BlockingStream final : public StreamChan, BlockingParts {
  public:
   using StreamChan::StreamChan;
 
@@ -40,6 +44,7 @@ class BlockingStream final : public StreamChan {
 
   void state(State& s) override {
     put_stream(s);
+    const auto& [waiting_] = static_cast<const BlockingParts&>(*this);
     s.put(waiting_);
   }
 
@@ -94,7 +99,6 @@ class BlockingStream final : public StreamChan {
   void on_acknowledged(bool was_full) override {
     if ((tcp_.counts_memory() ? waiting_ : was_full) && tcp_.writable()) from.thread.signal();
   }
-  bool waiting_ = false;  // for room in the send buffer
 };
 
 }  // namespace

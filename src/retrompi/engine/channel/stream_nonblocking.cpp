@@ -6,8 +6,18 @@ namespace retrompi {
 
 namespace {
 
-/// Common to both styles: packets are queued by the library and leave it later.
-class QueuedStream : public StreamChan {
+struct QueuedParts {
+  struct Unsent {
+    Packet p;
+    int64_t end;
+  };
+  int64_t queued_ = 0;  // end of the bytes that the library has submitted
+  std::deque<Unsent> unsent_;
+  int64_t packets_end_ = 0;  // end of the last packet read completely
+};
+
+/// Common to these styles: packets are queued by the library and leave it later.
+class QueuedStream : public StreamChan, protected QueuedParts {
  public:
   using StreamChan::StreamChan;
   [[nodiscard]] bool tells_sent() const override { return true; }
@@ -15,18 +25,16 @@ class QueuedStream : public StreamChan {
  protected:
   void put_queued(State& s) {
     put_stream(s);
+    const auto& [queued_, unsent_, packets_end_] = static_cast<const QueuedParts&>(*this);
     s.put(unsent_.size());
     for (const Unsent& each : unsent_) {
-      put_packet(s, each.p);
-      s.put(each.end - tcp_.written());
+      const auto& [p, end] = each;
+      put_packet(s, p);
+      s.put(end - tcp_.written());
     }
     s.put(queued_ - tcp_.written());
     s.put(packets_end_ - tcp_.written());
   }
-  struct Unsent {
-    Packet p;
-    int64_t end;
-  };
   Task send(Packet p) override {
     copy_in_begins(p);
     co_await library_work(from, spec.send_cpu, p);
@@ -69,14 +77,13 @@ class QueuedStream : public StreamChan {
       if (!to.take(p)) co_await to.handle(p);
     }
   }
-  int64_t queued_ = 0;  // end of the bytes that the library has submitted
-  std::deque<Unsent> unsent_;
-
- private:
-  int64_t packets_end_ = 0;  // end of the last packet read completely
 };
 
-class NonblockingStream final : public QueuedStream {
+struct NonblockingParts {
+  bool writing_ = false, told_room_ = false;
+};
+
+class NonblockingStream final : public QueuedStream, NonblockingParts {
  public:
   using QueuedStream::QueuedStream;
 
@@ -90,6 +97,7 @@ class NonblockingStream final : public QueuedStream {
 
   void state(State& s) override {
     put_queued(s);
+    const auto& [writing_, told_room_] = static_cast<const NonblockingParts&>(*this);
     s.put(writing_);
     s.put(told_room_);
   }
@@ -127,10 +135,15 @@ class NonblockingStream final : public QueuedStream {
     told_room_ = true;
     from.arrive({this, kRoom, 0}, true, true);
   }
-  bool writing_ = false, told_room_ = false;
 };
 
-class AsynchronousStream final : public QueuedStream {
+struct AsynchronousParts {
+  bool told_sent_ = false;
+  int64_t completed_ = 0;  // bytes of the completed read
+  bool completed_begins_ = false, told_read_ = false, filling_ = false;
+};
+
+class AsynchronousStream final : public QueuedStream, AsynchronousParts {
  public:
   using QueuedStream::QueuedStream;
 
@@ -141,6 +154,7 @@ class AsynchronousStream final : public QueuedStream {
 
   void state(State& s) override {
     put_queued(s);
+    const auto& [told_sent_, completed_, completed_begins_, told_read_, filling_] = static_cast<const AsynchronousParts&>(*this);
     for (const bool is : {told_sent_, completed_begins_, told_read_, filling_}) s.put(is);
     s.put(completed_);
   }
@@ -200,14 +214,16 @@ class AsynchronousStream final : public QueuedStream {
     told_sent_ = true;
     from.arrive({this, kSent, 0}, true, true);
   }
-  bool told_sent_ = false;
-  int64_t completed_ = 0;  // bytes of the completed read
-  bool completed_begins_ = false, told_read_ = false, filling_ = false;
+};
+
+struct SignalledParts {
+  std::vector<Packet> whole_;  // read, and not yet taken in by the library
+  bool writing_ = false, reading_ = false, told_ = false;
 };
 
 /// A process writes what is possible in its call; whenever the system has data or a third of its buffer is free, it interrupts the process by a
 /// signal, whose handler writes and reads on, straight from and into the users' buffers.
-class SignalledStream final : public QueuedStream {
+class SignalledStream final : public QueuedStream, SignalledParts {
  public:
   using QueuedStream::QueuedStream;
 
@@ -220,6 +236,7 @@ class SignalledStream final : public QueuedStream {
 
   void state(State& s) override {
     put_queued(s);
+    const auto& [whole_, writing_, reading_, told_] = static_cast<const SignalledParts&>(*this);
     for (const bool is : {writing_, reading_, told_}) s.put(is);
     if (!whole_.empty()) s.refuse();
   }
@@ -292,8 +309,6 @@ class SignalledStream final : public QueuedStream {
     if (tcp_.readable() > 0) return on_may_read(0);
     reading_ = false;
   }
-  std::vector<Packet> whole_;  // read, and not yet taken in by the library
-  bool writing_ = false, reading_ = false, told_ = false;
 };
 
 }  // namespace

@@ -98,25 +98,33 @@ void TcpConnection::fast_retransmit() {
 
 /// Round trips are timed for the time-out alone, which does not matter where nothing can be lost (the wire says so).
 void TcpConnection::state(State& s) {
-  if (numbered_ || recovering_ || !reassembly_.empty() || probe_ != Probe::None || retransmits_ > 0 || congestion_.cwnd() < Congestion::kUnlimited)
-    return s.refuse();
+  auto& [world_, common_, chan_, from_, to_, user_, reverse_, local_, nagle_, stack_, mss_, sndbuf_, space_, rcvbuf_, snd_una_, snd_nxt_, snd_max_,
+         written_, snd_edge_, congestion_, round_trip_, rcv_nxt_, read_, rcv_adv_, rcv_wnd_, unacked_, ack_delayed_, ack_timer_, ack_delayed_at_,
+         ack_sequence_, ack_cause_, ack_point_, written_point_, acked_point_, una_before_, limit_before_, segments_, acks_, timer_start_, numbered_,
+         recovering_, retransmits_, probe_, lost_by_, reassembly_] = *this;
+  if (numbered_ || recovering_ || !reassembly_.empty() || probe_ != Probe::None || retransmits_ > 0) return s.refuse();
+  congestion_.state(s);
   for (const int64_t at : {snd_una_, snd_nxt_, snd_max_, snd_edge_, rcv_nxt_, read_, rcv_adv_}) s.put(at - written_);
   s.put(rcv_wnd_);
   s.put(unacked_);
   s.put(ack_delayed_);
   if (ack_delayed_) s.put_due(ack_delayed_at_ + to_.host.spec.delayed_ack, ack_sequence_ << 1, callback<&TcpConnection::on_delayed_ack>(*this));
   s.put(segments_.size());
+  const int64_t here = written_, there = reverse_ ? reverse_->written_ : 0;
   segments_.each([&](const Segment& each) {
-    s.put(each.bytes);
-    s.put(each.ack.ack >= 0);
-    if (each.ack.ack < 0) return;
-    s.put(each.ack.ack - reverse_->written_);
-    s.put(each.ack.edge - reverse_->written_);
+    const auto& [seq, bytes, carried] = each;
+    s.put(seq - here);
+    s.put(bytes);
+    s.put(carried.ack >= 0);
+    if (carried.ack < 0) return;
+    s.put(carried.ack - there);
+    s.put(carried.edge - there);
   });
   s.put(acks_.size());
   acks_.each([&](const Ack& each) {
-    s.put(each.ack - written_);
-    s.put(each.edge - written_);
+    const auto& [ack, edge] = each;
+    s.put(ack - here);
+    s.put(edge - here);
   });
 }
 

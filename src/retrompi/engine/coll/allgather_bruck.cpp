@@ -4,7 +4,7 @@
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/allgather.c and allgatherv.c
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::allgather_bruck {
 namespace {
 
 Steps bruck(Args a) {
@@ -23,4 +23,4 @@ const Algorithm kBruck{Op::Allgather, "bruck", &bruck};
 const Algorithm kVector{Op::Allgatherv, "bruck", &bruck};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::allgather_bruck

@@ -2,7 +2,7 @@
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.1; code: MPICH2 1.0 to 1.3, src/mpi/coll/allgather.c and allgatherv.c
 #include "coll/doubling.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::allgather_doubling {
 namespace {
 
 Steps by_doubling(Args a) {
@@ -15,4 +15,4 @@ const Algorithm kDoubling{Op::Allgather, "doubling", &by_doubling};
 const Algorithm kVector{Op::Allgatherv, "doubling", &by_doubling};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::allgather_doubling

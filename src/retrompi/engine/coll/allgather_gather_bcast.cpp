@@ -2,7 +2,7 @@
 // code: Open MPI 1.x, ompi/mca/coll/basic, allgather_intra; the straightforward algorithm of the first MPI libraries
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::allgather_gather_bcast {
 namespace {
 
 Steps gather_bcast(Args a, Op gather) {
@@ -23,4 +23,4 @@ const Algorithm kEqual{Op::Allgather, "gather_bcast", &equal};
 const Algorithm kVector{Op::Allgatherv, "gather_bcast", &vector};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::allgather_gather_bcast

@@ -3,7 +3,7 @@
 // themselves their own block); MPICH2 1.0 to 1.3, src/mpi/coll/allgather.c, for long blocks
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::allgather_ring {
 namespace {
 
 Steps ring(Args a) {
@@ -21,4 +21,4 @@ const Algorithm kRing{Op::Allgather, "ring", &ring};
 const Algorithm kVector{Op::Allgatherv, "ring", &ring};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::allgather_ring

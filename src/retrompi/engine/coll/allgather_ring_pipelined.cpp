@@ -3,7 +3,7 @@
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/allgatherv.c, MPIR_ALLGATHERV_PIPELINE_MSGSIZE
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::allgather_ring_pipelined {
 namespace {
 
 constexpr int64_t kSegment = 32768;
@@ -51,4 +51,4 @@ Steps ring_pipelined(Args a) {
 const Algorithm kRingPipelined{Op::Allgatherv, "ring_pipelined", &ring_pipelined};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::allgather_ring_pipelined

@@ -3,7 +3,7 @@
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.5; code: MPICH2 1.0 to 1.3, src/mpi/coll/allreduce.c
 #include "coll/halving.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::allreduce_doubling {
 namespace {
 
 Steps by_doubling(Args a) {
@@ -27,4 +27,4 @@ Steps by_doubling(Args a) {
 const Algorithm kDoubling{Op::Allreduce, "doubling", &by_doubling};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::allreduce_doubling

@@ -3,7 +3,7 @@
 // paper: Rabenseifner 1997; Thakur, Rabenseifner, Gropp 2005, 4.5; code: MPICH2 1.0 to 1.3, src/mpi/coll/allreduce.c
 #include "coll/halving.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::allreduce_rabenseifner {
 namespace {
 
 Steps rabenseifner(Args a) {
@@ -22,4 +22,4 @@ Steps rabenseifner(Args a) {
 const Algorithm kRabenseifner{Op::Allreduce, "rabenseifner", &rabenseifner};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::allreduce_rabenseifner

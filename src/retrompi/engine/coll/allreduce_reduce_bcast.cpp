@@ -2,7 +2,7 @@
 // code: MPICH 1.0.5 to 1.2.0, src/coll/intra_fns.c, intra_Allreduce
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::allreduce_reduce_bcast {
 namespace {
 
 Steps reduce_bcast(Args a) {
@@ -14,4 +14,4 @@ Steps reduce_bcast(Args a) {
 const Algorithm kReduceBcast{Op::Allreduce, "reduce_bcast", &reduce_bcast};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::allreduce_reduce_bcast

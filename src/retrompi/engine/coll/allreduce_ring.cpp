@@ -2,7 +2,7 @@
 // paper: Patarasuk, Yuan 2009, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations; code: Open MPI 1.3 on, coll/tuned, ring
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::allreduce_ring {
 namespace {
 
 Steps ring(Args a) {
@@ -30,4 +30,4 @@ Steps ring(Args a) {
 const Algorithm kRing{Op::Allreduce, "ring", &ring};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::allreduce_ring

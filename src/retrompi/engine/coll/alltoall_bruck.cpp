@@ -3,7 +3,7 @@
 // paper: Bruck, Ho, Kipnis, Upfal, Weathersby 1997; Thakur, Rabenseifner, Gropp 2005, 4.3; code: MPICH2 1.0 to 1.3, src/mpi/coll/alltoall.c
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::alltoall_bruck {
 namespace {
 
 /// What member `me` sends in the round of `bit`: for every distance with this bit, the block that it holds.
@@ -42,4 +42,4 @@ Steps bruck(Args a) {
 const Algorithm kBruck{Op::Alltoall, "bruck", &bruck};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::alltoall_bruck

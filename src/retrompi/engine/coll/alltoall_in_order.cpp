@@ -2,7 +2,7 @@
 // code: MPICH 1.0.5 to 1.2.4, src/coll/intra_fns.c, intra_Alltoall, intra_Alltoallv
 #include "coll/alltoall.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::alltoall_in_order {
 namespace {
 
 Steps in_order(Args a) {
@@ -18,4 +18,4 @@ const Algorithm kVector{Op::Alltoallv, "in_order", &in_order};
 const Algorithm kTyped{Op::Alltoallw, "in_order", &in_order};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::alltoall_in_order

@@ -3,7 +3,7 @@
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.3; code: MPICH2 1.0 to 1.3, src/mpi/coll/alltoall.c
 #include "coll/alltoall.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::alltoall_pairwise {
 namespace {
 
 Steps pairwise(Args a) {
@@ -23,4 +23,4 @@ const Algorithm kVector{Op::Alltoallv, "pairwise", &pairwise};
 const Algorithm kTyped{Op::Alltoallw, "pairwise", &pairwise};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::alltoall_pairwise

@@ -2,7 +2,7 @@
 // code: MPICH 1.2.5 to 1.2.7, src/coll/intra_fns_new.c, intra_Alltoall, intra_Alltoallv (before them: alltoall_in_order)
 #include "coll/alltoall.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::alltoall_posted {
 namespace {
 
 Steps posted(Args a) {
@@ -22,4 +22,4 @@ const Algorithm kVector{Op::Alltoallv, "posted", &posted};
 const Algorithm kTyped{Op::Alltoallw, "posted", &posted};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::alltoall_posted

@@ -3,7 +3,7 @@
 // code: MPICH2 1.2 to MPICH 3.0.4, src/mpi/coll/alltoall.c and alltoallv.c, ALLTOALL_THROTTLE 4; 32 from MPICH 3.1 on
 #include "coll/alltoall.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::alltoall_throttled {
 namespace {
 
 Steps throttled(Args a, int32_t most, bool all) {
@@ -33,4 +33,4 @@ const Algorithm kManyVector{Op::Alltoallv, "throttled_32", &many_filled};
 const Algorithm kManyTyped{Op::Alltoallw, "throttled_32", &many_filled};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::alltoall_throttled

@@ -3,7 +3,7 @@
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/barrier.c (MPICH 1: barrier_power_of_two)
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::barrier_dissemination {
 namespace {
 
 Steps dissemination(Args a) {
@@ -18,4 +18,4 @@ Steps dissemination(Args a) {
 const Algorithm kDissemination{Op::Barrier, "dissemination", &dissemination};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::barrier_dissemination

@@ -2,7 +2,7 @@
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/barrier.c, MPI_Barrier
 #include "coll/nodes.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::barrier_nodes {
 namespace {
 
 Steps nodes(Args a) {
@@ -16,4 +16,4 @@ Steps nodes(Args a) {
 const Algorithm kNodes{Op::Barrier, "nodes", &nodes, Algorithm::Hosts};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::barrier_nodes

@@ -2,7 +2,7 @@
 // code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Barrier
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::barrier_power_of_two {
 namespace {
 
 Steps power_of_two(Args a) {
@@ -34,4 +34,4 @@ Steps power_of_two(Args a) {
 const Algorithm kPowerOfTwo{Op::Barrier, "power_of_two", &power_of_two};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::barrier_power_of_two

@@ -2,7 +2,7 @@
 // code: Open MPI 1.x, ompi/mca/coll/tuned, barrier tree; before it p4's global operations
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::barrier_tree {
 namespace {
 
 Steps tree(Args a) {
@@ -29,4 +29,4 @@ Steps tree(Args a) {
 const Algorithm kTree{Op::Barrier, "tree", &tree};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::barrier_tree

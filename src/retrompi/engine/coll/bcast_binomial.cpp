@@ -3,7 +3,7 @@
 // MPICH2 1.0 to 1.3, src/mpi/coll/bcast.c, for short vectors
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::bcast_binomial {
 namespace {
 
 Steps binomial(Args a) {
@@ -25,4 +25,4 @@ Steps binomial(Args a) {
 const Algorithm kBinomial{Op::Bcast, "binomial", &binomial};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::bcast_binomial

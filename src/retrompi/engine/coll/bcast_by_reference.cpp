@@ -2,7 +2,7 @@
 // assumed: how Cray MPT broadcasts in shared memory (models/craympt)
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::bcast_by_reference {
 namespace {
 
 Steps by_reference(Args a) {
@@ -22,4 +22,4 @@ Steps by_reference(Args a) {
 const Algorithm kByReference{Op::Bcast, "by_reference", &by_reference, Algorithm::Blocking};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::bcast_by_reference

@@ -2,7 +2,7 @@
 // paper: Patarasuk, Faraj, Yuan 2006, Pipelined Broadcast on Ethernet Switched Clusters; assumed: the segment, as SimGrid's NTSL has it
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::bcast_chain {
 namespace {
 
 constexpr int64_t kSegment = 8192;
@@ -27,4 +27,4 @@ Steps chain(Args a) {
 const Algorithm kChain{Op::Bcast, "chain", &chain};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::bcast_chain

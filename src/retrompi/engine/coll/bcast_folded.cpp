@@ -2,7 +2,7 @@
 // code: MPICH 1.0.5 to 1.1.0, src/coll/intra_fns.c, intra_Bcast with blocks of one member (1.1.1 has the plain binomial tree)
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::bcast_folded {
 namespace {
 
 Steps folded(Args a) {
@@ -33,4 +33,4 @@ Steps folded(Args a) {
 const Algorithm kFolded{Op::Bcast, "folded", &folded};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::bcast_folded

@@ -2,7 +2,7 @@
 // code: Open MPI 1.x, ompi/mca/coll/basic, bcast_lin; SimGrid, smpi/colls/bcast, flat_tree
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::bcast_linear {
 namespace {
 
 Steps linear(Args a) {
@@ -22,4 +22,4 @@ Steps linear(Args a) {
 const Algorithm kLinear{Op::Bcast, "linear", &linear};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::bcast_linear

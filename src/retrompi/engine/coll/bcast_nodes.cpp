@@ -4,7 +4,7 @@
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/bcast.c, MPIR_SMP_Bcast
 #include "coll/nodes.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::bcast_nodes {
 namespace {
 
 Steps nodes(Args a) {
@@ -39,4 +39,4 @@ const Algorithm kNodes{Op::Bcast, "nodes", &nodes, Algorithm::Hosts};
 const Algorithm kNodesScatter{Op::Bcast, "nodes_scatter", &nodes_scatter, Algorithm::Hosts};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::bcast_nodes

@@ -2,7 +2,7 @@
 // assumed: how Cray MPT broadcasts between processing elements (models/craympt)
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::bcast_put_tree {
 namespace {
 
 Steps put_tree(Args a) {
@@ -29,4 +29,4 @@ Steps put_tree(Args a) {
 const Algorithm kPutTree{Op::Bcast, "put_tree", &put_tree, Algorithm::Blocking};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::bcast_put_tree

@@ -4,7 +4,7 @@
 #include "coll/doubling.hpp"
 #include "coll/scatter.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::bcast_scatter_doubling {
 namespace {
 
 Steps scatter_doubling(Args a) {
@@ -15,4 +15,4 @@ Steps scatter_doubling(Args a) {
 const Algorithm kScatterDoubling{Op::Bcast, "scatter_doubling", &scatter_doubling};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::bcast_scatter_doubling

@@ -2,7 +2,7 @@
 // paper: van de Geijn and others (Barnett et al. 1994); Thakur, Rabenseifner, Gropp 2005, 4.2; code: MPICH2 1.0 to 1.3, src/mpi/coll/bcast.c
 #include "coll/scatter.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::bcast_scatter_ring {
 namespace {
 
 Steps scatter_ring(Args a) {
@@ -21,4 +21,4 @@ Steps scatter_ring(Args a) {
 const Algorithm kScatterRing{Op::Bcast, "scatter_ring", &scatter_ring};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::bcast_scatter_ring

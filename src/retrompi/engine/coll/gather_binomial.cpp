@@ -2,7 +2,7 @@
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/gather.c
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::gather_binomial {
 namespace {
 
 Steps binomial(Args a) {
@@ -28,4 +28,4 @@ Steps binomial(Args a) {
 const Algorithm kBinomial{Op::Gather, "binomial", &binomial};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::gather_binomial

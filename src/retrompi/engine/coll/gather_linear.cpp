@@ -2,7 +2,7 @@
 // code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Gather, intra_Gatherv
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::gather_linear {
 namespace {
 
 Steps linear(Args a) {
@@ -22,4 +22,4 @@ const Algorithm kLinear{Op::Gather, "linear", &linear};
 const Algorithm kVector{Op::Gatherv, "linear", &linear};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::gather_linear

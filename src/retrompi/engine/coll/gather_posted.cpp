@@ -2,7 +2,7 @@
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/gatherv.c
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::gather_posted {
 namespace {
 
 Steps posted(Args a) {
@@ -21,4 +21,4 @@ const Algorithm kPosted{Op::Gather, "posted", &posted};
 const Algorithm kVector{Op::Gatherv, "posted", &posted};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::gather_posted

@@ -2,7 +2,7 @@
 // code: MPICH 3.0, src/mpi/coll/inhb_allgather.c and its relatives (the blocking forms start these and wait)
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::neighbor_posted {
 namespace {
 
 Steps posted(Args a, bool gather) {
@@ -21,4 +21,4 @@ const Algorithm kAlltoallv{Op::NeighborAlltoallv, "posted", &exchange};
 const Algorithm kAlltoallw{Op::NeighborAlltoallw, "posted", &exchange};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::neighbor_posted

@@ -2,7 +2,7 @@
 // code: MPICH2 1.0 to 1.3, src/mpi/coll (count == 0 at the beginning of each; MPICH 1 does so in its broadcast, reductions and scan)
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::nothing {
 namespace {
 
 template <Op op>
@@ -28,4 +28,4 @@ template const Algorithm kNothing<Op::ReduceScatter>;
 template const Algorithm kNothing<Op::ReduceScatterBlock>;
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::nothing

@@ -2,7 +2,7 @@
 // code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Reduce; MPICH2 1.0 to 1.3, src/mpi/coll/reduce.c, for short vectors
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::reduce_binomial {
 namespace {
 
 Steps binomial(Args a) {
@@ -27,4 +27,4 @@ Steps binomial(Args a) {
 const Algorithm kBinomial{Op::Reduce, "binomial", &binomial};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::reduce_binomial

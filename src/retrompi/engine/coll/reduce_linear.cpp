@@ -2,7 +2,7 @@
 // code: Open MPI 1.x, ompi/mca/coll/basic, reduce_lin; SimGrid, smpi/colls/reduce, flat_tree (both from the last rank down)
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::reduce_linear {
 namespace {
 
 Steps linear(Args a) {
@@ -23,4 +23,4 @@ Steps linear(Args a) {
 const Algorithm kLinear{Op::Reduce, "linear", &linear};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::reduce_linear

@@ -5,7 +5,7 @@
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/reduce.c, MPI_Reduce, and allreduce.c, MPI_Allreduce, for commutative operations
 #include "coll/nodes.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::reduce_nodes {
 namespace {
 
 Steps reduce(Args a) {
@@ -49,4 +49,4 @@ const Algorithm kForward{Op::Reduce, "nodes_forward", &forward, Algorithm::Hosts
 const Algorithm kAllreduce{Op::Allreduce, "nodes", &allreduce, Algorithm::Hosts};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::reduce_nodes

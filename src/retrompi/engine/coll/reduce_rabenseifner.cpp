@@ -4,7 +4,7 @@
 // MPIR_Reduce_redscat_gather
 #include "coll/halving.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::reduce_rabenseifner {
 namespace {
 
 Steps rabenseifner(Args a) {
@@ -52,4 +52,4 @@ Steps rabenseifner(Args a) {
 const Algorithm kRabenseifner{Op::Reduce, "rabenseifner", &rabenseifner};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::reduce_rabenseifner

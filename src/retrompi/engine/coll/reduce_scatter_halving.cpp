@@ -4,7 +4,7 @@
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.4; code: MPICH2 1.0 to 1.3, src/mpi/coll/red_scat.c
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::reduce_scatter_halving {
 namespace {
 
 Steps halving(Args a) {
@@ -54,4 +54,4 @@ const Algorithm kHalving{Op::ReduceScatter, "halving", &halving};
 const Algorithm kBlock{Op::ReduceScatterBlock, "halving", &halving};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::reduce_scatter_halving

@@ -3,7 +3,7 @@
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.4; code: MPICH2 1.0 to 1.3, src/mpi/coll/red_scat.c
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::reduce_scatter_pairwise {
 namespace {
 
 Steps pairwise(Args a) {
@@ -25,4 +25,4 @@ const Algorithm kPairwise{Op::ReduceScatter, "pairwise", &pairwise};
 const Algorithm kBlock{Op::ReduceScatterBlock, "pairwise", &pairwise};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::reduce_scatter_pairwise

@@ -3,7 +3,7 @@
 // MPICH2 1.2 and 1.3, src/mpi/coll/red_scat_block.c (equal parts, so by a scatter)
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::reduce_scatter_reduce_scatterv {
 namespace {
 
 Steps reduce_then(Args a, Op scatter) {
@@ -28,4 +28,4 @@ const Algorithm kBlock{Op::ReduceScatterBlock, "reduce_scatterv", &reduce_scatte
 const Algorithm kEqual{Op::ReduceScatterBlock, "reduce_scatter", &reduce_scatter};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::reduce_scatter_reduce_scatterv

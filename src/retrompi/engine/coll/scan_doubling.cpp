@@ -3,7 +3,7 @@
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/scan.c and exscan.c
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::scan_doubling {
 namespace {
 
 Steps doubling(Args a) {
@@ -24,4 +24,4 @@ const Algorithm kScan{Op::Scan, "doubling", &doubling};
 const Algorithm kExscan{Op::Exscan, "doubling", &doubling};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::scan_doubling

@@ -2,7 +2,7 @@
 // p - 1 start-ups. code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Scan
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::scan_linear {
 namespace {
 
 // The forwarded data include the member's own; the result of the exclusive form does not.
@@ -22,4 +22,4 @@ const Algorithm kLinear{Op::Scan, "linear", &linear};
 const Algorithm kExclusive{Op::Exscan, "linear", &linear};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::scan_linear

@@ -2,7 +2,7 @@
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/scatter.c
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::scatter_binomial {
 namespace {
 
 Steps binomial(Args a) {
@@ -29,4 +29,4 @@ Steps binomial(Args a) {
 const Algorithm kBinomial{Op::Scatter, "binomial", &binomial};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::scatter_binomial

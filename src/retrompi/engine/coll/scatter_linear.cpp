@@ -2,7 +2,7 @@
 // code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Scatter, intra_Scatterv
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::scatter_linear {
 namespace {
 
 Steps linear(Args a) {
@@ -22,4 +22,4 @@ const Algorithm kLinear{Op::Scatter, "linear", &linear};
 const Algorithm kVector{Op::Scatterv, "linear", &linear};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::scatter_linear

@@ -2,7 +2,7 @@
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/scatterv.c
 #include "coll/data.hpp"
 
-namespace retrompi::coll {
+namespace retrompi::coll::scatter_posted {
 namespace {
 
 Steps posted(Args a) {
@@ -21,4 +21,4 @@ const Algorithm kPosted{Op::Scatter, "posted", &posted};
 const Algorithm kVector{Op::Scatterv, "posted", &posted};
 
 }  // namespace
-}  // namespace retrompi::coll
+}  // namespace retrompi::coll::scatter_posted

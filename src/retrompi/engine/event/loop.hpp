@@ -62,7 +62,7 @@ class Loop {
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
   [[nodiscard]] Ps next_time() const { return present_begin_ < present_.size() ? now : heap_.empty() ? kNever : heap_.front().t; }
   [[nodiscard]] uint64_t executed() const { return executed_; }
-  /// Simulated time since the start, including what was skipped because it only repeated what had been simulated (sim/recurrence.hpp).
+  /// Simulated time since the start, including what was skipped because it only repeated what had been simulated (mpi/recurrence.hpp).
   [[nodiscard]] Ps time() const { return now + skipped_; }
   void skip(Ps time) {
     skipped_ += time;
@@ -74,6 +74,9 @@ class Loop {
     for (const Event& e : heap_.items()) f(e.call.cause);
   }
   void state(State& s) const {
+    // Sequence numbers only order the events, which are put in their order; what is counted has no effect.
+    const auto& [now, stopped, limit, external_event, owner, cause, effort, tick_uses, heap_, present_, present_begin_, next_sequence_, active_,
+                 executed_, skipped_, pending_] = *this;
     for (const Event& e : heap_.items()) s.put_event(e.t, e.order, e.call.what);
     for (size_t i = present_begin_; i < present_.size(); ++i) s.put_event(now, (uint64_t{1} << 63) + i, present_[i].what);
   }

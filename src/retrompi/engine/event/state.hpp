@@ -13,7 +13,11 @@
 namespace retrompi {
 
 /// Every part of the simulation puts what its future depends on: times relative to now, positions in a stream relative to its end, no numbers
-/// that only grow. A part that cannot say it all refuses, so that what was forgotten here makes a run slower and never wrong.
+/// that only grow. A part that cannot say it all refuses, and its run is simulated in full.
+///
+/// Each part names all its members in a structured binding where it puts them, so that a member added later does not compile before somebody has
+/// decided whether the future depends on it. Such a binding needs the members of one class: a part that inherits some has its own in a struct
+/// beside (`StreamParts`, `RankParts`).
 class State {
  public:
   /// How a pending call is put: not known, without any effect, or put.

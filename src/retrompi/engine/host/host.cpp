@@ -328,7 +328,8 @@ CriticalPath::Bill Host::asked() {
   return anatomy.critical.take();
 }
 
-/// For the critical path: between which ends of its quanta a thread is now. Quanta that end while nobody waits, and those that do not end, decide too.
+/// For the critical path: between which ends of its quanta a thread is now. Quanta that end while nobody waits, and those that do not end, decide
+/// too.
 void Host::record_quantum(const Thread& t) {
   CriticalPath& path = anatomy.critical;
   auto ends = [&](Ps at) {
@@ -425,13 +426,19 @@ void Host::extend_over(const KernelJob& job) {
 }
 
 void Host::state(State& s) const {
-  auto index = [this](const Thread* t) {
-    return std::find_if(threads_.begin(), threads_.end(), [t](const auto& each) { return each.get() == t; }) - threads_.begin();
+  // `waiting_`, `pinned_`, `using_memory_` and `own_kjobs_` sum up what is put; `others_` and `copied_` only save time; the end of `kernel_` is an
+  // event. The phase of the clock differs between repetitions (Loop::tick_uses).
+  const auto& [shared_, spec, name, loop, anatomy, cores_, bus_free_, ready_, waiting_, pinned_, using_memory_, others_, copied_, kjobs_, kernel_,
+               own_kjobs_, threads_, tick_phase_, place_, asks_, acts_] = *this;
+  const auto& threads = threads_;
+  auto index = [&threads](const Thread* t) {
+    return std::find_if(threads.begin(), threads.end(), [t](const auto& each) { return each.get() == t; }) - threads.begin();
   };
   for (const Core& c : cores_) {
-    s.put(index(c.running));
-    s.put(index(c.last));
-    s.put(c.kernel_busy);
+    const auto& [running, last, kernel_busy, kernel_since, free_point] = c;
+    s.put(index(running));
+    s.put(index(last));
+    s.put(kernel_busy);
   }
   for (const auto& q : ready_) {
     s.put(q.size());
@@ -440,10 +447,11 @@ void Host::state(State& s) const {
   for (const Ps free : bus_free_) s.put_busy_until(free);
   s.put(kjobs_.size());
   for (const KernelJob& job : kjobs_) {
-    s.put(job.cost);
-    s.put(job.background);
-    if (job.memory > 0) s.refuse();
-    s.put(job.done);
+    const auto& [cost, stage, done, asked, by, owner, background, memory, bill, point] = job;
+    s.put(cost);
+    s.put(background);
+    if (memory > 0) s.refuse();
+    s.put(done);
   }
   for (const auto& t : threads_) t->state(s);
 }

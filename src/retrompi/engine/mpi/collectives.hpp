@@ -50,6 +50,13 @@ class Collectives {
   /// The steps of a collective of the program, as a call of this rank would take them.
   [[nodiscard]] coll::Steps planned(const Action& a) { return steps(a, args(a)); }
 
+  /// Its future, in words: of no collective. Tags and what is left of a shared buffer only change in one.
+  void state(State& s) const {
+    const auto& [rank_, world_, members_, blocking_, running_, finished_, advancing_, copied_out_] = *this;
+    if (!running_.empty() || advancing_ || !blocking_.open.empty() || blocking_.blocked) s.refuse();
+    s.put(world_.tag);
+    s.put(copied_out_);
+  }
   /// Whether no non-blocking collective is in progress.
   [[nodiscard]] bool idle() const { return running_.empty(); }
   [[nodiscard]] bool can_advance() const;

@@ -49,9 +49,9 @@ struct CallOrder {
   bool over = true;  // every call may begin
 };
 
-class Job : public Common {
+/// What a job has beside what every job's processes know.
+class JobParts {
  public:
-  Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) { pool_locks.resize(w.hosts.size()); }
   World& world;
   std::string suffix;                // of the names of its processes: " of NAME" for a further job
   Callback over;                     // called when its last rank has finished
@@ -65,6 +65,30 @@ class Job : public Common {
   std::vector<Rank*> ranks;
   std::vector<MarkTime> marks;
   int32_t finished = 0;
+
+ private:
+  friend class Job;
+  JobParts(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) {}
+  const std::vector<KernelRow>& kernels_;
+  std::vector<std::unique_ptr<Group>> groups_;  // as they are used
+  std::deque<Message> messages_;
+  std::deque<Request> requests_;
+  std::vector<Message*> free_messages_;
+  std::vector<Request*> free_requests_;
+};
+
+class Job : public Common, public JobParts {
+ public:
+  Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : JobParts(w, t, kernels) { pool_locks.resize(w.hosts.size()); }
+  /// Its future, in words, but that of its processes and channels.
+  void state(State& s) const {
+    // Messages and requests are put where they are met; what is made on first use has no effect; marks are no calls that repeat.
+    const auto& [world, suffix, over, recurrence, trace, rma_same, rma_remote, collectives, free_wildcards, order, ranks, marks, finished, kernels_,
+                 groups_, messages_, requests_, free_messages_, free_requests_] = static_cast<const JobParts&>(*this);
+    put_common(s);
+    s.put(finished);
+    if (!order.over) s.refuse();
+  }
 
   /// Whether a rank may begin the call on this line of the trace: when its turn has come, or on its way to one that the order names.
   [[nodiscard]] bool may_begin(int32_t r, uint32_t line) const;
@@ -89,14 +113,6 @@ class Job : public Common {
   void free_request(Request& r) { free_requests_.push_back(&r); }
   /// Includes free ones.
   [[nodiscard]] const std::deque<Message>& messages() const { return messages_; }
-
- private:
-  const std::vector<KernelRow>& kernels_;
-  std::vector<std::unique_ptr<Group>> groups_;  // as they are used
-  std::deque<Message> messages_;
-  std::deque<Request> requests_;
-  std::vector<Message*> free_messages_;
-  std::vector<Request*> free_requests_;
 };
 
 }  // namespace retrompi

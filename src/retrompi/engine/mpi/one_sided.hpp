@@ -20,6 +20,11 @@ class OneSided {
   Task put(int32_t target, int64_t bytes);
   /// Waits until all operations of this rank have arrived.
   Task flush();
+  /// Its future, in words: of no operation under way. Epochs only change in calls.
+  void state(State& s) const {
+    const auto& [rank_, puts_open_, get_open_, gets_, gets_open_, windows_, open_, lock_of_] = *this;
+    if (puts_open_ > 0 || get_open_ || !gets_open_.empty() || lock_of_) s.refuse();
+  }
   /// The rank whose memory this rank waits to lock; null: none.
   [[nodiscard]] const Rank* waits_to_lock() const { return lock_of_; }
   [[nodiscard]] bool holds_lock(int32_t window, int32_t target) const;

@@ -5,15 +5,7 @@
 namespace retrompi {
 
 Rank::Rank(Job& j, World& w, Host& h, size_t host_index, int32_t n, const RankSpec& s)
-    : Proc(w, j, h, "rank " + std::to_string(n) + j.suffix, host_index),
-      job(j),
-      spec(s),
-      id(n),
-      sender(*this),
-      receiver(*this),
-      requests(*this),
-      one_sided(*this),
-      collectives(*this) {
+    : Proc(w, j, h, "rank " + std::to_string(n) + j.suffix, host_index), RankParts(*this, j, s, n) {
   idle = spec.recv_wait;
 }
 
@@ -75,19 +67,18 @@ void Rank::leave_out_now() {
 
 void Rank::state(State& s) const {
   put_inbox(s);
+  // Channels are put by the builder, and the place in the trace is where repetitions are counted (Recurrence). Test calls and turns are no calls
+  // that repeat.
+  const auto& [job, spec, id, out, bulk, end, mpi, compute, call_began, sends, receives, bytes_sent, bytes_received, now_at, awaited, finished,
+               sender, receiver, requests, one_sided, collectives, gated_, place_, index_, left_out_, tests_] = static_cast<const RankParts&>(*this);
   s.put(finished);
-  if (!collectives.idle()) s.refuse();
+  collectives.state(s);
+  one_sided.state(s);
   sender.state(s);
-  s.put(receiver.unexpected().size());
-  for (const Message* m : receiver.unexpected()) put_message(s, m);
-  s.put(receiver.posted().size());
-  for (const Request* r : receiver.posted()) put_request(s, r);
-  s.put(requests.filed().size());
-  for (const RequestTable::Filed& f : requests.filed()) {
-    for (const int32_t n : {f.src, f.dst, f.tag, f.req}) s.put(n);
-    put_request(s, f.r);
-  }
+  receiver.state(s);
+  requests.state(s);
   put_request(s, awaited);
+  s.put(tests_);
   if (thread.acting()) return;
   if (!finished) s.put_time(call_began);  // the call's time is counted when it returns
   thread.sites(s);
@@ -169,10 +160,12 @@ Task Rank::library_call(CallCost cost, const char* field) {
 }
 
 Task Rank::locked_call(CallCost cost, const char* field) {
-  if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&job, "call_lock", 1 / host.spec.speed()}});
+  if (world.anatomy.critical.on) [[unlikely]]
+    world.anatomy.critical.owe({{&job, "call_lock", 1 / host.spec.speed()}});
   co_await thread.run(host.time(spec.lock.work), Stage::Lock);
   co_await thread.run(host.time(spec.lock.system), Stage::Syscall);
-  if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&job, field, 1 / host.spec.speed()}});
+  if (world.anatomy.critical.on) [[unlikely]]
+    world.anatomy.critical.owe({{&job, field, 1 / host.spec.speed()}});
   co_await thread.run(host.time(cost.work), Stage::Library);
   co_await thread.run(host.time(cost.system), Stage::Syscall);
 }

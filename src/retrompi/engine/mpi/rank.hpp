@@ -10,7 +10,41 @@
 
 namespace retrompi {
 
-class Rank final : public Proc {
+/// What a rank has beside what every process has.
+class RankParts {
+ public:
+  Job& job;
+  const RankSpec& spec;
+  const int32_t id;
+  ChannelMap out;                    // first hop towards each rank
+  ChannelMap bulk;                   // the same for the data of a rendezvous; null: the same path as everything else
+  Ps end = 0, mpi = 0, compute = 0;  // the times of the calls that have returned
+  Ps call_began = 0;                 // of `now_at`
+  int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
+  const Action* now_at = nullptr;    // the action being executed, at `place_`; kept when an error has ended the coroutine
+  const Request* awaited = nullptr;  // by a blocking call
+  bool finished = false;
+
+  SendSide sender;
+  ReceiveSide receiver;
+  RequestTable requests;
+  OneSided one_sided;
+  Collectives collectives;
+
+ protected:
+  RankParts(Rank& rank, Job& job, const RankSpec& spec, int32_t id)
+      : job(job), spec(spec), id(id), sender(rank), receiver(rank), requests(rank), one_sided(rank), collectives(rank) {}
+
+ private:
+  friend class Rank;
+  uint32_t gated_ = 0;                // line of the call whose turn it waits for
+  ActionList::const_iterator place_;  // in its trace
+  size_t index_ = 0;                  // of `place_`
+  size_t left_out_ = 0;               // actions to be left out before the next one
+  int32_t tests_ = 0;                 // test calls so far
+};
+
+class Rank final : public Proc, public RankParts {
  public:
   Rank(Job& job, World& w, Host& h, size_t host_index, int32_t id, const RankSpec& spec);
   /// Executes its part of the trace, then continues to answer until the job is over.
@@ -19,8 +53,9 @@ class Rank final : public Proc {
   bool leave_in_pool(const Packet& p) override { return receiver.leave_in_pool(p); }
   void sent(Message& m) override { sender.sent(m); }
   void state(State& s) const override;
-  /// The place of the present action in its trace.
-  [[nodiscard]] size_t place() const { return index_; }
+  /// The place of the present action in its trace. Actions that are left out count from the instant at which it is decided, though a rank
+  /// that is in a call then goes on in the list only when that returns: the action under way is like the one at this place.
+  [[nodiscard]] size_t place() const { return index_ + left_out_; }
   [[nodiscard]] const Action& action() const { return *place_; }
   /// So many actions that follow the present one are left out: they have been accounted for.
   void leave_out(size_t actions) { left_out_ += actions; }
@@ -56,24 +91,6 @@ class Rank final : public Proc {
   /// ConfigError about an action of this rank.
   [[noreturn]] void fail(const Action& a, const std::string& why) const;
 
-  Job& job;
-  const RankSpec& spec;
-  const int32_t id;
-  ChannelMap out;                    // first hop towards each rank
-  ChannelMap bulk;                   // the same for the data of a rendezvous; null: the same path as everything else
-  Ps end = 0, mpi = 0, compute = 0;  // the times of the calls that have returned
-  Ps call_began = 0;                 // of `now_at`
-  int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
-  const Action* now_at = nullptr;    // the action being executed, at `place_`; kept when an error has ended the coroutine
-  const Request* awaited = nullptr;  // by a blocking call
-  bool finished = false;
-
-  SendSide sender;
-  ReceiveSide receiver;
-  RequestTable requests;
-  OneSided one_sided;
-  Collectives collectives;
-
  private:
   template <class F>
   Task until_driving(F cond, WaitPolicy policy, bool progress) {
@@ -94,12 +111,6 @@ class Rank final : public Proc {
   void advance();
   void leave_out_now();
   Task turn(uint32_t line);
-
-  uint32_t gated_ = 0;                // line of the call whose turn it waits for
-  ActionList::const_iterator place_;  // in its trace
-  size_t index_ = 0;                  // of `place_`
-  size_t left_out_ = 0;               // actions to be left out before the next one
-  int32_t tests_ = 0;                 // test calls so far
 };
 
 /// Whether an action is the program's own work, not a call of the library.

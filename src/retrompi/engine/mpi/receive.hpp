@@ -23,6 +23,15 @@ class ReceiveSide {
   /// A message of the rank to itself: its data are in the library's buffer.
   Task from_self(Message& m);
   bool leave_in_pool(const Packet& p);
+  /// Its future, in words.
+  void state(State& s) const {
+    const auto& [rank_, posted_, unexpected_, unexpected_bytes_] = *this;
+    s.put(unexpected_.size());
+    for (const Message* m : unexpected_) put_message(s, m);
+    s.put(posted_.size());
+    for (const Request* r : posted_) put_request(s, r);
+    s.put(unexpected_bytes_);
+  }
   [[nodiscard]] const MatchQueue<Request>& posted() const { return posted_; }
   [[nodiscard]] const MatchQueue<Message>& unexpected() const { return unexpected_; }
 

@@ -8,33 +8,37 @@ namespace retrompi {
 // Lines of the trace and times of calls are for reports: of what is under way at the end they are those of its own period, which is simulated.
 void put_message(State& s, const Message* m) {
   if (!s.put_met(m)) return;
-  for (const int32_t n : {m->src, m->dst, m->tag, m->ctx}) s.put(n);
-  for (const bool is : {m->rendezvous, m->sync, m->packed, m->unpacked, m->direct, m->envelope_known, m->ack_sent, m->acked, m->send_complete,
-                        m->sent_all, m->delivered, m->lost})
+  // `queued`: the queues put their messages in order.
+  const auto& [src, dst, tag, ctx, bytes, rendezvous, sync, packed, unpacked, direct, envelope_known, sreq, rreq, asked, arrived, unexpected_bytes,
+               ack_sent, acked, send_complete, sent_all, delivered, lost, line, at, unexpected_since, number, in_pool, queued] = *m;
+  for (const int32_t n : {src, dst, tag, ctx}) s.put(n);
+  for (const bool is : {rendezvous, sync, packed, unpacked, direct, envelope_known, ack_sent, acked, send_complete, sent_all, delivered, lost})
     s.put(is);
-  for (const int64_t n : {m->bytes, m->asked, m->arrived, m->unexpected_bytes}) s.put(n);
-  if (!m->in_pool.empty()) s.refuse();
-  put_request(s, m->sreq);
-  put_request(s, m->rreq);
+  for (const int64_t n : {bytes, asked, arrived, unexpected_bytes}) s.put(n);
+  if (!in_pool.empty()) s.refuse();
+  put_request(s, sreq);
+  put_request(s, rreq);
 }
 
 void put_request(State& s, const Request* r) {
   if (!s.put_met(r)) return;
-  s.put(r->kind);
-  s.put(r->mode);
-  for (const int32_t n : {r->peer, r->tag, r->ctx, r->src, r->dst}) s.put(n);
-  s.put(r->bytes);
-  for (const bool is : {r->done, r->persistent, r->active, r->detached}) s.put(is);
-  put_message(s, r->m);
+  const auto& [kind, peer, tag, ctx, bytes, mode, line, done, persistent, active, detached, m, src, dst, queued] = *r;
+  s.put(kind);
+  s.put(mode);
+  for (const int32_t n : {peer, tag, ctx, src, dst}) s.put(n);
+  s.put(bytes);
+  for (const bool is : {done, persistent, active, detached}) s.put(is);
+  put_message(s, m);
 }
 
 void put_packet(State& s, const Packet& p) {
-  put_message(s, p.m);
-  s.put(p.bytes);
-  s.put(p.from);
-  s.put(p.to);
-  s.put(p.kind);
-  for (const bool is : {p.first, p.last, p.held}) s.put(is);
+  const auto& [m, bytes, from, to, kind, first, last, held, transit] = p;
+  put_message(s, m);
+  s.put(bytes);
+  s.put(from);
+  s.put(to);
+  s.put(kind);
+  for (const bool is : {first, last, held}) s.put(is);
 }
 
 namespace {
@@ -91,23 +95,22 @@ void grow(T& x, T a, T b, int64_t n) {
 }  // namespace
 
 /// Puts the state; false where it cannot be told.
-bool Recurrence::told(Rank& rank, const void* coroutine, State& s) {
+bool Recurrence::put_state(Rank& rank, const void* coroutine, State& s) {
   s.put(&rank);
   s.put(coroutine != nullptr);
   if (coroutine) {
     s.put_time(rank.call_began);
     rank.thread.sites(s, coroutine);
   }
-  s.put(job_.rng.state());
-  for (const auto& h : w_.hosts) h->state(s);
+  job_.state(s);
   for (const Proc* p : processes_) p->state(s);
-  for (const Lock& lock : job_.pool_locks)
-    if (lock.held) s.refuse();
   if (!s.refused()) channels_(s);
   if (s.refused()) return false;
-  if (w_.net) w_.net->state(s);
-  w_.wire->state(s);
-  w_.loop.state(s);
+  const auto& [loop, anatomy, hosts, wire, net, procs, channels] = w_;  // nothing is recorded; the processes are those of the job
+  for (const auto& h : hosts) h->state(s);
+  if (net) net->state(s);
+  wire->state(s);
+  loop.state(s);
   return !s.refused();
 }
 
@@ -116,47 +119,90 @@ bool Recurrence::anchored(const Rank& rank, const void* coroutine) const {
   return w_.loop.executed() >= anchor_.until || ((coroutine != nullptr) == anchor_.waits && same(rank.action(), anchor_.action));
 }
 
-bool Recurrence::look_at_call(Rank& rank) {
+void Recurrence::look_at_call(Rank& rank) {
   const int64_t n = ++at_calls_.looks;
   until_next_call_ = n < kSoon ? 1 : std::min(kRarest, n - kSoon + 1);
-  return quiet(rank) && look(rank, nullptr, at_calls_) == Found::Repetition;
+  if (quiet(rank)) look(rank, nullptr, at_calls_);
 }
 
 // A look costs a tenth of the events since the last one, and ever less in a program that never comes back to the same state.
-bool Recurrence::look_at_anchor(Rank& rank, const void* coroutine) {
-  if (!plain(rank.action()) || !anchored(rank, coroutine) || !quiet(rank)) return false;
+void Recurrence::look_at_anchor(Rank& rank, const void* coroutine) {
+  if (!plain(rank.action()) || !anchored(rank, coroutine) || !quiet(rank)) return;
   const int64_t n = at_anchor_.looks++;
-  const Found found = look(rank, coroutine, at_anchor_);
-  if (found == Found::Repetition) return true;
+  const bool seen = look(rank, coroutine, at_anchor_);
   const uint64_t now = w_.loop.executed(), events = size_ * static_cast<uint64_t>(8 + n) / 16;
   next_look_ = now + events;
-  if (found == Found::State) anchor_ = {&rank, rank.action(), coroutine != nullptr, now + events + std::max<uint64_t>(events, size_)};
-  return false;
+  if (seen) anchor_ = {&rank, rank.action(), coroutine != nullptr, now + events + std::max<uint64_t>(events, size_)};
 }
 
-Recurrence::Found Recurrence::look(Rank& rank, const void* coroutine, Series& series) {
+/// At the time at which a state that has come back once comes back again, if it is all of the state.
+bool Recurrence::confirm(Rank& rank, const void* coroutine) {
+  if (w_.loop.now < due_) return false;
+  const Period before = *candidate_;
+  if (w_.loop.now > due_) {  // it has not, and only a tick of a clock may be why
+    distrusted_ = before.end.tick_uses == w_.loop.tick_uses;
+    candidate_.reset();
+    return false;
+  }
+  if (before.end.rank != &rank || !quiet(rank)) return false;
   State s(w_.loop.now, describe);
-  const bool told = this->told(rank, coroutine, s);
+  const bool complete = put_state(rank, coroutine, s);
+  const Period next{before.end, instant(rank, s.words())};
+  if (!complete || s.refused() || !like(next.begin, next.end)) return false;  // of another call at the same time
+  candidate_.reset();
+  distrusted_ = !alike(before, next);
+  const int64_t n = distrusted_ ? 0 : repetitions(next);
+  if (n <= 0) return false;
+  leave_out(n, next);
+  at_calls_ = at_anchor_ = {};
+  until_next_call_ = 1;
+  next_look_ = anchor_.until = 0;
+  return true;
+}
+
+/// Whether the state could be told.
+bool Recurrence::look(Rank& rank, const void* coroutine, Series& series) {
+  State s(w_.loop.now, describe);
+  const bool complete = put_state(rank, coroutine, s);
   std::vector<int64_t> words = s.words();
   size_ = words.size();
-  if (!told || s.refused()) return Found::Nothing;
+  if (!complete || s.refused()) return false;
   const Instant now = instant(rank, std::move(words));
-  for (const Instant& before : series.instants) {
-    if (before.rank != &rank || before.words != now.words) continue;
-    if (before.tick_uses != now.tick_uses && !at_ticks(now.now - before.now)) continue;
-    const int64_t n = repetitions(before, now);
-    if (n <= 0) return Found::State;
-    leave_out(n, before, now);
-    at_calls_ = at_anchor_ = {};
-    until_next_call_ = 1;
-    next_look_ = anchor_.until = 0;
-    return Found::Repetition;
-  }
+  for (const Instant& before : series.instants)
+    if (like(before, now) && repetitions({before, now}, 1) > 0) {
+      candidate_ = Period{before, now};
+      due_ = now.now + (now.now - before.now);
+      return true;
+    }
   if (series.instants.size() < kInstants)
     series.instants.push_back(now);
   else
     series.instants[series.next++ % kInstants] = now;
-  return Found::State;
+  return true;
+}
+
+/// Whether two instants are of the same state, and the clocks' phases, which differ, decided nothing between them or are the same.
+bool Recurrence::like(const Instant& a, const Instant& b) const {
+  return a.rank == b.rank && a.words == b.words && (a.tick_uses == b.tick_uses || at_ticks(b.now - a.now));
+}
+
+/// Whether everything grew alike in two periods of the same state, of which one may be several of the other.
+bool Recurrence::alike(const Period& one, const Period& other) {
+  const auto in = [](const Period& p, auto of) { return static_cast<__int128>(of(p.end)) - static_cast<__int128>(of(p.begin)); };
+  const auto time = [](const Instant& i) { return i.now.count(); };
+  const auto same_rate = [&](auto of) { return in(one, of) * in(other, time) == in(other, of) * in(one, time); };
+  bool same = same_rate([](const Instant& i) { return i.sums.contended; });
+  Counters::each([&](auto field) { same = same && same_rate([field](const Instant& i) { return i.sums.count.*field; }); });
+  for (size_t op = 0; op < OP_COUNT; ++op) same = same && same_rate([op](const Instant& i) { return i.sums.count.done[op]; });
+  for (size_t r = 0; r < one.end.sums.ranks.size(); ++r) {
+    const auto of_rank = [&](auto field) { return same_rate([=](const Instant& i) { return i.sums.ranks[r].*field; }); };
+    const auto time_of_rank = [&](auto field) { return same_rate([=](const Instant& i) { return (i.sums.ranks[r].*field).count(); }); };
+    using R = Sums::OfRank;
+    same = same && of_rank(&R::place) && time_of_rank(&R::mpi) && time_of_rank(&R::compute) && of_rank(&R::sends) && of_rank(&R::receives) &&
+           of_rank(&R::bytes_sent) && of_rank(&R::bytes_received);
+  }
+  for (size_t p = 0; p < one.end.sums.used.size(); ++p) same = same && same_rate([p](const Instant& i) { return i.sums.used[p].count(); });
+  return same;
 }
 
 /// All others wait; looked at first, as it is seldom so where many compute.
@@ -170,6 +216,7 @@ Recurrence::Instant Recurrence::instant(const Rank& rank, std::vector<int64_t> w
   i.sums.contended = w_.wire->contended();
   for (const Rank* r : job_.ranks) i.sums.ranks.push_back({r->place(), r->mpi, r->compute, r->sends, r->receives, r->bytes_sent, r->bytes_received});
   for (const Proc* p : processes_) i.sums.used.push_back(p->thread.used());
+  i.sums.events = w_.loop.executed();
   return i;
 }
 
@@ -178,29 +225,33 @@ bool Recurrence::at_ticks(Ps period) const {
 }
 
 /// How many more periods follow of which it is known that they are like the last; one of these is left to be simulated, so that what is under way at
-/// the end belongs to its own actions.
-int64_t Recurrence::repetitions(const Instant& a, const Instant& b) const {
+/// the end belongs to its own actions. At most `most` are counted.
+int64_t Recurrence::repetitions(const Period& of, int64_t most) const {
+  const Instant &a = of.begin, &b = of.end;
   const Ps period = b.now - a.now;
   if (period <= 0) return 0;
   constexpr Ps kHorizon = kNever / 4;
-  int64_t n = std::max<int64_t>(0, (std::min(w_.loop.limit, kHorizon - w_.loop.time()) - w_.loop.now) / period - 1);
+  int64_t n = std::clamp<int64_t>((std::min(w_.loop.limit, kHorizon - w_.loop.time()) - w_.loop.now) / period - 1, 0, most);
   for (size_t r = 0; r < job_.ranks.size() && n > 0; ++r) {
     const size_t from = a.sums.ranks[r].place, actions = b.sums.ranks[r].place - from;
-    if (actions > 0) n = std::min(n, repeated(*job_.ranks[r], from, actions));
+    if (actions > 0) n = std::min(n, repeated(*job_.ranks[r], from, actions, n));
   }
   return n;
 }
 
-int64_t Recurrence::repeated(const Rank& rank, size_t from, size_t period) const {
+int64_t Recurrence::repeated(const Rank& rank, size_t from, size_t period, int64_t most) const {
   const ActionList& all = job_.trace.ranks[static_cast<size_t>(rank.id)];
   if (from + period >= all.size()) return 0;
   auto a = all.from(from), b = all.from(from + period);
   size_t alike = 0;
-  for (; b != all.end() && plain(*a) && same(*a, *b); ++a, ++b) ++alike;
+  const size_t enough = static_cast<size_t>(std::min<int64_t>(most, static_cast<int64_t>(all.size() / period)) + 2) * period + 1;
+  for (; alike < enough && b != all.end() && plain(*a) && same(*a, *b); ++a, ++b) ++alike;
   return alike == 0 ? 0 : static_cast<int64_t>((alike - 1) / period) - 1;
 }
 
-void Recurrence::leave_out(int64_t n, const Instant& a, const Instant& b) {
+void Recurrence::leave_out(int64_t n, const Period& period) {
+  const Instant &a = period.begin, &b = period.end;
+  events_left_out_ += (b.sums.events - a.sums.events) * static_cast<uint64_t>(n);
   const Ps time = (b.now - a.now) * n;
   w_.loop.skip(time);
   for (const auto& h : w_.hosts) h->skip(time);

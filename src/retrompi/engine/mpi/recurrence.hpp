@@ -7,8 +7,13 @@
 // Equal means equal in every word (event/state.hpp): times are relative to now. The phase of a host's clock is not among the words, as it
 // changes with every repetition; the loop counts where it mattered (Loop::tick_uses), and then a period is only repeated if it is a multiple
 // of the tick. What may be recorded (anatomy, timeline, profile) is not left out: such runs are simulated in full.
+//
+// The same state is met three times before anything is left out: the third time exactly a period after the second, and everything must then have
+// grown as it did in the period before. If not, something that matters is missing among the words, and the run is simulated in full. A program can
+// also be run both ways and compared (sim/repetitions.py).
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,10 +28,17 @@ class Recurrence {
   /// A rank begins an action, or waits next, in a `coroutine`: where all do the same at the same time, the last of them finds all others waiting.
   /// Returns whether actions of it are left out.
   bool at(Rank& rank, const void* coroutine = nullptr) {
-    if (!coroutine && --until_next_call_ <= 0 && look_at_call(rank)) return true;
+    if (distrusted_) return false;
+    if (candidate_) return confirm(rank, coroutine);
+    if (!coroutine && --until_next_call_ <= 0) look_at_call(rank);
     const uint64_t events = w_.loop.executed();
-    return events >= next_look_ && (anchor_.rank == &rank || events >= anchor_.until) && look_at_anchor(rank, coroutine);
+    if (!candidate_ && events >= next_look_ && (anchor_.rank == &rank || events >= anchor_.until)) look_at_anchor(rank, coroutine);
+    return false;
   }
+  /// Events of the periods that were left out.
+  [[nodiscard]] uint64_t events_left_out() const { return events_left_out_; }
+  /// Whether the same state took two courses: it is not told completely.
+  [[nodiscard]] bool distrusted() const { return distrusted_; }
 
  private:
   /// What adds up while the job runs.
@@ -40,6 +52,7 @@ class Recurrence {
     };
     std::vector<OfRank> ranks;
     std::vector<Ps> used;  // by process
+    uint64_t events = 0;   // executed
   };
   struct Instant {
     const Rank* rank = nullptr;
@@ -54,18 +67,24 @@ class Recurrence {
     size_t next = 0;
     int64_t looks = 0;  // in vain since the last repetition
   };
-  enum class Found : uint8_t { Nothing, State, Repetition };
-  bool look_at_call(Rank& rank);
-  bool look_at_anchor(Rank& rank, const void* coroutine);
-  Found look(Rank& rank, const void* coroutine, Series& series);
-  [[nodiscard]] bool told(Rank& rank, const void* coroutine, State& s);
+  /// Two instants of the same state.
+  struct Period {
+    Instant begin, end;
+  };
+  void look_at_call(Rank& rank);
+  void look_at_anchor(Rank& rank, const void* coroutine);
+  bool look(Rank& rank, const void* coroutine, Series& series);
+  bool confirm(Rank& rank, const void* coroutine);
+  [[nodiscard]] bool put_state(Rank& rank, const void* coroutine, State& s);
   [[nodiscard]] bool anchored(const Rank& rank, const void* coroutine) const;
   [[nodiscard]] bool quiet(const Rank& rank) const;
   [[nodiscard]] Instant instant(const Rank& rank, std::vector<int64_t> words) const;
+  [[nodiscard]] bool like(const Instant& a, const Instant& b) const;
+  [[nodiscard]] static bool alike(const Period& one, const Period& other);
   [[nodiscard]] bool at_ticks(Ps period) const;
-  [[nodiscard]] int64_t repetitions(const Instant& a, const Instant& b) const;
-  [[nodiscard]] int64_t repeated(const Rank& rank, size_t from, size_t period) const;
-  void leave_out(int64_t n, const Instant& a, const Instant& b);
+  [[nodiscard]] int64_t repetitions(const Period& of, int64_t most = INT64_MAX) const;
+  [[nodiscard]] int64_t repeated(const Rank& rank, size_t from, size_t period, int64_t most) const;
+  void leave_out(int64_t n, const Period& period);
 
   static constexpr size_t kInstants = 16;
   static constexpr int64_t kSoon = 24, kRarest = 512;
@@ -78,6 +97,10 @@ class Recurrence {
   int64_t until_next_call_ = 1;
   // A large one goes on for long between two such looks: they are spaced by events, at one place of the program.
   Series at_anchor_;
+  std::optional<Period> candidate_;  // a period that would repeat, seen once; it ends again at `due_`
+  Ps due_ = 0;
+  bool distrusted_ = false;  // the same state took two courses
+  uint64_t events_left_out_ = 0;
   uint64_t next_look_ = 0;  // not before so many events
   size_t size_ = 0;         // of the last state, in words
   struct {                  // where it looks, so that two looks are soon a period apart; anywhere once so many events are over

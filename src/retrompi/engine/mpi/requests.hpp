@@ -22,6 +22,16 @@ class RequestTable {
   /// Wait*, Test*, Start*, RequestFree.
   Task execute(const Action& a);
   [[nodiscard]] const std::vector<Filed>& filed() const { return filed_; }
+  /// Its future, in words.
+  void state(State& s) const {
+    const auto& [rank_, filed_] = *this;
+    s.put(filed_.size());
+    for (const Filed& each : filed_) {
+      const auto& [src, dst, tag, req, r] = each;
+      for (const int32_t n : {src, dst, tag, req}) s.put(n);
+      put_request(s, r);
+    }
+  }
 
  private:
   Task wait_for(const Action& a);

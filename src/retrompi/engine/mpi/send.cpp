@@ -48,9 +48,12 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
 }
 
 void SendSide::state(State& s) const {
+  const auto& [rank_, open_, bulk_] = *this;
   s.put(open_);
-  for (const auto& [to, bulk] : bulk_)
-    if (bulk.active) s.refuse();
+  for (const auto& [to, bulk] : bulk_) {
+    const auto& [waiting, active] = bulk;
+    if (active || !waiting.empty()) s.refuse();
+  }
 }
 
 Task SendSide::isend_with_work(Message& m, bool buffered) {

@@ -45,42 +45,59 @@ struct MediumState {
   Ps decision = kNever;
 };
 
-class HubWire final : public RoutedWire {
- public:
-  HubWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link, uint64_t seed)
-      : RoutedWire(loop, anatomy, positions, link),
-        collides_(link.access == Access::CsmaCd),
+struct HubParts {
+  HubParts(const std::vector<size_t>& positions, const LinkSpec& link, const Routes& routes, Ps slot_time, uint64_t seed)
+      : collides_(link.access == Access::CsmaCd),
         rate_(link.bandwidth / kPsPerSecond),
-        latency_(routes_.latency_ps({0})),
-        slot_time_(whole(kSlotBytes / rate_)),
+        latency_(routes.latency_ps({0})),
+        slot_time_(slot_time),
         rng_(seed ^ 0x636f6c6c696465ULL),
         stations_(positions.size()),
-        media_(routes_.links()) {}
+        media_(routes.links()) {}
+  const bool collides_;
+  const double rate_, latency_;  // bytes per picosecond; picoseconds
+  const Ps slot_time_;
+  Rng rng_;
+  std::vector<Station> stations_;  // by card
+  std::vector<MediumState> media_;
+  std::vector<std::vector<uint32_t>> ways_;
+  std::vector<int> collisions_;  // of each frame, by slot
+  int64_t dropped_ = 0;
+};
+
+class HubWire final : public RoutedWire, HubParts {
+ public:
+  HubWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link, uint64_t seed)
+      : RoutedWire(loop, anatomy, positions, link), HubParts(positions, link, routes_, whole(kSlotBytes / (link.bandwidth / kPsPerSecond)), seed) {}
   [[nodiscard]] bool overtakes() const override { return false; }
   [[nodiscard]] int64_t dropped() const override { return dropped_; }
   void state(State& s) override {
+    // Without collisions nothing is drawn and no decision is due.
+    const auto& [collides_, rate_, latency_, slot_time_, rng_, stations_, media_, ways_, collisions_, dropped_] = static_cast<const HubParts&>(*this);
     if (collides_) return s.refuse();
     under_way(s);
     for (const MediumState& m : media_) {
-      s.put_busy_until(m.free);
-      s.put(m.current.slot != kNone);
-      if (m.current.slot != kNone) {
-        for (const Ps t : {m.current.head, m.start, m.end}) s.put_time(t);
-        put_flow(s, m.current.slot);
+      const auto& [offers, current, start, end, free, point, head, gen, decision] = m;
+      s.put_busy_until(free);
+      s.put(current.slot != kNone);
+      if (current.slot != kNone) {
+        for (const Ps t : {current.head, start, end}) s.put_time(t);
+        put_flow(s, current.slot);
       }
-      std::vector<Offer> offers = m.offers;
-      std::sort(offers.begin(), offers.end());
-      s.put(offers.size());
-      for (const Offer& o : offers) {
+      std::vector<Offer> in_order = offers;
+      std::sort(in_order.begin(), in_order.end());
+      s.put(in_order.size());
+      for (const Offer& o : in_order) {
         s.put_time(o.head);
         put_flow(s, o.slot);
       }
     }
     for (const Station& each : stations_) {
-      s.put_busy_until(each.free);
-      s.put(each.offered);
-      s.put(each.line.size());
-      for (const uint32_t slot : each.line) put_flow(s, slot);
+      const auto& [line, offered, free, point] = each;
+      s.put_busy_until(free);
+      s.put(offered);
+      s.put(line.size());
+      for (const uint32_t slot : line) put_flow(s, slot);
     }
   }
 
@@ -229,16 +246,6 @@ class HubWire final : public RoutedWire {
     for (Station& s : stations_) offer(s);
     for (uint32_t medium = 0; medium < media_.size(); ++medium) arbitrate(medium);
   }
-
-  const bool collides_;
-  const double rate_, latency_;  // bytes per picosecond; picoseconds
-  const Ps slot_time_;
-  Rng rng_;
-  std::vector<Station> stations_;  // by card
-  std::vector<MediumState> media_;
-  std::vector<std::vector<uint32_t>> ways_;
-  std::vector<int> collisions_;  // of each frame, by slot
-  int64_t dropped_ = 0;
 };
 
 }  // namespace

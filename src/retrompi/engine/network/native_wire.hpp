@@ -98,6 +98,8 @@ class NativeWire : public Wire {
  protected:
   /// The state of one that can tell what is under way, without that of its links.
   void under_way(State& s) {
+    // Where something may fail it is refused; what is counted, and which slots are free, has no effect.
+    const auto& [loop_, anatomy_, flows_, agenda_, failing_, contended_, free_, in_flight_, sent_] = *this;
     if (failing_) return s.refuse();
     std::vector<Agenda::Item> items;
     for (const Agenda::Item& i : agenda_.items())
@@ -111,12 +113,14 @@ class NativeWire : public Wire {
     s.put(in_flight_);
   }
   void put_flow(State& s, uint32_t slot) {
-    const Flow& f = flows_[slot];
-    s.put(f.from);
-    s.put(f.to);
-    s.put(static_cast<int64_t>(f.bytes));
-    s.put_time(f.asked);
-    s.put(f.delivery.on_delivered());
+    const auto& [delivery, asked, by, point, bytes, order, gen, route, from, to, background, coming, gone] = flows_[slot];
+    s.put(from);
+    s.put(to);
+    s.put(static_cast<int64_t>(bytes));
+    s.put_time(asked);
+    s.put(delivery.on_delivered());
+    s.put(background);
+    s.put(coming);
   }
 
   /// Plans the start of a flow at the requested time, which may be later than now.

@@ -213,23 +213,32 @@ void Net::in_order(Flight& f, bool lost) {
 }
 
 void Net::state(State& s) const {
+  const auto& [w_, overhead_, mtu_, rails_, tx_, rx_, bus_, orders_, all_, free_] = *this;  // flights are put by the calls that carry them
   for (const auto* buses : {&tx_, &rx_, &bus_})
-    for (const Bus& b : *buses) s.put_busy_until(b.free_at);
-  for (const auto& [between, o] : orders_)
-    if (!o.early.empty()) s.refuse();
+    for (const Bus& b : *buses) {
+      const auto& [free_at, point, asked] = b;
+      s.put_busy_until(free_at);
+    }
+  for (const auto& [between, order] : orders_) {
+    const auto& [out, in, early] = order;
+    s.put(out - in);
+    if (!early.empty()) s.refuse();
+  }
 }
 
 State::Call Net::describe(const Callback& c, State& s) {
   if (!calls<&Flight::on_carried, Flight>(c) && !calls<&Flight::on_in, Flight>(c) && !calls<&Flight::on_sent, Flight>(c)) return State::Call::Unknown;
   const Flight& f = *static_cast<const Flight*>(c.object);
-  if (f.whole || f.parts > 0 || f.gone) s.refuse();
+  // A burst (`piece`, `behind`, `left`) has other calls, which are not known.
+  const auto& [net, from, to, bytes, delivery, by, job, rail, parts, gone, piece, behind, left, number, point, whole] = f;
+  if (whole || parts > 0 || gone) s.refuse();
   s.put(c.fn);
-  s.put(f.from);
-  s.put(f.to);
-  s.put(f.bytes);
-  s.put(f.rail);
-  s.put(f.number < 0 ? -1 : f.number - f.net->orders_[{f.from, f.to}].in);
-  s.put(f.delivery.on_delivered());
+  s.put(from);
+  s.put(to);
+  s.put(bytes);
+  s.put(rail);
+  s.put(number < 0 ? -1 : number - net->orders_[{from, to}].in);
+  s.put(delivery.on_delivered());
   return State::Call::Put;
 }
 

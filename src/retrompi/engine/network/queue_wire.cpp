@@ -55,10 +55,21 @@ struct Passage {
   Points points;          // at `head` and `tail`; at the receiver, when it arrives
 };
 
-class QueueWire final : public RoutedWire {
+struct QueueParts {
+  const double buffer_;
+  std::vector<Port> ports_;  // of the links; from `first_card_` on, of the cards
+  size_t first_card_ = SIZE_MAX;
+  std::vector<Way> ways_;
+  std::vector<Passage> passages_;  // by slot
+  std::vector<std::pair<uint32_t, size_t>> cuts_;
+  std::vector<uint32_t> revoked_;
+  int64_t dropped_ = 0;
+};
+
+class QueueWire final : public RoutedWire, QueueParts {
  public:
   QueueWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
-      : RoutedWire(loop, anatomy, positions, link), buffer_(link.buffer > 0 ? link.buffer : std::numeric_limits<double>::infinity()) {
+      : RoutedWire(loop, anatomy, positions, link), QueueParts{.buffer_ = link.buffer > 0 ? link.buffer : std::numeric_limits<double>::infinity()} {
     // On the first link of a torus there are also frames of others, so a card's own frames come to it one after another.
     const bool crossed = link.kind == "torus";
     ports_.resize(routes_.links() + (crossed ? routes_.cards() : 0));
@@ -77,23 +88,28 @@ class QueueWire final : public RoutedWire {
   void state(State& s) override {
     if (std::isfinite(buffer_)) return s.refuse();
     under_way(s);
-    for (Port& port : ports_) {
-      prune(port);
-      s.put_busy_until(port.free);
-      s.put(port.line.size() - port.first);
-      for (size_t i = port.first; i < port.line.size(); ++i) {
-        const Place& e = port.line[i];
-        for (const Ps t : {e.head, e.tail, e.start, e.end}) s.put_time(t);
-        s.put(e.hop);
-        put_flow(s, e.slot);
+    auto& [buffer_, ports_, first_card_, ways_, passages_, cuts_, revoked_, dropped_] = static_cast<QueueParts&>(*this);
+    for (Port& each : ports_) {
+      prune(each);
+      const auto& [ps_per_byte, latency, free, point, last_head, line, first] = each;
+      s.put_busy_until(free);
+      s.put(line.size() - first);
+      for (size_t i = first; i < line.size(); ++i) {
+        const auto& [head, tail, start, end, order, slot, hop, points, passed] = line[i];
+        for (const Ps t : {head, tail, start, end}) s.put_time(t);
+        s.put(hop);
+        put_flow(s, slot);
       }
     }
-    for (uint32_t slot = 0; slot < flows_.size(); ++slot) {
-      if (flows_[slot].gone) continue;
-      const Passage& p = passages_[slot];
-      for (const Ps t : {p.head, p.tail, p.alone}) s.put_time(t);
-      s.put(p.rounding);
-      s.put(p.planned);
+    std::vector<uint32_t> sent;  // in this order: which slots they have does not matter
+    for (uint32_t slot = 0; slot < flows_.size(); ++slot)
+      if (!flows_[slot].gone) sent.push_back(slot);
+    std::sort(sent.begin(), sent.end(), [this](uint32_t a, uint32_t b) { return flows_[a].order < flows_[b].order; });
+    for (const uint32_t slot : sent) {
+      const auto& [head, tail, alone, rounding, planned, points] = passages_[slot];
+      for (const Ps t : {head, tail, alone}) s.put_time(t);
+      s.put(rounding);
+      s.put(planned);
       s.put(flows_[slot].route);
     }
   }
@@ -287,15 +303,6 @@ class QueueWire final : public RoutedWire {
       go_on(slot);
     }
   }
-
-  const double buffer_;
-  std::vector<Port> ports_;  // of the links; from `first_card_` on, of the cards
-  size_t first_card_ = SIZE_MAX;
-  std::vector<Way> ways_;
-  std::vector<Passage> passages_;  // by slot
-  std::vector<std::pair<uint32_t, size_t>> cuts_;
-  std::vector<uint32_t> revoked_;
-  int64_t dropped_ = 0;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace retrompi {
 
 namespace {
 
-constexpr size_t kShown = 3;
+constexpr size_t kKindsShown = 3;
 
 /// The sentence of one kind: counted, and the first ones described.
 class Kind {
@@ -16,12 +16,12 @@ class Kind {
   Kind(const char* one, const char* several) : one_(one), several_(several) {}
   template <class F>
   void add(F describe) {
-    if (++count_ <= kShown) shown_ += (shown_.empty() ? "" : "; ") + describe();
+    if (++count_ <= kKindsShown) shown_ += (shown_.empty() ? "" : "; ") + describe();
   }
   void tell(std::vector<std::string>& out) const {
     if (count_ == 0) return;
     out.push_back(std::to_string(count_) + " " + (count_ == 1 ? one_ : several_) + ": " + shown_ +
-                  (count_ > kShown ? " and " + std::to_string(count_ - kShown) + " more" : ""));
+                  (count_ > kKindsShown ? " and " + std::to_string(count_ - kKindsShown) + " more" : ""));
   }
 
  private:

@@ -5,7 +5,7 @@
 namespace retrompi {
 
 namespace {
-constexpr size_t kShown = 8;          // of a cycle on one line
+constexpr size_t kCycleShown = 8;          // of a cycle on one line
 constexpr size_t kAlternatives = 64;  // of a receive from any source that are followed
 }  // namespace
 
@@ -168,9 +168,9 @@ void WaitGraph::describe_cycle(Diagnosis& d) const {
   for (const auto& [p, e] : path) d.cycle.push_back(row(*p, *e));
   std::string s = d.closed ? "wait-for cycle: " : "";
   for (size_t i = 0; i < path.size(); ++i) {
-    if (path.size() > kShown && i == kShown / 2) {
-      s += "… " + std::to_string(path.size() - kShown) + " more … -> ";
-      i = path.size() - kShown / 2;
+    if (path.size() > kCycleShown && i == kCycleShown / 2) {
+      s += "… " + std::to_string(path.size() - kCycleShown) + " more … -> ";
+      i = path.size() - kCycleShown / 2;
     }
     s += node(*path[i].first, *path[i].second) + " -> ";
   }

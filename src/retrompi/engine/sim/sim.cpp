@@ -187,7 +187,7 @@ class Simulation {
       return std::none_of(hops.begin(), hops.end(),
                           [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
     };
-    return parts_.size() == 1 && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() &&
+    return c_.repetitions && parts_.size() == 1 && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() &&
            c_.failures.empty() && c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) &&
            told(p.c.remote) && told(p.c.same_bulk);
   }
@@ -314,9 +314,7 @@ class Simulation {
   void sum(Part& p) const {
     Counters& a = p.result.count;
     const Counters& b = p.job->count;
-    for (const auto field : {&Counters::messages, &Counters::bytes, &Counters::packets, &Counters::frames, &Counters::delivered,
-                             &Counters::delivered_bytes, &Counters::retransmissions, &Counters::duplicates, &Counters::own_bytes, &Counters::lost})
-      a.*field += b.*field;
+    Counters::each([&](auto field) { a.*field += b.*field; });
     for (size_t i = 0; i < a.done.size(); ++i) a.done[i] += b.done[i];
   }
 
@@ -416,6 +414,10 @@ class Simulation {
       if (&p != &first()) r.further.push_back(std::move(p.result));
     r.end = end_;
     r.events = w_.loop.executed();
+    if (const auto& recurrence = first().recurrence) {
+      r.events_left_out = recurrence->events_left_out();
+      r.state_incomplete = recurrence->distrusted();
+    }
     r.profile = profile_;
     r.timeline = timeline_;
     if (w_.wire) r.failed = w_.wire->failed();

@@ -56,6 +56,7 @@ struct SimConfig : JobConfig {
   TimelineSpec timeline;                          // of the first job
   bool profile = false;                           // sum up the first job's calls
   bool critical_path = false;                     // of the first job
+  bool repetitions = false;                       // periods that only repeat may be left out
   std::vector<JobConfig> further;                 // jobs that share the hosts and the wire
 };
 
@@ -70,6 +71,7 @@ struct JobResult {
     size_t host;  // index
     Ps time, mpi, compute, cpu;
     int64_t sends, receives, bytes_sent, bytes_received;
+    bool operator==(const RankRow&) const = default;
   };
   std::vector<RankRow> ranks;
   struct WaitRow {
@@ -85,8 +87,10 @@ struct JobResult {
 
 /// The result of the first job and of everything else requested.
 struct SimResult : JobResult {
-  Ps end = 0;  // of the first job: its last event
-  uint64_t events = 0, contended = 0;
+  Ps end = 0;                                // of the first job: its last event
+  uint64_t events = 0, events_left_out = 0;  // simulated; of periods that were left out
+  bool state_incomplete = false;             // what was compared to find repetitions
+  uint64_t contended = 0;
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;

@@ -8,7 +8,7 @@
 ``docs/compare.md`` explains how the numbers are computed.
 """
 
-from retrompi.measure.compare.comparison import CallRow, Comparison, Row, Split, build
+from retrompi.measure.compare.comparison import CallRow, Comparison, Row, Split, build, cautions
 from retrompi.measure.compare.errors import Band, Distribution, band, distribution, relative
 from retrompi.measure.compare.run import chosen, compare, from_store, hashes_of
 from retrompi.measure.compare.seen import Seen, seen_by
@@ -16,6 +16,6 @@ from retrompi.measure.compare.verdict import Verdict, judge, parse_within
 from retrompi.measure.launch.execution import BACKENDS
 
 __all__ = [
-    "BACKENDS", "Band", "CallRow", "Comparison", "Distribution", "Row", "Seen", "Split", "Verdict", "band", "build", "chosen", "compare",
-    "distribution", "from_store", "hashes_of", "judge", "parse_within", "relative", "seen_by",
+    "BACKENDS", "Band", "CallRow", "Comparison", "Distribution", "Row", "Seen", "Split", "Verdict", "band", "build", "cautions", "chosen",
+    "compare", "distribution", "from_store", "hashes_of", "judge", "parse_within", "relative", "seen_by",
 ]  # fmt: skip

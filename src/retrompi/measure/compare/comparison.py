@@ -7,13 +7,14 @@ Nothing is executed here. Times are seconds; a native time is the median of its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from retrompi.base.errors import UsageError
 from retrompi.measure.compare.errors import Band, Distribution, band, distribution, relative
 from retrompi.measure.compare.seen import NOTHING_SEEN, Seen
 from retrompi.measure.launch.execution import BACKENDS, Execution
+from retrompi.sim.cautions import Caution
 
 __all__ = ["CallRow", "Comparison", "Row", "Split", "build", "calls_of", "sections_of"]
 
@@ -246,6 +247,12 @@ def split_of(backend: str, reference: str, executions: Mapping[str, Execution], 
     ranked = sorted(by_call.items(), key=lambda kv: (-abs(kv[1]), kv[0]))
     top = tuple((c, d) for c, d in ranked[:most] if d)
     return Split(backend, reference, mine - other, (mine - inside) - (other - theirs), inside - theirs, other, top)
+
+
+def cautions(c: Comparison) -> list[Caution]:
+    """What makes its numbers doubtful, and what one should know of its executions; ``about`` names the backend."""
+    own = [Caution("comparison", text) for text in c.warnings]
+    return [*own, *(replace(one, about=name) for name, e in c.executions.items() for one in e.cautions)]
 
 
 def _warnings(executions: Mapping[str, Execution], sections: Sequence[Row], seen: Seen) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.paths import source_root
-from retrompi.measure.compare.comparison import Comparison
+from retrompi.measure.compare.comparison import Comparison, cautions
 from retrompi.measure.compare.errors import distribution
 from retrompi.measure.compare.run import compare
 from retrompi.measure.compare.verdict import Verdict, judge
@@ -109,7 +109,8 @@ def row_of(judged: Judged) -> list[dict[str, Any]]:
             "program": judged.case.name, "group": judged.case.group, "backend": backend, "reference": reference, **found,
             "whole": c.whole.error(backend, reference), "noise": c.noise() if reference == "native" else None,
             "inside": sum(inside) / len(inside) if inside else None, "most_from": first,
-            "loaded": bool((e := c.executions.get("native")) and e.noise and e.noise.loaded), "warnings": list(c.warnings),
+            "warnings": [one.row() for one in cautions(c)],
+            "loaded": bool((e := c.executions.get("native")) and e.noise and e.noise.loaded),
             "runs": [e.run_id for e in c.executions.values()], "passed": None if judged.verdict is None else judged.verdict.passed,
         })  # fmt: skip
     return out

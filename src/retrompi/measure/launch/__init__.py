@@ -40,7 +40,7 @@ def run(
 ) -> Execution:
     """Run ``program`` (a source file, a binary or an mpi4py script) with ``arguments`` on ``ranks`` ranks of ``backend`` and store it.
 
-    ``options`` are the fields of `Request`. ``model`` and ``smpi`` need ``model``; ``platform`` defaults to nt-pair.
+    ``options`` are the fields of `Request`. ``model`` and ``smpi`` need ``model``; ``platform`` defaults to the model's own.
     Raises UsageError for an invalid request, BackendError for a program that cannot be built or started. How the program ended is part of
     the result: see `Execution.outcome`.
     """

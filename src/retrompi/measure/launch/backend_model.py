@@ -21,6 +21,7 @@ from retrompi.measure.launch.mpiexec import TITLES, find_mpiexec
 from retrompi.measure.record import Clock, RecordError, record
 from retrompi.measure.record.compiled import making
 from retrompi.measure.record.library import recorder_version
+from retrompi.sim.cautions import calibration, of_question
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
@@ -165,13 +166,14 @@ def execute(store: Store, request: Request) -> Execution:
         home = None
     if read.ranks != request.ranks:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
-    done.notes += _outside(request, model, platform, read)
+    done.cautions += calibration(model, platform, sizes=[read.info()["largest_B"]], ranks=read.ranks, sets=request.sets)
     resolved = Resolved.of(Question(
         model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.limit_s,
         bounds=request.bounds,
     ))  # fmt: skip
     scale = scale_of(resolved, home)
-    done.notes += [scale.line] if scale else []
+    done.notes += [scale.line] if scale and not scale.assumed else []
+    done.cautions += [c for c in of_question(resolved, home) if c.code == "computation-assumed"]
     return _replayed(store, request, done, resolved)
 
 
@@ -183,18 +185,12 @@ def home_rate(platform: str) -> Rate | None:
     return Rate(room.hosts[0].flops, "that of the platform, which is this machine")
 
 
-def _outside(request: Request, model: str, platform: str, read: Any) -> list[str]:
-    from retrompi.spec.outside_range import outside_of_trace
-
-    lines = outside_of_trace(model, platform, read, sets=request.sets)
-    return [f"outside the calibrated range of {model}: {'; '.join(lines)}"] if lines else []
-
-
 def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) -> Execution:
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         told = _told(done, result)
         # The marks are the sections in another form, the profile is the calls.
-        return {**executions.facts(told), "detail": told.detail, "marks": [], "profile": {}}, executions.points(told)
+        facts = {k: v for k, v in executions.facts(told).items() if k != "cautions"}  # the result's own are kept
+        return {**facts, "detail": told.detail, "marks": [], "profile": {}}, executions.points(told)
 
     request.report(0, 1, "replaying")
     found = answer(store, asked, fresh=request.fresh, record=Record("program", about))
@@ -202,7 +198,7 @@ def _replayed(store: Store, request: Request, done: Execution, asked: Resolved) 
     # An identical trace may come from another program: fields that do not depend on the trace are this one's.
     return replace(
         again, program=done.program, arguments=done.arguments, output=done.output, errors=done.errors, exit_code=done.exit_code,
-        notes=[*done.notes, *(text.replace(f"{done.trace}/", "") for text in store.run(found.run_id)["facts"].get("cautions", ()))],
+        notes=done.notes, cautions=[*done.cautions, *(replace(c, text=c.text.replace(f"{done.trace}/", "")) for c in again.cautions)],
         trace=done.trace, mode=done.mode, found=found.found,
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_bytes
+from retrompi.sim.cautions import Caution
 from retrompi.spec import registry
 from retrompi.spec.bounds import LIMIT, Bounds
 from retrompi.spec.placements import NATURAL
@@ -112,6 +113,8 @@ class Execution:
     noise: Noise | None = None
     notes: list[str] = field(default_factory=list)
     """Notes for the reader of the times: one line each."""
+    cautions: list[Caution] = field(default_factory=list)
+    """What one should know of a simulated run."""
     trace: str = ""
     """Folder of the trace that was replayed, or recorded during the run; empty when there is none."""
     run_id: int | None = None
@@ -196,7 +199,7 @@ def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, s
     """
     if request.model is None:
         raise UsageError("a model is needed: --model NAME (see 'retrompi models list')", code="missing-option")
-    platform = request.platform or "nt-pair"
+    platform = request.platform or registry.own_platform(request.model)
     room = registry.platform(platform)
     mode = request.mode or NATURAL
     name = registry.model(request.model).name

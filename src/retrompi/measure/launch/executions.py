@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import UsageError
 from retrompi.measure.launch.execution import KINDS, Call, Execution, Machine, Noise
 from retrompi.measure.launch.stats import quantile
+from retrompi.sim.cautions import stored
 from retrompi.spec.question import canonical_hash
 from retrompi.store.identity import RunSpec, code_version
 
@@ -22,7 +23,7 @@ MOST_TEXT = 64 << 10
 _FACTS = (
     "backend", "arguments", "mpi", "machine", "exit_code", "output", "errors", "samples_s", "sections", "parts",
     "calls", "profile_s", "noise",
-    "notes", "trace_folder",
+    "notes", "cautions", "trace_folder",
 )  # fmt: skip
 
 
@@ -100,6 +101,7 @@ def load(store: Store, run_id: int) -> Execution:
         profile_s=kept.get("profile_s"),
         noise=Noise(**kept["noise"]) if kept.get("noise") else None,
         notes=list(kept.get("notes", [])),
+        cautions=stored(kept),
         trace=kept.get("trace_folder", ""),
         run_id=run_id,
     )

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 import shutil
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import zstandard
 
 from retrompi import traces
+from retrompi.base.files import folder_handle, open_own
 from retrompi.measure.record.errors import RecordError
-from retrompi.measure.record.rank_state import FINALIZED, State, read_states
+from retrompi.measure.record.rank_state import FINALIZED, State, names_of, read_states
 from retrompi.traces import master_worker
 
 __all__ = ["Recording", "assemble"]
@@ -54,7 +57,8 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
     """Assemble the trace ``out`` from the recorder's folder ``part``, which is removed.
 
     A rank without ``finalize`` makes the trace partial: the other ranks' is removed as well, so that a reader sees a truncated program and
-    not one whose ranks disagree. Raises RecordError when there is no recording.
+    not one whose ranks disagree. The folder may hold anything: the program could write to it. Links in it are not followed, and what the
+    recorder did not write is refused. Raises RecordError for that, when there is no recording, and when ``out`` exists.
     """
     states = read_states(part)
     if not states:
@@ -64,23 +68,20 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
             "nothing was recorded: no rank came through MPI_Init with the recorder" + how + ". Is it an MPI program, linked dynamically?",
             code="wrong-mpi",
         )
-    ranks = max(s.ranks for s in states.values())
-    recording = Recording(out, exit_code, [states[r] for r in sorted(states)], [r for r in range(ranks) if r not in states])
-    folder = part / "trace"
-    folder.mkdir(exist_ok=True)
-    for rank in range(ranks):
-        source = part / f"rank-{rank}.txt"
-        if rank in states:
-            _finish(source, states[rank], recording.partial)
-        else:
-            source.write_text(f"# retrompi record 1: rank {rank} of {ranks} left nothing\n{rank} init\n")
-        source.rename(folder / source.name)
-    (folder / "index.txt").write_text("".join(f"rank-{r}.txt\n" for r in range(ranks)))
-    recording.notes = _notes(recording, folder)
-    if out.name.endswith(".tar.zst"):
-        _pack(folder, out)
-    else:
-        folder.rename(out)
+    recording = Recording(out, exit_code, [states[r] for r in sorted(states)], _missing(states, part))
+    folder = part / f"trace-{secrets.token_hex(8)}"
+    try:
+        folder.mkdir()
+        with folder_handle(part) as source, folder_handle(folder) as made:
+            _fill(source, made, recording)
+            recording.notes = _notes(recording, made)
+            if out.name.endswith(".tar.zst"):
+                _pack(made, recording.ranks, out)
+        if not out.name.endswith(".tar.zst"):
+            folder.rename(out)
+    except OSError as error:
+        what = f"{out} exists" if isinstance(error, FileExistsError) else f"{part}: {error.filename}: {error.strerror}"
+        raise RecordError(f"the trace cannot be assembled: {what}", code="unwritable-file") from None
     shutil.rmtree(part, ignore_errors=True)
     if check:
         recording.trace = traces.read(out, partial=recording.partial)
@@ -94,25 +95,85 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
     return recording
 
 
+_MOST_MISSING = 4096
+"""Ranks that may have left nothing, each of which gets a file."""
+
+
+def _missing(states: Mapping[int, State], part: Path) -> list[int]:
+    """Ranks without a state. Raises RecordError when the states are not of one program, or nearly all are missing."""
+    (ranks, *others) = {s.ranks for s in states.values()}
+    if others:
+        raise RecordError(f"{part} has ranks of {ranks} and ranks of {others[0]}: not of one program", code="damaged-file")
+    if ranks - len(states) > _MOST_MISSING:
+        left = f"{ranks - len(states)} of {ranks} ranks left nothing in {part}"
+        raise RecordError(f"{left}: no trace of them can be made", code="damaged-file")
+    return [rank for rank in range(ranks) if rank not in states]
+
+
+def _fill(source: int, made: int, recording: Recording) -> None:
+    """The ranks' files, finished, and the index in the folder ``made``."""
+    states = {s.rank: s for s in recording.states}
+    for rank in range(recording.ranks):
+        name = names_of(rank)[0]
+        if rank in states:
+            os.rename(name, name, src_dir_fd=source, dst_dir_fd=made)
+            with open_own(name, made, write=True) as file:
+                _finish(file, states[rank], recording.partial)
+        else:
+            _write_new(name, made, f"# retrompi record 1: rank {rank} of {recording.ranks} left nothing\n{rank} init\n")
+    _write_new("index.txt", made, "".join(f"{names_of(rank)[0]}\n" for rank in range(recording.ranks)))
+
+
+def _write_new(name: str, folder: int, text: str) -> None:
+    with os.fdopen(os.open(name, _NEW, 0o666, dir_fd=folder), "wb") as file:
+        file.write(text.encode())
+
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
 def _ending(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _finish(path: Path, state: State, partial: bool) -> None:
-    """Truncate a rank's file after its last complete line and, in a partial trace, state how the rank ended."""
-    with path.open("r+b") as file:
-        file.truncate(state.written)
-        if state.phase == FINALIZED and partial:
-            tail = f"{state.rank} finalize\n".encode()
-            file.seek(max(0, state.written - len(tail)))
-            if file.read() == tail:
-                file.truncate(state.written - len(tail))
-        file.seek(0, 2)
-        if partial:
-            file.write(f"# partial: rank {state.rank} {state.ended()}\n".encode())
+_FIRST = b"# retrompi record 1: "
+_IN_TEXT = bytes([10, *range(32, 127), *range(128, 256)])
+_PIECE = 1 << 20
+
+
+def _finish(file: BinaryIO, state: State, partial: bool) -> None:
+    """Truncate a rank's file after its last complete line and, in a partial trace, state how the rank ended.
+
+    Raises RecordError for a file that the recorder did not write: shorter than its state says, or with other bytes than text has.
+    """
+    length = file.seek(0, os.SEEK_END)
+    if state.written > length:
+        raise _damaged(state.rank, f"has {length} bytes and not the {state.written} that its state tells")
+    file.truncate(state.written)
+    file.seek(0)
+    if state.written and file.read(len(_FIRST)) != _FIRST:
+        raise _damaged(state.rank, "does not begin as the recorder does")
+    while piece := file.read(_PIECE):
+        if piece.translate(None, _IN_TEXT):
+            raise _damaged(state.rank, "is not text")
+    if state.phase == FINALIZED and partial:
+        tail = f"{state.rank} finalize\n".encode()
+        file.seek(max(0, state.written - len(tail)))
+        if file.read() == tail:
+            file.truncate(state.written - len(tail))
+    file.seek(0, os.SEEK_END)
+    if partial:
+        file.write(f"# partial: rank {state.rank} {state.ended()}\n".encode())
     if state.cancels:
-        text = path.read_text(encoding="utf-8", errors="replace")
-        path.write_text("".join(without_cancelled(text.splitlines(keepends=True))), encoding="utf-8")
+        file.seek(0)
+        text = file.read().decode("utf-8", "replace")
+        file.seek(0)
+        file.write("".join(without_cancelled(text.splitlines(keepends=True))).encode())
+        file.truncate()
+
+
+def _damaged(rank: int, what: str) -> RecordError:
+    return RecordError(f"the recording is damaged: the file of rank {rank} {what}", code="damaged-file")
 
 
 _REQ = re.compile(r" req=(\d+)")
@@ -165,11 +226,11 @@ def _without(line: str, number: str) -> str:
     return _REQS.sub(shorter, line)
 
 
-def _notes(recording: Recording, folder: Path) -> list[str]:
+def _notes(recording: Recording, folder: int) -> list[str]:
     """Events that the recorder counted but could not write down."""
     notes = []
     states = recording.states
-    notes += _other_processors(folder)
+    notes += _other_processors(folder, recording.ranks)
     if recording.missing:
         first = recording.missing[0]
         notes.append(f"{len(recording.missing)} ranks left nothing (the first: {first}): they ended before MPI_Init was done")
@@ -192,12 +253,12 @@ def _notes(recording: Recording, folder: Path) -> list[str]:
 _HEAD_B = 8192
 
 
-def _other_processors(folder: Path) -> list[str]:
+def _other_processors(folder: int, ranks: int) -> list[str]:
     """A note on ranks that ran on another processor than the one whose rate was measured, by the headers of their files."""
     measured, others = None, []
-    for rank, path in enumerate(sorted(folder.glob("rank-*.txt"), key=lambda p: int(p.stem.partition("-")[2]))):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            head = file.read(_HEAD_B)
+    for rank in range(ranks):
+        with open_own(names_of(rank)[0], folder) as file:
+            head = file.read(_HEAD_B).decode("utf-8", "replace")
         if rank == 0:
             found = re.search(r"^# mark about rate-source measured: .* loops on (.*), [-\d]+$", head, re.MULTILINE)
             measured = found[1] if found else None
@@ -213,14 +274,15 @@ def _other_processors(folder: Path) -> list[str]:
     return [f"rank {rank} ran on {name}{more}, but the rate was measured on {measured}: its computation is on the wrong scale; use --rate"]
 
 
-def _pack(folder: Path, out: Path) -> None:
-    """Pack the folder as NAME.tar.zst, with its files under NAME/."""
+def _pack(folder: int, ranks: int, out: Path) -> None:
+    """Pack the trace in a folder as NAME.tar.zst, a new file, with its files under NAME/."""
     name = out.name.removesuffix(".tar.zst")
     packer = zstandard.ZstdCompressor(level=9, write_checksum=True)
-    with out.open("wb") as raw, packer.stream_writer(raw) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
-        for path in sorted(folder.iterdir()):
-            info = tar.gettarinfo(path, arcname=f"{name}/{path.name}")
-            info.uid = info.gid = 0
-            info.uname = info.gname = ""
-            with path.open("rb") as file:
+    raw = os.fdopen(os.open(out, _NEW, 0o666), "wb")
+    with raw, packer.stream_writer(raw) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
+        for member in sorted(["index.txt", *(names_of(rank)[0] for rank in range(ranks))]):
+            with open_own(member, folder) as file:
+                found = os.fstat(file.fileno())
+                info = tarfile.TarInfo(f"{name}/{member}")
+                info.size, info.mtime, info.mode = found.st_size, int(found.st_mtime), 0o644
                 tar.addfile(info, file)

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from retrompi.base.errors import RetrompiError
 from retrompi.measure.record.errors import RecordError
 
 __all__ = ["compile_to", "digest", "kept", "making"]
+
+_MAKING = "making-"
 
 
 def digest(words: Sequence[str], sources: Iterable[Path]) -> str:
@@ -34,7 +37,7 @@ def making(folder: Path, error: type[RetrompiError] = RecordError) -> Iterator[P
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix="making-", dir=folder))
+        work = Path(tempfile.mkdtemp(prefix=_MAKING, dir=folder))
     except OSError as e:
         raise error(f"{folder} cannot be written: {e.strerror or e}") from e
     try:
@@ -54,14 +57,28 @@ def _turn(folder: Path) -> Iterator[None]:
         os.close(held)
 
 
-def kept(target: Path, make: Callable[[Path], None], *, mode: int = 0o755, error: type[RetrompiError] = RecordError) -> Path:
+def kept(
+    target: Path, make: Callable[[Path], None], *, what: str = "", mode: int = 0o755, error: type[RetrompiError] = RecordError
+) -> Path:
     """Return ``target`` from the cache, or build it now: ``make(path)`` writes it, with temporary files beside it.
 
-    A process that requests it during a build waits: compiling it twice at once would slow both down.
+    Building ``what`` is said in a line on stderr, since the first use of a command then takes much longer than the others. A process
+    that requests it during a build waits: compiling it twice at once would slow both down. What killed builds left is removed.
     """
     if not target.is_file():
-        with making(target.parent, error) as work, _turn(target.parent):
-            if not target.is_file():
+        folder = target.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise error(f"{folder} cannot be written: {e.strerror or e}") from e
+        with _turn(folder):
+            if target.is_file():
+                return target
+            for left in folder.glob(f"{_MAKING}*"):  # of a build that was killed: only the holder of the turn makes one
+                shutil.rmtree(left, ignore_errors=True)
+            if what:
+                print(f"note: building {what}, once; it is kept in {folder}", file=sys.stderr, flush=True)
+            with making(folder, error) as work:
                 made = work / target.name
                 make(made)
                 made.chmod(mode)

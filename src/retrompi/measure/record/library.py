@@ -133,7 +133,7 @@ def library(compiler: Compiler, *, timer: bool = False) -> Path:
         command = [*compiler.command(), *_FLAGS, f"-Wl,-soname,{soname}", "-o", str(made), *files, "-ldl"]
         compile_to(command, "the recorder", compiler.environment())
 
-    return kept(cache_dir("record") / f"{compiler.family}-{name}" / soname, make)
+    return kept(cache_dir("record") / f"{compiler.family}-{name}" / soname, make, what="the recorder of MPI calls")
 
 
 _LINKED = (("libsimgrid.so", "smpi"), ("libmpich.so", "mpich"), ("libmpi.so.12", "mpich"), ("libmpi.so", "openmpi"))

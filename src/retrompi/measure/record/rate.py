@@ -69,7 +69,7 @@ def machine_rate(compiler: str | None = None, *, fresh: bool = False) -> Machine
     def make(made: Path) -> None:
         compile_to([*command, "-o", str(made), str(_SOURCE)], "the loops that measure this machine's rate")
 
-    program = kept(folder / "rinf1", make)
+    program = kept(folder / "rinf1", make, what="the loops that measure this machine's rate")
     try:
         done = subprocess.run([program], capture_output=True, text=True, timeout=120, check=True, stdin=subprocess.DEVNULL)
         loops = {key: float(value) for key, value in (line.split() for line in done.stdout.splitlines())}

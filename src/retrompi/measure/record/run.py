@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from retrompi.measure.record import smpi
 from retrompi.measure.record.assemble import Recording, assemble
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import family_of_program, find_compiler, library
+from retrompi.measure.record.rank_state import names_of
 from retrompi.measure.record.rate import machine_rate
 from retrompi.traces.computation import Rate
 
-__all__ = ["Clock", "Launcher", "find_launcher", "record", "with_environment"]
+__all__ = ["Clock", "Launcher", "files_of", "find_launcher", "record", "with_environment"]
 
 _COUNTERS = {"instructions": 1, "cycles": 0}  # linux/perf_event.h: PERF_COUNT_HW_*
 _PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319}  # the system call's number
@@ -150,12 +151,14 @@ def record(
     check: bool = True,
     runner: Callable[[list[str], dict[str, str]], int] | None = None,
     beside: Sequence[Path] = (),
+    family: str | None = None,
 ) -> Recording:
     """Run ``command`` (a launcher and a program, or a program) and write its trace to ``out``: a folder, or NAME.tar.zst.
 
     With ``use_smpi`` the program (a source file, a binary of smpicc, or a whole smpirun command) runs on ``ranks`` simulated hosts.
     ``whole_command``: the trace's header has full absolute paths. ``check``: read the trace back. ``runner``: runs the command line with
     the environment and returns the exit code; by default in the foreground. ``beside``: libraries to load after the recorder (SMPI only).
+    ``family``: the MPI that the program was built with; None: the program is asked (by ldd: not for a program of somebody else's).
     Raises RecordError.
     """
     clock = clock or Clock()
@@ -166,7 +169,7 @@ def record(
     if target.exists():
         raise RecordError(f"{out} exists; choose another name with --out", code="exists-already")
     _check_clock(clock)
-    part = target.with_name(target.name + ".part")
+    part = _part(target)
     if part.exists():
         raise RecordError(
             f"{part} exists: another recording, or what an interrupted one left (--finish {part} makes a trace of it)",
@@ -183,7 +186,7 @@ def record(
         else:
             if ranks is not None:
                 raise RecordError("-n is for --smpi; a launcher takes its own: -- mpiexec -n 4 ./app", code="bad-usage")
-            recorder = _prepare(words, launcher, mpicc)
+            recorder = _prepare(words, launcher, mpicc, family)
         variables = {
             "RETROMPI_RECORD_DIR": str(part.resolve()),
             "RETROMPI_RECORD_CLOCK": clock.kind,
@@ -211,18 +214,28 @@ def record(
     return assemble(part, target, code, check=check)
 
 
+def _part(out: Path) -> Path:
+    """The folder of a recording that is not assembled yet."""
+    return out.with_name(out.name + ".part")
+
+
+def files_of(out: Path, ranks: int) -> Iterator[Path]:
+    """The files that the recorder writes for the trace ``out`` of a program of that many ranks: for a ``runner`` that has to fetch them."""
+    return (_part(out) / name for rank in range(ranks) for name in names_of(rank))
+
+
 def _rate(clock: Clock) -> Rate:
     if clock.rate is not None:
         return Rate(clock.rate, clock.source)
     return Rate(1.0, "") if clock.counts else machine_rate().rate
 
 
-def _prepare(words: list[str], launcher: Launcher | None, mpicc: str | None) -> Path:
+def _prepare(words: list[str], launcher: Launcher | None, mpicc: str | None, family: str | None) -> Path:
     """The library for a native run."""
     found = _program(words[1:] if launcher is not None else words)
     if found is None:
         raise RecordError(f"no program was found in '{' '.join(words)}'" + ("" if launcher else "; is it executable?"), code="not-found")
-    linked = family_of_program(found[1])
+    linked = family or family_of_program(found[1])
     if linked == "smpi":
         raise RecordError(f"{found[1].name} was built by smpicc: record it with --smpi -n RANKS -- {found[1].name}", code="wrong-mpi")
     wanted = linked or (launcher.family if launcher is not None else None)

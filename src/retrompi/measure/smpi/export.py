@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi.base.errors import UsageError
 from retrompi.sim import fidelity, simulate
-from retrompi.sim.crowding import crowding
+from retrompi.sim.cautions import Caution, to_keep
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.samples import Samples
 from retrompi.spec.calls import ANYTHING
@@ -84,7 +84,7 @@ class Export:
     rows: Mapping[str, Any]
     puts: Mapping[str, Sequence[tuple[int, int, int]]]
     notes: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[Caution, ...] = ()
 
     def text(self) -> str:
         """The file that the plug-in reads; docs/smpi.md has its grammar."""
@@ -142,7 +142,7 @@ class Export:
         yield f"# mode {self.mode}, {self.ranks} ranks, seed {self.seed}"
         yield "# times are picoseconds, sizes bytes, rates bytes or operations a second"
         for note in (*self.cautions, *self.notes):
-            yield "# " + " ".join(note.split())
+            yield "# " + " ".join(str(note).split())
         yield "# host NAME FLOPS CLOCK WORK SYSCALL CORES TICK PHASE QUANTUM WAIT_CHARGE BOOST QUANTUM_CARRY QUANTUM_AT_TICK"
         yield "#      L1 L2 WAYS COPY_L1 COPY_L2 COPY_MEM"
         hosts = one_by_one(rows["hosts"])
@@ -295,5 +295,4 @@ def export(question: Question | Resolved, ranks: int, store: Any = None) -> Expo
     puts: dict[str, list[tuple[int, int, int]]] = {}
     if lowered["bcast"]["algorithm"] == "put_tree" or any(c[1] == "put_tree" for c in lowered["collectives"]):
         puts = _puts(asked, DEFAULT_SIZES)
-    cautions = [*crowding(asked), *asked.cautions()]
-    return Export(q.model, q.platform, q.where, ranks, q.seed, lowered, puts, tuple(notes), tuple(cautions))
+    return Export(q.model, q.platform, q.where, ranks, q.seed, lowered, puts, tuple(notes), tuple(to_keep(asked)))

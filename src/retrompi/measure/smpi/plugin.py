@@ -62,19 +62,25 @@ def plugin(given: str | None = None, report: Callable[[int, int, str], None] = _
     c, cxx = _compiler(given)
     name = digest([cxx, *_FLAGS, c.header, cpp.header()], source_files())
     # Not executable: smpirun would take it for the program.
-    return kept(cache_dir("smpi") / name / SONAME, lambda made: _make(made, c, cxx, report), mode=0o644)
+    return kept(cache_dir("smpi") / name / SONAME, lambda made: _make(made, c, cxx, report), what=_WHAT, mode=0o644)
 
 
 def _make(made: Path, c: Compiler, cxx: str, report: Callable[[int, int, str], None]) -> None:
+    """Compiles the sources that no earlier try has compiled, and links all."""
     sources = _sources()
-    objects = [made.parent / f"{i}.o" for i in range(len(sources))]
+    ready = made.parent.parent / "objects"  # of this digest; a build that was killed does not begin from nothing
+    ready.mkdir(exist_ok=True)
+    objects = [ready / f"{i}.o" for i in range(len(sources))]
     cpp.write(made.parent / "generated" / "specs.hpp")
     flags = [*_FLAGS, f"-I{made.parent}"]
     done = 0
 
     def one(source: Path, target: Path) -> None:
         nonlocal done
-        compile_to([cxx, *flags, "-c", str(source), "-o", str(target)], _WHAT, c.environment())
+        if not target.is_file():
+            partly = made.parent / target.name
+            compile_to([cxx, *flags, "-c", str(source), "-o", str(partly)], f"{_WHAT} ({source.name})", c.environment())
+            partly.rename(target)
         done += 1
         report(done, len(sources) + 1, f"compiling {_WHAT}")
 
@@ -83,3 +89,4 @@ def _make(made: Path, c: Compiler, cxx: str, report: Callable[[int, int, str], N
             task.result()
     compile_to([cxx, "-shared", f"-Wl,-soname,{SONAME}", "-o", str(made), *map(str, objects), "-ldl"], _WHAT, c.environment())
     report(len(sources) + 1, len(sources) + 1, f"compiling {_WHAT}")
+    shutil.rmtree(ready, ignore_errors=True)

@@ -21,7 +21,10 @@
   }
   /* Dash writes radio buttons and checkboxes as options of a list, with the real control inside: then it would be announced twice. */
   function plainly() {
+    /* Since Dash 4.4 a hidden entry beside a dropdown's button takes the focus and hands it on, which screen readers forbid; Dash gives the
+       entry its tab stop back whenever the button is left. The button itself is the stop, as before Dash 4.4. */
     for (const hidden of document.querySelectorAll(".dash-dropdown-focus-target:not([tabindex='-1'])")) hidden.tabIndex = -1;
+    for (const button of document.querySelectorAll("button.dash-dropdown[tabindex='-1']")) button.tabIndex = 0;
     for (const option of document.querySelectorAll("label.dash-options-list-option[role], label.dash-options-list-option[aria-selected]")) {
       if (!option.querySelector("input[type=radio], input[type=checkbox]") || option.closest(".dash-dropdown-content")) continue;
       option.removeAttribute("role");
@@ -54,5 +57,5 @@
   new MutationObserver(() => {
     if (!due) requestAnimationFrame(() => { due = false; name(); });
     due = true;
-  }).observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["aria-selected", "role"] });
+  }).observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["aria-selected", "role", "tabindex"] });
 })();

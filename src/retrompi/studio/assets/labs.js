@@ -27,11 +27,19 @@ window.dash_clientside.retrompi_labs = {
     }, 600);
     return window.dash_clientside.no_update;
   },
+  /* A new step begins at its title; where the same step was drawn again and took the focus along, it goes on from there. */
   top: function () {
-    window.setTimeout(() => {
+    const came = window.dash_clientside.callback_context.triggered.map((t) => t.prop_id);
+    window.retrompiTurned ||= came.includes("labs-step.data");
+    if (!came.includes("labs-shown.children")) return window.dash_clientside.no_update;
+    const turned = window.retrompiTurned;
+    window.retrompiTurned = false;
+    requestAnimationFrame(() => requestAnimationFrame(() => { /* it is drawn by then */
       const title = document.getElementById("labs-step-title");
-      if (title) { title.scrollIntoView({ block: "start" }); title.focus({ preventScroll: true }); }
-    }, 250);
+      if (!title || !(turned || document.activeElement === document.body)) return;
+      if (turned) title.scrollIntoView({ block: "start" });
+      title.focus({ preventScroll: true });
+    }));
     return window.dash_clientside.no_update;
   },
 };

@@ -22,7 +22,7 @@ window.dash_clientside = window.dash_clientside || {};
     together: function (position, text, told) {
       const by = window.dash_clientside.callback_context.triggered_id;
       const slot = by && told && told.slots[by.name];
-      if (!slot) return [same(), same()];
+      if (!slot || !slot.texts.length) return [same(), same()];
       if (by.type === "whatif-slide") {
         const wanted = slot.texts[Number(position)];
         return [same(), wanted === undefined || wanted === text ? same() : wanted];

@@ -169,10 +169,7 @@ def _question(room: Room, models: Any, platform: Any, chosen: Any, overlays: Any
 
 
 def _where(model: str, platform: str) -> str:
-    if platform != OWN:
-        return platform
-    known = registry.model(model).calibrated
-    return known.platforms[0] if known is not None and known.platforms else "nt-pair"
+    return registry.own_platform(model) if platform == OWN else platform
 
 
 def register(app: Dash, room: Room) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
@@ -221,8 +222,8 @@ def register(app: Dash, room: Room) -> None:
             ClientsideFunction("retrompi_labs", "typed"), Output({"type": store, key: MATCH}, "data"),
             Input({"type": typed, key: MATCH}, "value"), prevent_initial_call=True,
         )  # fmt: skip
-    app.clientside_callback(ClientsideFunction("retrompi_labs", "top"), Output("labs-view", "title"), Input("labs-step", "data"),
-                            prevent_initial_call=True)  # fmt: skip
+    app.clientside_callback(ClientsideFunction("retrompi_labs", "top"), Output("labs-step", "clear_data"), Input("labs-step", "data"),
+                            Input("labs-shown", "children"), prevent_initial_call=True)  # fmt: skip
 
     @app.callback(
         Output({"type": "labs-saved", "task": MATCH}, "children"), Output({"type": lab_page.WRONG, "task": MATCH}, "data"),
@@ -269,6 +270,11 @@ def register(app: Dash, room: Room) -> None:
         set_props("labs-again", {"data": int(again or 0) + 1})
         return said.line, {}, None
 
+    def hint(take: bool, _clicks: Any, name: Any, student: Any) -> Any:
+        if not clicked():
+            return no_update
+        return desk.hint(name, student, str(ctx.triggered_id["task"]), take=take)
+
     @app.callback(
         Output("labs-again", "data"), Output("labs-seal-said", "children"), Input({"type": "labs-seal", "of": ALL}, "n_clicks"), *_WHERE,
         *_FIELDS, State("labs-again", "data"), State("labs-step", "data"), prevent_initial_call=True,
@@ -285,14 +291,12 @@ def register(app: Dash, room: Room) -> None:
             entries.tell({"type": lab_page.WRONG, "task": task}, lab_page.at(lab.task(task), given.get(task), line))
         return (no_update, parts.notices([f"{task}: {line}" for task, line in wrong.items()])) if wrong else (int(again or 0) + 1, [])
 
-    @app.callback(
-        Output({"type": "labs-hints", "task": MATCH}, "children"), Input({"type": "labs-hint", "task": MATCH}, "n_clicks"),
-        Input({"type": "labs-take", "task": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
-    )  # fmt: skip
-    def hint(_asked: Any, _taken: Any, name: Any, student: Any) -> Any:
-        if not clicked():
-            return no_update
-        return desk.hint(name, student, str(ctx.triggered_id["task"]), take=ctx.triggered_id["type"] == "labs-take")
+    # Two callbacks: the second button is there only after the first was pressed, and Dash runs none of whose inputs one is missing.
+    for pressed, take in (("labs-hint", False), ("labs-take", True)):
+        app.callback(
+            Output({"type": "labs-hints", "task": MATCH}, "children", allow_duplicate=take),
+            Input({"type": pressed, "task": MATCH}, "n_clicks"), *_WHERE, prevent_initial_call=True,
+        )(partial(hint, take))  # fmt: skip
 
     app.clientside_callback(
         ClientsideFunction("retrompi_labs", "slide"), Output({"type": "labs-field", "form": MATCH, "name": MATCH}, "value"),
@@ -312,7 +316,7 @@ def register(app: Dash, room: Room) -> None:
         if not clicked():
             return no_update, no_update, no_update, no_update
         key = str(ctx.triggered_id["form"])
-        fields = {entries.element(i): v for i, v in zip(ids, values, strict=True)}
+        fields = {entries.element(i): v for i, v in zip((*ids, *file_ids), (*values, *files), strict=True)}
 
         def refused(error: str) -> Any:
             """Beside the field that the line quotes, else below the button."""
@@ -366,10 +370,11 @@ def register(app: Dash, room: Room) -> None:
         all_ = desk.steps(found, desk.work(found, student))
         here = {t.id for t in all_[min(int(step or 1), len(all_)) - 1].tasks}
         one = str((question or {}).get("task") or "*")
-        for row in told["tasks"]:
+        last = desk.last(found, student)  # with what a teacher gave
+        for row in last.row.get("tasks", told["tasks"]):
             if row["task"] in here and (one.startswith("*") or row["task"] == one):
                 set_props({"type": "labs-result", "task": row["task"]}, {"children": lab_page.result_parts(row)})
-        set_props("labs-summary", {"children": desk.summary(desk.last(found, student))})
+        set_props("labs-summary", {"children": desk.summary(last)})
         return told["checks"]
 
     parts.register_job(  # its output is always there: a page that is opened finds the check that runs

@@ -64,12 +64,6 @@ def _head(card: dict[str, Any]) -> list[Part]:
     ]  # fmt: skip
 
 
-def _own_platform(card: dict[str, Any]) -> str:
-    """The platform that a model was calibrated on, else the first one."""
-    known = [p for p in (card["calibrated"] or {}).get("platforms", ()) if p in registry.platform_names()]
-    return known[0] if known else "nt-pair"
-
-
 def _table(card: dict[str, Any], source: str, words: str) -> list[Part]:
     every = numbers.model_numbers(card)
     some = numbers.fitting(every, source, words)
@@ -83,7 +77,7 @@ def _table(card: dict[str, Any], source: str, words: str) -> list[Part]:
 
 def _rest(card: dict[str, Any], platform: str) -> list[Part]:
     cls = registry.model(card["name"])
-    room = platform or _own_platform(card)
+    room = platform or registry.own_platform(card["name"])
     differ = numbers.differences(cls)
     return [
         html.H2(_("Variants and rival hypotheses"), id="variants"),

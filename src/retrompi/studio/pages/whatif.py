@@ -211,7 +211,10 @@ def _slot(slot: Slot, value: str) -> Component:
                 html.Label([html.Span(_("{label}, as a text").format(label=slot.label), className="unseen"), typed], className="typed")
             )
         else:
+            # Dash runs no callback of which one input is missing, and an entry shares its callback with the slider.
+            none = dcc.Input(id={"type": "whatif-slide", "name": slot.name}, type="hidden", value=0)
             entry.append(html.Label([html.Span(slot.label, className="name"), typed], className="typed"))
+            entry.append(none)
     scale = _(" (log scale)") if slot.texts and slot.scale == "log" else ""
     # A parameter's description and source are in English in every language of the page.
     source = html.Span(f"{slot.base}; {slot.source}. ", className="source", lang="en")

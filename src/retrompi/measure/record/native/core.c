@@ -446,7 +446,7 @@ static void header(Rank *r, const char *how) {
   if (command != NULL) {
     snprintf(row, sizeof row, "command: %.3900s", command);
     for (char *s = row; *s != 0; s++)
-      if (*s == '\n' || *s == '\r') *s = ' ';
+      if ((unsigned char)*s < ' ' || *s == 127) *s = ' ';
     comment(r, row);
   }
 }

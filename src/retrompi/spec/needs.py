@@ -1,0 +1,98 @@
+"""What a runtime needs of a platform to be able to run there at all: a network that it drives, and an operating system.
+
+A model declares its `Needs` once, a network of the library its ``technology``, a host its operating system. A pair of model and platform
+that cannot have been is refused (`retrompi.spec.possible`), unless a fiction is asked for (``--what-if-hardware``); then titles say so.
+What is not declared restricts nothing: a user's model without `Needs`, a network without a technology.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from retrompi.spec.hosts import kinds
+from retrompi.spec.sources import wrong_source
+from retrompi.spec.technology import IP, TECHNOLOGIES
+
+if TYPE_CHECKING:
+    from retrompi.spec.platform import Platform
+
+__all__ = ["SYSTEMS", "Needs", "asked", "asking", "lacks"]
+
+SYSTEMS = {"win32": "Windows", "unix": "Unix", "linux": "Linux", "aix": "AIX", "unicos": "UNICOS", "windows 2000": "Windows 2000"}
+"""Name of an operating system, or of a family of them (`retrompi.spec.host.Host.family`) -> in words."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a runtime needs: one of ``networks`` (`TECHNOLOGIES`; () for any, or for none) between its hosts, and one of ``systems``
+    (`SYSTEMS`; () for any) on every host, with the ``source``. Raises ValueError for an unknown name or a wrong source."""
+
+    networks: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+    source: str = ""
+    mixed: bool = False
+    """Whether one host of such a system is enough: `RuntimeModel.joins` says which others a job takes."""
+
+    def __post_init__(self) -> None:
+        for what, given, known in (("network", self.networks, TECHNOLOGIES), ("system", self.systems, SYSTEMS)):
+            if unknown := [name for name in given if name not in known]:
+                raise ValueError(f"Needs: no {what} '{unknown[0]}'; valid: {', '.join(known)}")
+        if problem := wrong_source(self.source):
+            raise ValueError(f"Needs: the source '{self.source}' {problem}")
+
+    def __str__(self) -> str:
+        """``Myrinet and Linux``."""
+        return " and ".join(w for w in (self.network_words, self.system_words) if w) or "nothing in particular"
+
+    @property
+    def network_words(self) -> str:
+        """The networks in words; empty for any."""
+        return "a network with TCP/IP" if self.networks == IP else " or ".join(TECHNOLOGIES[n] for n in self.networks)
+
+    @property
+    def system_words(self) -> str:
+        """The systems in words; empty for any."""
+        return " or ".join(SYSTEMS[s] for s in self.systems)
+
+
+def lacks(needs: Needs | None, platform: Platform) -> tuple[str, ...]:
+    """What of ``needs`` a platform lacks: ``network``, ``system``; () if the runtime can run there."""
+    if needs is None:
+        return ()
+    found = []
+    if needs.networks and len(platform.hosts) > 1 and platform.technology and platform.technology not in needs.networks:
+        found.append("network")
+    if needs.systems:
+        right = [any(_is(h.os, wanted) for wanted in needs.systems) for h in kinds(platform.hosts)[0]]
+        if not (any(right) if needs.mixed else all(right)):
+            found.append("system")
+    return tuple(found)
+
+
+def _is(os: str, wanted: str) -> bool:
+    """Whether an operating system by its name ("Linux 2.4 or Windows 2000") is, or may be, the wanted one."""
+    names = [name.strip().lower() for name in os.split(" or ")]
+    if wanted in ("win32", "unix"):
+        return any(name.startswith("windows") == (wanted == "win32") for name in names)
+    return any(name.startswith(wanted) for name in names)
+
+
+_asked: list[bool] = []
+
+
+def asked() -> bool:
+    """Whether questions of now may be about pairs that never were: what the innermost `asking` says, else no."""
+    return bool(_asked) and _asked[-1]
+
+
+@contextmanager
+def asking(fictions: bool = True) -> Iterator[None]:
+    """In the body, questions and scenarios that say nothing themselves may be about pairs that never were, in every thread."""
+    _asked.append(fictions)
+    try:
+        yield
+    finally:
+        _asked.pop()

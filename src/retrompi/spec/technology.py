@@ -1,0 +1,20 @@
+"""The technologies of networks, which platforms declare and models need."""
+
+from __future__ import annotations
+
+__all__ = ["IP", "TECHNOLOGIES"]
+
+TECHNOLOGIES = {
+    "ethernet": "Ethernet",
+    "myrinet": "Myrinet",
+    "ip-myrinet": "TCP/IP over Myrinet",
+    "sp-switch": "the switch of an IBM SP",
+    "t3e": "the torus of a Cray T3E",
+    "atm": "ATM",
+    "fddi": "FDDI",
+    "hippi": "HiPPI",
+    "giganet": "Giganet cLAN",
+}
+"""Name of a network's technology -> in words."""
+IP = tuple(name for name in TECHNOLOGIES if name != "t3e")
+"""Technologies under which a host has TCP/IP. The processing elements of a T3E exchange messages by E-registers only."""
