@@ -14,7 +14,7 @@ struct SegmentParts {
   };
   std::shared_ptr<Memory> memory_;
   int64_t filled_ = 0, emptied_ = 0;
-  std::deque<Entry> queue_;
+  std::deque<Entry> queue_{};
 };
 
 /// Common to both kinds: copy in, link, signal; copy out, free.

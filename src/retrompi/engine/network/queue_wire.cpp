@@ -57,12 +57,12 @@ struct Passage {
 
 struct QueueParts {
   const double buffer_;
-  std::vector<Port> ports_;  // of the links; from `first_card_` on, of the cards
+  std::vector<Port> ports_{};  // of the links; from `first_card_` on, of the cards
   size_t first_card_ = SIZE_MAX;
-  std::vector<Way> ways_;
-  std::vector<Passage> passages_;  // by slot
-  std::vector<std::pair<uint32_t, size_t>> cuts_;
-  std::vector<uint32_t> revoked_;
+  std::vector<Way> ways_{};
+  std::vector<Passage> passages_{};  // by slot
+  std::vector<std::pair<uint32_t, size_t>> cuts_{};
+  std::vector<uint32_t> revoked_{};
   int64_t dropped_ = 0;
 };
 
