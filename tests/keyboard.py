@@ -52,7 +52,7 @@ class Keyboard:
         assert wanted.is_checked(), choice
 
     def select(self, dropdown: Any, option: str) -> None:
-        """An option of a dropdown: it opens by Enter, arrows go through its options."""
+        """An option of a dropdown: it opens by Enter, arrows go through its options. It is closed when the choice stands there."""
         self.act(dropdown)
         until(self.page, "document.querySelector('.dash-dropdown-content') !== null")
         for _ in range(40):
@@ -65,14 +65,15 @@ class Keyboard:
         else:
             raise AssertionError(f"arrows do not lead to '{option}'")
         self.press("Enter" if self.page.evaluate("document.activeElement.tagName !== 'INPUT'") else "Space")
+        for _ in range(500):
+            if option in dropdown.inner_text():
+                break
+            self.page.wait_for_timeout(20)
+        else:
+            raise AssertionError(f"'{option}' was chosen, and '{dropdown.inner_text()}' stands there")
         if self.page.evaluate("document.querySelector('.dash-dropdown-content') !== null"):
             self.press("Escape")
         until(self.page, "document.querySelector('.dash-dropdown-content') === null")
-        for _ in range(500):
-            if option in dropdown.inner_text():
-                return
-            self.page.wait_for_timeout(20)
-        raise AssertionError(f"'{option}' was chosen, and '{dropdown.inner_text()}' stands there")
 
 
 def _quoted(text: str) -> str:

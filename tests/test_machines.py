@@ -328,7 +328,7 @@ def test_a_composition_goes_through_a_study_its_store_and_its_pack(tmp_path: Pat
     varied = f"platform=nt4-p6-200*2@hub-10,{file}"
     made = retrompi(*store, "sweep", "bf-wmpi-distributed", "--vary", varied, "--set", "trace.sizes=1KiB", "--name", "two", "-j", "2")
     assert made.code == 0, made.err
-    assert {r["platform"] for r in json.loads(retrompi(*store, "runs", "list", "--json").out)} == {"nt4-p6-200*2@hub-10", "lab"}
+    assert {r["platform"] for r in json.loads(retrompi(*store, "runs", "list", "--all", "--json").out)} == {"nt4-p6-200*2@hub-10", "lab"}
     assert "nt4-p6-200" not in retrompi(*store, "runs", "diff", "1", "2").err  # a composition is read again by its name
     packed = str(tmp_path / "two.zip")
     assert retrompi(*store, "study", "pack", "two", "-o", packed).code == 0

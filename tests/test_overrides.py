@@ -151,14 +151,14 @@ def test_an_answer_says_what_followed_and_what_did_not() -> None:
     trace = generate.pingpong([4096], 2)
     sets = {"platform.host.clock": "x2", "platform.link.mtu": "9000B"}
     run = simulate.run(Question("mpich", "nt-pair", Replay(trace), "distributed", sets))
-    clock, mtu = (next(line for line in run.cautions if line.startswith(f"platform.{key} was set")) for key in ("host.clock", "link.mtu"))
+    clock, mtu = (next(c.text for c in run.cautions if c.text.startswith(f"platform.{key} was set")) for key in ("host.clock", "link.mtu"))
     followed, _, stayed = clock.partition("did not follow")
     assert "tcp_segment" in followed
     assert "copy_mem" in stayed
     assert "flops" not in clock  # the trace computes nothing
     assert mtu == "platform.link.mtu was set; mss followed it"
     same = simulate.run(Question("mpich", "nt-pair", Replay(trace), "distributed", {"platform.server.clock": "150MHz"}))
-    assert not [line for line in same.cautions if "was set" in line]
+    assert not [c for c in same.cautions if "was set" in c.text]
 
 
 def test_the_rate_of_a_kernel_is_that_of_the_clock_in_force() -> None:

@@ -185,7 +185,8 @@ def test_the_platform_follows_the_runtime(path: str, browser: Any, studio: Serve
 def test_a_platform_stays_while_the_runtime_s_machines_are_the_same() -> None:
     assert menus.following("winmpich", "nt-cluster", "wmpi") == "nt-cluster"
     assert menus.following("nemesis", "nt-cluster", "wmpi") == "abe"
-    assert menus.following("nemesis", "abe-windows", "wmpi") == "abe-windows"
+    assert menus.following("nemesis", "abe-windows", "wmpi") == "abe"  # Nemesis for Unix
+    assert menus.following("nemesis:windows", "abe-windows", "wmpi") == "abe-windows"
     both = menus.followed(Query("?model=nemesis&b-model=wmpi"), anatomy.PAGE.controls, "b-")
     assert (both["platform"], both.get("b-platform")) == ("abe", None), "the page's own platform is right already"
 

@@ -44,8 +44,8 @@ def reader(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
         yield page, seen
 
 
-IDS = re.compile(r"\bTable \d\b|\b[A-Z]{1,3}(?:-[A-Za-z0-9]+)+\b|\b[\w-]+/[\w./-]+|\b[\w:-]+\.[\w.:-]+")
-"""Ids of statements and of other evidence, files, parameters with their runtime."""
+IDS = re.compile(r"\b[0-9a-f]{12}\b|\bTable \d\b|\b[A-Z]{1,3}(?:-[A-Za-z0-9]+)+\b|\b[\w-]+/[\w./-]+|\b[\w:-]+\.[\w.:-]+")
+"""Hashes, ids of statements and of other evidence, files, parameters with their runtime."""
 AMOUNTS = re.compile(r"\d(?:[\d.,\u202f]| \.\. )* ?(?:[KMG](?:i?B)?|[KMG]Hz|M[Bb](?:yte)?/s|Mflop/s|[KMG]?bit/s)\b")
 
 

@@ -55,6 +55,7 @@ reproduces = "nothing"
 expect = "nothing"
 model = "mpich"
 platform = "nt4-p6-200*4@switch-100"
+what_if_hardware = true
 mode = "distributed"
 
 [trace]
