@@ -25,7 +25,7 @@ APT_GET := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 apt_install = { [ -n "$(SUDO)" ] || [ "$$(id -u)" = 0 ] || { echo "not root and no sudo: install $(1) by hand" >&2; false; }; } && \
   $(call STAGE,"installing $(1) (Debian)") sh -c "$(APT_GET) update -qq && $(APT_GET) install -y --no-install-recommends $(1)"
 
-.PHONY: demo atlas test exhaustive unit docs validate judged bench lint sanitize clean setup engine newest apt apt-gtest apt-mpi apt-postgres apt-chromium apt-box
+.PHONY: demo atlas test exhaustive unit docs images validate judged bench lint sanitize clean setup engine newest apt apt-gtest apt-mpi apt-postgres apt-chromium apt-box
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
@@ -49,6 +49,10 @@ unit: setup apt-gtest
 docs: setup $(DOCS) apt-chromium
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
 	@echo "the documentation: out/site/index.html"
+
+# The two images of README.md, of today's product.
+images: setup $(DEV) apt-chromium
+	$(BIN)/python packaging/images.py
 
 validate: setup
 	$(BIN)/retrompi validate --paper baker-fox

@@ -25,6 +25,15 @@ def test_a_stage_is_one_line_in_a_log() -> None:
     assert re.fullmatch(r"compiling: \d+ s\n", got.stdout)
 
 
+def test_a_long_stage_says_in_a_log_how_far_it_is(tmp_path: Path) -> None:
+    quicker = tmp_path / "stage.py"
+    text = (ROOT / "packaging/stage.py").read_text(encoding="utf-8")
+    assert text.count("_TOLD_EVERY_S = 20.0") == 1
+    quicker.write_text(text.replace("_TOLD_EVERY_S = 20.0", "_TOLD_EVERY_S = 1.2"), encoding="utf-8")
+    got = subprocess.run([sys.executable, quicker, "compiling", "sh", "-c", SLOW], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"compiling \.\.\.\n(  \d+ s, [123] of 3\n)+compiling: \d+ s\n", got.stdout)
+
+
 def test_a_terminal_shows_how_far_it_is() -> None:
     ours, theirs = pty.openpty()
     with subprocess.Popen([*STAGE, "sh", "-c", SLOW], stdout=theirs) as process:

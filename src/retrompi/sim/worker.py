@@ -1,9 +1,10 @@
-"""One simulation per process: a fork server.
+"""Simulations in a process of their own: a fork server.
 
-SimGrid allows one simulation per process and terminates the process on errors. A small server process loads
-the engine once, receives the trace once (as an unlinked file, which children read on demand), and forks a child
-for every simulation (a few milliseconds); the child returns its result through a pipe, and the death of a child raises
-`EngineError` with the last line that it wrote.
+SimGrid allows one simulation per process and terminates the process on errors. A small server process loads the engine once and receives
+the trace once (as an unlinked file, which is read on demand). A short simulation runs in the server itself, since a fork costs more than
+a PingPong (5 to 15 ms). For a long one, for one on SimGrid's network, for one that is bounded in time, and for one that has crashed the
+server, it forks a child, which returns its result through a pipe; the death of a child raises `EngineError` with the last line that it
+wrote.
 """
 
 from __future__ import annotations
@@ -30,15 +31,22 @@ from weakref import WeakSet
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import repetitions
 from retrompi.sim.processes import end_with_parent, kill_group, last_words
+from retrompi.spec.network_model import by_simgrid
 
-__all__ = ["ForkServer", "Group", "Stopped", "adopt", "answer", "begun", "shared_server"]
+__all__ = ["ForkServer", "Group", "Stopped", "adopt", "answer", "begun", "needs_fork", "result_of", "shared_server", "simulated"]
 
+INSIDE = 250_000
+"""Maximum number of a trace's actions for a simulation without a fork, which then mostly takes less than a second."""
 GRACE_S = 5.0
 """How long after its bound on wall time a simulation is waited for: the engine looks at the clock between events."""
 
 _HEAD = struct.Struct("<Q")
 _KEPT_TRACES = 8
 _KEPT_BYTES = 400 << 20  # total size of the trace files; the newest is kept regardless of its size
+
+
+class _ServerEnded(EngineError):
+    """The server is gone: a simulation has crashed it, or it was killed."""
 
 
 class Stopped(EngineError):
@@ -49,6 +57,14 @@ def patience(config: Mapping[str, Any]) -> float | None:
     """Seconds after which a simulation is killed; None: never."""
     wall = float(config.get("wall_limit", 0.0))
     return wall + GRACE_S if wall > 0 else None
+
+
+def needs_fork(config: Mapping[str, Any], traces: Sequence[Any]) -> bool:
+    """Whether a run must have a process of its own: it is long, may have to be killed, or calls SimGrid (for its network or for the routes
+    of a platform file), which can be done once in the life of a process."""
+    if patience(config) is not None or sum(t.actions for t in traces) > INSIDE:
+        return True
+    return by_simgrid(str(config.get("wire"))) or not isinstance(link := config.get("link"), Mapping) or bool(link.get("file"))
 
 
 def stopped(config: Mapping[str, Any]) -> str:
@@ -93,6 +109,7 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._known: set[str] = set()
+        self._killed = False
         self.spent: dict[str, float] = {}
         """Resources of the last simulation: ``cpu_s`` (user and system) and ``peak_B`` (resident memory) of its process."""
 
@@ -104,6 +121,14 @@ class ForkServer:
         Raises InputError if the engine rejects its input, TypeError if a value has a type that it does not take, EngineError if the
         simulation died, Stopped if it had to be killed.
         """
+        try:
+            return self._simulate(config, trace, key, further, apart=False)
+        except _ServerEnded:
+            if self._killed:
+                raise
+            return self._simulate(config, trace, key, further, apart=True)  # the child's last words say why
+
+    def _simulate(self, config: dict[str, Any], trace: Any, key: str, further: Sequence[Any], apart: bool) -> dict[str, Any]:
         with self._lock:
             process = self._start()
             assert process.stdin is not None
@@ -118,35 +143,27 @@ class ForkServer:
                         sent.append(_saved(wanted[name]))
                         _write(process.stdin, ("trace", name, sent[-1], len(wanted)))
                         self._known.add(name)
-                    _write(process.stdin, ("run", [key, *(t.sha256 for t in further)], config))
+                    _write(process.stdin, ("run", [key, *(t.sha256 for t in further)], config, apart))
                     kind, answer = _read(process.stdout)
                     if kind == "forgotten":
                         self._known -= set(answer)
             except (EOFError, BrokenPipeError):
                 self.close()
-                raise EngineError("the simulation server ended; run the command again") from None
+                raise _ServerEnded("the simulation server ended; run the command again") from None
             except BaseException:
                 self.close()  # otherwise the pending answer would be read as that of the next simulation
                 raise
             finally:
                 for path in sent:  # the server has opened it, or has failed
                     Path(path).unlink(missing_ok=True)
-        if kind == "ok":
-            self.spent = answer.pop("spent")
-            return dict(answer)
-        if kind == "refused":
-            raise InputError(answer)
-        if kind == "defect":
-            raise repetitions.RepetitionDefect(answer)
-        if kind == "unfit":
-            raise TypeError(f"a value of the configuration has a wrong type: {answer}")
-        if kind == "stopped":
-            raise Stopped(answer)
-        raise EngineError(f"the simulation died: {answer}")
+        found = result_of(kind, answer)
+        self.spent = found.pop("spent")
+        return found
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._known.clear()
+            self._killed = False
             # Its own process group: Ctrl-C at a terminal reaches only this process, which then stops the server and its child.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "retrompi.sim.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
@@ -159,13 +176,17 @@ class ForkServer:
 
     def kill(self) -> None:
         """Kills the server and its simulation; a waiting `simulate` raises EngineError."""
+        self._killed = True
+        self._end_process()
+
+    def _end_process(self) -> None:
         if self._process is not None and self._process.poll() is None:
             kill_group(self._process.pid)
 
     def close(self) -> None:
         """Ends the server; the next simulation starts another."""
         if self._process is not None:
-            self.kill()
+            self._end_process()
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
                     with suppress(BrokenPipeError):
@@ -228,27 +249,49 @@ def adopt(server: Any) -> None:
     _local.server = server
 
 
-def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
-    """In the forked child: simulate and write the pickled (status, result) to the descriptor ``out``."""
+def result_of(status: str, result: Any) -> dict[str, Any]:
+    """The result of `simulated`, with what it ``spent``. Raises what the status says, as `ForkServer.simulate`."""
+    if status == "ok":
+        return dict(result)
+    if status == "refused":
+        raise InputError(result)
+    if status == "defect":
+        raise repetitions.RepetitionDefect(result)
+    if status == "unfit":
+        raise TypeError(f"a value of the configuration has a wrong type: {result}")
+    if status == "stopped":
+        raise Stopped(result)
+    raise EngineError(f"the simulation died: {result}")
+
+
+def simulated(config: dict[str, Any], traces: Sequence[Any]) -> tuple[str, Any]:
+    """(status, result) of a simulation in this process. The result has what it ``spent``: seconds of processor time and the process'
+    peak of resident memory."""
     from retrompi import _engine
 
+    before = resource.getrusage(resource.RUSAGE_SELF)
     try:
-        told = repetitions.simulate(config, traces)
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        told["spent"] = {"cpu_s": used.ru_utime + used.ru_stime, "peak_B": used.ru_maxrss << 10}
-        said: tuple[str, Any] = ("ok", told)
+        result = repetitions.simulate(config, traces)
     except _engine.ConfigError as error:
-        said = ("refused", str(error))
+        return "refused", str(error)
     except repetitions.RepetitionDefect as error:
-        said = ("defect", str(error))
+        return "defect", str(error)
     except (TypeError, ValueError, KeyError, OverflowError) as error:  # of the conversion to C++: a value of a wrong type or size
-        said = ("unfit", f"{type(error).__name__}: {error}")
+        return "unfit", f"{type(error).__name__}: {error}"
     except RuntimeError as error:
         if not str(error).startswith("Unable to cast"):
             raise
-        said = ("unfit", str(error).partition(" to C++")[0])
+        return "unfit", str(error).partition(" to C++")[0]
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return "ok", result | {"spent": {"cpu_s": cpu_s, "peak_B": after.ru_maxrss << 10}}
+
+
+def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
+    """In the forked child: simulate and write the pickled (status, result) to the descriptor ``out``."""
+    reply = simulated(config, traces)
     with os.fdopen(out, "wb") as pipe:
-        pickle.dump(said, pipe, protocol=pickle.HIGHEST_PROTOCOL)
+        pickle.dump(reply, pipe, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: int | None = None) -> tuple[int, int]:
@@ -300,6 +343,7 @@ def _serve() -> None:
     from retrompi import _engine
 
     inbox, outbox = sys.stdin.buffer, sys.stdout.buffer
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     traces: OrderedDict[str, Any] = OrderedDict()
     sizes: dict[str, int] = {}
     while True:
@@ -315,14 +359,21 @@ def _serve() -> None:
             while len(traces) > max(_KEPT_TRACES, together) or (len(traces) > together and sum(sizes[k] for k in traces) > _KEPT_BYTES):
                 traces.popitem(last=False)
             continue
-        _, keys, config = message
+        _, keys, config, apart = message
         for key in traces.keys() & set(keys):
             traces.move_to_end(key)
         if gone := [key for key in keys if key not in traces]:
             _write(outbox, ("forgotten", gone))
             continue
+        wanted = [traces[key] for key in keys]
+        if not apart and not needs_fork(config, wanted):
+            os.dup2(nowhere, 2)  # if it crashes, it is repeated in a child, whose last words are passed on
+            reply = simulated(config, wanted)
+            os.dup2(stderr, 2)
+            _write(outbox, reply)
+            continue
         with tempfile.TemporaryFile() as errors:
-            pid, incoming = begun(config, [traces[key] for key in keys], errors.fileno())
+            pid, incoming = begun(config, wanted, errors.fileno())
             with os.fdopen(incoming, "rb") as pipe:
                 told = told_before(pipe.fileno(), inbox.fileno(), patience(config))
                 if not told:

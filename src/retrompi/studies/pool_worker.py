@@ -14,36 +14,27 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import resource
 import select
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from retrompi.base.errors import EngineError, InputError
-from retrompi.sim import repetitions, worker
+from retrompi.base.errors import EngineError
+from retrompi.sim import worker
 from retrompi.sim.processes import end_with_parent, last_words
-from retrompi.spec.network_model import by_simgrid
 
 __all__ = ["HELLO", "Forking"]
 
 HELLO = "ready"
-INSIDE = 250_000
-"""Maximum number of a trace's actions for a simulation in the worker itself, which then mostly takes less than a second."""
 TRIES = 3
 """Maximum number of attempts for a simulation that is killed from outside."""
 TELL_S = 0.03
 """Results are sent when a batch has ended, and after so many seconds: a job that takes long does not keep those before it."""
 _CHUNK = 1 << 20
-
-
-def _simgrid(config: Mapping[str, Any]) -> bool:
-    """Whether a run calls SimGrid, for its network or for the routes of a platform file: once in the life of a process."""
-    return by_simgrid(config["wire"]) or bool(config["link"]["file"])
 
 
 class Forking:
@@ -63,18 +54,12 @@ class Forking:
         """The engine's answer, as of `retrompi.sim.worker.ForkServer.simulate`."""
         traces = [trace, *further]
         patience = worker.patience(config)
-        if not self.apart and patience is None and not _simgrid(config) and sum(t.actions for t in traces) <= INSIDE:
-            return self._inside(config, traces)
+        if not self.apart and not worker.needs_fork(config, traces):
+            return self._result(*worker.simulated(config, traces))
         for attempt in range(1, TRIES + 1):
             status, data = self._fork(config, traces, patience)
             if status == 0 and data:
-                kind, answer = pickle.loads(data)
-                if kind == "refused":
-                    raise InputError(answer)
-                if kind == "defect":
-                    raise repetitions.RepetitionDefect(answer)
-                self.spent = answer.pop("spent")
-                return dict(answer)
+                return self._result(*pickle.loads(data))
             killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGKILL, signal.SIGTERM)
             if not killed or attempt == TRIES:
                 break
@@ -82,18 +67,10 @@ class Forking:
         said = os.read(self._errors, _CHUNK)
         raise EngineError(f"the simulation died: {last_words(os.waitstatus_to_exitcode(status), said)}")
 
-    def _inside(self, config: dict[str, Any], traces: Sequence[Any]) -> dict[str, Any]:
-        from retrompi import _engine
-
-        before = resource.getrusage(resource.RUSAGE_SELF)
-        try:
-            told = repetitions.simulate(config, traces)
-        except _engine.ConfigError as error:
-            raise InputError(str(error)) from None
-        after = resource.getrusage(resource.RUSAGE_SELF)
-        cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-        self.spent = {"cpu_s": cpu, "peak_B": after.ru_maxrss << 10}
-        return told
+    def _result(self, status: str, result: Any) -> dict[str, Any]:
+        found = worker.result_of(status, result)
+        self.spent = found.pop("spent")
+        return found
 
     def _fork(self, config: dict[str, Any], traces: Sequence[Any], patience: float | None) -> tuple[int, bytes]:
         os.ftruncate(self._errors, 0)
