@@ -44,7 +44,7 @@ def _text(group: list[int]) -> str:
     return ",".join(map(str, group))
 
 
-def _rooms(rng: random.Random, n: int, lines: list[list[str]]) -> list[Room]:
+def make_rooms(rng: random.Random, n: int, lines: list[list[str]]) -> list[Room]:
     """MPI_COMM_WORLD and three more, with the lines that make them."""
     world = Room(0, list(range(n)))
     half = Room(1, sorted(rng.sample(range(n), rng.randint(2, n))))
@@ -234,7 +234,7 @@ def right(seed: int) -> Trace:
     rng = random.Random(f"right {seed}")
     n = rng.randint(2, 6)
     lines: list[list[str]] = [[] for _ in range(n)]
-    rooms, requests = _rooms(rng, n, lines), [0] * n
+    rooms, requests = make_rooms(rng, n, lines), [0] * n
     for word in rng.choices(list(MAKERS), k=rng.randint(1, 8)):
         _write(lines, *_step(rng, word, rooms), requests)
         lines[rng.randrange(n)].append(f"compute {rng.randrange(100_000)}")
@@ -246,7 +246,7 @@ def wrong(seed: int) -> tuple[Trace, str]:
     rng = random.Random(f"wrong {seed}")
     n = rng.randint(2, 6)
     lines: list[list[str]] = [[] for _ in range(n)]
-    rooms, requests = _rooms(rng, n, lines), [0] * n
+    rooms, requests = make_rooms(rng, n, lines), [0] * n
     words = rng.choices([w for w in MAKERS if w != "barrier"], k=rng.randint(1, 4))
     at = rng.randrange(len(words))
     words[at] = [w for w in MAKERS if w != "barrier"][seed % (len(MAKERS) - 1)]

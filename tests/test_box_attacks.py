@@ -27,7 +27,7 @@ from retrompi.base.errors import RetrompiError
 from retrompi.labs import box_bounds, sandbox
 from retrompi.labs.box_calls import REFUSED, filter_program
 from retrompi.labs.box_stream import read_files
-from retrompi.measure.record import assemble
+from retrompi.measure.record import assemble, smpi
 from retrompi.measure.record.run import files_of
 from retrompi.studio import lab_programs
 
@@ -36,7 +36,8 @@ needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"
 SECRET = "of the server alone 4711"
 MEMORY_B = 320 << 20
 
-PROGRAM = Path(__file__).parent / "data" / "programs" / "attacks.c"
+PROGRAMS = [Path(__file__).parent / "data" / "programs" / name for name in ("attacks.c", "attacks_hidden.c", "attacks.h")]
+BUILT = ["cc", "-O1", "-w", "-o"]
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,40 @@ ATTACKS = {
     "files_of_the_server": Attack("kcore"),
     "words_of_the_servers_environment": Attack("held"),
     "rights": Attack("held"),
+    # memory that no process and no file shows
+    "mappings_without_pages": Attack("ended", seconds=4),
+    "locks_of_single_bytes": Attack("ended", seconds=4),
+    "buffers_of_connections": Attack("ended for its memory"),
+    "buffers_made_larger": Attack("pages of ours in a socket: Operation not permitted"),
+    "pages_that_only_pipes_hold": Attack("vmsplice: Operation not permitted"),
+    "pages_of_files_that_are_gone": Attack("held"),
+    "watches_of_events": Attack("held|ended", seconds=4),
+    "files_that_travel": Attack(r"held: 2[45]\d MiB"),
+    "words_beside_files": Attack("ended for its memory"),
+    "huge_pages": Attack("1 GiB: Operation not permitted"),
+    "all_at_once": Attack("ended for its memory"),
+    "locked_memory": Attack("more: Operation not permitted"),
+    "requests_of_the_whole_machine": Attack("aio: Operation not permitted"),
+    # ends
+    "the_first_process_taken_over": Attack("ended", seconds=3),
+    "those_above_stopped": Attack("ended", seconds=3),
+    "signals_that_do_not_count": Attack("ended", seconds=3),
+    "what_a_crash_starts": Attack("file: No such file"),
+    "last_of_all_to_be_killed": Attack("held"),
+    # calls whose arguments reach further than they seem to
+    "families_by_pairs": Attack("held"),
+    "protocols_that_load_modules": Attack("held"),
+    "writing_anywhere": Attack("held"),
+    # names, and lines
+    "names_that_are_none": recording("read 2"),
+    "a_deep_tree": recording("read 2"),
+    "a_file_that_grows_as_it_is_read": recording("damaged|read 2|has no end"),
+    "lines_of_other_ranks": recording("out of range"),
+    "counts_beyond_all": recording("is larger than"),
+    "a_zero_in_a_line": recording("is not text"),
+    "words_for_terminals": recording("unknown action"),
 }
-"""Name of a function of `PROGRAM` -> what becomes of it."""
+"""Name of a function of `PROGRAMS` -> what becomes of it."""
 
 
 @dataclass(frozen=True)
@@ -172,9 +205,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def outcomes(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Attack -> how it ended, in words."""
     base = tmp_path_factory.mktemp("boxes")
-    shutil.copy(PROGRAM, base)
+    for program in PROGRAMS:
+        shutil.copy(program, base)
     built = base / "attacks"
-    made = sandbox.run(["cc", "-O1", "-w", "-o", str(built), str(base / PROGRAM.name)], base, wanted=[built], seconds=120)
+    sources = [str(base / program.name) for program in PROGRAMS if program.suffix == ".c"]
+    made = sandbox.run([*BUILT, str(built), *sources], base, wanted=[built], seconds=120)
     assert made.code == 0, made.output
     built.chmod(0o755)
 
@@ -216,10 +251,10 @@ def test_an_attack_is_held(name: str, outcomes: dict[str, str]) -> None:
 
 
 @needs_cc
-def test_every_attack_of_the_program_is_in_the_table(tmp_path: Path) -> None:
-    subprocess.run(["cc", "-w", "-o", str(tmp_path / "attacks"), str(PROGRAM)], check=True)
+def test_every_attack_of_the_programs_is_in_the_table(tmp_path: Path) -> None:
+    subprocess.run([*BUILT, str(tmp_path / "attacks"), *(str(p) for p in PROGRAMS if p.suffix == ".c")], check=True)
     listed = subprocess.run([tmp_path / "attacks"], capture_output=True, text=True, check=True).stdout.split()
-    assert listed == list(ATTACKS)
+    assert sorted(listed) == sorted(ATTACKS)
 
 
 LEAVES = r"""
@@ -254,6 +289,37 @@ def test_the_recorder_of_lab_9_writes_no_file_of_the_server(server: Server, tmp_
     (tmp_path / "exchange.c").write_text(LEAVES)
     with pytest.raises(RetrompiError, match=REFUSED_FILE):
         lab_programs.recorded({"ranks": "2"}, tmp_path)
+    assert server.digest() == server.before
+
+
+COMPILED = {
+    "#include </etc/shadow>\n": "No such file",
+    "#include </proc/1/environ>\n": "",
+    'asm(".incbin \\"/etc/shadow\\"");\n': "cannot compile",
+    '#if __has_include("/root") || __has_include("/etc/passwd")\n#error LEAK\n#endif\n': "",
+    "#include __FILE__\n#include __FILE__\n": "cannot compile",
+    'asm(".incbin \\"/dev/urandom\\"");\n': "cannot compile",
+    'asm(".fill 1000000000, 8, 1");\n': "cannot compile",
+    "#define A(x) x x x x x x x x\n#define B(x) A(A(A(A(x))))\nint a[] = {B(B(B(1,)))};\n": "cannot compile",
+    'asm(".section .dynamic,\\"aw\\"\\n.rept 9000\\n.quad 1, 1\\n.endr");\n': "",
+}
+"""What stands before a program -> what its student is told; empty: anything in one line."""
+
+
+@needs_box
+@pytest.mark.skipif(shutil.which("smpicc") is None, reason="smpicc is not installed: apt-get install libsimgrid-dev")
+def test_a_compiler_in_a_box_tells_nothing_and_takes_no_more_than_its_box(server: Server, tmp_path: Path) -> None:
+    for before, says in COMPILED.items():
+        (tmp_path / "exchange.c").write_text(before + "#include <mpi.h>\nint main(int n, char **v) { return MPI_Init(&n, &v); }\n")
+        try:
+            lab_programs.recorded({"ranks": "2"}, tmp_path)
+            said = ""
+        except RetrompiError as error:
+            said = str(error)
+        assert re.search(says, said), (before, said)
+        assert "LEAK" not in said
+        assert "4711" not in said
+        assert len(said.splitlines()) <= 1
     assert server.digest() == server.before
 
 
@@ -337,6 +403,25 @@ def recorded(
     (part / "rank-0.txt").write_bytes(text)
     numbers = (rank, ranks, len(text) if written is None else written, 2, 2, phase, 0, 0, 0, threads, 0, 0, 0, 0)
     (part / "rank-0.state").write_bytes(struct.pack("=8s14Q64s", b"RETROREC", *numbers, inside))
+
+
+def test_a_program_that_no_linker_made_is_refused(tmp_path: Path) -> None:
+    """What a compiler in a box leaves is looked into outside: offsets beyond all, and as many libraries with as long names as fit."""
+    segments = [(2, 0, 176, 0, 0, 16 * 301), (1, 0, 0, 0, 0, 1 << 40)]
+    names = struct.pack("<qQ", 5, 0) + struct.pack("<qQ", 1, 176 + 16 * 301) * 300 + b"A" * (1 << 20)
+    for table, parts, rest in (
+        (1 << 63, [], b""),
+        (64, [(2, 0, 1 << 63, 0, 0, 64)], b""),
+        (64, segments, names),
+        (64, [(2, 0, 0, 0, 0, 1 << 63)], b""),
+    ):
+        head = bytearray(b"\x7fELF\x02\x01".ljust(64, b"\0"))
+        struct.pack_into("<Q", head, 32, table)
+        struct.pack_into("<HH", head, 54, 56, len(parts))
+        made = b"".join(struct.pack("<IIQQQQQ", *part, 0) for part in parts)
+        (tmp_path / "exchange").write_bytes(head + made + rest + b"\0")
+        with pytest.raises(RetrompiError, match="was not built by smpicc"):
+            smpi.relink(tmp_path / "exchange", tmp_path / "out")
 
 
 def test_what_leaves_a_box_is_read_strictly(tmp_path: Path) -> None:

@@ -16,9 +16,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
+import phased_programs
+import program_generator
 import pytest
-from program_generator import program, seeds
+from program_generator import seeds
 
 from retrompi import convert, traces
 from retrompi.base.errors import RetrompiError
@@ -199,11 +202,24 @@ ROUTES: dict[str, Callable[[Case], str]] = {
 }  # fmt: skip
 
 
+GENERATORS = (program_generator, phased_programs)
+"""Taken by turns, by the seed."""
+
+
+def generator(seed: int) -> ModuleType:
+    return GENERATORS[seed % len(GENERATORS)]
+
+
 def program_run(seed: int) -> tuple[Trace, Run]:
-    trace = program(seed)
+    trace = generator(seed).program(seed)
     before = run(trace)
-    assert before.outcome == "completed", f"program {seed} ends as {before.outcome}"
+    assert before.outcome == "completed", f"program {seed} ends as {before.outcome} ({shown(seed)})"
     return trace, before
+
+
+def shown(seed: int) -> str:
+    """What prints a program."""
+    return f"python tests/{generator(seed).__name__}.py {seed}"
 
 
 def result(route: str, seed: int, trace: Trace, before: Run) -> tuple[str, str]:
@@ -233,7 +249,7 @@ def test_a_program_is_the_same_or_refused(route: str, programs: dict[int, tuple[
     for seed, (trace, before) in programs.items():
         verdict, why = result(route, seed, trace, before)
         counts[verdict] += 1
-        assert verdict != "wrong", f"program {seed}: {why} (python tests/program_generator.py {seed})"
+        assert verdict != "wrong", f"program {seed}: {why} ({shown(seed)})"
     assert counts["same"] > 0, counts
 
 
@@ -252,7 +268,7 @@ def main() -> None:
     for route, rows in found.items():
         counts = Counter(verdict for _, verdict, _ in rows)
         print(f"{route:20} same {counts['same']:5}  refused {counts['refused']:5}  wrong {counts['wrong']:5}", flush=True)
-        kinds = Counter(re.sub(r" \w+ of program-\S+,| tags .*? it takes|this rank's \w+ in line \d+|\d+", " ..", why)
+        kinds = Counter(re.sub(r" \w+ of (program|phased)-\S+,| tags .*? it takes|this rank's \w+ in line \d+|\d+", " ..", why)
                         for _, verdict, why in rows if verdict == "refused")  # fmt: skip
         for kind, n in kinds.most_common(12):
             print(f"    {n:4} {kind[:200]}")

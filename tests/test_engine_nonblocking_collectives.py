@@ -211,3 +211,11 @@ def test_a_broadcast_by_puts_has_a_tree_of_messages_as_its_non_blocking_form(pla
     result = run(job(*[lines] * 5), "craympt:shmem", mode, platform=platform)
     assert result.outcome == "completed"
     assert result.messages == result.delivered
+
+
+@for_each("again", ("wait req=1", "waitall reqs=1", "test req=1 flag=1", "waitany reqs=1 done=1", "wait 1 0 5", "waitall"))
+def test_a_number_is_free_once_a_test_by_key_has_completed_its_request(again: str) -> None:
+    sends = "send 0 4 8 6; compute 1e8; send 0 5 8 6"
+    texts = [f"irecv 1 4 8 6 req=1; {done} flag=1; irecv 1 5 8 6 req=1; {again}; compute 1e7" for done in ("test 1 0 4", "test req=1")]
+    by_key, by_number = (completed(job(text, sends), "hpvm", "shared") for text in texts)
+    assert by_key.time_ps == by_number.time_ps

@@ -15,10 +15,10 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-__all__ = ["Cgroup", "Taken", "delegated", "taken"]
+__all__ = ["Cgroup", "Taken", "delegated", "objects", "taken"]
 
 _SOCKET_B = 416 << 10
-"""What a socket's queue of bytes to be read may hold: twice net.core.wmem_default, as the kernel counts it."""
+"""What a socket may hold, as the kernel counts it: twice net.core.wmem_default, where no larger one can be asked for (`box_calls`)."""
 _FILE_B = 1 << 10
 """The kernel's record of a file, rounded up."""
 _HELD = re.compile(r"^(?:RssAnon|VmPTE|VmSwap):\s+(\d+) kB$", re.MULTILINE)
@@ -32,9 +32,17 @@ class Taken:
     files: int
 
 
-def taken(first: int, place: str, room_B: int) -> Taken:
+def objects() -> int:
+    """Bytes of the kernel's own objects that it cannot give up, of the whole machine: of mappings, locks, watches and the like, which no
+    process and no file shows."""
+    told = re.search(r"^SUnreclaim:\s+(\d+) kB$", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+    return int(told[1]) << 10 if told else 0
+
+
+def taken(first: int, place: str, room_B: int, objects_B: int) -> Taken:
     """What the box whose first process is ``first`` takes now: its processes' own pages, page tables and swapped pages, the files in
-    ``place``, sockets by their number.
+    ``place``, sockets by their number and connections by what they may hold, and by how much the kernel's `objects` are more than the
+    ``objects_B`` that there were before it.
 
     Its processes are those that its own /proc lists: one that renounces its parent, its environment or its rights is there too. Where it
     cannot be looked into (it is being made), ``room_B`` is taken for its files.
@@ -50,9 +58,7 @@ def taken(first: int, place: str, room_B: int) -> Taken:
     used = files.f_files - files.f_ffree
     held = sum(_held(f"{root}/proc/{name}/status") for name in processes)
     held += (files.f_blocks - files.f_bfree) * files.f_frsize + used * _FILE_B
-    with suppress(OSError):
-        if told := re.match(r"sockets: used (\d+)", Path(f"{root}/proc/1/net/sockstat").read_text(encoding="ascii")):
-            held += int(told[1]) * _SOCKET_B
+    held += _sockets(f"{root}/proc/1/net") + max(0, objects() - objects_B)
     return Taken(held, used)
 
 
@@ -63,6 +69,24 @@ def _held(status: str) -> int:
             return sum(int(kB) << 10 for kB in _HELD.findall(file.read()))
     except OSError:
         return 0
+
+
+def _sockets(net: str) -> int:
+    """Bytes that the sockets of a network may hold; a connection in which something is under way holds what its kind may grow to."""
+    held = 0
+    with suppress(OSError):
+        if told := re.match(r"sockets: used (\d+)", Path(f"{net}/sockstat").read_text(encoding="ascii")):
+            held += int(told[1]) * _SOCKET_B
+        for kind in ("tcp", "tcp6"):
+            with open(f"{net}/{kind}", encoding="ascii") as file:
+                held += sum(" 00000000:00000000 " not in line for line in file) * _connection_B()
+    return held
+
+
+@cache
+def _connection_B() -> int:
+    """Bytes that one end of a TCP connection may hold at most, to be read and to be sent."""
+    return sum(int(Path(f"/proc/sys/net/ipv4/tcp_{way}mem").read_text(encoding="ascii").split()[2]) for way in "rw")
 
 
 # --- the kernel's own bound ------------------------------------------------------------------------------------------------

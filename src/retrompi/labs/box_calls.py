@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
+from collections.abc import Sequence
 
 __all__ = ["REFUSED", "filter_program"]
 
@@ -30,7 +31,10 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "io_uring_register": (427, 427), "modify_ldt": (154, None),
     # files by number instead of by name
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
-    # memory that belongs to no process and no folder
+    # of a number that is bounded for the whole machine
+    "io_setup": (206, 0),
+    # memory that belongs to no process and no folder; a page in a pipe holds the huge page that it is of
+    "vmsplice": (278, 75),
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190),
     "mq_open": (240, 180),
     # the machine
@@ -41,22 +45,66 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ioperm": (173, None), "vhangup": (153, 58),
 }  # fmt: skip
 """Name -> its number on x86_64 and on aarch64, None where there is no such call."""
-_CLONE, _CLONE3, _SOCKET, _IOCTL, _MMAP = (56, 220), (435, 435), (41, 198), (16, 29), (9, 222)
+_CLONE, _CLONE3, _SOCKET, _SOCKETPAIR, _SETSOCKOPT = (56, 220), (435, 435), (41, 198), (53, 199), (54, 208)
+_IOCTL, _MMAP, _SETRLIMIT, _PRLIMIT = (16, 29), (9, 222), (160, 164), (302, 261)
 _NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET (linux/sched.h)."""
-_FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Others leave the box's network (AF_VSOCK), or are the kernel's own (AF_ALG, AF_PACKET)."""
+_UNIX, _NETLINK, _INTERNET, _PROTOCOLS = 1, 16, (2, 10), (0, 6, 17)
+"""AF_UNIX, AF_NETLINK (of which the first protocol tells the names of interfaces), AF_INET and AF_INET6 with TCP and UDP. Others leave the
+box's network (AF_VSOCK), are the kernel's own (AF_ALG, AF_PACKET), or have it load a module (SCTP, TIPC)."""
+_SOL_SOCKET, _BUFFERS, _ZEROCOPY = 1, (7, 8, 32, 33), 60
+"""SO_SNDBUF, SO_RCVBUF and their FORCEs, which do nothing in a box: what a socket holds is counted by its default. SO_ZEROCOPY, by which it
+holds pages of a process."""
+_RLIMIT_CORE = 4
 _TO_TERMINALS = (0x5412, 0x541C, 0x5423)
 """TIOCSTI, TIOCLINUX, TIOCSETD: typing into a terminal, pasting into one, changing what it is."""
-_SHARED_NAMELESS = 0x21
-"""MAP_SHARED and MAP_ANONYMOUS: memory that stays when a process gives its pages of it back, and so is counted nowhere."""
+_SHARED_NAMELESS, _HUGE = 0x21, 0x40000
+"""MAP_SHARED and MAP_ANONYMOUS: memory that stays when a process gives its pages of it back, and so is counted nowhere. MAP_HUGETLB: memory
+of a stock that is the machine's."""
 
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _FOURTH = 0, 4, 16, 24, 40
-"""Places in struct seccomp_data; of an argument the lower half, which both little-endian machines have first."""
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _THIRD, _FOURTH, _UPPER = 0, 4, 16, 24, 32, 40, 4
+"""Places in struct seccomp_data; of an argument the lower half, which both little-endian machines have first, and where its upper half is
+from there."""
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _X32 = 0x40000000
 """Bit of the numbers of x86's second set of calls, with 32-bit pointers, which has other numbers for the same calls."""
+
+
+Code = list[tuple[int, int, int, int]]
+"""Steps of a filter, as the operation, how many steps it leaves out if it is true and if it is not, and its number."""
+
+
+def _ends(action: int) -> Code:
+    return [(_RETURN, 0, 0, action)]
+
+
+def _where(place: int, values: Sequence[int], then: Code, otherwise: Code) -> Code:
+    """``then`` where the word at ``place`` is one of ``values``. Both end with what they return."""
+    tests = [(_EQUAL, len(values) - 1 - at + len(otherwise), 0, value) for at, value in enumerate(values)]
+    return [(_LOAD, 0, 0, place), *tests, *otherwise, *then]
+
+
+def _rules() -> list[tuple[tuple[int, int], Code]]:
+    """The calls that depend on their arguments, and what becomes of them."""
+    allow, refuse, unknown, nothing = map(_ends, (_ALLOW, _ERROR | errno.EPERM, _ERROR | errno.EAFNOSUPPORT, _ERROR))
+    internet = _where(_FIRST, _INTERNET, _where(_THIRD, _PROTOCOLS, allow, unknown), unknown)
+    families = _where(_FIRST, (_UNIX,), allow, _where(_FIRST, (_NETLINK,), _where(_THIRD, (0,), allow, unknown), internet))
+    options = _where(_THIRD, _BUFFERS, nothing, _where(_THIRD, (_ZEROCOPY,), refuse, allow))
+    reads = _where(_THIRD, (0,), _where(_THIRD + _UPPER, (0,), allow, refuse), refuse)
+    return [
+        # Its flags are behind a pointer, which no filter can follow; without it the C library uses clone.
+        (_CLONE3, _ends(_ERROR | errno.ENOSYS)),
+        (_CLONE, [(_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), *refuse, *allow]),
+        (_MMAP, [(_LOAD, 0, 0, _FOURTH), (_ANY_BIT, 2, 0, _HUGE), (_AND, 0, 0, _SHARED_NAMELESS), (_EQUAL, 0, 1, _SHARED_NAMELESS),
+                 *refuse, *allow]),
+        (_SOCKET, families),
+        (_SOCKETPAIR, _where(_FIRST, (_UNIX,), allow, unknown)),
+        (_SETSOCKOPT, _where(_SECOND, (_SOL_SOCKET,), options, allow)),
+        (_SETRLIMIT, _where(_FIRST, (_RLIMIT_CORE,), refuse, allow)),
+        (_PRLIMIT, _where(_SECOND, (_RLIMIT_CORE,), reads, allow)),
+        (_IOCTL, _where(_SECOND, _TO_TERMINALS, refuse, allow)),
+    ]  # fmt: skip
 
 
 def filter_program(machine: str | None = None) -> bytes | None:
@@ -65,23 +113,9 @@ def filter_program(machine: str | None = None) -> bytes | None:
     if found is None:
         return None
     architecture, column = found
-    refuse, absent = _ERROR | errno.EPERM, _ERROR | errno.ENOSYS
-    code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER),
-            (_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]  # fmt: skip
-    for numbers in REFUSED.values():
-        if (number := numbers[column]) is not None:
-            code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refuse)]
-    # Its flags are behind a pointer, which no filter can follow; without it the C library uses clone.
-    code += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, absent)]
-    code += [(_EQUAL, 0, 4, _CLONE[column]), (_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, refuse),
-             (_RETURN, 0, 0, _ALLOW)]  # fmt: skip
-    code += [(_EQUAL, 0, 5, _MMAP[column]), (_LOAD, 0, 0, _FOURTH), (_AND, 0, 0, _SHARED_NAMELESS), (_EQUAL, 0, 1, _SHARED_NAMELESS),
-             (_RETURN, 0, 0, refuse), (_RETURN, 0, 0, _ALLOW)]  # fmt: skip
-    families = [(_EQUAL, len(_FAMILIES) - at, 0, family) for at, family in enumerate(_FAMILIES)]
-    unknown = _ERROR | errno.EAFNOSUPPORT
-    code += [(_EQUAL, 0, len(families) + 3, _SOCKET[column]), (_LOAD, 0, 0, _FIRST), *families, (_RETURN, 0, 0, unknown),
-             (_RETURN, 0, 0, _ALLOW)]  # fmt: skip
-    requests = [(_EQUAL, len(_TO_TERMINALS) - at, 0, request) for at, request in enumerate(_TO_TERMINALS)]
-    code += [(_EQUAL, 0, len(requests) + 3, _IOCTL[column]), (_LOAD, 0, 0, _SECOND), *requests, (_RETURN, 0, 0, _ALLOW),
-             (_RETURN, 0, 0, refuse), (_RETURN, 0, 0, _ALLOW)]  # fmt: skip
-    return b"".join(struct.pack("<HBBI", *step) for step in code)
+    code: Code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), *_ends(_KILL), (_LOAD, 0, 0, _NUMBER),
+                  (_AT_LEAST, 0, 1, _X32), *_ends(_KILL)]  # fmt: skip
+    refused = [((number, number), _ends(_ERROR | errno.EPERM)) for pair in REFUSED.values() if (number := pair[column]) is not None]
+    for numbers, steps in (*refused, *_rules()):
+        code += [(_EQUAL, 0, len(steps), numbers[column]), *steps]
+    return b"".join(struct.pack("<HBBI", *step) for step in (*code, *_ends(_ALLOW)))

@@ -28,7 +28,7 @@ from pathlib import Path
 from retrompi.base.errors import InputError
 from retrompi.base.files import open_regular
 from retrompi.base.translate import _
-from retrompi.labs.box_bounds import Cgroup, delegated, taken
+from retrompi.labs.box_bounds import Cgroup, delegated, objects, taken
 from retrompi.labs.box_calls import filter_program
 from retrompi.labs.box_stream import read_files
 from retrompi.measure.launch.execution import BackendError
@@ -43,8 +43,8 @@ ROOM_B, LEAVING_B = 256 << 20, 48 << 20
 PLACE = "/box"
 """The folder in the box that can be written; it begins with copies of the files given."""
 _GIVEN = "/given"
-_ADDRESSES, _LARGEST_FILE, _PROCESSES, _OPEN = 8 << 30, 64 << 20, 96, 256
-"""Address space of a process (SMPI maps much), bytes of a file, processes at once, open files of a process."""
+_ADDRESSES, _LARGEST_FILE, _PROCESSES, _OPEN, _LOCKED = 8 << 30, 64 << 20, 96, 256, 64 << 10
+"""Address space of a process (SMPI maps much), bytes of a file, processes at once, open files of a process, bytes that it may lock."""
 _ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mpich", "openmpi", "hydra.conf")
 _DEVICES = ("null", "full", "random", "urandom")
 """No /dev/zero: a shared mapping of it is memory that is counted nowhere."""
@@ -60,9 +60,11 @@ _ENDING_S = 10.0
 @cache
 def missing() -> str:
     """Why no program can be run in a box on this machine, in a sentence; empty if it can."""
-    for tool in ("bwrap", "prlimit", "tar", *(["setpriv"] if os.geteuid() == 0 else [])):
+    for tool in ("bwrap", "prlimit", "choom", "tar", *(["setpriv"] if os.geteuid() == 0 else [])):
         if shutil.which(tool) is None:
             return _("{tool} is not installed on this server (Debian and Ubuntu: apt-get install bubblewrap util-linux).").format(tool=tool)
+    if os.geteuid() != 0 and os.access(_tool("bwrap"), os.W_OK):  # it runs in the box, where it can be opened
+        return _("The server cannot make a box for programs: {reason}.").format(reason=f"this user may change {_tool('bwrap')}")
     if filter_program() is None:
         reason = f"no filter of system calls for {os.uname().machine}"
         return _("The server cannot make a box for programs: {reason}.").format(reason=reason)
@@ -102,11 +104,14 @@ def run(
         opened.callback(os.close, told)
         calls = inside.handed(filter_program() or b"")
         rights = [_tool("setpriv"), f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
-        line = [*rights, _tool("bwrap"), *_system(), *given, *_variables(variables), "--remount-ro", "/", "--chdir", PLACE,
+        # The first to be ended where the machine's memory runs out. A core of 1 byte also keeps the kernel from starting the machine's own
+        # handler of crashes, which would look at a box's process from outside, often as root.
+        outside = [_tool("choom"), "--adjust=1000", "--", _tool("prlimit"), "--core=1", "--"]
+        line = [*outside, *rights, _tool("bwrap"), *_system(), *given, *_variables(variables), "--remount-ro", "/", "--chdir", PLACE,
                 "--info-fd", str(telling), "--seccomp", str(calls), "--", *command]  # fmt: skip
         group = None if (parent := delegated()) is None else Cgroup(parent, memory_B, _PROCESSES + 8)
         try:
-            began = time.perf_counter()
+            began, objects_B = time.perf_counter(), objects()
             try:
                 process = subprocess.Popen(
                     [*(group.words() if group is not None else []), *line], env={"PATH": _PATH},
@@ -117,7 +122,7 @@ def run(
                 raise BackendError(f"{line[0]} cannot be run: {error.strerror or error}") from error
             finally:
                 os.close(telling)
-            watched = _Watched(process, told, began + seconds, memory_B)
+            watched = _Watched(process, told, began + seconds, memory_B, objects_B)
             try:
                 watched.follow()
             finally:
@@ -145,7 +150,7 @@ def _tool(name: str) -> str:
 
 
 def _limited() -> list[str]:
-    limits = {"cpu": SECONDS, "as": _ADDRESSES, "fsize": _LARGEST_FILE, "nproc": _PROCESSES, "nofile": _OPEN, "core": 0}
+    limits = {"cpu": SECONDS, "as": _ADDRESSES, "fsize": _LARGEST_FILE, "nproc": _PROCESSES, "nofile": _OPEN, "memlock": _LOCKED}
     return ["prlimit", *(f"--{name}={value}" for name, value in limits.items()), "--"]
 
 
@@ -240,10 +245,11 @@ def _named(texts: Sequence[str], work: Path) -> Iterator[Path]:
 class _Watched:
     """A box that runs: its streams are read, up to a bound each, and it is ended at its limits."""
 
-    def __init__(self, process: subprocess.Popen[bytes], told: int, until: float, memory_B: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], told: int, until: float, memory_B: int, objects_B: int) -> None:
         self.process = process
         self.until = until
         self.memory_B = memory_B
+        self.objects_B = objects_B
         self.ended = ""
         """Why it was ended: ``time``, ``memory`` or ``files`` (more came out than may); empty when it ended itself."""
         assert process.stdout is not None
@@ -251,6 +257,7 @@ class _Watched:
         self.sources = {"files": process.stdout.fileno(), "output": process.stderr.fileno(), "info": told}
         self.streams = {name: bytearray() for name in self.sources}
         self._dropped = 0
+        self._first: tuple[int, int] | None = None
 
     def follow(self) -> None:
         """Waits for the box's end. None of its processes is left then: with the last one its streams end."""
@@ -286,20 +293,39 @@ class _Watched:
         if now > self.until:
             self.end("time")
             return
-        with suppress(ValueError, KeyError, TypeError):  # it has not been told yet
-            found = taken(int(json.loads(self.streams["info"])["child-pid"]), PLACE, ROOM_B)
+        if (first := self.first()) is not None:
+            found = taken(first[0], PLACE, ROOM_B, self.objects_B)
             if found.memory_B > self.memory_B or found.files > FILES:
                 self.end("memory")
 
+    def first(self) -> tuple[int, int] | None:
+        """The number of the box's first process and a handle of it, once it has been told."""
+        if self._first is None:
+            with suppress(ValueError, KeyError, TypeError, OSError):
+                number = int(json.loads(self.streams["info"])["child-pid"])
+                handle = os.pidfd_open(number)
+                status = Path(f"/proc/{number}/status").read_text(encoding="utf-8", errors="replace")
+                if f"\nPPid:\t{self.process.pid}\n" in status:  # else it has ended, and another has its number
+                    self._first = number, handle
+                else:
+                    os.close(handle)
+        return self._first
+
     def end(self, why: str) -> None:
-        """Ends the box, if it has not ended; its first process dies with the one outside, and all others with the first."""
+        """Ends the box, if it has not ended. With its first process the kernel ends all others. That one is ended from here: it is a
+        program as others in the box, which have its user and may have changed what it does when the one outside ends."""
         if self.process.poll() is None and why:
             self.ended, self.until = why, time.perf_counter()
+        with suppress(ProcessLookupError):
+            if (first := self.first()) is not None:
+                signal.pidfd_send_signal(first[1], signal.SIGKILL)
         with suppress(ProcessLookupError):
             if self.process.poll() is None:
                 os.killpg(self.process.pid, signal.SIGKILL)
         if not why:
             self.process.wait()
+            if self._first is not None:
+                os.close(self._first[1])
             for source in (self.process.stdout, self.process.stderr):
                 assert source is not None
                 source.close()

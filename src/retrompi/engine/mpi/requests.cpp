@@ -123,6 +123,7 @@ Task RequestTable::test(const Action& a) {
   const size_t i = index_of(*r);
   if (a.request == 0 && !r->persistent) {
     filed_[i].r = nullptr;
+    filed_[i].req = 0;  // its number may be given to another
     rank_.job.free_request(*r);
   } else {
     retire(i);

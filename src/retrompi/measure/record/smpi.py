@@ -85,22 +85,32 @@ class _Needed:
     entry: int
 
 
+_MOST_ENTRIES, _LONGEST_NAME = 4096, 255
+
+
 def _needed(data: bytes | bytearray) -> list[_Needed]:
-    """The libraries that a 64-bit little-endian ELF file needs; empty for any other file."""
+    """The libraries that a 64-bit little-endian ELF file needs; empty for any other file, and for one that no linker makes: anybody may
+    have written it."""
     if data[:6] != b"\x7fELF\x02\x01":
         return []
     try:
         table, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
-        segments = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
+        segments = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(min(count, _MOST_ENTRIES))]
         dynamic = next(s for s in segments if s[0] == 2)
-        entries = [(*struct.unpack_from("<qQ", data, at), at + 8) for at in range(dynamic[2], dynamic[2] + dynamic[5], 16)]
+        last = dynamic[2] + min(dynamic[5], 16 * _MOST_ENTRIES)
+        entries = [(*struct.unpack_from("<qQ", data, at), at + 8) for at in range(dynamic[2], last, 16)]
         strings = next(value for tag, value, _ in entries if tag == 5)  # DT_STRTAB, an address in memory
         # PT_LOAD: file offset of an address
         offset = next(s[2] + strings - s[3] for s in segments if s[0] == 1 and s[3] <= strings < s[3] + s[5])
         found = [(offset + value, value, at) for tag, value, at in entries if tag == 1]  # DT_NEEDED
-        return [_Needed(bytes(data[at : data.index(0, at)]).decode("ascii", "replace"), at, value, entry) for at, value, entry in found]
-    except (struct.error, StopIteration, ValueError):
+        return [_Needed(_name(data, at), at, value, entry) for at, value, entry in found]
+    except (struct.error, StopIteration, ValueError, OverflowError):
         return []
+
+
+def _name(data: bytes | bytearray, at: int) -> str:
+    """The text at an offset. ValueError where none ends within the length of a file's name."""
+    return bytes(data[at : data.index(0, at, at + _LONGEST_NAME + 1)]).decode("ascii", "replace")
 
 
 def command_line(program: Path, arguments: list[str], ranks: int, library: Path, folder: Path) -> list[str]:
