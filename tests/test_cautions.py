@@ -19,7 +19,7 @@ from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
 from retrompi.studies.interval_reasons import Reading, fewest, reasons, unresolved
 from retrompi.studies.uncertainty import Spec, ensemble
-from retrompi.studio import performance
+from retrompi.studio import lab_commands, lab_page, performance
 from retrompi.studio.runs import curves
 from retrompi.traces import generate
 
@@ -128,6 +128,27 @@ def test_the_studio_says_the_same(tmp_path: Path) -> None:
     places = (str(tmp_path / "theirs.db"), str(tmp_path / "ours.db"))
     (curve,) = curves(quiet, places, [("wmpi", "nt-pair", "shared")], [64 << 20], [])["curves"]
     assert any("far outside the calibrated range of wmpi: messages of 64 MiB" in line for line in curve["cautions"])
+
+
+def test_the_forms_of_labs_say_the_same(tmp_path: Path) -> None:
+    quiet: Callable[..., None] = lambda *_: None  # noqa: E731
+    ring = "".join(f"{r} init\n{r} send {(r + 1) % 4} 0 8 6\n{r} recv {(r - 1) % 4} 0 8 6\n{r} finalize\n" for r in range(4))
+    base = 'title = "t"\nsummary = "s"\nreproduces = "what-if: none"\nmodel = "wmpi"\nplatform = "nt-pair"\nmode = "natural"\n'
+    trace = '[trace]\ngenerator = "ring"\nranks = 4\nsize = "1KiB"\nreps = 1\n'
+    files = {"ring.ti": ring.encode(), "mine.toml": f'name = "mine"\n{base}{trace}'.encode()}
+    at = {"model": "wmpi", "platform": "nt-pair"}
+    asked = [("replay", {**at, "file": "ring.ti"}), ("why", {**at, "file": "ring.ti"}), ("scenario", {"file": "mine.toml"}),
+             ("sweep", {"file": "mine.toml", "vary": "trace.reps=1,2"})]  # fmt: skip
+    for kind, given in asked:
+        told = lab_commands.run(quiet, str(tmp_path / "lab.db"), kind, given, {}, files)
+        assert any("more ranks than processors" in line for line in told["cautions"]), kind
+    fiction = {"model": "gm", "platform": "nt-pair", "size": "8B", "sizes": "8B", "reps": "1", "fiction": "1"}
+    for kind in ("pingpong", "explain"):
+        told = lab_commands.run(quiet, str(tmp_path / "lab.db"), kind, fiction, {}, {})
+        assert any("a what-if: GM" in line for line in told["cautions"]), kind
+        assert "a what-if: GM" in str(lab_page.shown(told))
+    own = lab_commands.run(quiet, None, "why", {"model": "lam", "file": "ring.ti"}, {}, files)  # without -p the model's own machine
+    assert own["cautions"]  # two hosts for four ranks
 
 
 def test_what_the_first_call_sets_up_is_in_no_command_unless_asked_for(retrompi: Run) -> None:

@@ -21,7 +21,7 @@ from retrompi.base.scratch import folder as temporary
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_quantity, format_time
 from retrompi.sim.cautions import Caution, split, stored
-from retrompi.spec import registry
+from retrompi.spec import composition, registry
 from retrompi.spec.needs import asking
 from retrompi.studio.parameters import check_names
 
@@ -200,9 +200,11 @@ def _sets(values: Mapping[str, str]) -> dict[str, str]:
 def _names(model: str, platform: str) -> None:
     """Refuses names that are no model's or platform's of this installation; ``abe*16`` is sixteen hosts of one."""
     name, star, count = platform.partition("*")
-    if star and (not count.isdecimal() or not 1 <= int(count[:4]) <= MOST_HOSTS):
+    composed = "@" in platform
+    hosts = composition.parse(platform).hosts if composed else int(count[:4]) if count.isdecimal() else 0 if star else 1
+    if not 1 <= hosts <= MOST_HOSTS:
         raise UsageError(f"'{platform[:60]}': from 1 to {MOST_HOSTS} hosts are simulated here", code="out-of-range")
-    check_names(model, name if star and name in registry.platform_names() else platform)
+    check_names(model, name if not composed and name in registry.platform_names() else platform)
 
 
 def _whole(asked: Mapping[str, str], key: str, low: int, high: int) -> int | None:
@@ -229,7 +231,7 @@ def _told(
     drawn = {name: json.loads(f.to_json()) for name, f in (figures or {}).items()}
     said = split(warnings)
     beyond = [_("Outside the model's calibrated range: {what}.").format(what="; ".join(said["outside"]))] if said["outside"] else []
-    return {"lines": [x for x in lines if x], "cautions": [*said["cautions"], *beyond], "tables": list(tables), "figures": drawn}
+    return {"lines": [x for x in (*lines, *beyond) if x], "cautions": said["cautions"], "tables": list(tables), "figures": drawn}
 
 
 def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Told:

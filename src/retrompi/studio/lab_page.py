@@ -17,7 +17,7 @@ from retrompi.labs.student import draw
 from retrompi.render.html import config
 from retrompi.studio import entries
 from retrompi.studio.lab_commands import EDITED, LONGEST, view_of
-from retrompi.studio.parts import cautions, dropdown_words
+from retrompi.studio.parts import dropdown_words
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -354,7 +354,7 @@ def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
     import plotly.graph_objects as go
 
     out: list[Component] = [html.P(line) for line in told["lines"]]
-    out.append(cautions([("", told["cautions"])]))
+    out += [html.P(line, className="caution", lang="en") for line in told["cautions"]]
     names = {"time": _("One-way time"), "bandwidth": _("Bandwidth"), "stages": _("Stages"), "study": _("The study"),
              "path": _("Critical path")}  # fmt: skip
     if chart:
