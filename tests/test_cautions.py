@@ -229,6 +229,20 @@ def test_draws_that_do_not_resolve_a_level_are_said(retrompi: Run) -> None:
     assert unresolved(Spec(0.9, 20)) == []
 
 
+def test_intervals_of_studies_and_searches_say_it_too(retrompi: Run, store_path: Path) -> None:
+    one = ("--set", "trace.sizes=64KiB", "--set", "trace.reps=2", "--set", "trace.warm_up=1", "--uncertainty", "90%", "-j", "1")
+    swept = retrompi("sweep", "bf-winmpich-distributed", "--set", "model=winmpich:delayed-ack", "--vary", "seed=1,2", "--name", "odd", *one,
+                     "--draws", "10", "--json")  # fmt: skip
+    codes = [w["code"] for w in json.loads(swept.out)[0]["warnings"]]
+    assert {"unresolved-level", "nominal-outside"} <= set(codes), swept
+    assert "time: the nominal value lies outside its interval at 2 of 2 points, the first at seed=1;" in " ".join(swept.err.split())
+    shown = json.loads(retrompi("study", "show", "odd", "--json").out)[0]["warnings"]
+    assert [w["code"] for w in shown if w["code"] in ("unresolved-level", "nominal-outside")] == ["unresolved-level", "nominal-outside"]
+    asked = ("tolerance", "bf-wmpi-shared", "--change", "platform.host.quantum", "--up-to", "240ms")
+    slower = retrompi(*asked, *one, "--draws", "3", "--json")
+    assert "unresolved-level" in [w["code"] for w in json.loads(slower.out)["warnings"]], slower
+
+
 def test_a_far_end_says_what_its_draws_have_that_the_others_have_not(store_path: Path) -> None:
     asked = Resolved.of(Question("wmpi", "nt-pair", pingpong([1024], 3), "distributed"))
     (drawn,) = ensemble(open_store(store_path), [asked], Spec(0.9, 20))

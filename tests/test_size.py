@@ -17,6 +17,7 @@ from retrompi.sim.simulate import SimulationEnded
 from retrompi.spec.question import canonical_hash, canonical_parts, hash_of_parts
 from retrompi.store import Store, open_store
 from retrompi.store.identity import RunSpec, specification
+from retrompi.store.kept import PART_OF
 from retrompi.store.lookup import answer
 from retrompi.studies import case, catalogue, design, worker_pool
 from retrompi.studies.alike import Alike

@@ -53,8 +53,9 @@ class StudyResult(Table):
     def warnings(self) -> tuple[Caution, ...]:
         """What one should know of the points; ``about`` says how many of them it is about, unless they all are."""
         from retrompi.studies.cautions import of_study
+        from retrompi.studies.interval_reasons import of_view
 
-        return tuple(of_study(self.store, self.told))
+        return (*of_study(self.store, self.told), *(of_view(self.view()) if self.told.draws else ()))
 
     @property
     def rows(self) -> Sequence[Row]:
