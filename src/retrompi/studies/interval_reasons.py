@@ -78,8 +78,8 @@ def of_view(v: View) -> list[Caution]:
     outside = [r for r in having if not r["low"] <= r["value"] <= r["high"]]
     if outside:
         first = ", ".join(f"{k}={x}" for k, x in outside[0]["values"].items())
-        told = (f"{v.metric.name}: the nominal value lies outside its interval at {len(outside)} of {len(having)} points, the first at {first}; "
-                "pingpong, explain, replay and compare with --uncertainty say by which parameters")  # fmt: skip
+        told = (f"{v.metric.name}: the nominal value lies outside its interval at {len(outside)} of {len(having)} points, the first at "
+                f"{first}; pingpong, explain, replay and compare with --uncertainty say by which parameters")  # fmt: skip
         found.append(Caution("nominal-outside", told))
     return found
 
