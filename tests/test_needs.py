@@ -189,6 +189,7 @@ def test_what_a_platform_may_be_and_which_hosts_of_a_mixed_one_are_used(retrompi
     assert "exists for Win32 only" in apart("winmpich", "nt-unix", "distributed")
     assert not apart("winmpich", "abe", "distributed", what_if_hardware=True), "what was asked for is simulated"
     assert "memory of one machine" in apart("mpich:shmem", "nt-cluster", "distributed", what_if_hardware=True)
+    assert apart("sockets:pipe", both, "distributed") == "a pipe joins processes of one machine"
 
 
 def test_the_flag_changes_no_identity() -> None:
