@@ -207,7 +207,7 @@ def execute(store: Store, request: Request) -> Execution:
     done.trace = str(trace) if (trace / "index.txt").is_file() else ""
     done.cautions += facts.cautions
     done.notes += facts.notes
-    sizes = []
+    sizes: list[int] = []
     if done.trace:
         read = traces.read(done.trace, partial=True)
         sizes = [read.info()["largest_B"]]
