@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from retrompi.studies.reading import Asker
     from retrompi.studies.run import Executor
     from retrompi.studies.scenario import Scenario
+    from retrompi.studies.uncertainty import Spec
 
 __all__ = ["AnswerOptions", "Executors", "asking", "count_line", "metric_for", "note_search", "scenario_argument", "share",
            "the_scenario"]
@@ -115,13 +116,15 @@ def count_line(counts: tuple[int, int]) -> str:
     return f"{runs} runs, {simulated} of them simulated now" if simulated else f"{runs} runs, all found in the store"
 
 
-def note_search(ask: Asker, scenarios: Sequence[Scenario]) -> tuple[list[dict[str, Any]], str]:
-    """Tells the cautions of a search: those of ``scenarios``, its base and its ends, by model, and what its runs kept.
+def note_search(ask: Asker, scenarios: Sequence[Scenario], spec: Spec | None = None) -> tuple[list[dict[str, Any]], str]:
+    """Tells the cautions of a search: those of ``scenarios``, its base and its ends, by model, what its runs kept, and that the draws of
+    ``spec`` are too few.
 
     Returns their rows, for JSON, and the mark of the title line.
     """
     from retrompi.sim.cautions import mark
     from retrompi.studies.cautions import of_search
+    from retrompi.studies.interval_reasons import unresolved
 
-    found = of_search(ask.store, scenarios, ask.run_ids)
+    found = [*of_search(ask.store, scenarios, ask.run_ids), *(unresolved(spec) if spec is not None else [])]
     return note_warnings(found), mark(found)

@@ -92,7 +92,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
         rules = Rules(wanted.more_is_better, given.scan, share("--tolerance", given.tolerance), share("--tie", given.tie))
         found = break_even(evaluate, scale, low, high, rules)
         drawn = None if spec is None else _drawn(ask, spec, points, lambda at: break_even(at, scale, low, high, coarser(rules)))
-        warnings, mark = note_search(ask, ends)
+        warnings, mark = note_search(ask, ends, spec)
     names = (_name("a", given.a), _name("b", given.b))
     if output.as_json:
         print_json({**as_object(found, wanted, base.name, names, warnings), **({} if drawn is None else drawn.row())})

@@ -14,7 +14,7 @@ from retrompi.base.units import format_time
 from retrompi.cli.bundle import option, options
 from retrompi.cli.compare_options import split
 from retrompi.cli.options import Fictions, Placed, UndefinedSource, complete_model, output_option, progress, ranks_option, some_time
-from retrompi.cli.output import Column, Output, note, print_json, say
+from retrompi.cli.output import Column, Output, note, note_warnings, print_json, say
 
 if TYPE_CHECKING:
     from retrompi.explore import End, Explored
@@ -66,7 +66,8 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
     """
     from retrompi import traces
     from retrompi.explore import Limits
-    from retrompi.spec import registry
+    from retrompi.sim.cautions import Caution, gathered, mark
+    from retrompi.spec import possible, registry
     from retrompi.spec.question import Question, Replay
 
     names = _names(given)
@@ -75,20 +76,26 @@ def command(ctx: click.Context, trace: str, given: ExploreOptions, output: Outpu
     for name in names:
         registry.model(name)
     found: list[Explored] = []
+    fictions: list[tuple[str, list[Caution]]] = []
     with progress("exploring") as report:
         for at, name in enumerate(names):
             platform = _platform(given, name)
             question = Question(name, platform, Replay(read, trace), given.mode, given.sets, idle_overrides=len(names) > 1)
             found.append(_one(question, limits, report, (at, len(names)), alone=len(names) == 1))
+            what_if = possible.fiction(name, platform) if given.what_if_hardware else ""
+            fictions.append((name, [Caution("never-ran-there", what_if)] if what_if else []))
+    warnings = gathered(fictions)
+    warned = note_warnings(warnings)
     failing = [(r, e) for r in found for e in r.failing[:1]]
     if given.out is not None:
         _write(given.out, failing, read, trace)
     if output.as_json:
-        print_json({"trace": trace, "ranks": read.ranks, "open": found[0].open_ended if found else 0, "runtimes": [r.row() for r in found]})
+        print_json({"trace": trace, "ranks": read.ranks, "open": found[0].open_ended if found else 0, "runtimes": [r.row() for r in found],
+                    "warnings": warned})  # fmt: skip
     elif output.as_csv or len(found) > 1:
         output.emit([_row(r) for r in found], COLUMNS, keys=list(KEYS), empty="no runtime was asked")
     else:
-        _show(found[0])
+        _show(found[0], mark(warnings))
     if output.text:
         for r in found:
             if r.limited:
@@ -145,12 +152,12 @@ def _row(r: Explored) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _show(r: Explored) -> None:
+def _show(r: Explored, marked: str) -> None:
     if r.refused:
-        say(f"{r.verdict}: {r.refused}")
+        say(f"{r.verdict}: {r.refused}{marked}")
         return
     say(f"{r.verdict}: {r.classes} {'outcomes' if r.classes != 1 else 'outcome'} that the program can tell apart, from {r.open_ended} open "
-        f"{'calls' if r.open_ended != 1 else 'call'}")  # fmt: skip
+        f"{'calls' if r.open_ended != 1 else 'call'}{marked}")  # fmt: skip
     whole = "an unknown number" if r.unreduced is None else r.unreduced.text
     say(f"{r.orders + r.abandoned} orders followed ({r.abandoned} of them in vain) of {whole}, in {format_time(r.seconds)}")
     for end in [e for e in r.ends if not e.failed] + list(r.failing[:_SHOWN]):

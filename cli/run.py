@@ -174,11 +174,13 @@ def _why(store: Store, done: Any) -> list[str]:
 
 
 def _tell(told: Execution, most_calls: int) -> None:
+    from retrompi.sim.cautions import mark
+
     done = told.done
     if done.output.strip():
         click.echo(done.output.rstrip("\n") + "\n")
     rows = told.rows
-    say(_headline(done, rows[0] if rows else None))
+    say(_headline(done, rows[0] if rows else None) + mark(done.cautions))
     if len(rows) > 1:
         say()
         once = all(row["n"] == 1 for row in rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -160,19 +162,22 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
             say(f"expected: {s.expect}")
         if s.program.section:
             say(replay.timed(run["facts"].get("section")))
+
+    def emit(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], keys: Sequence[str], empty: str = "nothing to show") -> None:
+        told = [{**row, "warnings": warned} for row in rows]
+        output.emit(told, columns, keys=[*keys, "warnings"] if output.as_json else keys, empty=empty)
+
     if s.start:
-        output.emit(found.rows, startup.COLUMNS)
+        emit(found.rows, startup.COLUMNS, [c.key for c in startup.COLUMNS])
         if output.text:
             say("\n" + startup.summary(run["facts"]["startup"]))
     elif s.generator == "rinf1":
         rows = rinf1.published(found.rows, registry.platform(s.platform).name, s.mode)
-        output.emit(rows, rinf1.COLUMNS, keys=rinf1.KEYS)
+        emit(rows, rinf1.COLUMNS, rinf1.KEYS)
     elif found.rows and "size_B" in found.rows[0]:
         pingpong.emit_curve(found.rows, warned, output, made=generate.generator(s.generator) if s.generator else None)
     else:
-        keys = [c.key for c in replay.COLUMNS]
-        rows = [{**row, "warnings": warned} for row in found.rows]
-        output.emit(rows, replay.COLUMNS, keys=[*keys, "warnings"] if output.as_json else keys, empty="no rank ran")
+        emit(found.rows, replay.COLUMNS, [c.key for c in replay.COLUMNS], "no rank ran")
     for job in run["facts"].get("jobs", []):
         runs = f", {job['runs']} runs in {format_time(job['time_s'])}" if job["background"] else f" in {format_time(job['time_s'])}"
         note(f"beside it: {job['name']} ({job['model']}, {job['mode']}): {job['outcome']}{runs}")

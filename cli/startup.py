@@ -11,7 +11,7 @@ import click
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Fictions, OfModel, Seeded, mode_option, ranks_option
-from retrompi.cli.output import Column, Output, print_json, say
+from retrompi.cli.output import Column, Output, note_warnings, print_json, say
 
 COLUMNS = (
     Column("step", "step"),
@@ -47,19 +47,21 @@ def command(ctx: click.Context, given: StartupOptions, output: Output) -> None:
       retrompi startup -m winmpich -p nt-cluster --starts 1000 --json
     """
     from retrompi.sim import simulate
+    from retrompi.sim.cautions import mark, of_question
     from retrompi.sim.resolved import Resolved
     from retrompi.spec import registry
     from retrompi.spec.question import Question, Starts
 
     ranks = given.ranks or len(registry.platform(given.platform).hosts)
     asked = Resolved.of(Question(given.model, given.platform, Starts(ranks, given.starts), given.mode, given.sets, given.seed))
-    told, apart = simulate.startup(asked), asked.apart
+    told, apart, warnings = simulate.startup(asked), asked.apart, of_question(asked)
+    warned = note_warnings(warnings)
     if output.as_json:
-        print_json({**told, "refused": apart})
+        print_json({**told, "refused": apart, "warnings": warned})
     else:
         output.emit(told["steps"], COLUMNS, empty="nothing has to be done")
         if not output.as_csv:
-            say("\n" + summary(told))
+            say("\n" + summary(told) + mark(warnings))
     if apart:
         click.echo(f"outcome failed-start: {apart}", err=True)
         ctx.exit(1)

@@ -97,6 +97,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
     from retrompi.studies import stored_study
     from retrompi.studies.about import about
     from retrompi.studies.cautions import counted
+    from retrompi.studies.interval_reasons import of_view
 
     store = output.open(write=False)
     _refuse_many(store, study)
@@ -111,7 +112,8 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
 
         study_page.write(Path(file), v, told, plans=choose(v, axes.x, axes.by, axes.panel), panel=axes.panel)
         note(f"page written to {file}")
-    warnings = [*told.cautions, *counted(store.study_cautions(int(found.study["id"])), len(v.rows), "points")]
+    points = len(v.rows) * (1 + v.draws)
+    warnings = [*told.cautions, *counted(store.study_cautions(int(found.study["id"])), points, "points"), *of_view(v)]
     warned = note_warnings(warnings)
     if not output.text:
         unit = v.metric.unit

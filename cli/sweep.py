@@ -141,7 +141,6 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         return None
     from retrompi.api.studies import StudyResult
     from retrompi.sim.cautions import mark
-    from retrompi.studies.cautions import of_study
     from retrompi.studies.run import run_study
     from retrompi.studies.uncertainty import LEVEL
 
@@ -153,10 +152,11 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
         done = len(store_.study_done(study_id)) if study_id is not None else 0
         click.echo(f"{done} of {design.count(study)} points are stored; run the same command again to continue", err=True)
         raise
-    warnings = of_study(store_, told)
+    result = StudyResult(store_, told, LEVEL if spec is None else spec.level)
+    warnings = result.warnings
     rows = note_warnings(warnings)
     if not output.text:
-        found = StudyResult(store_, told, LEVEL if spec is None else spec.level).rows
+        found = result.rows
         keys = list(found[0]) if found else []
         output.emit([{**row, "warnings": rows} for row in found], (), keys=[*keys, "warnings"] if output.as_json else keys)
     else:

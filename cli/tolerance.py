@@ -85,7 +85,7 @@ def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
         width = share("--tolerance", given.tolerance)
         found = search(evaluate, way, start, slower=shares, more_is_better=wanted.more_is_better, width=width)
         drawn = [] if spec is None else _drawn(ask, spec, way, shares, width)
-        warnings, mark = note_search(ask, [base, far])
+        warnings, mark = note_search(ask, [base, far], spec)
     alone = _alone(base, way, shares) if given.one_run else {}
     if output.as_json:
         certain = {} if spec is None else {"level": spec.level, "draws": spec.draws, "certain": [d.row() for d in drawn]}

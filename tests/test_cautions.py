@@ -19,7 +19,7 @@ from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
 from retrompi.studies.interval_reasons import Reading, fewest, reasons, unresolved
 from retrompi.studies.uncertainty import Spec, ensemble
-from retrompi.studio import performance
+from retrompi.studio import lab_commands, lab_page, performance
 from retrompi.studio.runs import curves
 from retrompi.traces import generate
 
@@ -130,6 +130,27 @@ def test_the_studio_says_the_same(tmp_path: Path) -> None:
     assert any("far outside the calibrated range of wmpi: messages of 64 MiB" in line for line in curve["cautions"])
 
 
+def test_the_forms_of_labs_say_the_same(tmp_path: Path) -> None:
+    quiet: Callable[..., None] = lambda *_: None  # noqa: E731
+    ring = "".join(f"{r} init\n{r} send {(r + 1) % 4} 0 8 6\n{r} recv {(r - 1) % 4} 0 8 6\n{r} finalize\n" for r in range(4))
+    base = 'title = "t"\nsummary = "s"\nreproduces = "what-if: none"\nmodel = "wmpi"\nplatform = "nt-pair"\nmode = "natural"\n'
+    trace = '[trace]\ngenerator = "ring"\nranks = 4\nsize = "1KiB"\nreps = 1\n'
+    files = {"ring.ti": ring.encode(), "mine.toml": f'name = "mine"\n{base}{trace}'.encode()}
+    at = {"model": "wmpi", "platform": "nt-pair"}
+    asked = [("replay", {**at, "file": "ring.ti"}), ("why", {**at, "file": "ring.ti"}), ("scenario", {"file": "mine.toml"}),
+             ("sweep", {"file": "mine.toml", "vary": "trace.reps=1,2"})]  # fmt: skip
+    for kind, given in asked:
+        told = lab_commands.run(quiet, str(tmp_path / "lab.db"), kind, given, {}, files)
+        assert any("more ranks than processors" in line for line in told["cautions"]), kind
+    fiction = {"model": "gm", "platform": "nt-pair", "size": "8B", "sizes": "8B", "reps": "1", "fiction": "1"}
+    for kind in ("pingpong", "explain"):
+        told = lab_commands.run(quiet, str(tmp_path / "lab.db"), kind, fiction, {}, {})
+        assert any("a what-if: GM" in line for line in told["cautions"]), kind
+        assert "a what-if: GM" in str(lab_page.shown(told))
+    own = lab_commands.run(quiet, None, "why", {"model": "lam", "file": "ring.ti"}, {}, files)  # without -p the model's own machine
+    assert own["cautions"]  # two hosts for four ranks
+
+
 def test_what_the_first_call_sets_up_is_in_no_command_unless_asked_for(retrompi: Run) -> None:
     at = ("-m", "mpich", "-p", "linux-p6-200*2@switch-100")
     pinged = json.loads(retrompi("pingpong", *at, "--sizes", "8B", "--json").out)[0]["time_us"]
@@ -206,6 +227,20 @@ def test_draws_that_do_not_resolve_a_level_are_said(retrompi: Run) -> None:
     assert "3 draws do not resolve an interval at 99.9999999 %" in " ".join(told.err.split())
     assert "100 % interval" not in told.out + told.err
     assert unresolved(Spec(0.9, 20)) == []
+
+
+def test_intervals_of_studies_and_searches_say_it_too(retrompi: Run, store_path: Path) -> None:
+    one = ("--set", "trace.sizes=64KiB", "--set", "trace.reps=2", "--set", "trace.warm_up=1", "--uncertainty", "90%", "-j", "1")
+    swept = retrompi("sweep", "bf-winmpich-distributed", "--set", "model=winmpich:delayed-ack", "--vary", "seed=1,2", "--name", "odd", *one,
+                     "--draws", "10", "--json")  # fmt: skip
+    codes = [w["code"] for w in json.loads(swept.out)[0]["warnings"]]
+    assert {"unresolved-level", "nominal-outside"} <= set(codes), swept
+    assert "time: the nominal value lies outside its interval at 2 of 2 points, the first at seed=1;" in " ".join(swept.err.split())
+    shown = json.loads(retrompi("study", "show", "odd", "--json").out)[0]["warnings"]
+    assert [w["code"] for w in shown if w["code"] in ("unresolved-level", "nominal-outside")] == ["unresolved-level", "nominal-outside"]
+    asked = ("tolerance", "bf-wmpi-shared", "--change", "platform.host.quantum", "--up-to", "240ms")
+    slower = retrompi(*asked, *one, "--draws", "3", "--json")
+    assert "unresolved-level" in [w["code"] for w in json.loads(slower.out)["warnings"]], slower
 
 
 def test_a_far_end_says_what_its_draws_have_that_the_others_have_not(store_path: Path) -> None:

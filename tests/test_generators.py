@@ -26,6 +26,7 @@ def test_each_generator_accepts_what_its_usage_shows() -> None:
         assert set(scenario.args) >= set(made.required), name
         assert made.summary
         assert "``" not in made.summary
+    assert len({made.summary for made in generate.GENERATORS.values()}) == len(generate.GENERATORS)
 
 
 def test_the_list_and_the_reference_have_every_generator() -> None:

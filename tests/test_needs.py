@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Outcome
@@ -99,11 +100,18 @@ def test_an_impossible_pair_ends_every_command_with_one_line(retrompi: Run) -> N
 def test_a_fiction_is_asked_for_and_called_one(retrompi: Run) -> None:
     pair = ["-m", "mpichgm", "-p", "linux-piii-933*4@gigabit", "--what-if-hardware"]
     said = "a what-if: MPICH-GM on Ethernet, where it never ran"
-    for line in (["pingpong", "--sizes", "8B", "--reps", "2"], ["explain", "--size", "8B"], ["replay", str(HEAT)]):
+    for line in (["pingpong", "--sizes", "8B", "--reps", "2"], ["explain", "--size", "8B"], ["replay", str(HEAT)], ["startup"],
+                 ["explore", str(HEAT)], ["fidelity", "--sizes", "8B", "--reps", "2"], ["why", str(HEAT)]):  # fmt: skip
         done = retrompi(*line, *pair)
         assert done.code == 0, done.err
-        assert said in " ".join((done.out + done.err).split()), line
+        title = " ".join(done.out.split())
+        assert f"[{said}]" in title, (line, title)
     assert not needs.asked(), "it ends with the command"
+    for line in (["startup"], ["explore", str(HEAT)]):
+        told = json.loads(retrompi(*line, *pair, "--json").out)
+        assert [w["code"] for w in told["warnings"]] == ["never-ran-there"]
+    run = retrompi("why", "1")  # who has stored it has asked for it
+    assert (run.code, f"[{said}]" in " ".join(run.out.split())) == (0, True), run.err
     done = retrompi("compare", str(HEAT), "--models", "lam,mpichgm", *pair[2:])
     assert done.code == 0
     assert said in " ".join((done.out + done.err).split())
@@ -134,6 +142,54 @@ def test_scenarios_studies_and_python_have_the_same_key(tmp_path: Path) -> None:
         case.identity(point.scenario)
     (point,) = each(design.study(str(tmp_path / "allowed.toml")))
     assert case.identity(point.scenario)
+
+
+def test_python_asks_for_a_fiction_wherever_it_simulates(tmp_path: Path) -> None:
+    import retrompi
+
+    store = tmp_path / "runs.db"
+    study = 'name = "there"\nscenario = "bf-wmpi-shared"\n[vary]\nplatform = ["abe"]\n[set]\n"trace.sizes" = "8B"\n"trace.reps" = 1\n'
+    (tmp_path / "there.toml").write_text(study)
+    short = {"trace.sizes": "8B", "trace.reps": 1}
+    asked: list[Callable[..., Any]] = [
+        lambda **more: retrompi.compare_runtimes(HEAT, ["lam", "mpichgm"], platforms=["linux-piii-933*4@gigabit"], jobs=1, **more),
+        lambda **more: retrompi.sweep("bf-wmpi-shared", {"platform": ["abe"]}, set=short, jobs=1, **more),
+        lambda **more: retrompi.study(tmp_path / "there.toml", jobs=1, **more),
+        lambda **more: retrompi.optimise("bf-wmpi-shared", {"platform": ["abe", "nt-pair"]}, set=short, trials=3, jobs=1, **more),
+        lambda **more: retrompi.pingpong("gm", "nt-pair", sizes=8, reps=1, **more).path(),
+    ]
+    for ask_for in asked:
+        told = ask_for(what_if_hardware=True, store=store)
+        assert "never-ran-there" in [w.code for w in told.warnings], told
+        assert "a what-if" in told._repr_html_()
+    assert not needs.asked()
+    plain = retrompi.compare_runtimes(HEAT, ["lam", "mpichgm"], platforms=["linux-piii-933*4@gigabit"], store=store, jobs=1)
+    assert {r["model"]: r["outcome"] for r in plain.rows} == {"lam": "completed", "mpichgm": "error"}
+
+
+def test_an_impossible_pair_is_refused_before_its_program_is_compiled(retrompi: Run, tmp_path: Path) -> None:
+    program = tmp_path / "wrong.c"
+    program.write_text("this is no C")
+    for backend in ("model", "smpi"):
+        done = retrompi("run", "-b", backend, "-m", "mpichgm", "-p", "linux-piii-933*4@gigabit", str(program))
+        assert (done.code, done.error) == (2, "impossible-hardware"), done
+
+
+def apart(model: str, platform: str, mode: str, **more: bool) -> str:
+    return Resolved.of(Question(model, platform, pingpong([8], 1), mode, **more)).apart
+
+
+def test_what_a_platform_may_be_and_which_hosts_of_a_mixed_one_are_used(retrompi: Run) -> None:
+    both = "linux-piii-933*4@gigabit"  # Linux 2.4 or Windows 2000
+    for model in ("winmpich", "chnt", "ntmpich", "wmpi", "lam"):
+        assert not apart(model, both, "distributed"), model
+    assert not apart("wmpi", "nt-unix", "distributed")
+    for model in ("wmpi", "hpvm"):
+        assert apart(model, "nt-unix", "unix,unix").startswith("unix runs HP-UX 9; no rank is on a host with Windows, which "), model
+    assert "exists for Win32 only" in apart("winmpich", "nt-unix", "distributed")
+    assert not apart("winmpich", "abe", "distributed", what_if_hardware=True), "what was asked for is simulated"
+    assert "memory of one machine" in apart("mpich:shmem", "nt-cluster", "distributed", what_if_hardware=True)
+    assert apart("sockets:pipe", both, "distributed") == "a pipe joins processes of one machine"
 
 
 def test_the_flag_changes_no_identity() -> None:

@@ -43,7 +43,10 @@ def test_a_what_ifs_cautions(places: tuple[str, str]) -> None:
 
 def test_cautions_of_curves(places: tuple[str, str]) -> None:
     answer = curves(_quiet, places, [WHERE, ("wmpi", "nt-pair", "shared")], [1024], [])
-    assert [len(c["cautions"]) for c in answer["curves"]] == [1, 0]
+    one, none = (c["cautions"] for c in answer["curves"])
+    assert [CAUTION in line for line in one] == [True, False]
+    assert one[1].startswith("far outside the calibrated range of craympt: messages of 1 KiB")
+    assert not none
 
 
 def test_a_messages_cautions() -> None:

@@ -9,6 +9,7 @@ from retrompi.spec.layout import Layout
 from retrompi.spec.media import Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param
 from retrompi.spec.needs import Needs
+from retrompi.spec.platform import Platform
 from retrompi.spec.technology import IP
 from retrompi.spec.values import Values
 
@@ -85,3 +86,6 @@ class Pipe(Sockets):
         return Path([
             Ring(("rank", "rank"), packet=p.buffer, header=0, slots=1, event=p.operation, space_wait=self.waits(p))
         ])  # fmt: skip
+
+    def joins(self, platform: Platform, placement: list[int]) -> str:
+        return "" if len(set(placement)) == 1 else "a pipe joins processes of one machine"

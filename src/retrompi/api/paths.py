@@ -11,6 +11,7 @@ from retrompi.base.units import PS
 
 if TYPE_CHECKING:
     from retrompi.sim import critical_path
+    from retrompi.sim.cautions import Caution
     from retrompi.sim.resolved import Resolved
 
 __all__ = ["CriticalPath", "path_of"]
@@ -28,6 +29,13 @@ class CriticalPath(Table):
 
     asked: str
     recorded: critical_path.CriticalPath
+    cautions: tuple[Caution, ...] = ()
+    """Of its run."""
+
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What one should know of the run, as the command says it."""
+        return self.cautions
 
     @property
     def title(self) -> str:
@@ -68,8 +76,9 @@ class CriticalPath(Table):
 def path_of(asked: Resolved) -> CriticalPath:
     """The critical path of a question's run, which is run again to record it. Raises SimulationEnded if it does not complete."""
     from retrompi.sim import simulate
+    from retrompi.sim.cautions import of_run
     from retrompi.sim.observe import Observe
 
     result = simulate.run(asked, Observe(critical_path=True))
     simulate.require_completed(result, asked.question.title)
-    return CriticalPath(asked.question.title, result.critical_path)
+    return CriticalPath(asked.question.title, result.critical_path, tuple(of_run(asked, result.cautions)))

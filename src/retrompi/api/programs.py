@@ -10,6 +10,7 @@ from retrompi.api.frames import Progress, Report, Row, Table, opened, reporting,
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
 from retrompi.sim.cautions import Caution
+from retrompi.spec import needs
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -191,20 +192,21 @@ def run(
     program: str | Path, arguments: Sequence[str] = (), *, ranks: int = 2, backend: Backend | None = None, model: str | Path | None = None,
     platform: str | Path | None = None, mode: str | None = None, set: Mapping[str, str | float] | None = None,
     fidelity: Literal["mechanism", "curve", "loggp"] = "mechanism", repetitions: int = 10, store: Store | Path | str | None = None,
-    fresh: bool = False, progress: Progress | None = None,
+    what_if_hardware: bool = False, fresh: bool = False, progress: Progress | None = None,
 ) -> Execution:  # fmt: skip
     """Runs a program (a source file, a binary or an mpi4py script): natively, on SMPI, or recorded and replayed on a runtime model.
 
     ``backend`` is ``native`` (this machine; ``repetitions`` runs are measured), ``smpi`` or ``model`` (default: model with ``model``, else
     native). A program that fails, hangs or deadlocks is a result; ``outcome`` says how it ended. Raises UsageError for a wrong name,
     BackendError (a RetrompiError) for a program that cannot be built or started, or a backend that is not installed.
+    ``what_if_hardware`` accepts a platform on which the model cannot have run; the answer calls it a fiction.
 
     >>> retrompi.run("examples/jacobi.c", ranks=4, model="wmpi", platform="nt-cluster").rows[0]["median_s"]    # s  # doctest: +SKIP
     """
     from retrompi.measure import launch
 
     on = backend or ("model" if model is not None else "native")
-    with reporting(progress, Path(program).name) as report:
+    with reporting(progress, Path(program).name) as report, needs.asking(what_if_hardware or needs.asked()):
         return Execution(launch.run(
             opened(store), on, str(program), arguments, ranks, sets=texts(set or {}), model=None if model is None else str(model),
             platform=None if platform is None else str(platform), mode=mode, fidelity=fidelity, repetitions=repetitions,
@@ -215,17 +217,18 @@ def run(
 def compare(
     program: str | Path, arguments: Sequence[str] = (), *, ranks: int = 2, model: str | Path | None = None,
     platform: str | Path | None = None, backends: Sequence[Backend] = ("native", "smpi", "model"), repetitions: int = 10,
-    store: Store | Path | str | None = None, fresh: bool = False, progress: Progress | None = None,
+    what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, progress: Progress | None = None,
 ) -> Comparison:  # fmt: skip
     """Runs a program on several backends and compares them: prediction against measurement (docs/compare.md).
 
-    Errors are relative to the native time, or to SMPI's without one; ``repetitions`` native runs give the noise. Raises what `run` raises.
+    Errors are relative to the native time, or to SMPI's without one; ``repetitions`` native runs give the noise;
+    ``what_if_hardware`` as in `run`. Raises what `run` raises.
 
     >>> retrompi.compare("examples/pingpong.c", model="mpich", backends=["native", "model"]).errors.rows    # doctest: +SKIP
     """
     from retrompi.measure import compare as comparing
 
-    with reporting(progress, "comparing") as report:
+    with reporting(progress, "comparing") as report, needs.asking(what_if_hardware or needs.asked()):
         return Comparison(comparing.compare(
             opened(store), str(program), arguments, ranks, model=None if model is None else str(model),
             platform=None if platform is None else str(platform), backends=backends, repetitions=repetitions, fresh=fresh, report=report,
@@ -235,13 +238,14 @@ def compare(
 def compare_runtimes(
     program: str | Path, models: Sequence[str], *, platforms: Sequence[str] = (), ranks: int | None = None, mode: str | None = None,
     platform: str | Path | None = None, arguments: Mapping[str, str | float] | None = None, metrics: Sequence[str] = (),
-    store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
+    what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Runtimes:  # fmt: skip
     """Runs a program on several runtimes: a scenario's name, a trace, or a generator such as ``ring`` with its ``arguments``.
 
-    ``platform`` is that of all runtimes, ``platforms``: each runtime on each of them (default: the scenario's, or the first runtime's own);
-    ``metrics`` are further columns (``time@1MiB``). A runtime that cannot run the program is a row with the reason. Raises UsageError for
-    a wrong name.
+    ``platform`` is that of all runtimes, ``platforms``: each runtime on each of them, and on ``platform`` (default: the scenario's, or the
+    first runtime's own); ``metrics`` are further columns (``time@1MiB``); ``what_if_hardware`` as in `run`. A runtime that cannot run the
+    program is a row with the reason. Raises UsageError for a wrong name.
 
     >>> retrompi.compare_runtimes("ring", ["wmpi", "hpvm"], arguments={"size": "1KiB", "reps": 3}).frame    # time_s: s  # doctest: +SKIP
     """
@@ -250,10 +254,11 @@ def compare_runtimes(
     from retrompi.studies.worker_pool import Pool
 
     if platform is not None and platforms:
-        raise UsageError("platform and platforms are mutually exclusive", code="conflicting-options")
+        platforms = tuple(dict.fromkeys((str(platform), *platforms)))
     first = platforms[0] if platforms else None if platform is None else str(platform)
     given = [f"{key}={value}" for key, value in (arguments or {}).items()]
-    base = comparing.program(str(program), given, models[0], first, mode, ranks)
+    with needs.asking(what_if_hardware or needs.asked()):
+        base = comparing.program(str(program), given, models[0], first, mode, ranks)
     candidates = comparing.Candidates(base, list(models), list(platforms), [known.parse(m) for m in metrics])
     with reporting(progress, "comparing") as report, Pool(jobs) as executor:
         return runtimes_of(opened(store), candidates, executor, fresh, report)

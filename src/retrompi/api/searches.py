@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
 from retrompi.sim.cautions import Caution
+from retrompi.spec import needs
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -76,15 +77,15 @@ class Search(Table):
 
 def optimise(
     scenario: str | Path, over: Mapping[str, str | Sequence[str | float]], *, metric: str = "time", trials: int = 60, seed: int = 1,
-    set: Mapping[str, str | float] | None = None, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
-    progress: Progress | None = None,
+    set: Mapping[str, str | float] | None = None, what_if_hardware: bool = False, store: Store | Path | str | None = None,
+    fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
 ) -> Search:  # fmt: skip
     """Searches for the least time, or the largest bandwidth, over several keys of a scenario at once (Optuna).
 
     ``over`` has a range (``"16KiB..1MiB"``, ``":log"`` or ``":linear"`` after it) or a list of values for each key. ``seed`` is that of the
     search and decides its trials, whatever the number of processes ``jobs`` (default: one a processor); runs that are stored are not
-    simulated again, so that more ``trials`` continue a search. ``progress`` is called with (done, all, what); True shows a bar. Raises
-    UsageError for a wrong key or range, and without the package optuna.
+    simulated again, so that more ``trials`` continue a search. ``what_if_hardware`` as in `sweep`. ``progress``
+    is called with (done, all, what); True shows a bar. Raises UsageError for a wrong key or range, and without the package optuna.
 
     >>> keys = {"platform.host.quantum": "10ms..200ms", "model": ["wmpi", "winmpich"]}
     >>> short = {"trace.sizes": "4KiB", "trace.reps": 2}
@@ -97,7 +98,8 @@ def optimise(
     from retrompi.studies.reading import Asker
     from retrompi.studies.worker_pool import Pool
 
-    base = case.apply(catalogue.scenario(str(scenario)), texts(set or {}))
+    with needs.asking(what_if_hardware or needs.asked()):
+        base = case.apply(catalogue.scenario(str(scenario)), texts(set or {}))
     wanted = metrics.parse(metric)
     wanted.check(base)
     overs = searching.space(base, [f"{k}={v if isinstance(v, str) else ','.join(map(str, v))}" for k, v in over.items()])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from retrompi.api.frames import Progress, Row, Table, opened, reporting, texts
 from retrompi.sim.cautions import Caution
+from retrompi.spec import needs
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -52,8 +53,9 @@ class StudyResult(Table):
     def warnings(self) -> tuple[Caution, ...]:
         """What one should know of the points; ``about`` says how many of them it is about, unless they all are."""
         from retrompi.studies.cautions import of_study
+        from retrompi.studies.interval_reasons import of_view
 
-        return tuple(of_study(self.store, self.told))
+        return (*of_study(self.store, self.told), *(of_view(self.view()) if self.told.draws else ()))
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -107,14 +109,15 @@ def _run(study: Study, store: Store | Path | str | None, fresh: bool, jobs: int 
 
 def sweep(
     scenario: str | Path, vary: Mapping[str, Values], *, set: Mapping[str, str | float] | None = None, sample: str = "", draws: int = 0,
-    store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None, progress: Progress | None = None,
+    what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> StudyResult:  # fmt: skip
     """Varies a scenario over all combinations of the axes; points that are stored are not simulated again.
 
     ``vary`` has the values of each key, as a list or as text: ``{"wmpi.packet": "64KiB..1MiB:x2", "model": ["wmpi", "hpvm"]}``.
     ``sample`` draws points instead (``"lhs:200"``); ``draws`` adds draws of the uncertain parameters to each point; ``jobs`` processes
-    (default: one a processor). ``progress`` is called with (done, all, what); True shows a bar. Raises UsageError for an unknown key or
-    a wrong value.
+    (default: one a processor). ``what_if_hardware`` accepts platforms on which a model cannot have run. ``progress`` is called with (done,
+    all, what); True shows a bar. Raises UsageError for an unknown key or a wrong value.
 
     >>> axes = {"wmpi.packet": ["64 KiB", "256 KiB"]}
     >>> retrompi.sweep("bf-wmpi-shared", axes, set={"trace.sizes": "512KiB", "trace.reps": 5}).values("time@512KiB")    # s
@@ -122,18 +125,22 @@ def sweep(
     """
     from retrompi.studies import design
 
-    made = design.from_command(str(scenario), _texts(vary), (), texts(set or {}), sample=sample)
+    with needs.asking(what_if_hardware or needs.asked()):
+        made = design.from_command(str(scenario), _texts(vary), (), texts(set or {}), sample=sample)
     return _run(replace(made, draws=draws), store, fresh, jobs, progress)
 
 
 def study(
-    name: str | Path, *, draws: int = 0, store: Store | Path | str | None = None, fresh: bool = False, jobs: int | None = None,
-    progress: Progress | None = None,
+    name: str | Path, *, draws: int = 0, what_if_hardware: bool = False, store: Store | Path | str | None = None, fresh: bool = False,
+    jobs: int | None = None, progress: Progress | None = None,
 ) -> StudyResult:  # fmt: skip
-    """Runs a study by name (``retrompi study list``) or TOML file; what is stored is not simulated again.
+    """Runs a study by name (``retrompi study list``) or TOML file; what is stored is not simulated again. ``what_if_hardware`` as in
+    `sweep`.
 
     >>> retrompi.study("proxy-cost").frame    # time_s: s  # doctest: +SKIP
     """
     from retrompi.studies import design
 
-    return _run(replace(design.study(str(name)), draws=draws), store, fresh, jobs, progress)
+    with needs.asking(what_if_hardware or needs.asked()):
+        made = design.study(str(name))
+    return _run(replace(made, draws=draws), store, fresh, jobs, progress)

@@ -13,6 +13,7 @@ from retrompi.spec import kernels, possible, registry
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.cojobs import JobSpec, named
 from retrompi.spec.model import absolute_sets, model_values, resolve
+from retrompi.spec.needs import as_needed, foreign
 from retrompi.spec.network_model import NATIVE
 from retrompi.spec.placements import NATURAL, Placement, placed, shown
 from retrompi.spec.question import Asked, Benchmark, Beside, Experiment, Message, Question, Replay, Starts, canonical_hash
@@ -185,8 +186,13 @@ class Resolved:
         return self._refused(self.placement)
 
     def _refused(self, placement: Placement) -> str:
+        needed, fiction = self.model.needs, bool(self.fiction)
+        seen = as_needed(needed, self.room, fiction=fiction)
+        odd = foreign(needed, (seen.hosts[i] for i in dict.fromkeys(placement)))
+        if odd is not None and needed is not None:  # the platform mixes systems, and the placement has none of the runtime's hosts
+            return f"{odd.name} runs {odd.os}; no rank is on a host with {needed.system_words}, which {self.model.title} needs"
         with users_code(self.model.folder()):
-            return self.model().joins(self.room, placement)
+            return self.model().joins(seen, placement)
 
     @property
     def fiction(self) -> str:

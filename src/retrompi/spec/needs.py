@@ -7,19 +7,20 @@ What is not declared restricts nothing: a user's model without `Needs`, a networ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from retrompi.spec.hosts import kinds
+from retrompi.spec.hosts import kinds, mapped
 from retrompi.spec.sources import wrong_source
 from retrompi.spec.technology import IP, TECHNOLOGIES
 
 if TYPE_CHECKING:
+    from retrompi.spec.host import Host
     from retrompi.spec.platform import Platform
 
-__all__ = ["SYSTEMS", "Needs", "asked", "asking", "lacks"]
+__all__ = ["SYSTEMS", "Needs", "as_needed", "asked", "asking", "foreign", "lacks"]
 
 SYSTEMS = {"win32": "Windows", "unix": "Unix", "linux": "Linux", "aix": "AIX", "unicos": "UNICOS", "windows 2000": "Windows 2000"}
 """Name of an operating system, or of a family of them (`retrompi.spec.host.Host.family`) -> in words."""
@@ -66,10 +67,36 @@ def lacks(needs: Needs | None, platform: Platform) -> tuple[str, ...]:
     if needs.networks and len(platform.hosts) > 1 and platform.technology and platform.technology not in needs.networks:
         found.append("network")
     if needs.systems:
-        right = [any(_is(h.os, wanted) for wanted in needs.systems) for h in kinds(platform.hosts)[0]]
+        right = [_has_system(needs, h) for h in kinds(platform.hosts)[0]]
         if not (any(right) if needs.mixed else all(right)):
             found.append("system")
     return tuple(found)
+
+
+def foreign(needs: Needs | None, hosts: Iterable[Host]) -> Host | None:
+    """The first of the ``hosts`` of a job if none of them has a system that the runtime needs; None if one has."""
+    each = list(hosts)
+    if needs is None or not needs.systems or any(_has_system(needs, h) for h in each):
+        return None
+    return each[0]
+
+
+def as_needed(needs: Needs | None, platform: Platform, *, fiction: bool) -> Platform:
+    """The platform as `RuntimeModel.joins` is to see it: of a host that runs one of several systems ("Linux 2.4 or Windows 2000") the one
+    that the runtime needs, and in a ``fiction`` that system on every host."""
+    prototypes = kinds(platform.hosts)[0]
+    if needs is None or not needs.systems or not (fiction or any(" or " in h.os for h in prototypes)):
+        return platform
+
+    def change(host: Host) -> Host:
+        right = [name for name in host.os.split(" or ") if any(_is(name, wanted) for wanted in needs.systems)]
+        return replace(host, os=right[0] if right else SYSTEMS[needs.systems[0]]) if right or fiction else host
+
+    return replace(platform, hosts=mapped(platform.hosts, change))
+
+
+def _has_system(needs: Needs, host: Host) -> bool:
+    return any(_is(host.os, wanted) for wanted in needs.systems)
 
 
 def _is(os: str, wanted: str) -> bool:

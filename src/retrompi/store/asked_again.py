@@ -52,7 +52,7 @@ def _candidates(store: Store, row: Mapping[str, Any], scenario: Callable[[str], 
     for workload in _workloads(store, row):
         yield Question(
             row["model"], row["platform"], workload, placement, row["overrides"], row["seed"], row["fidelity"], network=row["network"],
-            idle_overrides=True,
+            idle_overrides=True, what_if_hardware=True,  # who stored it has asked for it
         )  # fmt: skip
 
 

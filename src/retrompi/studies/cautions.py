@@ -33,8 +33,7 @@ def of_scenario(scenario: Scenario, kept: Iterable[Caution] = ()) -> list[Cautio
         of = []
         sizes = () if s.start or s.generator == "rinf1" else metrics.sizes_of(s)
         beyond = calibration(s.model, s.platform, sizes=sizes, ranks=ranks_of(s), sets=s.sets)
-    asked = of_run(Resolved.of(s.question()), kept) if not s.start else []
-    return [*dict.fromkeys([*asked, *of, *beyond])]
+    return [*dict.fromkeys([*of_run(Resolved.of(s.question()), kept), *of, *beyond])]
 
 
 def of_scenarios(named: Iterable[tuple[str, Scenario]], kept: Mapping[str, Sequence[Caution]] | None = None) -> list[Caution]:

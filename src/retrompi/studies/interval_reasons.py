@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from retrompi.studies.priors import Prior
+    from retrompi.studies.view import View
 
-__all__ = ["FAR", "Reading", "fewest", "reasons", "unresolved"]
+__all__ = ["FAR", "Reading", "fewest", "of_view", "reasons", "unresolved"]
 
 FAR = 4.0
 """An end that is more than so many times from the median is explained."""
@@ -65,6 +66,21 @@ def reasons(drawn: Ensemble, readings: Sequence[Reading]) -> list[Caution]:
     far = [r for r in readings if _known(r) and _far(interval(r.values, drawn.spec.level))]
     if far:
         found.append(Caution("far-end", _end(drawn, far[0]) + _more(far)))
+    return found
+
+
+def of_view(v: View) -> list[Caution]:
+    """What is odd about the intervals of a study's points: of how many, and which is the first; `reasons` of a point alone says why."""
+    if not v.draws:
+        return []
+    found = unresolved(Spec(v.level, v.draws))
+    having = [r for r in v.rows if r["value"] is not None and r["low"] is not None]
+    outside = [r for r in having if not r["low"] <= r["value"] <= r["high"]]
+    if outside:
+        first = ", ".join(f"{k}={x}" for k, x in outside[0]["values"].items())
+        told = (f"{v.metric.name}: the nominal value lies outside its interval at {len(outside)} of {len(having)} points, the first at "
+                f"{first}; pingpong, explain, replay and compare with --uncertainty say by which parameters")  # fmt: skip
+        found.append(Caution("nominal-outside", told))
     return found
 
 

@@ -10,7 +10,7 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.scratch import folder as temporary
 from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_quantity, format_time
-from retrompi.spec import registry
+from retrompi.sim.cautions import Caution, split, stored
+from retrompi.spec import composition, registry
 from retrompi.spec.needs import asking
 from retrompi.studio.parameters import check_names
 
@@ -163,7 +164,7 @@ def _fields(kind: str, given: Mapping[str, str], sets: Sequence[str]) -> Iterato
 # -- in a job ------------------------------------------------------------------------------------------------------------
 
 Told = dict[str, Any]
-"""lines: texts; problems: texts; tables: caption, head, rows of texts; figures: name and Plotly's JSON; chart: a timeline's document;
+"""lines: texts; cautions: texts; tables: caption, head, rows of texts; figures: name and Plotly's JSON; chart: a timeline's document;
 files: name -> bytes in hex."""
 
 
@@ -199,9 +200,11 @@ def _sets(values: Mapping[str, str]) -> dict[str, str]:
 def _names(model: str, platform: str) -> None:
     """Refuses names that are no model's or platform's of this installation; ``abe*16`` is sixteen hosts of one."""
     name, star, count = platform.partition("*")
-    if star and (not count.isdecimal() or not 1 <= int(count[:4]) <= MOST_HOSTS):
+    composed = "@" in platform
+    hosts = composition.parse(platform).hosts if composed else int(count[:4]) if count.isdecimal() else 0 if star else 1
+    if not 1 <= hosts <= MOST_HOSTS:
         raise UsageError(f"'{platform[:60]}': from 1 to {MOST_HOSTS} hosts are simulated here", code="out-of-range")
-    check_names(model, name if star and name in registry.platform_names() else platform)
+    check_names(model, name if not composed and name in registry.platform_names() else platform)
 
 
 def _whole(asked: Mapping[str, str], key: str, low: int, high: int) -> int | None:
@@ -221,9 +224,14 @@ def _options(asked: Mapping[str, str], sets: Mapping[str, str], store: str | Non
     return out
 
 
-def _told(lines: Sequence[str] = (), tables: Sequence[Told] = (), figures: Mapping[str, Any] | None = None, **more: Any) -> Told:
+def _told(
+    lines: Sequence[str] = (), tables: Sequence[Told] = (), figures: Mapping[str, Any] | None = None, warnings: Iterable[Caution] = (),
+) -> Told:  # fmt: skip
+    """``warnings``: what the command would say beside the answer (`retrompi.sim.cautions`)."""
     drawn = {name: json.loads(f.to_json()) for name, f in (figures or {}).items()}
-    return {"lines": [x for x in lines if x], "tables": list(tables), "figures": drawn, **more}
+    said = split(warnings)
+    beyond = [_("Outside the model's calibrated range: {what}.").format(what="; ".join(said["outside"]))] if said["outside"] else []
+    return {"lines": [x for x in (*lines, *beyond) if x], "cautions": said["cautions"], "tables": list(tables), "figures": drawn}
 
 
 def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Told:
@@ -246,7 +254,6 @@ def _head() -> list[str]:
 def _pingpong(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
     from retrompi.api.runs import pingpong
     from retrompi.base.units import parse_sizes
-    from retrompi.spec.outside_range import outside
 
     model = asked.get("model", "")
     if model.startswith("models/"):
@@ -258,13 +265,13 @@ def _pingpong(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     if sizes is not None and len(sizes) > MOST_POINTS:
         raise UsageError(f"{len(sizes)} sizes; at most {MOST_POINTS} are simulated at once here", code="too-many")
     curve = pingpong(model, platform, sizes=sizes, reps=_whole(asked, "reps", 1, 10_000), **_options(asked, sets, store))
-    far = [] if model.startswith("/") else outside(model, platform, sizes=[r["size_B"] for r in curve.rows], ranks=2, sets=dict(sets))
     ended = [f"{curve.outcome}: {curve.detail}", *curve.diagnosis()] if curve.outcome != "completed" else []
     figures = {}
     if len(curve.rows) > 2 and not model.startswith("/"):
         figures = {what: _drawn(curve.rows, what) for what in ("time", "bandwidth")}
-    notes = [_("Outside the model's calibrated range: {what}.").format(what="; ".join(far))] if far else []
-    return _told([*ended, *notes], [_table("", _head(), _curve_rows(curve.rows))], figures)
+    mine = model.startswith("/")  # fitted by the student, to a curve and not to machines
+    warnings = [c for c in curve.warnings if not (mine and c.code == "outside-calibration")]
+    return _told(ended, [_table("", _head(), _curve_rows(curve.rows))], figures, warnings)
 
 
 def _drawn(rows: Sequence[Mapping[str, Any]], series: str) -> Any:
@@ -297,7 +304,8 @@ def _explain(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, sto
     rows = [[str(r["stage"]), str(r["process"]), format_time(r["seconds"]), f"{100 * r['seconds'] / total:.1f} %" if total else ""]
             for r in found.rows]  # fmt: skip
     line = _("{size}: {time} one way").format(size=format_bytes(found.size), time=_time(total * 1e6))
-    return _told([line], [_table("", [_("stage"), _("process"), _("time"), _("share")], rows)], {"stages": found.plot()})
+    return _told([line], [_table("", [_("stage"), _("process"), _("time"), _("share")], rows)], {"stages": found.plot()},
+                 found.warnings)  # fmt: skip
 
 
 def _read_trace(place: Path, name: str) -> Any:
@@ -338,7 +346,7 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
     rows = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
             for r in done.rows[:64]]  # fmt: skip
     table = _table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], rows)
-    told = _told(lines, [table])
+    told = _told(lines, [table], warnings=done.warnings)
     return told if done.found.timeline is None else {**told, "chart": timeline_page.alone(done.found.timeline)}
 
 
@@ -349,7 +357,7 @@ def _why(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: 
     from retrompi.studies import case, compare_runtimes, sensitivity
     from retrompi.studies.applies import refuse_idle
 
-    model, platform, file = asked.get("model", ""), asked.get("platform", "nt-pair"), asked.get("file", "")
+    model, platform, file = asked.get("model", ""), _platform(asked), asked.get("file", "")
     _names(model, platform)
     _read_trace(place, file)
     keys = [key.strip() for key in re.split(r"[,;]", asked.get("sensitivity", "")) if key.strip()]
@@ -358,7 +366,8 @@ def _why(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: 
             raise UsageError(f"'{key[:60]}' is no parameter of the runtime or the platform", code="unknown-parameter")
     base = case.apply(compare_runtimes.program(str(place / file), [], model, platform, asked.get("mode"), None), sets)
     refuse_idle(base)
-    path = path_of(Resolved.of(base.question())).recorded
+    traced = path_of(Resolved.of(base.question()))
+    path = traced.recorded
     found = [sensitivity.sensitivity(base, path, key) for key in keys]
     whole = path.took or 1
 
@@ -378,7 +387,7 @@ def _why(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: 
         tables.append(_table(_("How the time depends on"), [_("parameter"), _("value"), _("1 % more is"), _("5 % slower at")],
                              [_dependence(s) for s in found]))  # fmt: skip
     line = _("{time}: {count} delays one after another").format(time=format_time(path.took * PS), count=len(path))
-    return _told([line], tables, {"path": path_page.figures([(file, path)])["course"]})
+    return _told([line], tables, {"path": path_page.figures([(file, path)])["course"]}, traced.warnings)
 
 
 def _dependence(found: Any) -> list[str]:
@@ -427,11 +436,12 @@ def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     from retrompi.sim.resolved import Resolved
     from retrompi.store import open_store
     from retrompi.studies import catalogue
+    from retrompi.studies.cautions import of_scenario
 
     scenario = catalogue.scenario(str(_checked_toml(place, asked.get("file", ""))))
     question = scenario.question()
     found = run_of(Resolved.of(question), Where(open_store(store), False))
-    row = found.row
+    row, warnings = found.row, of_scenario(scenario, stored(found.row["facts"]))
     took = "" if row["time_s"] is None else " " + _("after {time}").format(time=format_time(row["time_s"]))
     lines = [f"{row['outcome']}{took}", *(found.diagnosis() if row["outcome"] != "completed" else [])]
     rows = found.found.rows
@@ -443,10 +453,10 @@ def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
             head[1] = _("time")
             if figures:
                 figures["time"].update_layout(yaxis_title_text=_("time"))
-        return _told(lines, [_table("", head, _curve_rows(rows))], figures)
+        return _told(lines, [_table("", head, _curve_rows(rows))], figures, warnings)
     ranks = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
              for r in rows[:64]]  # fmt: skip
-    return _told(lines, [_table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], ranks)])
+    return _told(lines, [_table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], ranks)], warnings=warnings)
 
 
 def _study(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store: str | None) -> Told:
@@ -473,7 +483,7 @@ def _study(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, store
     axes = list(view.rows[0]["values"]) if view.rows else []
     rows = [[*(str(r["values"].get(k, "")) for k in axes), _valued(r["value"], view.metric.unit)] for r in view.rows]
     figures = {"study": result.plot(metric)} if len(view.rows) > 2 else {}
-    return _told([result.title], [_table("", [*axes, str(view.metric.name)], rows)], figures)
+    return _told([result.title], [_table("", [*axes, str(view.metric.name)], rows)], figures, result.warnings)
 
 
 def _valued(value: Any, unit: str) -> str:

@@ -350,10 +350,11 @@ def _entry(form: Form, key: str, field: Field) -> Component:
 
 
 def shown(told: Mapping[str, Any], chart: str = "") -> list[Component]:
-    """The result of a form: lines, figures and tables in place; ``chart`` is the address of its timeline's document."""
+    """The result of a form: lines, cautions, figures and tables in place; ``chart`` is the address of its timeline's document."""
     import plotly.graph_objects as go
 
     out: list[Component] = [html.P(line) for line in told["lines"]]
+    out += [html.P(line, className="caution", lang="en") for line in told["cautions"]]
     names = {"time": _("One-way time"), "bandwidth": _("Bandwidth"), "stages": _("Stages"), "study": _("The study"),
              "path": _("Critical path")}  # fmt: skip
     if chart:

@@ -98,7 +98,7 @@ def _executed(asked: Mapping[str, str], file: Path, ranks: int, work: Path) -> d
     shown = [line for line in said[:MOST_SHOWN].splitlines() if line.strip()][:60]
     if len(said) > MOST_SHOWN:
         shown.append(_("… {count} characters more").format(count=len(said) - MOST_SHOWN))
-    return {"lines": [_ended(done), *note, *shown], "tables": [], "figures": {}}
+    return {"lines": [_ended(done), *note, *shown], "cautions": [], "tables": [], "figures": {}}
 
 
 def recorded(asked: Mapping[str, str], place: Path) -> dict[str, Any]:
@@ -114,4 +114,4 @@ def recorded(asked: Mapping[str, str], place: Path) -> dict[str, Any]:
         files = {"trace.tar.zst": packed.read_bytes().hex()}
     line = _("{ranks} ranks, {actions} actions recorded; the trace is among your files as trace.tar.zst").format(
         ranks=trace.ranks, actions=trace.actions)  # fmt: skip
-    return {"lines": [line], "tables": [], "figures": {}, "files": files}
+    return {"lines": [line], "cautions": [], "tables": [], "figures": {}, "files": files}

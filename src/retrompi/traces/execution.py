@@ -22,6 +22,7 @@ class Calls(Protocol):
     trackers: list[Tracker]
     collectives: dict[tuple[object, int], dict[int, int]]
     completes: list[dict[int, list[Request]]]
+    probes: list[dict[int, End]]
 
 
 class Execution:

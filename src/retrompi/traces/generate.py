@@ -326,7 +326,8 @@ class Generator:
     @property
     def summary(self) -> str:
         """The first line of what its function says."""
-        return " ".join((inspect.getdoc(self.make) or "").split("\n\n")[0].split()).replace("``", "")
+        made = self.make.func if isinstance(self.make, partial) else self.make
+        return " ".join((inspect.getdoc(made) or "").split("\n\n")[0].split()).replace("``", "")
 
 
 _EXAMPLES: Mapping[str, object] = {"ranks": 4, "size": "1KiB", "sizes": "1KiB", "reps": 10, "rows": 2, "columns": 2}

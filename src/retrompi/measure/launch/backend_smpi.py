@@ -31,7 +31,7 @@ from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Re
 from retrompi.measure.record import Clock, RecordError, record
 from retrompi.measure.smpi.export import Export, export
 from retrompi.measure.smpi.plugin import plugin
-from retrompi.sim.cautions import of_question
+from retrompi.sim.cautions import calibration, of_question
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.sampling import NotSampled
@@ -207,11 +207,15 @@ def execute(store: Store, request: Request) -> Execution:
     done.trace = str(trace) if (trace / "index.txt").is_file() else ""
     done.cautions += facts.cautions
     done.notes += facts.notes
+    sizes: list[int] = []
     if done.trace:
-        replayed = Resolved.of(asked.with_(workload=Replay(traces.read(done.trace, partial=True))))
+        read = traces.read(done.trace, partial=True)
+        sizes = [read.info()["largest_B"]]
+        replayed = Resolved.of(asked.with_(workload=Replay(read)))
         scale = scale_of(replayed)
         done.notes += [scale.line] if scale and not scale.assumed else []
         done.cautions += [c for c in of_question(replayed) if c.code == "computation-assumed"]
+    done.cautions += calibration(model, platform, sizes=sizes, ranks=request.ranks, sets=request.sets)
     return executions.save(store, spec, done, {"collectives": _collectives(told), "messages": told.messages, "bytes": told.bytes})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_bytes
 from retrompi.sim.cautions import Caution
-from retrompi.spec import registry
+from retrompi.spec import needs, possible, registry
 from retrompi.spec.bounds import LIMIT, Bounds
 from retrompi.spec.placements import NATURAL
 
@@ -195,17 +195,20 @@ class Request:
 def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, str, Execution]:
     """(model, platform, mode, the execution to be filled in) of a run at a model's costs.
 
-    Raises UsageError for an unknown model, platform or mode.
+    Raises UsageError for an unknown model, platform or mode, and for a model that cannot have run on the platform: before the program
+    is compiled.
     """
     if request.model is None:
         raise UsageError("a model is needed: --model NAME (see 'retrompi models list')", code="missing-option")
     platform = request.platform or registry.own_platform(request.model)
     room = registry.platform(platform)
     mode = request.mode or NATURAL
-    name = registry.model(request.model).name
+    model = registry.model(request.model)
+    if not needs.asked():
+        possible.check(model, room)
     found = room.placement(mode)
     done = Execution(
-        backend, Path(request.program).name, list(request.arguments), request.ranks, model=name, platform=room.name,
+        backend, Path(request.program).name, list(request.arguments), request.ranks, model=model.name, platform=room.name,
         mode=found if isinstance(found, str) else mode,
         fidelity=fidelity,
     )  # fmt: skip
