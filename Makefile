@@ -18,25 +18,27 @@ IN_PROCESSES := -n auto --dist loadfile --no-loadscope-reorder
 CONSTRAINTS ?= packaging/constraints.txt
 # Says what is done and how far it is; without a Python (Debian's is being installed) the command just runs.
 STAGE = $(if $(shell command -v $(PYTHON)),$(PYTHON) packaging/stage.py $(1))
-PIP = $(BIN)/python -m pip --disable-pip-version-check install --progress-bar off $(addprefix -c ,$(CONSTRAINTS))
+PINNED := $(addprefix -c ,$(CONSTRAINTS))
+PIP = $(BIN)/python -m pip --disable-pip-version-check install $(PINNED)
+INSTALL = $(BIN)/python packaging/install_packages.py $(PINNED)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT_GET := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 # apt_install PACKAGES: fails without root and sudo.
 apt_install = { [ -n "$(SUDO)" ] || [ "$$(id -u)" = 0 ] || { echo "not root and no sudo: install $(1) by hand" >&2; false; }; } && \
   $(call STAGE,"installing $(1) (Debian)") sh -c "$(APT_GET) update -qq && $(APT_GET) install -y --no-install-recommends $(1)"
 
-.PHONY: demo atlas test exhaustive unit docs images validate judged bench lint sanitize clean setup engine newest apt apt-gtest apt-mpi apt-postgres apt-chromium apt-box
+.PHONY: demo atlas test exhaustive unit docs images validate judged bench lint sanitize clean setup engine newest apt apt-gtest apt-chromium apt-test apt-exhaustive
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
 atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
-test: unit $(DEV) apt-mpi apt-box apt-postgres apt-chromium
+test: apt-test unit $(DEV)
 	$(BIN)/python -m pytest $(IN_PROCESSES) --durations 25
 
 # What takes minutes where `make test` has examples of it: every case of what that samples, docs' commands in shells, an engine of one's own.
-exhaustive: setup $(DEV) apt-mpi apt-box apt-postgres apt-chromium
+exhaustive: apt-exhaustive setup $(DEV)
 	$(BIN)/python -m pytest --exhaustive $(IN_PROCESSES) --durations 25
 
 # The engine's C++ unit tests: they link the objects that the checkout's module is made of, with assertions of invariants on.
@@ -97,42 +99,39 @@ apt:
 apt-gtest:
 	@[ -e /usr/include/gtest/gtest.h ] || { $(call apt_install,libgtest-dev); }
 
-# Recording real programs is tested with an MPI; without one those tests are skipped and say so, so that failing to install it is no error.
-apt-mpi:
-	@missing=""; \
-	command -v mpicc >/dev/null || missing="mpich libmpich-dev"; \
-	command -v gfortran >/dev/null || missing="$$missing gfortran"; \
-	[ -z "$$missing" ] || { $(call apt_install,$$missing); } || echo "could not be installed: the tests of trace record will be skipped"
-
-# Programs of students are run in a box of bubblewrap; without it the tests of the box are skipped and say so, so that failing to install it
-# is no error.
-apt-box:
-	@command -v bwrap >/dev/null || { $(call apt_install,bubblewrap); } || \
-	  echo "could not be installed: the tests of programs in a box will be skipped"
-
-# The store is tested on PostgreSQL too, with a server of the tests' own; without one those tests are skipped and say so, so that
-# failing to install it is no error. Debian would make and start a server at once: it is told not to, for this one installation.
+# What the tests use besides, by one call of apt-get: an MPI for recording, bubblewrap for programs of students, PostgreSQL for the store,
+# Chromium for the studio, shells and readers of man pages. Failing to install them is no error: what needs them is skipped, and named at
+# the end. Debian would make and start a PostgreSQL server at once: it is told not to, for this one installation.
 NO_SERVER := /etc/postgresql-common/createcluster.d/retrompi-tests.conf
-apt-postgres:
-	@if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
-	  { [ "$$(id -u)" = 0 ] || [ -n "$(SUDO)" ]; } && $(SUDO) mkdir -p $(dir $(NO_SERVER)) && \
-	  echo "create_main_cluster = false" | $(SUDO) tee $(NO_SERVER) >/dev/null && { $(call apt_install,postgresql); } || \
-	  echo "could not be installed: the tests on PostgreSQL will be skipped"; \
-	  $(SUDO) rm -f $(NO_SERVER); \
-	fi
+apt-test:
+	@missing=""; need() { command -v $$1 >/dev/null || missing="$$missing $$2"; }; \
+	[ -e /usr/include/gtest/gtest.h ] || missing="libgtest-dev"; \
+	need mpicc "mpich libmpich-dev"; need gfortran gfortran; need bwrap bubblewrap; need shellcheck shellcheck; need mandoc mandoc; \
+	need zsh zsh; need fish fish; ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || need initdb postgresql; \
+	command -v chromium-browser google-chrome >/dev/null || need chromium chromium; \
+	$(install_for_tests)
 
-# The studio is tested in Debian's Chromium, which Playwright is pointed at: it downloads no browser of its own. Without one those tests
-# are skipped and say so, so that failing to install it is no error.
+# `make exhaustive` records with Open MPI and mpi4py too.
+apt-exhaustive: apt-test
+	@missing=""; command -v mpicc.openmpi >/dev/null || missing="openmpi-bin libopenmpi-dev"; \
+	/usr/bin/python3 -c 'import mpi4py' 2>/dev/null || missing="$$missing python3-mpi4py"; \
+	$(install_for_tests)
+
+define install_for_tests
+[ -z "$$missing" ] || { case "$$missing" in *postgresql*) $(SUDO) mkdir -p $(dir $(NO_SERVER)); \
+	  echo "create_main_cluster = false" | $(SUDO) tee $(NO_SERVER) >/dev/null;; esac; $(call apt_install,$$missing); code=$$?; \
+	  $(SUDO) rm -f $(NO_SERVER); [ $$code = 0 ]; } || echo "could not be installed:$$missing"
+endef
+
+# Pages are looked at in Debian's Chromium, which Playwright is pointed at: it downloads no browser of its own.
 apt-chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
-	  { $(call apt_install,chromium); } || echo "could not be installed: the tests of the studio in a browser will be skipped"
+	@command -v chromium chromium-browser google-chrome >/dev/null || { $(call apt_install,chromium); }
 
 # What retrompi runs with, and retrompi itself (editable). pip's build of it is shown line by line, so that the stage can say how far it is.
 $(STAMP): pyproject.toml $(CONSTRAINTS) | apt
 	@mkdir -p build && $(PYTHON) packaging/needs.py build >build/needs-build.txt && $(PYTHON) packaging/needs.py >build/needs.txt
 	@[ -x $(BIN)/python ] || $(call STAGE,"making $(VENV)") $(PYTHON) -m venv $(VENV)
-	@$(call STAGE,"installing the build tools") $(PIP) -r build/needs-build.txt
-	@$(call STAGE,"installing what retrompi runs with") $(PIP) -r build/needs.txt
+	@$(call STAGE,"installing what retrompi is built and runs with") $(INSTALL) -r build/needs-build.txt -r build/needs.txt
 	@$(call STAGE,"compiling the engine") $(PIP) -v --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -145,7 +144,7 @@ engine: $(STAMP)
 # setuptools: otf2 is built from source, and from Python 3.12 on a new environment has none.
 $(VENV)/.extra-%: $(STAMP)
 	@$(PYTHON) packaging/needs.py $* >build/needs-$*.txt
-	@$(call STAGE,"installing what is needed for $*") $(PIP) "setuptools>=68" -r build/needs-$*.txt
+	@$(call STAGE,"installing what is needed for $*") $(INSTALL) "setuptools>=68" -r build/needs-$*.txt
 	@touch $@
 
 # The newest versions of everything, on purpose, in an environment of their own: they are written down when all tests pass with them.
