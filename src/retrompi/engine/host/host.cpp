@@ -183,6 +183,7 @@ void Host::dispatch(size_t core) {
   if (anatomy.critical.on) begin(*t, c);
   // NT counts a quantum in ticks seen by the running thread, so it ends at one (variant); else it is a plain length of time.
   const Ps from = spec.quantum_at_tick ? next_tick(loop.now + 1) - spec.tick : loop.now;
+  t->held_since_ = loop.now;
   t->q_end_ = from + t->q_left_;
   t->q_armed_ = false;
   go(*t);

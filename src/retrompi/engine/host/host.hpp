@@ -95,6 +95,7 @@ class Thread {
   /// Processor time so far.
   [[nodiscard]] Ps used() const { return used_ + (on_clock_ ? host_time() - began_ : Ps(0)); }
   void add_used(Ps ps) { used_ += ps; }
+  void skip(Ps time, Ps begin);
   [[nodiscard]] bool acting() const { return acting_; }
   /// For the critical path: it acts on what others of its host act on too.
   void acts() const;
@@ -158,6 +159,7 @@ class Thread {
   uint32_t skipped_ = 0;  // consecutive intervals that needed no event
   uint32_t gen_ = 0;      // invalidates events of an interrupted interval
   Ps q_left_ = 0, q_end_ = 0;
+  Ps held_since_ = 0;        // when it got its processor
   uint64_t q_sequence_ = 0;  // of the valid end; `q_due_`: time of the queued event, possibly of an earlier end; kNever: none
   Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
@@ -240,8 +242,12 @@ class Host {
   /// Its future, in words.
   void state(State& s) const;
   [[nodiscard]] static State::Call describe(const Callback& c, State& s);
-  /// So much time is skipped: the loop's clock stands still meanwhile, the host's does not.
-  void skip(Ps time) { tick_phase_ = ((tick_phase_ - time) % spec.tick + spec.tick) % spec.tick; }
+  /// So much time is skipped, in periods like the one that began at `begin`: the loop's clock stands still meanwhile, the host's does not.
+  void skip(Ps time, Ps begin) {
+    tick_phase_ = ((tick_phase_ - time) % spec.tick + spec.tick) % spec.tick;
+    for (const Core& c : cores_)
+      if (c.running) c.running->skip(time, begin);
+  }
 
  private:
   const std::shared_ptr<const HostSpec> shared_;

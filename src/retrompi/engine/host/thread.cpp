@@ -269,6 +269,11 @@ void Thread::on_wake(uint32_t gen) {
   host_.make_ready(*this);
 }
 
+/// It may have held its processor since before that period, and nobody wanted it: its quanta have ended meanwhile, as `arm` finds when somebody does.
+void Thread::skip(Ps time, Ps begin) {
+  if (!q_armed_ && held_since_ <= begin) q_end_ -= time;
+}
+
 Ps Thread::host_time() const { return host_.loop.now; }
 
 // A coroutine that waits is at the `co_await` of its `wait`, and its process says what for. One that is in the middle of work may be anywhere.
@@ -276,7 +281,7 @@ void Thread::state(retrompi::State& s) const {
   // One that waits has no interval under way but what is put (`want_`, `memory_`, `slow_` are of work), and what a record needs has no effect.
   // `skipped_` bounds how deep calls may nest; `poll_` and `wait_begin_` matter to one that polls.
   const auto& [host_, name_, log_, owner_, main_, resume_, state_, mode_, policy_, poll_, signalled_, poll_armed_, prio_, core_, pin_, pre_, need_,
-               memory_, slow_, began_, acting_, on_clock_, q_armed_, skipped_, gen_, q_left_, q_end_, q_sequence_, q_due_, wait_begin_, bill_, point_,
+               memory_, slow_, began_, acting_, on_clock_, q_armed_, skipped_, gen_, q_left_, q_end_, held_since_, q_sequence_, q_due_, wait_begin_, bill_, point_,
                quantum_point_, wait_point_, ready_point_, dispatched_, begun_, stopped_, want_, seg_, seg_begin_, used_, parts_] = *this;
   if (!acting_ && mode_ != Mode::Wait) return s.refuse();
   s.put(state_);
@@ -300,7 +305,7 @@ void Thread::state(retrompi::State& s) const {
     s.put(poll_);
     if (policy_.kind == WaitPolicy::Poll || policy_.look_every > 1) s.put_time(wait_begin_);
   }
-  // The end of a quantum that nobody waits for is not fixed: it counts from then on, and `quantum_matters` where the clock's phase does.
+  // The end of a quantum that nobody waits for decides nothing as long as it is so (`skip`); `quantum_matters` where the clock's phase does.
   if (state_ == State::Running && q_armed_) s.put_due(q_end_, q_sequence_ << 1 | 1, callback<&Thread::on_quantum>(const_cast<Thread&>(*this)));
 }
 

@@ -254,7 +254,7 @@ void Recurrence::leave_out(int64_t n, const Period& period) {
   events_left_out_ += (b.sums.events - a.sums.events) * static_cast<uint64_t>(n);
   const Ps time = (b.now - a.now) * n;
   w_.loop.skip(time);
-  for (const auto& h : w_.hosts) h->skip(time);
+  for (const auto& h : w_.hosts) h->skip(time, a.now);
   w_.wire->add_contended((b.sums.contended - a.sums.contended) * static_cast<uint64_t>(n));
   job_.count.repeat(a.sums.count, b.sums.count, n);
   for (size_t i = 0; i < job_.ranks.size(); ++i) {

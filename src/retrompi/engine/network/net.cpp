@@ -222,6 +222,7 @@ void Net::state(State& s) const {
   for (const auto& [between, order] : orders_) {
     const auto& [out, in, early] = order;
     s.put(out - in);
+    if (rails_.stripe) s.put(out % static_cast<int64_t>(rails_.n));  // the rail of the next
     if (!early.empty()) s.refuse();
   }
 }

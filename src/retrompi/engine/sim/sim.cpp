@@ -179,15 +179,15 @@ class Simulation {
     w_.loop.stopped = std::all_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.over || p.c.background; });
   }
 
-  /// Whether repetitions of a job may be left out: nothing is recorded, nobody else is there, nothing happens at a given time, and its channels can
-  /// tell their state.
+  /// Whether repetitions of a job may be left out: nothing is recorded, nobody else is there, nothing happens at a given time, its channels can
+  /// tell their state, and no card moves bursts, which look back at how long it has been idle.
   [[nodiscard]] bool may_recur(const Part& p) const {
     constexpr size_t kMost = 1024;
     const auto told = [](const std::vector<HopSpec>& hops) {
       return std::none_of(hops.begin(), hops.end(),
                           [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
     };
-    return c_.repetitions && parts_.size() == 1 && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() &&
+    return c_.repetitions && parts_.size() == 1 && !moves_bursts(p.c) && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() &&
            c_.failures.empty() && c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) &&
            told(p.c.remote) && told(p.c.same_bulk);
   }
