@@ -63,6 +63,10 @@ Task Proc::write_rest(Chan& c, Packet p, Task push) {
   c.busy = false;
 }
 
+namespace {
+constexpr DeclaredNumber kForwardCost{&ForwarderParts::cost, "forward_cost"};
+}
+
 Task Forwarder::main() {
   Packet p;
   int64_t left = 0;
@@ -80,9 +84,7 @@ Task Forwarder::main() {
       routes = true;
       p = pending.front();
       pending.pop_front();
-      if (world.anatomy.critical.on) [[unlikely]]
-        world.anatomy.critical.owe({{&idle, "forward_cost", 1 / host.spec.speed()}});
-      co_await thread.run(host.time(cost), Stage::Library);
+      co_await thread.run(host.work_of(static_cast<const ForwarderParts&>(*this), kForwardCost), Stage::Library);
       Chan& c = *next[static_cast<size_t>(p.to)];
       // A packet too long for the next hop is split again; at least one piece, even if it has only headers.
       left = p.bytes;

@@ -271,13 +271,6 @@ class Chan {
   /// Payload of a message's first packet, where its packets carry up to `packet`.
   [[nodiscard]] virtual int64_t first_of(const Message&, int64_t packet) const { return packet; }
 
-  /// Work of the library at one end: a field of the specification.
-  Thread::Await charged(Proc& at, Work cost, const char* field) const {
-    const Ps ps = at.host.time(cost);
-    if (world.anatomy.critical.on) [[unlikely]]
-      world.anatomy.critical.owe({{&spec, field, 1 / at.host.spec.speed()}});
-    return at.thread.run(ps, Stage::Library);
-  }
   /// Attributes the following work to this item, which travels between the hosts of both ends; `back`: against the channel's direction.
   void attribute(NetworkPacket::Kind kind, int64_t bytes, bool back = false, int32_t transit = -1) {
     const auto a = static_cast<int32_t>(from.host_index), b = static_cast<int32_t>(to.host_index);
@@ -334,6 +327,11 @@ class ChanOf : public Chan {
   }
 
  protected:
+  /// Work of the library at one end: the sum of so many times costs of its specification.
+  template <class... Part>
+  Thread::Await work(Proc& at, const Part&... parts) const {
+    return at.thread.run(at.host.work_of(spec, parts...), Stage::Library);
+  }
   /// Copying `bytes` of a packet between the buffer at one end and the channel's memory; `in`: towards the channel.
   [[nodiscard]] CopyCost copy_cost(const Packet& p, int64_t bytes, bool in) const {
     const Proc& end = in ? from : to;

@@ -65,7 +65,12 @@ class Rank final : public Proc, public RankParts {
 
   // ---- the library
   /// Work of the library in one call, under its lock.
-  Task library_call(CallCost cost, const char* field);
+  template <class T>
+  Task library_call(const DeclaredNumber<RankSpec, T>& cost) {
+    const CallCost call = spec.*cost.member;
+    if (!spec.lock.some() && !call.some()) return {};
+    return locked_call(host.work_of(spec, cost), host.time(call.system));
+  }
   /// Takes in everything that has arrived, without waiting.
   Task progress();
   Task wait(Request& r);
@@ -104,7 +109,7 @@ class Rank final : public Proc, public RankParts {
     }
   }
   Task wait_open(Request& r);
-  Task locked_call(CallCost cost, const char* field);
+  Task locked_call(Charge work, Charge system);
   Task handle_with_work(Packet p, bool called);
   Task handle_now(const Packet& p);
 

@@ -66,5 +66,9 @@ struct RankSpec {
   Service direct_call;  // the system's part of a direct copy in addition to a bare system call
   WaitPolicy recv_wait, send_wait;
 };
+namespace rank_number {
+inline constexpr DeclaredNumber send_cpu{&RankSpec::send_cpu, "send_cpu"}, recv_cpu{&RankSpec::recv_cpu, "recv_cpu"};
+inline constexpr DeclaredNumber test{&RankSpec::test, "test_cpu"}, lock{&RankSpec::lock, "call_lock"};
+}  // namespace rank_number
 
 }  // namespace retrompi
