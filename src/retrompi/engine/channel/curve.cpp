@@ -1,7 +1,8 @@
 // A channel that follows a sampled curve: overheads at both ends, a transit time, and ports whose occupation is the only
 // contention. No packets, no wire, no operating system: three events a message.
-#include "channel/curve_law.hpp"
-#include "mpi/rank.hpp"
+#include "channel/chan.hpp"
+#include "channel/curve_set.hpp"
+#include "channel/shared_parts.hpp"
 
 namespace retrompi {
 
@@ -144,17 +145,17 @@ class CurveChan final : public ChanOf<CurveSpec> {
 
 std::unique_ptr<Chan> make_chan(World& w, SharedParts& shared, const CurveSpec& s, Proc& a, Proc& b) {
   const CurveSet& set = *s.curve;
-  const auto &x = dynamic_cast<Rank&>(a), &y = dynamic_cast<Rank&>(b);
   std::deque<CurvePort>& ports = shared.ports[&s];
   auto port = [&ports](int64_t key) -> CurvePort& {  // -1: the wire
     const auto i = static_cast<size_t>(key + 1);
     while (ports.size() <= i) ports.emplace_back();
     return ports[i];
   };
-  auto of = [&](const Rank& r) -> CurvePort& { return port(set.rank_ports ? r.id : static_cast<int64_t>(r.host_index)); };
-  const int32_t table = set.of.at(set.classes.at(static_cast<size_t>(x.id))).at(set.classes.at(static_cast<size_t>(y.id)));
-  if (table < 0) throw ConfigError("no curve was sampled between rank " + std::to_string(x.id) + " and rank " + std::to_string(y.id));
-  return std::make_unique<CurveChan>(w, s, a, b, CurveLane(set.tables.at(static_cast<size_t>(table)), of(x), of(y), port(-1)));
+  auto of = [&](const Proc& p) -> CurvePort& { return port(set.rank_ports ? p.rank() : static_cast<int64_t>(p.host_index)); };
+  const int32_t from = a.rank(), to = b.rank();
+  const int32_t table = set.of.at(set.classes.at(static_cast<size_t>(from))).at(set.classes.at(static_cast<size_t>(to)));
+  if (table < 0) throw ConfigError("no curve was sampled between rank " + std::to_string(from) + " and rank " + std::to_string(to));
+  return std::make_unique<CurveChan>(w, s, a, b, CurveLane(set.tables.at(static_cast<size_t>(table)), of(a), of(b), port(-1)));
 }
 
 void join_curves(Chan& a, Chan& b) {

@@ -1,5 +1,5 @@
 // Datagrams between daemons, made reliable by the daemons themselves: sequence numbers, acknowledgement, retry.
-#include "channel/proc.hpp"
+#include "channel/chan.hpp"
 
 namespace retrompi {
 

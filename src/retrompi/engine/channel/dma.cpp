@@ -1,5 +1,5 @@
 // Transfers by a card or by the processor itself straight between the memories of two hosts: no operating system in the path.
-#include "channel/proc.hpp"
+#include "channel/chan.hpp"
 
 namespace retrompi {
 
@@ -31,7 +31,6 @@ class DmaChan final : public ChanOf<DmaSpec> {
   }
 
   Task push(Packet p) override {
-    Host& h = from.host;
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, whose address the receiver has sent
     if (!direct && p.kind == Packet::Data && spec.slots > 0) {
       // A buffer in the receiver's memory for data it has not requested.

@@ -1,4 +1,5 @@
 // Channels through memory that processes of one host share: p4's pool of size classes, and a ring of packet slots.
+#include "channel/shared_parts.hpp"
 #include "channel/shared_segment.hpp"
 
 namespace retrompi {

@@ -74,8 +74,7 @@ void TcpConnection::send_segment(int64_t seq, int64_t bytes) {
   else if (local_)
     h.kernel(h.charge(host_number::loopback_segment), Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
   else
-    h.kernel(h.charge(host_number::tcp_segment, bytes * host_number::tcp_byte), Stage::Stack,
-             callback<&TcpConnection::on_segment_out>(*this, frame));
+    h.kernel(h.charge(host_number::tcp_segment, bytes * host_number::tcp_byte), Stage::Stack, callback<&TcpConnection::on_segment_out>(*this, frame));
 }
 
 void TcpConnection::on_segment_out(uint64_t frame) {

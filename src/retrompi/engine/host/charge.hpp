@@ -74,7 +74,8 @@ constexpr const typename Part::Of& owner(const Spec& spec) {
 template <class Spec, class... Part>
 [[nodiscard]] Charge charge_of(CriticalPath& path, const Spec& spec, const Part&... parts) {
   Charge c((detail::time_of(detail::owner<Part>(spec), parts) + ...));
-  if (path.on) [[unlikely]] c.bill = path.bill({detail::term_of(detail::owner<Part>(spec), parts)...});
+  if (path.on) [[unlikely]]
+    c.bill = path.bill({detail::term_of(detail::owner<Part>(spec), parts)...});
   return c;
 }
 

@@ -26,9 +26,9 @@ struct CopySide {
 };
 
 struct CopyCost {
-  Ps core = 0;        // with memory and bus to itself
-  double memory = 0;  // share of it spent waiting for main memory
-  double bus = 0;     // bytes that cross the bus
+  Ps core = 0;                  // with memory and bus to itself
+  double memory = 0;            // share of it spent waiting for main memory
+  double bus = 0;               // bytes that cross the bus
   CriticalPath::Bill bill = 0;  // of one copy; 0: the critical path is not recorded
   double copies = 1;
   /// The same data copied `n` times.
@@ -159,12 +159,12 @@ class Thread {
   uint64_t q_sequence_ = 0;  // of the valid end; `q_due_`: time of the queued event, possibly of an earlier end; kNever: none
   Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
-  CriticalPath::Bill bill_ = 0;                        // of `need_`
-  CriticalPath::Point point_ = 0, quantum_point_ = 0;  // on the critical path to it: how far it has come; since when its quantum has an end
+  CriticalPath::Bill bill_ = 0;                           // of `need_`
+  CriticalPath::Point point_ = 0, quantum_point_ = 0;     // on the critical path to it: how far it has come; since when its quantum has an end
   CriticalPath::Point wait_point_ = 0, ready_point_ = 0;  // when it began to wait; when it became ready
   CriticalPath::Point dispatched_ = 0;                    // when it got its processor
   CriticalPath::Point begun_ = 0, stopped_ = 0;           // of work that another thread has interrupted: how far it had come; what interrupted it
-  Stage want_ = Stage::Library;                        // what `need_` is spent on
+  Stage want_ = Stage::Library;                           // what `need_` is spent on
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
@@ -179,8 +179,8 @@ struct KernelJob {
   Ps asked;
   Cause by;
   uint32_t owner;
-  bool background;  // of cross traffic
-  double memory;    // share of `cost` spent waiting for main memory
+  bool background;            // of cross traffic
+  double memory;              // share of `cost` spent waiting for main memory
   CriticalPath::Point point;  // when it was asked for
 };
 

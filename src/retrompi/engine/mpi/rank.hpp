@@ -1,6 +1,8 @@
 // A rank: reads its trace and executes the MPI calls by the runtime's protocol. Each part has one task: the sending and the receiving side
 // of point-to-point messages, the requests that a trace names, one-sided operations, and collectives.
 #pragma once
+#include "channel/chan.hpp"
+#include "channel/channel_map.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/job.hpp"
 #include "mpi/one_sided.hpp"
@@ -47,6 +49,7 @@ class RankParts {
 class Rank final : public Proc, public RankParts {
  public:
   Rank(Job& job, World& w, Host& h, size_t host_index, int32_t id, const RankSpec& spec);
+  [[nodiscard]] int32_t rank() const override { return id; }
   /// Executes its part of the trace, then continues to answer until the job is over.
   Task main();
   Task handle(Packet p) override;

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "channel/proc.hpp"
+#include "channel/message.hpp"
+#include "generated/specs.hpp"
+#include "host/cost.hpp"
 #include "mpi/matching.hpp"
 #include "trace/trace.hpp"
 
@@ -31,6 +33,11 @@ inline int32_t window_context(int32_t window) { return -1 - window; }
 inline bool matches(const Request& receive, const Message& m) {
   return receive.ctx == m.ctx && (receive.peer == m.src || receive.peer == ANY_SOURCE) && (receive.tag == m.tag || receive.tag == ANY_TAG);
 }
+
+/// One-sided operations between two ranks, as the model states them.
+struct RmaSpec : OneSidedSpec {
+  bool there = false;  // whether the runtime has them
+};
 
 /// Which protocol a message of a size range follows.
 struct ProtocolRow {

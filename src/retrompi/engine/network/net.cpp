@@ -1,6 +1,6 @@
 #include "network/net.hpp"
 
-#include "channel/proc.hpp"
+#include "network/world.hpp"
 
 namespace retrompi {
 

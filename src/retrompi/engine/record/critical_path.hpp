@@ -81,7 +81,8 @@ class CriticalPath {
     joins_.push_back({made, other});
     return made;
   }
-  /// Work that was interrupted goes on at `at`: what is left of it is shorter by what was done of it, from `begun` (had nobody interrupted) to `ended`.
+  /// Work that was interrupted goes on at `at`: what is left of it is shorter by what was done of it, from `begun` (had nobody interrupted) to
+  /// `ended`.
   Point resume(Point at, Point begun, Point ended) {
     const Point made = add({points_[at].t, at, Stage{}, false, 0, 0});
     resumed_.push_back({made, begun, ended});
