@@ -76,6 +76,8 @@ lint: setup $(DEV)
 	cd build/lint && for f in ../../labs/*/reference.py; do ../../$(BIN)/mypy --config-file ../../pyproject.toml $$f || exit 1; done
 	@# who imports whom: the contracts of pyproject.toml, and no circles
 	$(BIN)/python packaging/imports.py
+	@# the same of the engine's files
+	$(BIN)/python packaging/includes.py
 	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*/*.?pp src/retrompi/measure/smpi/native/*.?pp benchmarks/*.cpp tests/cpp/*.?pp; \
 	  else echo "clang-format is not installed: C++ layout not checked"; fi
 

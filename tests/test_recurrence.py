@@ -193,7 +193,7 @@ def test_the_choice_is_one_of_three() -> None:
 
 
 @pytest.mark.skipif(shutil.which("c++") is None or sys.platform != "linux", reason="no C++ compiler")
-@pytest.mark.parametrize(("header", "struct"), [("channel/proc.hpp", "struct Message {"), ("mpi/rank.hpp", "class RankParts {\n public:")])
+@pytest.mark.parametrize(("header", "struct"), [("channel/message.hpp", "struct Message {"), ("mpi/rank.hpp", "class RankParts {\n public:")])
 def test_a_member_that_is_not_put_does_not_compile(header: str, struct: str, tmp_path: Path) -> None:
     engine = Path(__file__).parents[1] / "src" / "retrompi" / "engine"
     copy = tmp_path / "engine"
@@ -203,7 +203,7 @@ def test_a_member_that_is_not_put_does_not_compile(header: str, struct: str, tmp
     text = file.read_text(encoding="utf-8")
     assert text.count(struct) == 1
     file.write_text(text.replace(struct, f"{struct}\n  int added_later = 0;"), encoding="utf-8")
-    source = "recurrence.cpp" if header == "channel/proc.hpp" else "rank.cpp"
+    source = "recurrence.cpp" if header == "channel/message.hpp" else "rank.cpp"
     command = ["c++", "-std=c++20", "-fsyntax-only", f"-I{copy}", copy / "mpi" / source]
     got = subprocess.run(command, capture_output=True, text=True, check=False)
     assert got.returncode != 0

@@ -1,4 +1,4 @@
-"""The tree's layers hold: who may import whom, and that no modules import each other in a circle."""
+"""The tree's layers hold: who may import or include whom, and that nobody does so in a circle."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parents[1]
 pytest.importorskip("importlinter")
 
 
-def _checker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("imports", ROOT / "packaging" / "imports.py")
+def _checker(name: str = "imports") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "packaging" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -47,3 +47,27 @@ def test_what_is_wrong_is_found(tmp_path: Path) -> None:
     assert "retrompi.base.units -> retrompi.spec.platform" in checker.broken_contracts(folder)
     (circle,) = checker.circles(folder)
     assert {"retrompi.base.units", "retrompi.spec.platform"} <= set(circle)
+
+
+def test_a_part_of_the_engine_includes_only_those_below_it() -> None:
+    checker = _checker("includes")
+    assert list(checker.climbing()) == []
+    assert checker.circle() == []
+
+
+def test_an_include_that_climbs_is_found(tmp_path: Path) -> None:
+    checker = _checker("includes")
+    for name, text in {
+        "event/loop.hpp": '#include "event/task.hpp"\n#include "mpi/rank.hpp"\n',
+        "event/task.hpp": '#include "event/loop.hpp"\n',
+        "mpi/rank.hpp": '#include "event/loop.hpp"\n#include "generated/specs.hpp"\n#include <map>\n',
+        "misc/other.cpp": "",
+    }.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    climbs, layerless = checker.climbing(tmp_path)
+    assert climbs == "event/loop.hpp:2: event includes mpi, which is above it"
+    assert layerless.startswith("misc/other.cpp: 'misc' has no layer")
+    assert set(checker.circle(tmp_path)) <= {"event/loop.hpp", "event/task.hpp", "mpi/rank.hpp"}
+    assert len(checker.circle(tmp_path)) > 1

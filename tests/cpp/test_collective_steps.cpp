@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi/coll.hpp"
+#include "coll/coll.hpp"
 
 namespace retrompi::test {
 namespace {

@@ -1,9 +1,8 @@
 // Slack and derivatives of a recorded critical path, on networks small enough to be reckoned by hand.
-#include "record/path_graph.hpp"
-
 #include <gtest/gtest.h>
 
 #include "record/anatomy.hpp"
+#include "record/path_graph.hpp"
 
 using namespace retrompi;
 
@@ -14,7 +13,9 @@ constexpr double kPicosecond = 1e-12;
 PathGraph graph(const CriticalPath& path, CriticalPath::Point end) {
   return PathGraph::of(
       path, end, [](CriticalPath::Who who) { return "who " + std::to_string(who); },
-      [](const CriticalPath::Term& term) { return PathGraph::Number{"owner", 0, term.field, term.at}; });
+      [](const CriticalPath::Term& term) {
+        return PathGraph::Number{"owner", 0, term.field, term.at};
+      });
 }
 
 /// Two chains to a join: 100 ps with the number `a`, 70 ps with the number `b`; then 30 ps.

@@ -6,6 +6,7 @@ is compiled on the user's machine, runs it there), so it may import only declara
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING
@@ -125,6 +126,19 @@ def _struct(cls: type) -> Iterator[str]:
     yield "};"
 
 
+def _numbers(cls: type) -> Iterator[str]:
+    """The numbers of a declaration that delays are computed from, by name (engine/host/cost.hpp)."""
+    numbers = [f for f in _own(cls) if f.cpp in ("Ps", "Work", "Service", "PsPerByte", "double")]
+    if numbers:
+        yield f"namespace {_namespace(cls)} {{"
+        yield from (f'inline constexpr DeclaredNumber {f.name}{{&{_struct_name(cls)}::{f.name}, "{f.name}"}};' for f in numbers)
+        yield "}"
+
+
+def _namespace(cls: type) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower() + "_number"
+
+
 def _unit(f: Field) -> str:
     times = {"Ps": "ps", "Work": "ps", "Service": "ps", "PsPerByte": "ps/B"}
     told = times.get(f.cpp, f.unit if f.kind == "quantity" and f.unit != "count" else "")
@@ -173,7 +187,7 @@ def header() -> str:
         *_enums(), "",
     ]  # fmt: skip
     for cls in _declarations():
-        lines += [f"/// {(cls.__doc__ or '').partition(chr(10))[0]}", *_struct(cls), ""]
+        lines += [f"/// {(cls.__doc__ or '').partition(chr(10))[0]}", *_struct(cls), *_numbers(cls), ""]
     lines += [
         "/// One hop of a message's path.",
         f"using HopSpec = std::variant<{', '.join(specs)}>;",

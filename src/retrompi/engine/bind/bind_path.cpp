@@ -98,7 +98,8 @@ void bind_path(py::module_ &m) {
           [](const PathGraph &g) {
             py::list rows;
             for (const PathGraph::Slack &s : g.slacks())
-              rows.append(py::make_tuple(s.stage, g.names[s.who], s.on_path, s.beside, s.parts, s.least < 0 ? py::object(py::none()) : py::int_(s.least)));
+              rows.append(
+                  py::make_tuple(s.stage, g.names[s.who], s.on_path, s.beside, s.parts, s.least < 0 ? py::object(py::none()) : py::int_(s.least)));
             return rows;
           },
           "(stage, who, ps on the path, ps beside it, parts beside it, their least slack in ps or None) of each stage of each.")

@@ -2,8 +2,8 @@
 #pragma once
 #include <pybind11/pybind11.h>
 
-#include "record/diagnosis.hpp"
-#include "record/message_path_result.hpp"
+#include "diagnosis/diagnosis.hpp"
+#include "diagnosis/message_path_result.hpp"
 #include "record/profile.hpp"
 #include "sim/sim.hpp"
 

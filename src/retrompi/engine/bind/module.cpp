@@ -7,6 +7,7 @@
 
 #include "bind/bind_results.hpp"
 #include "bind/ps.hpp"
+#include "channel/curve_set.hpp"
 #include "network/platform_file.hpp"
 #include "sim/sim.hpp"
 

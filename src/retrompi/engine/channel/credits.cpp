@@ -9,8 +9,7 @@ void Credits::send_update() {
   if (!tcp_.stack())
     chan_.world.loop.schedule(chan_.world.loop.now, callback<&Credits::on_update>(*this, n));
   else if (tcp_.local()) {
-    if (chan_.world.anatomy.critical.on) [[unlikely]] chan_.world.anatomy.critical.owe({{&h.spec, "loopback_segment", 1}});
-    h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&Credits::on_update>(*this, n));
+    h.kernel(h.charge(host_number::loopback_segment), Stage::Stack, callback<&Credits::on_update>(*this, n));
   } else {
     put_on_wire(n);
   }
@@ -21,8 +20,7 @@ void Credits::put_on_wire(uint32_t n) { tcp_.send_header(chan_.to, delivery<&Cre
 void Credits::on_update_frame(uint32_t n) {
   Host& h = chan_.from.host;
   retransmits_ = 0;
-  if (chan_.world.anatomy.critical.on) [[unlikely]] chan_.world.anatomy.critical.owe({{&h.spec, "interrupt", 1}, {&h.spec, "tcp_segment", 1}});
-  h.kernel(h.spec.interrupt + h.spec.tcp_segment, Stage::Stack, callback<&Credits::on_update>(*this, n));
+  h.kernel(h.charge(host_number::interrupt, host_number::tcp_segment), Stage::Stack, callback<&Credits::on_update>(*this, n));
 }
 
 void Credits::on_update_lost(uint32_t n) {

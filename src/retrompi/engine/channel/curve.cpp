@@ -1,7 +1,8 @@
 // A channel that follows a sampled curve: overheads at both ends, a transit time, and ports whose occupation is the only
 // contention. No packets, no wire, no operating system: three events a message.
-#include "channel/curve_law.hpp"
-#include "mpi/rank.hpp"
+#include "channel/chan.hpp"
+#include "channel/curve_set.hpp"
+#include "channel/shared_parts.hpp"
 
 namespace retrompi {
 
@@ -36,8 +37,7 @@ class CurveChan final : public ChanOf<CurveSpec> {
     arrived_.pop_front();
     copy_out_begins(p);
     if (p.kind == Packet::Data || p.kind == Packet::SyncAck) {
-      owe("recv", p.bytes);
-      const Thread::Await work = to.thread.run(lane_.point(p.bytes).recv, Stage::Library);
+      const Thread::Await work = to.thread.run(charge(curve_point_number::recv, p.bytes), Stage::Library);
       if (!work.ready) return pulled(p, work);
     }
     copy_out_ends(p);
@@ -57,11 +57,9 @@ class CurveChan final : public ChanOf<CurveSpec> {
   }
   Task push_data(const Packet& p) {
     if (std::string why = lane_.table.refusal(p.bytes, p.from); !why.empty()) throw Abort{std::move(why)};
-    const CurvePoint& at = lane_.point(p.bytes);
-    owe("send", p.bytes);
-    const Thread::Await work = from.thread.run(at.send, Stage::Library);
+    const Thread::Await work = from.thread.run(charge(curve_point_number::send, p.bytes), Stage::Library);
     if (!work.ready) return depart_after(p, work);
-    depart(p, at);
+    depart(p, lane_.point(p.bytes));
     return {};
   }
   Task depart_after(Packet p, Thread::Await work) {
@@ -81,18 +79,21 @@ class CurveChan final : public ChanOf<CurveSpec> {
     ++common.count.packets;
     attribute(NetworkPacket::Curve, p.bytes, false, p.transit);
     const CriticalPath::Point here = world.loop.cause;
-    if (world.anatomy.critical.on) world.loop.cause = travel(held, start, start + at.transit, end, p.bytes);
+    if (world.anatomy.critical.on) world.loop.cause = travel(held, start, end, p.bytes);
     Cause by = world.anatomy.current;
     if (world.anatomy.on) by = world.anatomy.of(world.anatomy.record("curve", Stage::Wire, now, start, end));
     fly(p, end, by);
     world.loop.cause = here;
   }
-  void owe(const char* number, int64_t size) {
+  /// A number of the curve, for a message of this size.
+  [[nodiscard]] Charge charge(const CurveNumber& number, int64_t size) const {
+    Charge c = lane_.point(size).*number.member;
     if (world.anatomy.critical.on) [[unlikely]]
-      world.anatomy.critical.owe({{&lane_.table, number, 1, size}});
+      c.bill = world.anatomy.critical.bill({{&lane_.table, number.name, 1, size}});
+    return c;
   }
   /// The critical path of a message: it begins with the last of what it waits for, and occupies that itself.
-  CriticalPath::Point travel(const std::vector<CurveLane::Held>& held, Ps start, Ps through, Ps end, int64_t size) {
+  CriticalPath::Point travel(const std::vector<CurveLane::Held>& held, Ps start, Ps end, int64_t size) {
     CriticalPath& path = world.anatomy.critical;
     const CriticalPath::Who who = path.place("wire");
     const CriticalPath::Point here = world.loop.cause;
@@ -103,9 +104,12 @@ class CurveChan final : public ChanOf<CurveSpec> {
     }
     begin = path.join(path.extend(begin, start, Stage::Queueing, who), here);
     for (const CurveLane::Held& h : held) begin = path.join(begin, h.record->free);
-    for (const CurveLane::Held& h : held)
-      h.record->free = path.extend(begin, start + h.length, Stage::Queueing, who, path.bill({{&lane_.table, h.number, 1, size}}));
-    return behind_the_last(path.extend(begin, through, Stage::Wire, who, path.bill({{&lane_.table, "transit", 1, size}})), end);
+    for (const CurveLane::Held& h : held) {
+      const Charge occupied = charge(h.length, size);
+      h.record->free = path.extend(begin, start + occupied.ps, Stage::Queueing, who, occupied.bill);
+    }
+    const Charge transit = charge(curve_point_number::transit, size);
+    return behind_the_last(path.extend(begin, start + transit.ps, Stage::Wire, who, transit.bill), end);
   }
   /// The same to its arrival, which is not before that of the message in front.
   CriticalPath::Point behind_the_last(CriticalPath::Point mine, Ps end) {
@@ -141,17 +145,17 @@ class CurveChan final : public ChanOf<CurveSpec> {
 
 std::unique_ptr<Chan> make_chan(World& w, SharedParts& shared, const CurveSpec& s, Proc& a, Proc& b) {
   const CurveSet& set = *s.curve;
-  const auto &x = dynamic_cast<Rank&>(a), &y = dynamic_cast<Rank&>(b);
   std::deque<CurvePort>& ports = shared.ports[&s];
   auto port = [&ports](int64_t key) -> CurvePort& {  // -1: the wire
     const auto i = static_cast<size_t>(key + 1);
     while (ports.size() <= i) ports.emplace_back();
     return ports[i];
   };
-  auto of = [&](const Rank& r) -> CurvePort& { return port(set.rank_ports ? r.id : static_cast<int64_t>(r.host_index)); };
-  const int32_t table = set.of.at(set.classes.at(static_cast<size_t>(x.id))).at(set.classes.at(static_cast<size_t>(y.id)));
-  if (table < 0) throw ConfigError("no curve was sampled between rank " + std::to_string(x.id) + " and rank " + std::to_string(y.id));
-  return std::make_unique<CurveChan>(w, s, a, b, CurveLane(set.tables.at(static_cast<size_t>(table)), of(x), of(y), port(-1)));
+  auto of = [&](const Proc& p) -> CurvePort& { return port(set.rank_ports ? p.rank() : static_cast<int64_t>(p.host_index)); };
+  const int32_t from = a.rank(), to = b.rank();
+  const int32_t table = set.of.at(set.classes.at(static_cast<size_t>(from))).at(set.classes.at(static_cast<size_t>(to)));
+  if (table < 0) throw ConfigError("no curve was sampled between rank " + std::to_string(from) + " and rank " + std::to_string(to));
+  return std::make_unique<CurveChan>(w, s, a, b, CurveLane(set.tables.at(static_cast<size_t>(table)), of(a), of(b), port(-1)));
 }
 
 void join_curves(Chan& a, Chan& b) {

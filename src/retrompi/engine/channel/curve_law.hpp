@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "event/core.hpp"
+#include "host/cost.hpp"
 
 namespace retrompi {
 
@@ -17,6 +18,11 @@ struct CurvePoint {
   int64_t size = 0;
   Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0, wire = 0;
 };
+using CurveNumber = DeclaredNumber<CurvePoint, Ps>;
+namespace curve_point_number {
+inline constexpr CurveNumber send{&CurvePoint::send, "send"}, transit{&CurvePoint::transit, "transit"}, recv{&CurvePoint::recv, "recv"},
+    gap{&CurvePoint::gap, "gap"}, port{&CurvePoint::port, "port"}, both{&CurvePoint::both, "both"}, wire{&CurvePoint::wire, "wire"};
+}
 
 struct CurveTable {
   std::vector<CurvePoint> points;  // by rising size, at least one; straight lines between them
@@ -96,17 +102,17 @@ class CurveLane {
     if (p.wire > 0) wire_->any = start + p.wire;
     return {start, arrival(start + p.transit)};
   }
-  /// What a message with these numbers has to wait for and then occupies, how long, and which number that is: for a recorded critical path.
+  /// What a message with these numbers has to wait for and then occupies, and the number that says how long: for a recorded critical path.
   struct Held {
     CurvePort::Recorded* record;
-    Ps length;
-    const char* number;
+    CurveNumber length;
   };
   [[nodiscard]] std::vector<Held> held(const CurvePoint& p) {
-    std::vector<Held> all{{&record_, p.gap, "gap"}};
-    if (p.port > 0) all.insert(all.end(), {{&from_->out_record, p.port, "port"}, {&to_->in_record, p.port, "port"}});
-    if (p.both > 0) all.insert(all.end(), {{&from_->any_record, p.both, "both"}, {&to_->any_record, p.both, "both"}});
-    if (p.wire > 0) all.push_back({&wire_->any_record, p.wire, "wire"});
+    using namespace curve_point_number;
+    std::vector<Held> all{{&record_, gap}};
+    if (p.port > 0) all.insert(all.end(), {{&from_->out_record, port}, {&to_->in_record, port}});
+    if (p.both > 0) all.insert(all.end(), {{&from_->any_record, both}, {&to_->any_record, both}});
+    if (p.wire > 0) all.push_back({&wire_->any_record, wire});
     return all;
   }
   /// The arrival of the last message on a recorded critical path.

@@ -1,5 +1,5 @@
 // Datagrams between daemons, made reliable by the daemons themselves: sequence numbers, acknowledgement, retry.
-#include "channel/proc.hpp"
+#include "channel/chan.hpp"
 
 namespace retrompi {
 
@@ -92,7 +92,7 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
     out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
     ++common.count.packets;
     const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
-    co_await charged(from, spec.send_cpu, "send_cpu");
+    co_await work(from, copied_number::send_cpu);
     co_await transmit(seq);
   }
 
@@ -174,10 +174,7 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
       attribute(o ? NetworkPacket::Datagram : NetworkPacket::DatagramAck, n, &sender == &to, o ? o->p.transit : -1);
       const uint32_t slot = take(parts_, free_);
       parts_[slot] = {whole, n, late};
-      if (world.anatomy.critical.on) [[unlikely]]
-        world.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(n)}});
-      h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack,
-               callback<&DatagramChan::on_out>(*this, slot));
+      h.kernel(h.charge(host_number::tcp_segment, n * host_number::tcp_byte), Stage::Stack, callback<&DatagramChan::on_out>(*this, slot));
     }
     world.anatomy.current = before;
   }
@@ -207,9 +204,7 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
       return;
     }
     Host& h = receiver(part).host;
-    if (world.anatomy.critical.on) [[unlikely]]
-      world.anatomy.critical.owe({{&h.spec, "interrupt", 1}, {&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(part.bytes)}});
-    h.kernel(h.spec.interrupt + h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(part.bytes)), Stage::Stack,
+    h.kernel(h.charge(host_number::interrupt, host_number::tcp_segment, part.bytes * host_number::tcp_byte), Stage::Stack,
              callback<&DatagramChan::on_in>(*this, slot));
   }
   void on_in(uint32_t slot) { gone(slot, false); }
@@ -260,7 +255,7 @@ class DatagramChan final : public ChanOf<DatagramSpec>, DatagramParts {
     Packet p = o->p;
     while (true) {
       ++expected_;
-      co_await charged(to, spec.recv_cpu, "recv_cpu");
+      co_await work(to, copied_number::recv_cpu);
       copy_out_ends(p);
       if (!to.take(p)) co_await to.handle(p);
       const auto it = early_.find(expected_);

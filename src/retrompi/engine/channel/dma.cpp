@@ -1,5 +1,5 @@
 // Transfers by a card or by the processor itself straight between the memories of two hosts: no operating system in the path.
-#include "channel/proc.hpp"
+#include "channel/chan.hpp"
 
 namespace retrompi {
 
@@ -31,7 +31,6 @@ class DmaChan final : public ChanOf<DmaSpec> {
   }
 
   Task push(Packet p) override {
-    Host& h = from.host;
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, whose address the receiver has sent
     if (!direct && p.kind == Packet::Data && spec.slots > 0) {
       // A buffer in the receiver's memory for data it has not requested.
@@ -44,11 +43,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     // Data behind a header that went alone are a second message of the layer below.
     const bool begins = p.first || (second_ && p.kind == Packet::Data);
     if (p.kind == Packet::Data) second_ = p.first && !p.last && header_alone(*p.m);
-    const Ps lib = h.time(spec.send_cpu + (begins ? spec.message_cpu : Work{}) + fragments * spec.fragment_cpu);
-    const double a_unit = 1 / h.spec.speed();
-    if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe(
-        {{&spec, "send_cpu", a_unit}, {&spec, "message_cpu", begins ? a_unit : 0}, {&spec, "fragment_cpu", a_unit * static_cast<double>(fragments)}});
-    co_await from.thread.run(lib, Stage::Library);
+    co_await work(from, copied_number::send_cpu, static_cast<int64_t>(begins) * dma_number::message_cpu, fragments * dma_number::fragment_cpu);
     if (const int64_t n = copied(p, p.first)) co_await from.thread.run(copy_cost(p, n, true).times(spec.copies_in));
     // Both ends register their memory with the card: the receiver before it answers, the sender before its data leave.
     if (p.kind == Packet::Cts) co_await pin(0, p.m->bytes, from.pinned_to_receive);
@@ -69,7 +64,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     const int64_t behind = direct ? spec.told_by : 0;
     const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
                                      delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq), behind);
-    if (behind > 0) co_await charged(from, spec.send_cpu, "send_cpu");
+    if (behind > 0) co_await work(from, copied_number::send_cpu);
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
     } else if (direct && p.last) {  // its memory is the user's until the card has read it
@@ -89,7 +84,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
     Host& h = to.host;
     if (t.kind == kWoken) co_await to.thread.run(h.spec.syscall, Stage::Syscall);
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;
-    co_await charged(to, spec.recv_cpu, "recv_cpu");
+    co_await work(to, copied_number::recv_cpu);
     if (!direct && p.kind == Packet::Data) {
       if (const int64_t n = copied(p, p.last)) co_await to.thread.run(copy_cost(p, n, false).times(spec.copies_out));
       if (spec.slots > 0) {
@@ -141,8 +136,7 @@ class DmaChan final : public ChanOf<DmaSpec> {
       if (f.lost) continue;
       landed_.push_back(f.p);
       if (spec.sleeps && to.thread.waiting()) {
-        if (world.anatomy.critical.on) [[unlikely]] world.anatomy.critical.owe({{&to.host.spec, "interrupt", 1}});
-        to.host.kernel(to.host.spec.interrupt, Stage::Interrupt, callback<&DmaChan::on_interrupt>(*this));
+        to.host.kernel(to.host.charge(host_number::interrupt), Stage::Interrupt, callback<&DmaChan::on_interrupt>(*this));
       } else {
         to.arrive({this, 0, 0}, true);
       }

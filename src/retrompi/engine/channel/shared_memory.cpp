@@ -1,4 +1,5 @@
 // Channels through memory that processes of one host share: p4's pool of size classes, and a ring of packet slots.
+#include "channel/shared_parts.hpp"
 #include "channel/shared_segment.hpp"
 
 namespace retrompi {
@@ -63,11 +64,11 @@ class SharedChan final : public ChanOf<Spec>, SegmentParts<Memory> {
     const Ps event = h.time(spec.event);
     if (spec.lock) co_await from.until([this] { return pool_lock().take(from.thread); }, locking(), false);
     if (in_caches()) {
-      co_await this->charged(from, spec.send_cpu, "send_cpu");
+      co_await this->work(from, copied_number::send_cpu);
       co_await from.thread.run(lines(true) * h.line(h.kinship(from.core, to.core)), Stage::Line);
       co_await from.copy(copy_cost(p, p.bytes, true), to.core);
     } else {
-      co_await this->charged(from, spec.send_cpu, "send_cpu");
+      co_await this->work(from, copied_number::send_cpu);
       co_await from.thread.run(copy_cost(p, p.bytes, true).times(spec.copies_in));
       co_await from.thread.run(event, Stage::Event);
     }
@@ -88,7 +89,7 @@ class SharedChan final : public ChanOf<Spec>, SegmentParts<Memory> {
     if (stays_in_pool(e.p)) {
       e.p.m->in_pool.push_back({this, e.buffer, e.p.transit, e.p.bytes});
       e.p.held = true;
-      co_await this->charged(to, spec.recv_cpu, "recv_cpu");
+      co_await this->work(to, copied_number::recv_cpu);
     } else {
       co_await copy_out(e.p, e.buffer);
     }
@@ -171,10 +172,10 @@ class SharedChan final : public ChanOf<Spec>, SegmentParts<Memory> {
     if (spec.lock) co_await to.until([this] { return pool_lock().take(to.thread); }, locking(), false);
     if (in_caches()) {
       co_await to.thread.run(lines(false) * h.line(h.kinship(from.core, to.core)), Stage::Line);
-      co_await this->charged(to, spec.recv_cpu, "recv_cpu");
+      co_await this->work(to, copied_number::recv_cpu);
       co_await to.copy(copy_cost(p, p.bytes, false), from.core);
     } else {
-      co_await this->charged(to, spec.recv_cpu, "recv_cpu");
+      co_await this->work(to, copied_number::recv_cpu);
       co_await to.thread.run(copy_cost(p, p.bytes, false).times(spec.copies_out));
     }
     if (spec.lock) pool_lock().give();

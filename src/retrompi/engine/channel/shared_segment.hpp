@@ -1,6 +1,6 @@
 // Memory shared by a host's processes: p4's pool of size classes, and a ring of packet slots. Both only keep count; the channel models time.
 #pragma once
-#include "channel/proc.hpp"
+#include "channel/chan.hpp"
 
 namespace retrompi {
 

@@ -66,20 +66,15 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User, pro
   }
 
   /// A write (by the sender) or a read, with the system calls before it.
-  [[nodiscard]] Thread::Await socket_call(Proc& p) const { return socket_call(p, &p == &from ? spec.calls_out : spec.calls_in); }
-  [[nodiscard]] Thread::Await socket_call(Proc& p, double calls) const {
-    const auto syscall = static_cast<double>(p.host.spec.syscall) / kPsPerSecond;
-    if (world.anatomy.critical.on) [[unlikely]]
-      world.anatomy.critical.owe({{&spec, "call", 1 / p.host.spec.speed()}, {&spec, &p == &from ? "calls_out" : "calls_in", syscall}});
-    return p.thread.run_parts({p.host.time(spec.call), Stage::Library},
-                              {static_cast<Ps>(calls * static_cast<double>(p.host.spec.syscall)), Stage::Syscall});
+  [[nodiscard]] Thread::Await socket_call(Proc& p) const {
+    return library_call(p, p.host.system_calls(spec, &p == &from ? stream_number::calls_out : stream_number::calls_in));
   }
+  /// One of them alone.
+  [[nodiscard]] Thread::Await bare_socket_call(Proc& p) const { return library_call(p, p.host.spec.syscall); }
   /// What the library does for a packet at one end, and for a message with its first packet.
-  [[nodiscard]] Thread::Await library_work(Proc& at, Work packet, const Packet& p) const {
-    const double a_unit = 1 / at.host.spec.speed();
-    if (world.anatomy.critical.on) [[unlikely]]
-      world.anatomy.critical.owe({{&spec, &at == &from ? "send_cpu" : "recv_cpu", a_unit}, {&spec, "message_cpu", p.first ? a_unit : 0}});
-    return at.thread.run_parts({at.host.time(p.first ? packet + spec.message_cpu : packet), Stage::Library},
+  [[nodiscard]] Thread::Await library_work(Proc& at, const Packet& p) const {
+    const auto& packet = &at == &from ? copied_number::send_cpu : copied_number::recv_cpu;
+    return at.thread.run_parts({at.host.work_of(spec, packet, static_cast<int64_t>(p.first) * stream_number::message_cpu), Stage::Library},
                                {p.first ? at.host.time(spec.message_call) : Ps(0), Stage::Syscall});
   }
   /// Bytes of a packet in the stream; at least one, since a packet that has none would never be read.
@@ -94,6 +89,9 @@ class StreamChan : public ChanOf<StreamSpec>, protected TcpConnection::User, pro
   enum : uint8_t { kData, kRoom, kSent };  // tokens: for the reader, for a writer that may continue, for a writer whose operation is complete
 
  private:
+  [[nodiscard]] Thread::Await library_call(Proc& p, Charge system) const {
+    return p.thread.run_parts({p.host.work_of(spec, stream_number::call), Stage::Library}, {system, Stage::Syscall});
+  }
   Task open_and_send(Packet p);
 };
 

@@ -32,7 +32,7 @@ class BlockingStream final : public StreamChan, BlockingParts {
     }
     if (tcp_.readable() > 0) offer();
     if (!done) co_return;
-    co_await library_work(to, spec.recv_cpu, done->p);
+    co_await library_work(to, done->p);
     refill_reverse(done->credits);
     if (credits_.limited() && credits_.owe()) {
       co_await socket_call(to);
@@ -62,7 +62,7 @@ class BlockingStream final : public StreamChan, BlockingParts {
       credits_.take();
     }
     copy_in_begins(p);
-    co_await library_work(from, spec.send_cpu, p);
+    co_await library_work(from, p);
     left = length(p);
     frames_.push_back({p, tcp_.written() + left, pay_reverse()});
     ++common.count.packets;

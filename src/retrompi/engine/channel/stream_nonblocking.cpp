@@ -37,7 +37,7 @@ class QueuedStream : public StreamChan, protected QueuedParts {
   }
   Task send(Packet p) override {
     copy_in_begins(p);
-    co_await library_work(from, spec.send_cpu, p);
+    co_await library_work(from, p);
     queued_ = checked_sum(queued_, length(p));
     frames_.push_back({p, queued_, 0});
     unsent_.push_back({p, queued_});
@@ -72,7 +72,7 @@ class QueuedStream : public StreamChan, protected QueuedParts {
   [[nodiscard]] CopyCost copy_out(int64_t n) const { return copy_cost(frames_.front().p, n, false); }
   Task take_in(std::vector<Packet> packets) {
     for (const Packet& p : packets) {
-      co_await library_work(to, spec.recv_cpu, p);
+      co_await library_work(to, p);
       copy_out_ends(p);
       if (!to.take(p)) co_await to.handle(p);
     }
@@ -164,7 +164,7 @@ class AsynchronousStream final : public QueuedStream, AsynchronousParts {
   /// What fits is copied into the socket's buffer now; the rest is copied from the user's buffer as space becomes free.
   Task submit(Packet p) override {
     const int64_t fits = std::clamp<int64_t>(tcp_.room(), 0, length(p));
-    co_await socket_call(from, 1);
+    co_await bare_socket_call(from);
     co_await from.thread.run(copy_cost(p, fits, true));
     tcp_.write(queued_ - tcp_.written());
     finish_sent(buffered());
@@ -172,7 +172,7 @@ class AsynchronousStream final : public QueuedStream, AsynchronousParts {
   /// Position up to which written bytes are in the send buffer or already sent.
   [[nodiscard]] int64_t buffered() const { return tcp_.snd_una() + tcp_.sndbuf(); }
   Task complete_write() {
-    co_await socket_call(from, 1);
+    co_await bare_socket_call(from);
     told_sent_ = false;
     finish_sent(buffered());
   }
@@ -180,10 +180,10 @@ class AsynchronousStream final : public QueuedStream, AsynchronousParts {
     const int64_t n = completed_;
     const bool begins = completed_begins_;
     if (!frames_.empty()) copy_out_begins(frames_.front().p);
-    co_await socket_call(to, 1);
+    co_await bare_socket_call(to);
     if (begins) co_await to.thread.run(copy_out(n));
     const std::vector<Packet> whole = whole_packets();
-    co_await socket_call(to, 1);  // the next read is posted
+    co_await bare_socket_call(to);  // the next read is posted
     told_read_ = false;
     fill_posted_read();
     co_await take_in(whole);
@@ -194,9 +194,7 @@ class AsynchronousStream final : public QueuedStream, AsynchronousParts {
     if (n <= 0) return;
     filling_ = true;
     attribute(NetworkPacket::Read, n);
-    const CopyCost copy = copy_out(n);
-    to.host.owe(copy);
-    to.host.kernel(copy.core, Stage::Copy, callback<&AsynchronousStream::on_filled>(*this, static_cast<uint64_t>(n)), false, copy.memory);
+    to.host.kernel(copy_out(n), callback<&AsynchronousStream::on_filled>(*this, static_cast<uint64_t>(n)));
   }
   void on_filled(int64_t n) {
     const bool begins = at_packet();
@@ -274,9 +272,7 @@ class SignalledStream final : public QueuedStream, SignalledParts {
   }
   void on_may_write(uint64_t) {
     const int64_t n = std::min({unsent_.front().end - tcp_.written(), tcp_.room(), tcp_.mss()});
-    const CopyCost copy = copy_cost(unsent_.front().p, n, true);
-    from.host.owe(copy);
-    from.host.kernel(copy.core, Stage::Copy, callback<&SignalledStream::on_copied_in>(*this, static_cast<uint64_t>(n)), false, copy.memory);
+    from.host.kernel(copy_cost(unsent_.front().p, n, true), callback<&SignalledStream::on_copied_in>(*this, static_cast<uint64_t>(n)));
   }
   void on_copied_in(uint64_t n) {
     tcp_.write(static_cast<int64_t>(n));
@@ -295,9 +291,7 @@ class SignalledStream final : public QueuedStream, SignalledParts {
     const int64_t n = std::min(tcp_.readable(), frames_.front().end - tcp_.read_bytes());
     copy_out_begins(frames_.front().p);
     attribute(NetworkPacket::Read, n);
-    const CopyCost copy = copy_out(n);
-    to.host.owe(copy);
-    to.host.kernel(copy.core, Stage::Copy, callback<&SignalledStream::on_copied_out>(*this, static_cast<uint64_t>(n)), false, copy.memory);
+    to.host.kernel(copy_out(n), callback<&SignalledStream::on_copied_out>(*this, static_cast<uint64_t>(n)));
   }
   void on_copied_out(uint64_t n) {
     tcp_.read(static_cast<int64_t>(n));

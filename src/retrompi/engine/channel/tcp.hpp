@@ -2,9 +2,9 @@
 #pragma once
 #include <map>
 
+#include "channel/chan.hpp"
 #include "channel/congestion.hpp"
 #include "channel/in_flight.hpp"
-#include "channel/proc.hpp"
 #include "channel/receive_space.hpp"
 #include "channel/round_trip.hpp"
 

@@ -5,10 +5,9 @@
 namespace retrompi {
 
 void TcpConnection::on_segment_frame(uint64_t frame) {
-  const HostSpec& h = to_.host.spec;
-  const auto n = static_cast<double>(bytes_of(frame));
-  if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h, "interrupt", 1}, {&h, "tcp_segment", 1}, {&h, "tcp_byte", n}});
-  to_.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * n), Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
+  Host& h = to_.host;
+  h.kernel(h.charge(host_number::interrupt, host_number::tcp_segment, bytes_of(frame) * host_number::tcp_byte), Stage::Stack,
+           callback<&TcpConnection::on_segment>(*this, frame));
 }
 
 void TcpConnection::on_segment(uint64_t frame) {
@@ -117,10 +116,8 @@ void TcpConnection::send_ack() {
   Host& h = to_.host;
   if (local_)
     world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_ack>(*this, id));
-  else {
-    if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}});
-    h.kernel(h.spec.tcp_segment, Stage::Stack, callback<&TcpConnection::on_ack_out>(*this, id));
-  }
+  else
+    h.kernel(h.charge(host_number::tcp_segment), Stage::Stack, callback<&TcpConnection::on_ack_out>(*this, id));
 }
 
 void TcpConnection::on_ack_out(uint32_t id) { send_frame(to_, 0, delivery<&TcpConnection::on_ack_frame, &TcpConnection::on_ack_lost>(*this, id)); }

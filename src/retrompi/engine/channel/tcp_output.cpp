@@ -71,14 +71,10 @@ void TcpConnection::send_segment(int64_t seq, int64_t bytes) {
   const uint64_t frame = frame_of(segments_.put({seq, bytes, reverse_ ? reverse_->piggybacked_ack() : Ack{-1, 0}}), bytes);
   if (!stack_)
     world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_segment>(*this, frame));
-  else if (local_) {
-    if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h.spec, "loopback_segment", 1}});
-    h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
-  } else {
-    if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h.spec, "tcp_segment", 1}, {&h.spec, "tcp_byte", static_cast<double>(bytes)}});
-    h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(bytes)), Stage::Stack,
-             callback<&TcpConnection::on_segment_out>(*this, frame));
-  }
+  else if (local_)
+    h.kernel(h.charge(host_number::loopback_segment), Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
+  else
+    h.kernel(h.charge(host_number::tcp_segment, bytes * host_number::tcp_byte), Stage::Stack, callback<&TcpConnection::on_segment_out>(*this, frame));
 }
 
 void TcpConnection::on_segment_out(uint64_t frame) {
@@ -91,9 +87,8 @@ void TcpConnection::send_frame(Proc& sender, int64_t payload, const Delivery& d)
 }
 
 void TcpConnection::on_ack_frame(uint32_t id) {
-  const HostSpec& h = from_.host.spec;
-  if (world_.anatomy.critical.on) [[unlikely]] world_.anatomy.critical.owe({{&h, "interrupt", 1}, {&h, "tcp_segment", 1}});
-  from_.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, callback<&TcpConnection::on_ack>(*this, id));
+  Host& h = from_.host;
+  h.kernel(h.charge(host_number::interrupt, host_number::tcp_segment), Stage::Stack, callback<&TcpConnection::on_ack>(*this, id));
 }
 
 void TcpConnection::on_ack(uint32_t id) {

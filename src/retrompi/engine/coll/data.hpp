@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "mpi/coll.hpp"
+#include "coll/coll.hpp"
 
 namespace retrompi::coll {
 

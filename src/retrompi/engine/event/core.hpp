@@ -16,15 +16,6 @@ struct ConfigError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-class Chan;
-class Rank;
-/// The simulated run ended badly (pool exhausted, retries used up): a result, not a defect.
-struct Abort {
-  std::string reason;
-  const Chan* full = nullptr;      // the channel that was full
-  const Rank* overflow = nullptr;  // the rank whose memory for unexpected messages was full
-};
-
 /// SplitMix64 (Steele, Lea, Flood 2014): tiny, seedable, identical on every machine; std distributions are not.
 class Rng {
  public:

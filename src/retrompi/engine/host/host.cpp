@@ -101,7 +101,7 @@ void Host::stop_clock(Thread& t) {
     anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_, t.policy_.what);
     anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch, t.policy_.what);
     t.extend(t.began_ + pre, Stage::Switch);
-    if (anatomy.critical.on && pre > 0 && t.pre_ == 0) t.point_ = anatomy.critical.charge(t.point_, anatomy.critical.bill({{&spec, "dispatch", 1}}));
+    if (anatomy.critical.on && pre > 0 && t.pre_ == 0) t.point_ = anatomy.critical.charge(t.point_, context_switch().bill);
     if (anatomy.critical.on && t.slow_ > 1 && t.memory_ > 0) anatomy.critical.unfollowed("processors that slow each other down at the memory");
     if (spin)
       anatomy.segment(t.log_, t.began_ + pre, now, Stage::Wait, t.policy_.what);
@@ -178,7 +178,7 @@ void Host::dispatch(size_t core) {
   t->state_ = Thread::State::Running;
   t->core_ = static_cast<int>(core);
   c.running = t;
-  if (c.last != t) t->pre_ = spec.dispatch;
+  if (c.last != t) t->pre_ = context_switch().ps;
   c.last = t;
   if (anatomy.critical.on) begin(*t, c);
   // NT counts a quantum in ticks seen by the running thread, so it ends at one (variant); else it is a plain length of time.
@@ -308,9 +308,10 @@ void Host::release(Thread& t) {
   dispatch(core);
 }
 
-void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background, double memory) {
-  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background, memory_is_shared() ? memory : 0,
-                    anatomy.critical.on ? asked() : 0, loop.cause});
+void Host::kernel(Charge cost, Stage stage, const Callback& done, bool background, double memory) {
+  if (anatomy.critical.on) [[unlikely]]
+    record_request();
+  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background, memory_is_shared() ? memory : 0, loop.cause});
   if (!background) ++own_kjobs_;
   loop.add_pending(loop.owner);
   Core& c = cores_[0];
@@ -320,13 +321,12 @@ void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background, d
   start_kernel(c);
 }
 
-/// For the critical path: work of the kernel is asked for, by an event or by a thread that acts. The terms of the work.
-CriticalPath::Bill Host::asked() {
+/// For the critical path: work of the kernel is asked for, by an event or by a thread that acts.
+void Host::record_request() {
   if (acting())
     record_act();
   else
     anatomy.critical.order(asks_, loop.cause);
-  return anatomy.critical.take();
 }
 
 /// For the critical path: between which ends of its quanta a thread is now. Quanta that end while nobody waits, and those that do not end, decide
@@ -362,7 +362,7 @@ void Host::record_coming() {
 
 void Host::start_kernel(Core& c) {
   c.kernel_since = loop.now;
-  kernel_.need = kjobs_.front().cost;
+  kernel_.need = kjobs_.front().cost.ps;
   kernel_.memory = kjobs_.front().memory;
   if (anatomy.critical.on) kernel_.point = anatomy.critical.join(anatomy.critical.join(loop.cause, kjobs_.front().point), kernel_.end);
   if (kernel_.memory > 0) ++using_memory_;
@@ -412,7 +412,7 @@ void Host::on_kernel(uint32_t gen) {
 void Host::extend_over(const KernelJob& job) {
   CriticalPath& path = anatomy.critical;
   const Core& c = cores_[0];
-  loop.cause = kernel_.end = path.extend(kernel_.point, loop.now, job.stage, place_, job.bill);
+  loop.cause = kernel_.end = path.extend(kernel_.point, loop.now, job.stage, place_, job.cost.bill);
   if (kernel_.slow > 1) path.unfollowed("processors that slow each other down at the memory");
   path.order(acts_, loop.cause);
   if (!c.running || spinning(*c.running)) return;
@@ -423,7 +423,7 @@ void Host::extend_over(const KernelJob& job) {
   }
   // Its work is longer by the interruption, whenever that came.
   t.extend(loop.now, Stage::Interrupt);
-  t.point_ = path.charge(t.point_, job.bill);
+  t.point_ = path.charge(t.point_, job.cost.bill);
 }
 
 void Host::state(State& s) const {
@@ -448,8 +448,8 @@ void Host::state(State& s) const {
   for (const Ps free : bus_free_) s.put_busy_until(free);
   s.put(kjobs_.size());
   for (const KernelJob& job : kjobs_) {
-    const auto& [cost, stage, done, asked, by, owner, background, memory, bill, point] = job;
-    s.put(cost);
+    const auto& [cost, stage, done, asked, by, owner, background, memory, point] = job;
+    s.put(cost.ps);
     s.put(background);
     if (memory > 0) s.refuse();
     s.put(done);

@@ -8,6 +8,7 @@
 
 #include "event/core.hpp"
 #include "event/fifo.hpp"
+#include "host/charge.hpp"
 #include "host/host_spec.hpp"
 #include "record/anatomy.hpp"
 
@@ -25,9 +26,9 @@ struct CopySide {
 };
 
 struct CopyCost {
-  Ps core = 0;        // with memory and bus to itself
-  double memory = 0;  // share of it spent waiting for main memory
-  double bus = 0;     // bytes that cross the bus
+  Ps core = 0;                  // with memory and bus to itself
+  double memory = 0;            // share of it spent waiting for main memory
+  double bus = 0;               // bytes that cross the bus
   CriticalPath::Bill bill = 0;  // of one copy; 0: the critical path is not recorded
   double copies = 1;
   /// The same data copied `n` times.
@@ -52,23 +53,20 @@ class Thread {
     void await_resume() const noexcept {}
   };
 
-  /// Uses the processor for `ps` picoseconds (of this host; already scaled). `memory`: the share of them spent waiting for
-  /// main memory when no other processor uses it; those that do slow each other down.
-  Await run(Ps ps, Stage s, double memory = 0);
-  Await run(const CopyCost& c) {
-    if (c.bill != 0) [[unlikely]]
-      owe(c);
-    return run(c.core, Stage::Copy, c.memory);
-  }
-  /// The same for several parts without memory executed back to back; only the log distinguishes them.
+  /// Uses the processor for a time of this host. `memory`: the share of it spent waiting for main memory when no other processor uses
+  /// it; those that do slow each other down.
+  Await run(Charge charge, Stage s, double memory = 0);
+  Await run(const CopyCost& c);
+  /// The same for two parts without memory executed back to back; only the log distinguishes them.
   struct Part {
-    Ps ps;
+    Charge charge;
     Stage s;
   };
-  Await run_parts(Part a, Part b, Part c = {0, Stage::Wait}) {
-    if (!host_log()) return run(a.ps + b.ps + c.ps, a.s);
-    parts_ = {a, b, c};
-    return run(a.ps + b.ps + c.ps, Stage::Wait);
+  Await run_parts(Part a, Part b) {
+    const Ps both = a.charge.ps + b.charge.ps;
+    if (!host_log()) return run(both, a.s);
+    parts_ = {a, b};
+    return run({both, joined_bill(a, b)}, Stage::Wait);
   }
   /// Gives up or spins on the processor until `signal` is called. The caller re-tests its condition afterwards.
   Await wait(const WaitPolicy& p);
@@ -126,7 +124,7 @@ class Thread {
   [[nodiscard]] Ps host_time() const;
   void log_work(Ps begin, Ps end);  // of `want_`, or of its parts
   void extend(Ps until, Stage s);   // the critical path to it, by what it has spent or waited
-  void owe(const CopyCost& c);
+  [[nodiscard]] CriticalPath::Bill joined_bill(const Part& a, const Part& b) const;
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   void schedule_quantum_end();
@@ -163,29 +161,28 @@ class Thread {
   uint64_t q_sequence_ = 0;  // of the valid end; `q_due_`: time of the queued event, possibly of an earlier end; kNever: none
   Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
-  CriticalPath::Bill bill_ = 0;                        // of `need_`
-  CriticalPath::Point point_ = 0, quantum_point_ = 0;  // on the critical path to it: how far it has come; since when its quantum has an end
+  CriticalPath::Bill bill_ = 0;                           // of `need_`
+  CriticalPath::Point point_ = 0, quantum_point_ = 0;     // on the critical path to it: how far it has come; since when its quantum has an end
   CriticalPath::Point wait_point_ = 0, ready_point_ = 0;  // when it began to wait; when it became ready
   CriticalPath::Point dispatched_ = 0;                    // when it got its processor
   CriticalPath::Point begun_ = 0, stopped_ = 0;           // of work that another thread has interrupted: how far it had come; what interrupted it
-  Stage want_ = Stage::Library;                        // what `need_` is spent on
+  Stage want_ = Stage::Library;                           // what `need_` is spent on
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
-  std::array<Part, 3> parts_{};  // of `need_`, if a log is kept and `want_` is Wait
+  std::array<Part, 2> parts_{};  // of `need_`, if a log is kept and `want_` is Wait
 };
 
 /// Kernel work: runs before any thread of its processor (interrupts, deferred procedure calls).
 struct KernelJob {
-  Ps cost;
+  Charge cost;
   Stage stage;
   Callback done;
   Ps asked;
   Cause by;
   uint32_t owner;
-  bool background;  // of cross traffic
-  double memory;    // share of `cost` spent waiting for main memory
-  CriticalPath::Bill bill;
+  bool background;            // of cross traffic
+  double memory;              // share of `cost` spent waiting for main memory
   CriticalPath::Point point;  // when it was asked for
 };
 
@@ -224,7 +221,40 @@ class Host {
 
   Thread& add_thread(const std::string& name, uint32_t owner);
   /// `background`: work for cross traffic, which does not keep a run alive. `memory`: as that of Thread::run.
-  void kernel(Ps cost, Stage stage, const Callback& done, bool background = false, double memory = 0);
+  void kernel(Charge cost, Stage stage, const Callback& done, bool background = false, double memory = 0);
+  void kernel(const CopyCost& copy, const Callback& done) { kernel(charge(copy), Stage::Copy, done, false, copy.memory); }
+
+  /// The sum of so many times declared numbers of the host: `host.charge(host_number::interrupt, bytes * host_number::tcp_byte)`.
+  template <class... Part>
+  [[nodiscard]] Charge charge(const Part&... parts) const {
+    return charge_of(anatomy.critical, static_cast<const HostFields&>(spec), parts...);
+  }
+  /// The terms of a delay alone, where it is charged in parts.
+  [[nodiscard]] CriticalPath::Bill bill(const AtRate<HostFields>& amount) const {
+    if (!anatomy.critical.on) [[likely]]
+      return 0;
+    return anatomy.critical.bill({detail::term_of(static_cast<const HostFields&>(spec), amount)});
+  }
+  /// Work of a library on this host: the sum of so many times declared costs of `library`.
+  template <class Spec, class... Part>
+  [[nodiscard]] Charge work_of(const Spec& library, const Part&... parts) const {
+    Charge c = time((detail::reference_cost_of(detail::owner<Part>(library), parts) + ...));
+    if (anatomy.critical.on) [[unlikely]]
+      c.bill = anatomy.critical.bill({detail::term_of(detail::owner<Part>(library), parts, 1 / spec.speed())...});
+    return c;
+  }
+  /// As many system calls as `library` declares.
+  template <class Spec>
+  [[nodiscard]] Charge system_calls(const Spec& library, const DeclaredNumber<Spec, double>& calls) const {
+    const auto a_call = static_cast<double>(spec.syscall);
+    Charge c(static_cast<Ps>(library.*calls.member * a_call));
+    if (anatomy.critical.on) [[unlikely]]
+      c.bill = anatomy.critical.bill({detail::term_of(library, calls, a_call / kPsPerSecond)});
+    return c;
+  }
+  [[nodiscard]] Charge charge(const CopyCost& copy) const {
+    return {copy.core, anatomy.critical.on ? anatomy.critical.scaled(copy.bill, copy.copies) : 0};
+  }
 
   /// A copy between the memory of two processes, whose processors are so related.
   [[nodiscard]] CopyCost copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin = Kinship::Same) const;
@@ -259,11 +289,6 @@ class Host {
   Anatomy& anatomy;
   [[nodiscard]] bool could_act() const;
   [[nodiscard]] CriticalPath::Who place() const { return place_; }
-  /// The terms of a copy that its kernel makes next.
-  void owe(const CopyCost& c) const {
-    if (anatomy.critical.on) [[unlikely]]
-      anatomy.critical.owe(anatomy.critical.scaled(c.bill, c.copies));
-  }
   /// For the critical path: now a thread of it acts on what others act on too; something has come for its threads.
   void acted() {
     if (anatomy.critical.on) [[unlikely]]
@@ -303,11 +328,12 @@ class Host {
   Thread* pop_ready(size_t core);
   Stage blame(const Thread& t) const;
   void reblame();  // anatomy only: the running thread has changed or begun to spin
+  [[nodiscard]] Charge context_switch() const { return charge(host_number::dispatch); }
   void start_kernel(Core& c);
   void start_kernel_clock();
   void extend_over(const KernelJob& job);
   void begin(Thread& t, const Core& c);
-  CriticalPath::Bill asked();
+  void record_request();
   [[nodiscard]] bool acting() const;
   void record_act();
   void record_quantum(const Thread& t);
@@ -345,5 +371,7 @@ class Host {
   CriticalPath::Who place_;
   CriticalPath::Point asks_ = 0, acts_ = 0;  // the last that asked for the kernel or acted; that came or acted
 };
+
+inline Thread::Await Thread::run(const CopyCost& c) { return run(host_.charge(c), Stage::Copy, c.memory); }
 
 }  // namespace retrompi

@@ -18,7 +18,10 @@ struct HostSpec : HostFields {
     return static_cast<Ps>(static_cast<double>(s.ps) * (static_cast<double>(syscall) / static_cast<double>(kReferenceCall)) + 0.5);
   }
   /// Rate (B/s) of the network card between memory and itself: out of memory, or into it.
-  [[nodiscard]] double card_rate(bool out) const { return out || nic_rate_in == 0 ? nic_rate : nic_rate_in; }
+  [[nodiscard]] double card_rate(bool out) const { return this->*card_rate_number(out).member; }
+  [[nodiscard]] const DeclaredNumber<HostFields, double>& card_rate_number(bool out) const {
+    return out || nic_rate_in == 0 ? host_number::nic_rate : host_number::nic_rate_in;
+  }
   /// The first tick at or after `t`.
   [[nodiscard]] Ps next_tick(Ps t) const { return next_tick(t, tick_phase); }
   [[nodiscard]] Ps next_tick(Ps t, Ps phase) const { return phase + (t - phase + tick - 1) / tick * tick; }

@@ -79,8 +79,6 @@ CopyCost Host::copy_cost(int64_t bytes, const CopySide& from, const CopySide& to
   return c.cost;
 }
 
-void Thread::owe(const CopyCost& c) { host_.owe(c); }
-
 Ps Host::claim_bus(int a, int b, const CopyCost& c) {
   if (c.bus <= 0) return loop.now;
   auto claim = [&](int core) {

@@ -22,9 +22,10 @@ void Thread::start(Task&& main) {
 // Awaited calls that end at once may nest on the stack, depending on the compiler.
 constexpr uint32_t kMostSkipped = 200;
 
-Thread::Await Thread::run(Ps ps, Stage s, double memory) {
+Thread::Await Thread::run(Charge charge, Stage s, double memory) {
+  const Ps ps = charge.ps;
   if (ps <= 0) {
-    if (host_.anatomy.critical.on) host_.loop.cause = host_.anatomy.critical.charge(host_.loop.cause, host_.anatomy.critical.take());
+    if (charge.bill != 0) host_.loop.cause = host_.anatomy.critical.charge(host_.loop.cause, charge.bill);
     return {*this, true};
   }
   if (!host_.memory_is_shared()) memory = 0;
@@ -37,7 +38,7 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
       host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
       point_ = host_.loop.cause;
       log_work(now, now + ps);
-      host_.loop.cause = point_ = host_.anatomy.critical.charge(point_, host_.anatomy.critical.take());
+      host_.loop.cause = point_ = host_.anatomy.critical.charge(point_, charge.bill);
     }
     if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
     now += ps;
@@ -51,11 +52,12 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   want_ = s;
   mode_ = Mode::Work;
   point_ = host_.loop.cause;
-  if (host_.anatomy.critical.on) [[unlikely]]
-    bill_ = host_.anatomy.critical.take();
+  bill_ = charge.bill;
   host_.go(*this);
   return {*this, false};
 }
+
+CriticalPath::Bill Thread::joined_bill(const Part& a, const Part& b) const { return host_.anatomy.critical.joined(a.charge.bill, b.charge.bill); }
 
 bool Thread::host_log() const { return host_.anatomy.log; }
 
@@ -65,10 +67,11 @@ void Thread::log_work(Ps begin, Ps end) {
     return host_.anatomy.segment(log_, begin, end, want_, policy_.what);
   }
   for (Part& p : parts_) {
-    const Ps n = std::min(p.ps, end - begin);
+    Ps& left = p.charge.ps;
+    const Ps n = std::min(left, end - begin);
     host_.anatomy.segment(log_, begin, begin + n, p.s, policy_.what);
     extend(begin + n, p.s);
-    p.ps -= n;
+    left -= n;
     begin += n;
   }
 }

@@ -19,14 +19,14 @@ void within_horizon(const Rank& rank, double seconds) {
   rank.fail(*rank.now_at, "the simulated time would pass 4e6 s, the longest that can be counted");
 }
 
-Task busy(Rank& rank, double seconds) {
+Task busy(Rank& rank, double seconds, CriticalPath::Bill bill = 0) {
   // Cut into parts, because the neighbours on the memory bus may stretch each of them.
   double left = seconds;
   while (left > 0) {
     within_horizon(rank, left);
     const double part = std::min(left, 1e5);
     left -= part;
-    co_await rank.thread.run(to_ps(part), Stage::Compute, rank.common.memory_share);
+    co_await rank.thread.run({to_ps(part), std::exchange(bill, 0)}, Stage::Compute, rank.common.memory_share);
   }
 }
 
@@ -132,7 +132,7 @@ Task probe(Rank& rank, const Action& a) {
   auto there = [&queue = rank.receiver.unexpected(), &want] {
     return std::any_of(queue.begin(), queue.end(), [&](const Message* m) { return matches(want, *m); });
   };
-  co_await rank.library_call(rank.spec.test, "test_cpu");
+  co_await rank.library_call(rank_number::test);
   if (from.source == PROC_NULL) co_return;  // MPI 4.0, 3.10: returns at once
   // A probe recorded as successful waits for its message; one that failed, or whose outcome is unknown, is a single test.
   if (a.op == Op::Probe || (a.told() && a.done())) {
@@ -146,9 +146,8 @@ Task probe(Rank& rank, const Action& a) {
 }  // namespace
 
 Task compute(Rank& rank, double flops) {
-  const double seconds = flops * rank.common.compute_scale / rank.host.spec.flops;
-  if (CriticalPath& path = rank.world.anatomy.critical; path.on) path.owe({{&rank.host.spec, "flops", -seconds / rank.host.spec.flops}});
-  return busy(rank, seconds);
+  const auto amount = flops * rank.common.compute_scale / host_number::flops;
+  return busy(rank, amount.seconds(rank.host.spec), rank.host.bill(amount));
 }
 
 Task execute(Rank& rank, const Action& a) {

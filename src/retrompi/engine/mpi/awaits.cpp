@@ -3,51 +3,91 @@
 
 namespace retrompi {
 
+namespace {
+
+using List = std::vector<Awaited>;
+
+void add(List& out, const Request& r) {
+  if (r.done || (r.kind != Request::Send && r.kind != Request::Recv)) return;
+  const bool send = r.kind == Request::Send;
+  const int32_t comm = r.ctx < 0 ? 0 : r.ctx / 2;
+  const bool own = r.ctx >= 0 && r.ctx % 2 != 0;  // a collective's message
+  out.push_back({r.peer, own ? Awaited::Collective : send ? Awaited::Receiver : Awaited::Message, own ? 0 : r.tag, comm, send ? r.bytes : 0});
+}
+
+void add_collective(List& out, const CollectiveRun& c) {
+  for (size_t i = c.passed; i < c.open.size(); ++i) {
+    // Of several, only the one that the current step waits for blocks the algorithm.
+    if (c.blocked && c.steps.step().kind == coll::Step::Wait && c.open[i].slot != c.steps.step().slot) continue;
+    add(out, *c.open[i].r);
+  }
+}
+
+/// A request that the trace names.
+void add_filed(List& out, const Rank& rank, const Request& r) {
+  if (r.kind == Request::Collective) {
+    for (const auto& c : rank.collectives.running())
+      if (c->request == &r) add_collective(out, *c);
+  } else if (!r.persistent || r.active) {
+    add(out, r);
+  }
+}
+
+/// Those that a call waits for of which several are named, or all.
+void add_several(List& out, const Rank& rank, const Action& a) {
+  const auto& x = a.get<action::SeveralRequests>();
+  if (x.list < 0) {
+    for (const RequestTable::Filed& f : rank.requests.filed())
+      if (f.r) add_filed(out, rank, *f.r);
+    return;
+  }
+  const auto& list = rank.job.vector(x.list);
+  const bool chosen = a.op != Op::Waitall && a.told();  // the recorded ones
+  const auto from = list.begin() + (chosen ? x.count : 0), to = from + (chosen ? x.completed : x.count);
+  for (const RequestTable::Filed& f : rank.requests.filed())
+    if (f.r && std::find(from, to, int64_t{f.req}) != to) add_filed(out, rank, *f.r);
+}
+
+/// The library is finished when its collectives and what it has sent are.
+void add_pending(List& out, const Rank& rank) {
+  for (const auto& c : rank.collectives.running()) add_collective(out, *c);
+  for (const RequestTable::Filed& f : rank.requests.filed())
+    if (f.r && f.r->kind == Request::Send) add_filed(out, rank, *f.r);
+}
+
+/// What a blocking call waits for.
+void add_blocking(List& out, const Rank& rank, const Action& a) {
+  const Request* awaited = rank.awaited;
+  const auto& open = rank.collectives.blocking().open;
+  if (awaited && awaited->kind == Request::Collective) {
+    add_filed(out, rank, *awaited);
+  } else if (awaited) {
+    add(out, *awaited);
+  } else if (!open.empty()) {
+    add(out, *open.back().r);  // in the middle of a send: there is no space on its path
+  } else if (a.op >= Op::Send && a.op <= Op::Irsend) {
+    const auto& x = a.get<action::PointToPoint>();
+    out.push_back({x.peer, Awaited::Receiver, x.tag, a.comm, x.bytes});
+  }
+  // A sendrecv waits for its send first; if the other half is open as well, the same call blocks it.
+  if (a.op == Op::Sendrecv && awaited && awaited->kind == Request::Send) {
+    const auto& x = a.get<action::SendReceive>();
+    out.push_back({x.source, Awaited::Message, x.receive_tag, a.comm, 0});
+  }
+}
+
+}  // namespace
+
 std::vector<Awaited> awaits(const Rank& rank) {
-  std::vector<Awaited> out;
+  List out;
   if (!rank.now_at || rank.thread.dead()) return out;
   const Action& a = *rank.now_at;
-  auto add = [&out](const Request& r) {
-    if (r.done) return;
-    const bool send = r.kind == Request::Send;
-    const int32_t comm = r.ctx < 0 ? 0 : r.ctx / 2;
-    const bool own = r.ctx >= 0 && r.ctx % 2 != 0;  // a collective's message
-    if (r.kind == Request::Send || r.kind == Request::Recv)
-      out.push_back({r.peer, own ? Awaited::Collective : send ? Awaited::Receiver : Awaited::Message, own ? 0 : r.tag, comm, send ? r.bytes : 0});
-  };
-  auto add_collective = [&](const CollectiveRun& c) {
-    for (size_t i = c.passed; i < c.open.size(); ++i) {
-      // Of several, only the one that the current step waits for blocks the algorithm.
-      if (c.blocked && c.steps.step().kind == coll::Step::Wait && c.open[i].slot != c.steps.step().slot) continue;
-      add(*c.open[i].r);
-    }
-  };
-  auto add_filed = [&](const Request& r) {
-    if (r.kind == Request::Collective) {
-      for (const auto& c : rank.collectives.running())
-        if (c->request == &r) add_collective(*c);
-    } else if (!r.persistent || r.active) {
-      add(r);
-    }
-  };
-  if (const Rank* owner = rank.one_sided.waits_to_lock()) {
-    out.push_back({owner->id, Awaited::Lock, 0, a.comm, 0});
-    return out;
-  }
+  if (const Rank* owner = rank.one_sided.waits_to_lock()) return {{owner->id, Awaited::Lock, 0, a.comm, 0}};
   switch (a.op) {
     case Op::Waitall:
     case Op::Waitany:
     case Op::Waitsome:
-      if (const auto& x = a.get<action::SeveralRequests>(); x.list >= 0) {
-        const auto& list = rank.job.vector(x.list);
-        const bool chosen = a.op != Op::Waitall && a.told();  // the recorded ones
-        const auto from = list.begin() + (chosen ? x.count : 0), to = from + (chosen ? x.completed : x.count);
-        for (const RequestTable::Filed& f : rank.requests.filed())
-          if (f.r && std::find(from, to, int64_t{f.req}) != to) add_filed(*f.r);
-      } else {
-        for (const RequestTable::Filed& f : rank.requests.filed())
-          if (f.r) add_filed(*f.r);
-      }
+      add_several(out, rank, a);
       break;
     case Op::Probe:
     case Op::Iprobe: {
@@ -56,26 +96,10 @@ std::vector<Awaited> awaits(const Rank& rank) {
       break;
     }
     case Op::Finalize:
-      for (const auto& c : rank.collectives.running()) add_collective(*c);
-      for (const RequestTable::Filed& f : rank.requests.filed())
-        if (f.r && f.r->kind == Request::Send) add_filed(*f.r);
+      add_pending(out, rank);
       break;
     default:
-      if (rank.awaited && rank.awaited->kind == Request::Collective) {
-        add_filed(*rank.awaited);
-      } else if (rank.awaited) {
-        // A sendrecv waits for its send first; if the other half is open as well, the same call blocks it.
-        add(*rank.awaited);
-      } else if (!rank.collectives.blocking().open.empty()) {
-        add(*rank.collectives.blocking().open.back().r);  // in the middle of a send: there is no space on its path
-      } else if (a.op >= Op::Send && a.op <= Op::Irsend) {
-        const auto& x = a.get<action::PointToPoint>();
-        out.push_back({x.peer, Awaited::Receiver, x.tag, a.comm, x.bytes});
-      }
-      if (a.op == Op::Sendrecv && rank.awaited && rank.awaited->kind == Request::Send) {
-        const auto& x = a.get<action::SendReceive>();
-        out.push_back({x.source, Awaited::Message, x.receive_tag, a.comm, 0});
-      }
+      add_blocking(out, rank, a);
   }
   return out;
 }

@@ -3,7 +3,7 @@
 //
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/*.c, the functions MPIR_*_inter; the 2048 B of gather and scatter are MPIR_GATHER_SHORT_MSG and
 // MPIR_SCATTER_SHORT_MSG there. MPI-1 has no collectives of intercommunicators, so the older runtimes use the same algorithms.
-#include "mpi/coll.hpp"
+#include "coll/coll.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "mpi/coll.hpp"
+#include "coll/coll.hpp"
 #include "mpi/job.hpp"
 
 namespace retrompi {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "channel/proc.hpp"
-#include "mpi/coll.hpp"
+#include "coll/coll.hpp"
 #include "mpi/request.hpp"
 #include "trace/trace.hpp"
 

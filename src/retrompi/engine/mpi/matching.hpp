@@ -6,17 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "channel/queued.hpp"
 #include "trace/trace.hpp"
 
 namespace retrompi {
-
-/// Links that a queue keeps in its members: neighbours in the whole queue and in the chain of their envelope.
-template <class T>
-struct Queued {
-  T *before = nullptr, *after = nullptr;  // in the order in which they came
-  T *chain_before = nullptr, *chain_after = nullptr;
-  uint64_t order = 0;
-};
 
 /// Envelopes (context, source, tag) in order. T has ctx, tag, envelope_source() and a `Queued<T> queued`. A short queue is scanned;
 /// a longer one has a separate chain for each envelope, and another one for all entries with a wildcard.

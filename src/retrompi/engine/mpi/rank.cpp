@@ -123,7 +123,7 @@ Task Rank::handle(Packet p) {
 }
 
 Task Rank::handle_with_work(Packet p, bool called) {
-  if (called) co_await library_call({spec.recv_cpu, {}}, "recv_cpu");
+  if (called) co_await library_call(rank_number::recv_cpu);
   if (p.kind == Packet::Data && !p.held) {
     if (!p.m->envelope_known) receiver.arrive(*p.m);
     co_await thread.run(conversion(p.m->src, p.bytes), Stage::Library);
@@ -154,20 +154,11 @@ Task Rank::handle_now(const Packet& p) {
   return {};
 }
 
-Task Rank::library_call(CallCost cost, const char* field) {
-  if (!spec.lock.some() && !cost.some()) return {};
-  return locked_call(cost, field);
-}
-
-Task Rank::locked_call(CallCost cost, const char* field) {
-  if (world.anatomy.critical.on) [[unlikely]]
-    world.anatomy.critical.owe({{&job, "call_lock", 1 / host.spec.speed()}});
-  co_await thread.run(host.time(spec.lock.work), Stage::Lock);
+Task Rank::locked_call(Charge work, Charge system) {
+  co_await thread.run(host.work_of(spec, rank_number::lock), Stage::Lock);
   co_await thread.run(host.time(spec.lock.system), Stage::Syscall);
-  if (world.anatomy.critical.on) [[unlikely]]
-    world.anatomy.critical.owe({{&job, field, 1 / host.spec.speed()}});
-  co_await thread.run(host.time(cost.work), Stage::Library);
-  co_await thread.run(host.time(cost.system), Stage::Syscall);
+  co_await thread.run(work, Stage::Library);
+  co_await thread.run(system, Stage::Syscall);
 }
 
 Task Rank::progress() {

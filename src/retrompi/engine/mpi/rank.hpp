@@ -1,6 +1,8 @@
 // A rank: reads its trace and executes the MPI calls by the runtime's protocol. Each part has one task: the sending and the receiving side
 // of point-to-point messages, the requests that a trace names, one-sided operations, and collectives.
 #pragma once
+#include "channel/chan.hpp"
+#include "channel/channel_map.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/job.hpp"
 #include "mpi/one_sided.hpp"
@@ -47,6 +49,7 @@ class RankParts {
 class Rank final : public Proc, public RankParts {
  public:
   Rank(Job& job, World& w, Host& h, size_t host_index, int32_t id, const RankSpec& spec);
+  [[nodiscard]] int32_t rank() const override { return id; }
   /// Executes its part of the trace, then continues to answer until the job is over.
   Task main();
   Task handle(Packet p) override;
@@ -65,7 +68,12 @@ class Rank final : public Proc, public RankParts {
 
   // ---- the library
   /// Work of the library in one call, under its lock.
-  Task library_call(CallCost cost, const char* field);
+  template <class T>
+  Task library_call(const DeclaredNumber<RankSpec, T>& cost) {
+    const CallCost call = spec.*cost.member;
+    if (!spec.lock.some() && !call.some()) return {};
+    return locked_call(host.work_of(spec, cost), host.time(call.system));
+  }
   /// Takes in everything that has arrived, without waiting.
   Task progress();
   Task wait(Request& r);
@@ -104,7 +112,7 @@ class Rank final : public Proc, public RankParts {
     }
   }
   Task wait_open(Request& r);
-  Task locked_call(CallCost cost, const char* field);
+  Task locked_call(Charge work, Charge system);
   Task handle_with_work(Packet p, bool called);
   Task handle_now(const Packet& p);
 

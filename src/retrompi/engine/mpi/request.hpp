@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "channel/proc.hpp"
+#include "channel/message.hpp"
+#include "generated/specs.hpp"
+#include "host/cost.hpp"
 #include "mpi/matching.hpp"
 #include "trace/trace.hpp"
 
@@ -31,6 +33,11 @@ inline int32_t window_context(int32_t window) { return -1 - window; }
 inline bool matches(const Request& receive, const Message& m) {
   return receive.ctx == m.ctx && (receive.peer == m.src || receive.peer == ANY_SOURCE) && (receive.tag == m.tag || receive.tag == ANY_TAG);
 }
+
+/// One-sided operations between two ranks, as the model states them.
+struct RmaSpec : OneSidedSpec {
+  bool there = false;  // whether the runtime has them
+};
 
 /// Which protocol a message of a size range follows.
 struct ProtocolRow {
@@ -66,5 +73,9 @@ struct RankSpec {
   Service direct_call;  // the system's part of a direct copy in addition to a bare system call
   WaitPolicy recv_wait, send_wait;
 };
+namespace rank_number {
+inline constexpr DeclaredNumber send_cpu{&RankSpec::send_cpu, "send_cpu"}, recv_cpu{&RankSpec::recv_cpu, "recv_cpu"};
+inline constexpr DeclaredNumber test{&RankSpec::test, "test_cpu"}, lock{&RankSpec::lock, "call_lock"};
+}  // namespace rank_number
 
 }  // namespace retrompi

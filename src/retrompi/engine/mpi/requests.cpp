@@ -112,7 +112,7 @@ Task RequestTable::test(const Action& a) {
   Request* r = find(a, marker);
   const auto& x = a.get<action::OneRequest>();
   if (marker && a.request == 0) filed_.push_back({x.source, x.destination, x.tag, 0, nullptr});
-  co_await rank_.library_call(rank_.spec.test, "test_cpu");
+  co_await rank_.library_call(rank_number::test);
   co_await rank_.progress();
   if (!r) co_return;
   if (a.told()) {
@@ -138,7 +138,7 @@ Task RequestTable::complete_listed(const Action& a) {
   std::span<const int64_t> done(list.data() + x.count, static_cast<size_t>(x.completed));
   const bool looks = a.op == Op::Testall || a.op == Op::Testany || a.op == Op::Testsome;
   if (looks) {
-    co_await rank_.library_call(rank_.spec.test, "test_cpu");
+    co_await rank_.library_call(rank_number::test);
     co_await rank_.progress();
   }
   auto active = [](const Request& r) { return !r.persistent || r.active; };
@@ -225,7 +225,7 @@ Task RequestTable::complete_all(const Action& a) {
       break;
     }
     default: {  // Testall, Testany, Testsome
-      co_await rank_.library_call(rank_.spec.test, "test_cpu");
+      co_await rank_.library_call(rank_number::test);
       co_await rank_.progress();
       if (a.told()) {
         if (!a.done()) break;

@@ -62,7 +62,7 @@ Task SendSide::isend_with_work(Message& m, bool buffered) {
     s.put(buffered);
   });
   co_await Task::At{here};
-  co_await rank_.library_call({rank_.spec.send_cpu, {}}, "send_cpu");
+  co_await rank_.library_call(rank_number::send_cpu);
   if (buffered) {
     // MPI 1.1, 3.4: a buffered send is complete once the user's data is in the attached buffer.
     co_await rank_.thread.run(rank_.plain_copy(m.bytes));
@@ -133,7 +133,7 @@ Task SendSide::push_bulk(Message& m) {
 }
 
 Task SendSide::to_self(Message& m) {
-  co_await rank_.library_call({rank_.spec.recv_cpu, {}}, "recv_cpu");
+  co_await rank_.library_call(rank_number::recv_cpu);
   m.sent_all = true;
   co_await rank_.receiver.from_self(m);
 }

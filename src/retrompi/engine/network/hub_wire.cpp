@@ -10,6 +10,7 @@
 
 #include <deque>
 
+#include "host/charge.hpp"
 #include "network/native_wire.hpp"
 
 namespace retrompi {
@@ -163,11 +164,17 @@ class HubWire final : public RoutedWire, HubParts {
   }
   void transmit(MediumState& m, const Offer& o, Ps start) {
     const Flow& f = flows_[o.slot];
-    const double ps = f.bytes / rate_;
     m.current = o;
     m.start = start;
-    m.end = start + std::max<Ps>(1, whole(ps));
-    tell(o.slot, start + whole(ps + latency_));
+    m.end = start + passing_of(f.bytes).ps;
+    tell(o.slot, start + whole(f.bytes / rate_ + latency_));
+  }
+  /// How long so many bytes take the medium.
+  [[nodiscard]] Charge passing_of(double bytes) const {
+    Charge c = std::max<Ps>(1, whole(bytes / rate_));
+    if (anatomy_.critical.on) [[unlikely]]
+      c.bill = anatomy_.critical.bill({{this, link_number::bandwidth.name, -bytes / (rate_ * rate_ * kPsPerSecond * kPsPerSecond)}});
+    return c;
   }
   [[nodiscard]] CriticalPath::Point arrived(uint32_t slot, Ps t) override {
     MediumState& m = media_[medium_of(slot)];
@@ -178,9 +185,10 @@ class HubWire final : public RoutedWire, HubParts {
     path.order(m.head, path.time(station.point) > path.time(f.point) ? station.point : f.point);
     const bool queued = m.start > f.asked && path.time(m.point) == m.start;
     const CriticalPath::Point mine = queued ? path.join(m.point, f.point) : path.join(f.point, m.point);
-    const CriticalPath::Bill passing = path.bill({{this, "bandwidth", -f.bytes / (rate_ * rate_ * kPsPerSecond * kPsPerSecond)}});
-    m.point = station.point = path.extend(path.extend(mine, m.start, Stage::Queueing, who), m.end, Stage::Wire, who, passing);
-    return path.extend(m.point, std::max(t, m.end), Stage::Latency, who, path.bill({{this, "latency", 1}}));
+    const Charge passing = passing_of(f.bytes);
+    m.point = station.point = path.extend(path.extend(mine, m.start, Stage::Queueing, who), m.start + passing.ps, Stage::Wire, who, passing.bill);
+    // The latency is rounded together with the bytes.
+    return path.extend(m.point, std::max(t, m.end), Stage::Latency, who, path.bill({{this, link_number::latency.name, 1}}));
   }
   void leave(uint32_t slot) override {
     const uint32_t medium = medium_of(slot);

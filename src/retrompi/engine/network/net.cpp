@@ -1,30 +1,34 @@
 #include "network/net.hpp"
 
-#include "channel/proc.hpp"
+#include "network/world.hpp"
 
 namespace retrompi {
 
-Ps Net::cross(bool out, size_t host, int64_t bytes, Flight& f) {
-  const HostSpec& h = w_.hosts[host]->spec;
+namespace {
+/// Bytes at the rate of a card between memory and itself.
+AtRate<HostFields> through_card(const HostSpec& h, bool out, int64_t bytes) { return static_cast<double>(bytes) / h.card_rate_number(out); }
+}  // namespace
+
+Ps Net::cross(bool out, size_t host, Flight& f) {
+  const Host& h = *w_.hosts[host];
   Bus& bus = (out ? tx_ : rx_)[card(host, f.rail)];
+  const Charge passing = h.charge(through_card(h.spec, out, f.bytes)), latency = h.charge(host_number::nic_latency);
   const Ps now = w_.loop.now;
   const Ps start = std::max(now, bus.free_at);
-  bus.free_at = start + to_ps(static_cast<double>(bytes) / h.card_rate(out));
-  const Ps end = bus.free_at + h.nic_latency;
+  bus.free_at = start + passing.ps;
+  const Ps end = bus.free_at + latency.ps;
   if (w_.anatomy.on) {
     w_.anatomy.current = f.by;
-    f.by = w_.anatomy.of(w_.anatomy.record(h.name.c_str(), Stage::Nic, now, start, end));
+    f.by = w_.anatomy.of(w_.anatomy.record(h.spec.name.c_str(), Stage::Nic, now, start, end));
   }
-  f.point = w_.anatomy.critical.on ? crossing(out, f, start, end) : 0;
+  f.point = w_.anatomy.critical.on ? crossing(out, f, start, passing, latency) : 0;
   return end;
 }
 
-CriticalPath::Point Net::crossing(bool out, const Flight& f, Ps start, Ps end) {
+CriticalPath::Point Net::crossing(bool out, const Flight& f, Ps start, Charge passing, Charge latency) {
   CriticalPath& path = w_.anatomy.critical;
   const size_t host = out ? f.from : f.to;
-  const HostSpec& h = w_.hosts[host]->spec;
   Bus& bus = (out ? tx_ : rx_)[card(host, f.rail)];
-  const char* rate = out || h.nic_rate_in == 0 ? "nic_rate" : "nic_rate_in";
   const CriticalPath::Who who = w_.hosts[host]->place();
   CriticalPath::Point from = w_.loop.cause;
   path.order(bus.asked, from);
@@ -34,9 +38,8 @@ CriticalPath::Point Net::crossing(bool out, const Flight& f, Ps start, Ps end) {
     from = path.join(bus.point, from);
   else
     from = path.extend(from, start, Stage::Queueing, who);
-  const double per_rate = -static_cast<double>(f.bytes) / (h.card_rate(out) * h.card_rate(out));
-  bus.point = path.extend(from, bus.free_at, Stage::Nic, who, path.bill({{&h, rate, per_rate}}));
-  return path.extend(bus.point, end, Stage::Nic, who, path.bill({{&h, "nic_latency", 1}}));
+  bus.point = path.extend(from, start + passing.ps, Stage::Nic, who, passing.bill);
+  return path.extend(bus.point, start + passing.ps + latency.ps, Stage::Nic, who, latency.bill);
 }
 
 Net::Net(World& w, int64_t overhead, int64_t mtu, Rails rails)
@@ -73,7 +76,7 @@ void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Deli
   f = {this, from, to, payload + overhead_, d, w_.anatomy.current, &job, rail_of(from, to)};
   if (rails_.stripe || w_.wire->overtakes()) f.number = orders_[{from, to}].out++;
   if (rails_.stripe) f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
-  const Ps out = cross(true, from, f.bytes, f);
+  const Ps out = cross(true, from, f);
   const Cause before = w_.anatomy.current;
   const CriticalPath::Point here = w_.loop.cause;
   w_.anatomy.current = f.by;
@@ -164,7 +167,7 @@ void Net::Flight::on_carried() {
   World& w = net->w_;
   by = w.anatomy.current;
   w.loop.owner = job->number;
-  const Ps end = net->cross(false, to, bytes, *this);
+  const Ps end = net->cross(false, to, *this);
   w.loop.cause = point;
   w.loop.schedule(end, callback<&Flight::on_in>(*this));
 }

@@ -70,14 +70,14 @@ class Net {
     CriticalPath::Point point = 0;  // then; 0: it is not known what keeps it busy
     CriticalPath::Point asked = 0;  // when the last came
   };
-  Ps cross(bool out, size_t host, int64_t bytes, Flight& f);
+  Ps cross(bool out, size_t host, Flight& f);
   [[nodiscard]] size_t card(size_t host, size_t rail) const { return rails_.n == 1 ? host : host * rails_.n + rail; }
   [[nodiscard]] uint32_t rail_of(size_t from, size_t to) const {
     return rails_.n == 1 ? 0 : static_cast<uint32_t>((rails_.places[from] ^ rails_.places[to]) % rails_.n);
   }
   Ps leave(Flight& f, double rate, int64_t piece);
   /// The critical path to the end of a crossing of a card by one that came now and whose turn begins at `start`.
-  CriticalPath::Point crossing(bool out, const Flight& f, Ps start, Ps end);
+  CriticalPath::Point crossing(bool out, const Flight& f, Ps start, Charge passing, Charge latency);
   void put_on_wire(Flight& f, int64_t bytes, const Delivery& d);
   void hand_over(Flight& f);
   void in_order(Flight& f, bool lost);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "host/charge.hpp"
 #include "network/hub_wire.hpp"
 #include "network/native_wire.hpp"
 
@@ -185,26 +186,32 @@ class QueueWire final : public RoutedWire, QueueParts {
     Passage& p = passages_[slot];
     CriticalPath& path = anatomy_.critical;
     const CriticalPath::Who who = path.place("wire");
-    CriticalPath::Bill passing = 0, latency = 0;
-    if (routes_.only_the_link()) {
-      const double rate = kPsPerSecond / port.ps_per_byte;
-      passing = path.bill({{this, "bandwidth", -f.bytes / (rate * rate)}});
-      if (w.ports[hop] < routes_.links()) latency = path.bill({{this, "latency", 1}});
-    }
+    const Charge passing = passing_of(port, f.bytes), latency = latency_of(w.ports[hop]);
     path.order(came_before, p.points.head);
     const bool queued = e.start > e.head && path.time(before) == e.start;
     CriticalPath::Point begin = queued ? path.join(before, p.points.head) : path.join(p.points.head, before);
     begin = path.extend(begin, e.start, Stage::Queueing, who);
-    const bool own = e.start + port.taken(f.bytes) >= e.tail;
-    const CriticalPath::Point passed = path.extend(begin, std::min(e.end, e.start + port.taken(f.bytes)), Stage::Wire, who, passing);
+    const bool own = e.start + passing.ps >= e.tail;
+    const CriticalPath::Point passed = path.extend(begin, std::min(e.end, e.start + passing.ps), Stage::Wire, who, passing.bill);
     e.point = own ? path.join(passed, p.points.tail) : path.join(p.points.tail, passed);
-    p.points.head = path.extend(begin, e.start + port.latency, Stage::Latency, who, latency);
+    p.points.head = path.extend(begin, e.start + latency.ps, Stage::Latency, who, latency.bill);
     // Latencies are rounded together: what is too much or too little is the last one's.
-    const Ps arrival = e.end + port.latency + (hop + 1 == w.ports.size() ? p.rounding : Ps(0));
+    const Ps arrival = e.end + latency.ps + (hop + 1 == w.ports.size() ? p.rounding : Ps(0));
     if (arrival >= e.end)
-      p.points.tail = path.extend(e.point, arrival, Stage::Latency, who, latency);
+      p.points.tail = path.extend(e.point, arrival, Stage::Latency, who, latency.bill);
     else
-      p.points.tail = path.extend(begin, arrival, Stage::Wire, who, passing);
+      p.points.tail = path.extend(begin, arrival, Stage::Wire, who, passing.bill);
+  }
+  /// How long a link is taken by so many bytes. Itemised where all links have the declared rate.
+  [[nodiscard]] Charge passing_of(const Port& port, double bytes) const {
+    if (!anatomy_.critical.on || !routes_.only_the_link()) return port.taken(bytes);
+    const double rate = kPsPerSecond / port.ps_per_byte;
+    return {port.taken(bytes), anatomy_.critical.bill({{this, link_number::bandwidth.name, -bytes / (rate * rate)}})};
+  }
+  /// From the end of a link to the next; behind a card there is none.
+  [[nodiscard]] Charge latency_of(uint32_t link) const {
+    if (!anatomy_.critical.on || !routes_.only_the_link() || link >= routes_.links()) return ports_[link].latency;
+    return {ports_[link].latency, anatomy_.critical.bill({{this, link_number::latency.name, 1}})};
   }
   void await(uint32_t slot) { agenda_.push({passages_[slot].head, flows_[slot].order, slot, flows_[slot].gen}); }
   void change(const Agenda::Item& i) override {

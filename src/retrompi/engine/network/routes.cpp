@@ -161,74 +161,84 @@ void Routes::walk_tree(size_t from, size_t to, size_t base, std::vector<uint32_t
   }
 }
 
-Routes::Cut Routes::cut(const Failure& f) const {
+namespace {
+ConfigError impossible(const Failure& f, const std::string& why) { return ConfigError("failure '" + f.name + "': " + why); }
+}  // namespace
+
+template <class F>
+Routes::Cut Routes::cards_where(F wanted) const {
   Cut c;
-  const auto none = [&f](const std::string& why) { return ConfigError("failure '" + f.name + "': " + why); };
-  const auto cards_of = [&](const auto& wanted) {
-    for (size_t card = 0; card < positions_.size(); ++card)
-      if (wanted(card)) c.cards.push_back(card);
-  };
-  const auto all_links = [&] {
-    for (uint32_t l = 0; l < links_; ++l) c.links.push_back(l);
-  };
+  for (size_t card = 0; card < positions_.size(); ++card)
+    if (wanted(card)) c.cards.push_back(card);
+  return c;
+}
+
+Routes::Cut Routes::all_links() const {
+  Cut c;
+  for (uint32_t l = 0; l < links_; ++l) c.links.push_back(l);
+  return c;
+}
+
+Routes::Cut Routes::cut(const Failure& f) const {
   switch (f.what) {
     case Failure::Host:
-      cards_of([&](size_t card) { return positions_[card] == f.a; });
-      break;
+      return cards_where([&](size_t card) { return positions_[card] == f.a; });
     case Failure::Rail:
-      if (f.a >= planes()) throw none("there are " + std::to_string(planes()) + " rails, counted from 0");
-      cards_of([&](size_t card) { return rail(card) == f.a; });
-      break;
+      if (f.a >= planes()) throw impossible(f, "there are " + std::to_string(planes()) + " rails, counted from 0");
+      return cards_where([&](size_t card) { return rail(card) == f.a; });
     case Failure::Whole:
-      if (!hub_ && spec_.kind != "switch") throw none("a " + spec_.kind + " is not one hub or switch");
-      all_links();
-      break;
+      if (!hub_ && spec_.kind != "switch") throw impossible(f, "a " + spec_.kind + " is not one hub or switch");
+      return all_links();
     case Failure::Pair:
-      if (cable_) {
-        all_links();
-      } else if (torus_) {
-        for (size_t plane = 0; plane < planes(); ++plane)
-          for (const auto& [a, b] : {std::pair{f.a, f.b}, {f.b, f.a}}) {
-            const size_t before = c.links.size();
-            walk_torus(a, b, plane * plane_, c.links);
-            if (c.links.size() != before + 1) throw none("the two are no neighbours");
-          }
-      } else {
-        throw none("only a cable and neighbours in a torus have a link of their own");
-      }
-      break;
-    case Failure::Switch: {
-      if (!tree_) throw none("only a fat tree has switches by level and number");
-      if (f.a < 1 || f.a > levels_) throw none("there are levels 1 to " + std::to_string(levels_));
-      size_t nodes = 1;
-      for (size_t j = 0; j < levels_; ++j) nodes *= j < f.a ? parents_[j] : children_[j];
-      if (f.b >= nodes) throw none("level " + std::to_string(f.a) + " has " + std::to_string(nodes) + " switches, counted from 0");
-      // Its links to its children and to its parents.
-      std::vector<size_t> label(levels_);
-      for (size_t j = 0, n = f.b; j < levels_; ++j) {
-        const size_t radix = j < f.a ? parents_[j] : children_[j];
-        label[j] = n % radix, n /= radix;
-      }
-      for (size_t plane = 0; plane < planes(); ++plane)
-        for (const bool down : {false, true}) {
-          std::vector<size_t> child = label;
-          for (child[f.a - 1] = 0; child[f.a - 1] < children_[f.a - 1]; ++child[f.a - 1])
-            for (size_t k = 0; k < ports_[f.a - 1]; ++k)
-              c.links.push_back(tree_link(plane * plane_, f.a - 1, child, label[f.a - 1] + k * parents_[f.a - 1], down));
-          if (f.a < levels_)
-            for (size_t port = 0; port < parents_[f.a] * ports_[f.a]; ++port) c.links.push_back(tree_link(plane * plane_, f.a, label, port, down));
-        }
-      break;
-    }
+      return cut_pair(f);
+    case Failure::Switch:
+      return cut_switch(f);
     case Failure::Site:
-      if (!wan_ || f.a >= sites_) throw none("there is no such site");
-      cards_of([&](size_t card) { return spec_.shape[positions_[card]] == f.a; });
-      break;
+      if (!wan_ || f.a >= sites_) throw impossible(f, "there is no such site");
+      return cards_where([&](size_t card) { return spec_.shape[positions_[card]] == f.a; });
     case Failure::Wan:
-      if (!wan_ || f.a >= sites_ || f.b >= sites_ || f.a == f.b) throw none("there is no such line");
-      c.links = {line(f.a, f.b), line(f.b, f.a)};
-      break;
+      if (!wan_ || f.a >= sites_ || f.b >= sites_ || f.a == f.b) throw impossible(f, "there is no such line");
+      return {.links = {line(f.a, f.b), line(f.b, f.a)}, .cards = {}};
   }
+  return {};
+}
+
+/// A cable, or both directions between two neighbours of a torus.
+Routes::Cut Routes::cut_pair(const Failure& f) const {
+  if (cable_) return all_links();
+  if (!torus_) throw impossible(f, "only a cable and neighbours in a torus have a link of their own");
+  Cut c;
+  for (size_t plane = 0; plane < planes(); ++plane)
+    for (const auto& [a, b] : {std::pair{f.a, f.b}, {f.b, f.a}}) {
+      const size_t before = c.links.size();
+      walk_torus(a, b, plane * plane_, c.links);
+      if (c.links.size() != before + 1) throw impossible(f, "the two are no neighbours");
+    }
+  return c;
+}
+
+/// The links of a switch of a fat tree to its children and to its parents.
+Routes::Cut Routes::cut_switch(const Failure& f) const {
+  if (!tree_) throw impossible(f, "only a fat tree has switches by level and number");
+  if (f.a < 1 || f.a > levels_) throw impossible(f, "there are levels 1 to " + std::to_string(levels_));
+  size_t nodes = 1;
+  for (size_t j = 0; j < levels_; ++j) nodes *= j < f.a ? parents_[j] : children_[j];
+  if (f.b >= nodes) throw impossible(f, "level " + std::to_string(f.a) + " has " + std::to_string(nodes) + " switches, counted from 0");
+  std::vector<size_t> label(levels_);
+  for (size_t j = 0, n = f.b; j < levels_; ++j) {
+    const size_t radix = j < f.a ? parents_[j] : children_[j];
+    label[j] = n % radix, n /= radix;
+  }
+  Cut c;
+  for (size_t plane = 0; plane < planes(); ++plane)
+    for (const bool down : {false, true}) {
+      std::vector<size_t> child = label;
+      for (child[f.a - 1] = 0; child[f.a - 1] < children_[f.a - 1]; ++child[f.a - 1])
+        for (size_t k = 0; k < ports_[f.a - 1]; ++k)
+          c.links.push_back(tree_link(plane * plane_, f.a - 1, child, label[f.a - 1] + k * parents_[f.a - 1], down));
+      if (f.a < levels_)
+        for (size_t port = 0; port < parents_[f.a] * ports_[f.a]; ++port) c.links.push_back(tree_link(plane * plane_, f.a, label, port, down));
+    }
   return c;
 }
 

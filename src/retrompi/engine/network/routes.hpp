@@ -70,6 +70,11 @@ class Routes {
   [[nodiscard]] Cut cut(const Failure& f) const;
 
  private:
+  template <class F>
+  [[nodiscard]] Cut cards_where(F wanted) const;
+  [[nodiscard]] Cut all_links() const;
+  [[nodiscard]] Cut cut_pair(const Failure& f) const;
+  [[nodiscard]] Cut cut_switch(const Failure& f) const;
   void walk_torus(size_t from, size_t to, size_t base, std::vector<uint32_t>& out) const;
   void walk_tree(size_t from, size_t to, size_t base, std::vector<uint32_t>& out) const;
   [[nodiscard]] size_t node(size_t level, const std::vector<size_t>& label) const;

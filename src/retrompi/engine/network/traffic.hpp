@@ -1,6 +1,6 @@
 // Cross traffic: frames of other programs on the same wire, and on the job's hosts also through card and processor.
 #pragma once
-#include "channel/proc.hpp"
+#include "network/world.hpp"
 
 namespace retrompi {
 

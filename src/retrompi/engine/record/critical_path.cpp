@@ -36,4 +36,11 @@ CriticalPath::Bill CriticalPath::scaled(Bill of, double times) {
   return bill(std::move(terms));
 }
 
+CriticalPath::Bill CriticalPath::joined(Bill a, Bill b) {
+  if (a == 0 || b == 0) return a == 0 ? b : a;
+  std::vector<Term> terms = bills_[a];
+  terms.insert(terms.end(), bills_[b].begin(), bills_[b].end());
+  return bill(std::move(terms));
+}
+
 }  // namespace retrompi

@@ -54,10 +54,8 @@ class CriticalPath {
   Bill bill(std::vector<Term> terms);
   /// The same terms so many times.
   Bill scaled(Bill of, double times);
-  /// The terms of the work that is asked for next. Whoever calls it asks `on` first: computing the terms costs more than not recording them.
-  void owe(std::initializer_list<Term> terms) { owed_ = bill(terms); }
-  void owe(Bill of) { owed_ = of; }
-  Bill take() { return std::exchange(owed_, 0); }
+  /// The terms of both.
+  Bill joined(Bill a, Bill b);
 
   /// The point at `t`, which is not before `from`: what lies between was spent on this.
   Point extend(Point from, Ps t, Stage s, Who who, Bill bill = 0) {
@@ -83,7 +81,8 @@ class CriticalPath {
     joins_.push_back({made, other});
     return made;
   }
-  /// Work that was interrupted goes on at `at`: what is left of it is shorter by what was done of it, from `begun` (had nobody interrupted) to `ended`.
+  /// Work that was interrupted goes on at `at`: what is left of it is shorter by what was done of it, from `begun` (had nobody interrupted) to
+  /// `ended`.
   Point resume(Point at, Point begun, Point ended) {
     const Point made = add({points_[at].t, at, Stage{}, false, 0, 0});
     resumed_.push_back({made, begun, ended});
@@ -154,7 +153,6 @@ class CriticalPath {
   std::vector<Point> ends_;
   std::vector<std::vector<Term>> bills_{1};
   std::map<std::vector<Term>, Bill> known_bills_;
-  Bill owed_ = 0;
   std::map<std::string, Who> places_;
   std::vector<std::string> names_;
 };

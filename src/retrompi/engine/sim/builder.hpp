@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "channel/forwarder.hpp"
+#include "channel/shared_parts.hpp"
 #include "sim/sim.hpp"
 
 namespace retrompi {

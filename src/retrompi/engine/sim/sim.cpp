@@ -1,7 +1,8 @@
 #include "sim/sim.hpp"
 
+#include "channel/curve_set.hpp"
+#include "diagnosis/leftovers.hpp"
 #include "mpi/recurrence.hpp"
-#include "record/leftovers.hpp"
 #include "sim/builder.hpp"
 #include "sim/killer.hpp"
 #include "trace/words.hpp"
@@ -453,7 +454,7 @@ class Simulation {
   /// The declared number that a term belongs to.
   PathGraph::Number number(const CriticalPath::Term& t) const {
     if (t.owner == w_.wire.get()) return {"link", 0, t.field, t.at};
-    if (t.owner == parts_.front().job.get()) return {"job", 0, t.field, t.at};
+    if (t.owner == &c_.rank) return {"job", 0, t.field, t.at};
     for (size_t i = 0; i < c_.hosts.size(); ++i)
       if (t.owner == c_.hosts[i].spec.get()) return {"host", static_cast<int64_t>(i), t.field, t.at};
     for (const auto& [name, hops] : {std::pair{"same", &c_.same}, std::pair{"same_bulk", &c_.same_bulk}, std::pair{"remote", &c_.remote}})
@@ -464,7 +465,8 @@ class Simulation {
             if (t.owner == &curve->curve->tables[table]) return {std::string("curve ") + name, static_cast<int64_t>(table), t.field, t.at};
       }
     for (const auto& q : w_.procs)
-      if (t.owner == &q->idle) return {"forward " + q->thread.name().substr(0, q->thread.name().find(' ')), 0, t.field, t.at};
+      if (const auto* f = dynamic_cast<const Forwarder*>(q.get()); f && t.owner == static_cast<const ForwarderParts*>(f))
+        return {"forward " + q->thread.name().substr(0, q->thread.name().find(' ')), 0, t.field, t.at};
     return {"another job", 0, t.field, t.at};
   }
   std::string critical_name(CriticalPath::Who who) const {

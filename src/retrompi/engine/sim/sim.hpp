@@ -1,8 +1,8 @@
 // One simulation: a compiled model, a platform and a trace, put together and run.
 #pragma once
+#include "diagnosis/diagnosis.hpp"
+#include "diagnosis/message_path_result.hpp"
 #include "network/traffic.hpp"
-#include "record/diagnosis.hpp"
-#include "record/message_path_result.hpp"
 #include "record/path_graph.hpp"
 
 namespace retrompi {

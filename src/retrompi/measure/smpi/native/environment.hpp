@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "channel/curve_law.hpp"
+#include "coll/coll.hpp"
 #include "host/host_spec.hpp"
-#include "mpi/coll.hpp"
 
 namespace retrompi::online {
 

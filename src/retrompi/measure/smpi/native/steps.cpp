@@ -1,4 +1,4 @@
-// A rank executing the steps of a collective's algorithm (the algorithms are in engine/coll/; engine/mpi/coll.cpp does the same).
+// A rank executing the steps of a collective's algorithm (the algorithms are in engine/coll/; engine/mpi/collectives.cpp does the same).
 #include <algorithm>
 
 #include "device.hpp"

@@ -1,4 +1,4 @@
-#include "record/message_path_result.hpp"
+#include "diagnosis/message_path_result.hpp"
 
 #include <map>
 

@@ -1,11 +1,11 @@
-#include "record/diagnosis.hpp"
+#include "diagnosis/diagnosis.hpp"
 
 #include <cstdio>
 #include <map>
 #include <set>
 
-#include "record/run_view.hpp"
-#include "record/wait_graph.hpp"
+#include "diagnosis/run_view.hpp"
+#include "diagnosis/wait_graph.hpp"
 
 namespace retrompi {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "diagnosis/diagnosis.hpp"
 #include "mpi/rank.hpp"
-#include "record/diagnosis.hpp"
 
 namespace retrompi {
 

@@ -1,6 +1,6 @@
 // The wait-for graph of a run that has ended, and the cycle or chain in which all waiting ends.
 #pragma once
-#include "record/run_view.hpp"
+#include "diagnosis/run_view.hpp"
 
 namespace retrompi {
 

@@ -1,4 +1,4 @@
-#include "record/run_view.hpp"
+#include "diagnosis/run_view.hpp"
 
 namespace retrompi {
 

@@ -1,8 +1,8 @@
-#include "record/leftovers.hpp"
+#include "diagnosis/leftovers.hpp"
 
 #include <set>
 
-#include "record/run_view.hpp"
+#include "diagnosis/run_view.hpp"
 
 namespace retrompi {
 

@@ -1,11 +1,13 @@
-#include "record/wait_graph.hpp"
+#include "diagnosis/wait_graph.hpp"
 
 #include <set>
+
+#include "channel/forwarder.hpp"
 
 namespace retrompi {
 
 namespace {
-constexpr size_t kCycleShown = 8;          // of a cycle on one line
+constexpr size_t kCycleShown = 8;     // of a cycle on one line
 constexpr size_t kAlternatives = 64;  // of a receive from any source that are followed
 }  // namespace
 
