@@ -158,6 +158,10 @@ def _made(wanted: list[str], given: PredictOptions) -> list[str]:
     return differ
 
 
+def _worst(error: float | None, size: int | None) -> str:
+    return "closed" if error is None or size is None else f"{100 * error:+.0f} % at {format_bytes(size)}"
+
+
 def _scores(wanted: list[str] | None, output: Output) -> None:
     """Shows the scores of the predictions ``wanted``, or of all. Raises UsageError if none of them has one."""
     from retrompi.papers import scores
@@ -175,7 +179,7 @@ def _scores(wanted: list[str] | None, output: Output) -> None:
     if not output.text:
         output.emit(flat, keys=scores.KEYS)
         return
-    rows = [{**s.row(), "worst": "closed" if s.worst is None else f"{100 * s.worst:+.0f} % at {format_bytes(s.worst_size or 0)}"} for s in found]
+    rows = [{**s.row(), "worst": _worst(s.worst, s.worst_size)} for s in found]
     print_table(rows, SCORED, empty="no curve of these has been published since")
     if wanted is None:
         click.echo()

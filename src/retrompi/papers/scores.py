@@ -1,15 +1,16 @@
-"""How the blind predictions compare with what is known now: the curves and numbers that were opened, and the scores of those that stay closed.
+"""How the blind predictions compare with what is known now: opened curves and numbers, and the scores of those that stay closed.
 
     scores()         # a `Score` for each of the predicted curves that was compared
     numbers()        # a `Compared` for each single number
 
 All of it comes from ``validate/reference/period/opened`` and from the files of the predictions, which stay as they were written.
 
-Definitions. The error of a point is the predicted one-way time over the published one, less 1; the prediction is linear in the size between those at which
-it was made. A point is left out if its reading error is above 5 % of its value, if it reads 0, or if its size is outside those of the prediction. A point is inside its
-interval if its value, with its reading error, meets it. The width of a curve's intervals is the median over the prediction's own sizes of high over low. The raw layer's error is that of the prediction
-"the library costs nothing": the published curve of the layer below on that machine. The interval score (Gneiting & Raftery 2007, equation 43) is that of
-log(time): the interval's length plus 2 / 0.1 times the distance of what lies outside, averaged over points; smaller is better.
+Definitions. The error of a point is the predicted one-way time over the published one, less 1; the prediction is linear in the size
+between those at which it was made. A point is left out if its reading error is above 5 % of its value, if it reads 0, or if its size is
+outside those of the prediction. A point is inside its interval if its value, with its reading error, meets it. The width of a curve's
+intervals is the median over the prediction's own sizes of high over low. The raw layer's error is that of the prediction "the library
+costs nothing": the published curve of the layer below on that machine. The interval score (Gneiting & Raftery 2007, equation 43) is that
+of log(time): the interval's length plus 2 / 0.1 times the distance of what lies outside, averaged over points; smaller is better.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import csv
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -32,12 +33,13 @@ from retrompi.papers import curves, predictions
 from retrompi.papers.curve_points import Point, Source, points
 from retrompi.papers.paper import all_papers
 
-__all__ = ["Compared", "Group", "Miss", "Score", "Scored", "compared", "groups", "interval_score", "misses", "numbers", "scores", "score_of"]
+__all__ = ["Compared", "Group", "Miss", "Score", "Scored", "compared", "groups", "interval_score", "misses", "numbers", "published_points",
+           "score_of", "scores"]  # fmt: skip
 
 OUTSIDE = 2 / (1 - predictions.LEVEL)
 """The price of a unit of log(time) outside the interval."""
-KEYS = ("curve", "prediction", "runtime", "machine", "opened", "points", "median_error", "raw_error", "bias", "worst", "worst_size_B", "inside",
-        "interval_score", "width")  # fmt: skip
+KEYS = ("curve", "prediction", "runtime", "machine", "opened", "points", "median_error", "raw_error", "bias", "worst", "worst_size_B",
+        "inside", "interval_score", "width")  # fmt: skip
 """The columns of `Score.row`; errors and shares are fractions of 1."""
 
 
@@ -89,7 +91,10 @@ class Score:
 
 @dataclass(frozen=True)
 class Compared:
-    """A single published number beside its prediction, in ``unit``; without one, its fields are None. ``inside`` is strict: a printed number has no reading error here."""
+    """A single published number beside its prediction, in ``unit``; without one, its fields are None.
+
+    ``inside`` is strict: a printed number has no reading error here.
+    """
 
     id: str
     system: str
@@ -106,8 +111,7 @@ class Compared:
         return None if self.low is None or self.high is None else self.low <= self.published <= self.high
 
     def row(self) -> dict[str, Any]:
-        return {**{k: getattr(self, k) for k in ("id", "system", "prediction", "observable", "unit", "published", "nominal", "low", "high")},
-                "inside": self.inside}  # fmt: skip
+        return {**asdict(self), "inside": self.inside}
 
 
 @dataclass(frozen=True)
@@ -213,8 +217,8 @@ def scores() -> tuple[Score, ...]:
             continue
         errors = (float(row[f"{k}_pct"]) / 100 for k in ("median_error", "median_error_of_the_raw_layer", "bias", "inside_90"))
         middle, raw, bias, inside = errors
-        found.append(Score(row["curve"], row["prediction"], told["model"], told["platform"], False, int(row["points"]), middle, raw, bias, inside,
-                           float(row["interval_high_over_low"])))  # fmt: skip
+        found.append(Score(row["curve"], row["prediction"], told["model"], told["platform"], False, int(row["points"]), middle, raw, bias,
+                           inside, float(row["interval_high_over_low"])))  # fmt: skip
     return tuple(found)
 
 
@@ -251,7 +255,7 @@ def numbers() -> tuple[Compared, ...]:
 
 
 def _number(about: Compared, name: str, values: Sequence[Mapping[str, Any]]) -> Compared:
-    """The number as the prediction has it: the time of its smallest message, its largest bandwidth, or what that loses against the raw layer's."""
+    """The number as the prediction has it: the time of its smallest message, its largest bandwidth, or the loss against the raw one."""
     what = about.observable
     if what.startswith(("latency", "one-way time")):
         times = (values[0][f"{k}_s"] for k in ("nominal", "low", "high"))
@@ -275,4 +279,7 @@ def misses() -> tuple[Miss, ...]:
     """What went wrong, and what is known of its cause (``validate/predictions/misses.toml``)."""
     with (predictions.folder() / "misses.toml").open("rb") as file:
         given = tomllib.load(file)["miss"]
-    return tuple(Miss(m["title"], tuple(m.get("predictions", ())), tuple(m.get("numbers", ())), m["state"], " ".join(m["text"].split())) for m in given)
+    return tuple(
+        Miss(m["title"], tuple(m.get("predictions", ())), tuple(m.get("numbers", ())), m["state"], " ".join(m["text"].split()))
+        for m in given
+    )
