@@ -351,7 +351,8 @@ def front_page(score: Scorecard, how: Made) -> str:
         f"""<header><h1>retrompi: what {papers} papers said, and what the simulator says</h1>
 <p>{len(score.claims)} published statements about historical MPI environments, each with a verdict. <b>Fit</b>: a calibration was allowed to
 see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
-<nav><a href="#runtimes">Runtimes and machines</a><a href="#blind">The blind test</a><a href="#interventions">Interventions</a>
+<nav><a href="#runtimes">Runtimes and machines</a><a href="#blind">The blind test</a>
+<a href="#interventions">Interventions</a>
 <a href="#matrix">Verdicts</a><a href="#papers">Papers</a><a href="#failures">Failures</a>
 <a href="#unjudged">Not judged</a>
 {'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}

@@ -83,7 +83,10 @@ def _short(titles: Sequence[str]) -> list[str]:
 
 
 def blind_html(paper: str, drawn: Sequence[str], scored: str = "") -> str:
-    """The section of a source's page: ``drawn`` figures, then a row for each curve; "" without predictions. ``scored``: the page of the scores."""
+    """The section of a source's page: ``drawn`` figures, then a row for each curve; "" without predictions.
+
+    ``scored``: the page of the scores.
+    """
     found = _of(paper)
     if not found:
         return ""
