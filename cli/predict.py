@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_quantity, format_span, format_time
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Workers, progress
-from retrompi.cli.output import Column, Output, print_table, say, time_column
+from retrompi.cli.output import Column, Output, print_json, print_table, say, time_column
 
 KEYS = ("prediction", "model", "platform", "placement", "what", "size_B", "nominal_s", "low_s", "median_s", "high_s", "parameters_low_s",
         "parameters_high_s", "date", "commit")  # fmt: skip
@@ -34,12 +34,41 @@ LISTED = (
 )
 
 
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f} %"
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:+.1f} %"
+
+
+SCORED = (
+    Column("prediction", "prediction"),
+    Column("points", "points", right=True),
+    Column("median_error", "error", _percent, right=True),
+    Column("raw_error", "raw layer's", _percent, right=True),
+    Column("bias", "bias", _signed, right=True),
+    Column("worst", "worst", right=True),
+    Column("inside", "inside", lambda v: f"{v:.0%}", right=True),
+    Column("interval_score", "score", lambda v: "" if v is None else f"{v:.2f}", right=True),
+)
+GROUPED = (
+    Column("name", "runtime or machine"),
+    Column("curves", "curves", right=True),
+    Column("points", "points", right=True),
+    Column("median_error", "error", _percent, right=True),
+    Column("raw_error", "raw layer's", _percent, right=True),
+    Column("inside", "inside", lambda v: f"{v:.0%}", right=True),
+)
+
+
 @dataclass(frozen=True)
 class PredictOptions(Workers):
     """Options of ``retrompi predict``."""
 
     write: bool = option("Write the files that the package keeps: the predictions, simulated again.", "--write")
     verify: bool = option("Simulate the predictions again and compare them with their files.", "--verify")
+    score: bool = option("Show how the predictions compare with what has been published of them since.", "--score")
     folder: Path | None = option(
         "Folder: where the files are (default: validate/predictions).",
         "--folder",
@@ -48,8 +77,8 @@ class PredictOptions(Workers):
     )
 
     def __post_init__(self) -> None:
-        if self.write and self.verify:
-            raise UsageError("--write and --verify are mutually exclusive", code="conflicting-options")
+        if self.write + self.verify + self.score > 1:
+            raise UsageError("--write, --verify and --score are mutually exclusive", code="conflicting-options")
         if self.folder is not None and not (self.write or self.verify):
             raise UsageError("--folder applies to --write and --verify", code="unused-option")
 
@@ -64,17 +93,22 @@ def command(ctx: click.Context, names: tuple[str, ...], given: PredictOptions, o
     Times are one-way times of a PingPong: with nominal values, and the median and the 5 to 95 % range over draws of its parameters and
     of the model's discrepancy. Date and commit tell when they were made. A NAME shows its sizes; without one, or with the key of a
     PAPER for its curves that are kept apart, there is a line for each. With --verify, exit code 1 means that the models or machines of
-    today give another prediction.
+    today give another prediction. --score lays them over the published curves that are known now (JSON: by curve, by runtime, by
+    machine, single numbers; CSV: by curve).
 
     \b
     Examples:
       retrompi predict
       retrompi predict mpibip-lanai9
+      retrompi predict --score
       retrompi predict --csv
     """
     from retrompi.papers import predictions
 
     wanted = predictions.chosen(names)
+    if given.score:
+        _scores(wanted if names else None, output)
+        return
     if given.write or given.verify:
         differ = _made(wanted, given)
         if given.verify:
@@ -122,6 +156,40 @@ def _made(wanted: list[str], given: PredictOptions) -> list[str]:
     if given.write:
         click.echo(f"written: {len(wanted)} predictions to {given.folder or predictions.folder()}", err=True)
     return differ
+
+
+def _worst(error: float | None, size: int | None) -> str:
+    return "closed" if error is None or size is None else f"{100 * error:+.0f} % at {format_bytes(size)}"
+
+
+def _scores(wanted: list[str] | None, output: Output) -> None:
+    """Shows the scores of the predictions ``wanted``, or of all. Raises UsageError if none of them has one."""
+    from retrompi.papers import scores
+
+    found = [s for s in scores.scores() if wanted is None or s.prediction in wanted]
+    numbers = [n for n in scores.numbers() if wanted is None or n.prediction in wanted]
+    if not found and not numbers:
+        raise UsageError("nothing has been published of these predictions since; 'retrompi predict --score' lists those that have a score",
+                         code="no-results")  # fmt: skip
+    by = {name: [asdict(g) for g in scores.groups(found, name)] for name in ("runtime", "machine")}
+    flat = [s.row() for s in found]
+    if output.as_json:
+        print_json({"curves": flat, **by, "numbers": [n.row() for n in numbers]})
+        return
+    if not output.text:
+        output.emit(flat, keys=scores.KEYS)
+        return
+    rows = [{**s.row(), "worst": _worst(s.worst, s.worst_size)} for s in found]
+    print_table(rows, SCORED, empty="no curve of these has been published since")
+    if wanted is None:
+        click.echo()
+        print_table(by["runtime"] + by["machine"], GROUPED)
+    told = [n for n in numbers if n.inside is not None]
+    outside = [n for n in told if not n.inside]
+    names = "; ".join(f"{n.id} {n.prediction.rpartition('/')[2]} {n.published:g} {n.unit} ({n.low:.4g} .. {n.high:.4g})" for n in outside)
+    say(f"single numbers: {len(told) - len(outside)} of {len(told)} inside; outside: {names or 'none'}")
+    if any(not s.opened for s in found):
+        say("closed: the published points are kept apart; these scores came with the opened curves (scores.csv) and are not computed here")
 
 
 def _value(row: dict[str, Any]) -> dict[str, Any]:

@@ -424,8 +424,8 @@ def no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_link_of_the_atlas_leads_somewhere(rinf: Reproduction, tmp_path: Path) -> None:
     atlas = render.write_atlas([rinf], tmp_path, MADE)
     pages = {p.name: Page(p.read_text(encoding="utf-8")) for p in tmp_path.glob("*.html")}
-    assert set(pages) == {"machines.html", *(p.page.name for p in (atlas, *atlas.studies))}
-    assert set(pages) == {"index.html", "baker-fox.html", "machines.html"}
+    assert set(pages) == {"machines.html", "blind.html", *(p.page.name for p in (atlas, *atlas.studies))}
+    assert set(pages) == {"index.html", "baker-fox.html", "machines.html", "blind.html"}
     for name, page in pages.items():
         assert page.fetched == []
         assert len(page.ids) == len(set(page.ids))

@@ -84,10 +84,19 @@ def test_a_shipped_curve_is_what_the_code_gives(name: str) -> None:
     """Nominal values only: `retrompi predict --verify` makes the intervals too. A model that changes a curve needs it written again, and a
     row in docs/second-atlas.md that says why."""
     plan = predictions.plan(name)
-    told = {v["size_B"]: v["nominal_s"] for v in predictions.shipped()[name]["value"]}
+    told = {v["size_B"]: v["nominal_s"] for v in predictions.in_force(name)["value"]}
     assert predictions.sizes(plan) == tuple(told)
     again = predictions.nominal(plan)
     assert again == pytest.approx(told, rel=1e-4)
+
+
+def test_a_later_prediction_stands_beside_the_first() -> None:
+    later = predictions.folder() / predictions.LATER
+    names = [f"{f.parent.name}/{f.stem}" for f in later.glob("*/*.toml")]
+    assert names
+    for name in names:
+        first, second = predictions.shipped()[name], predictions.in_force(name)
+        assert second["date"] > first["date"] and second["commit"] != first["commit"]
 
 
 def test_there_is_a_file_for_every_curve_and_no_other() -> None:

@@ -65,7 +65,7 @@ class Lam(Mpich1):
     mode = Param("c2c", "choice", "how messages travel between machines: from process to process (-c2c, rpi tcp) or through the daemons (-lamd)", source="code:LAM 7.1.4, share/ssi/rpi/tcp and share/ssi/rpi/lamd", choices=("c2c", "lamd"))
     homogeneous = Param("auto", "choice", "whether all machines are taken to have one byte order: yes (mpirun -O of LAM 6), no (LAM 6 without it), or found out (LAM 7)", source="code:LAM 7.1.4, share/mpi/lamapps.c: lam_homog", choices=("auto", "yes", "no"))
     short = Param("65536 B", "B", "longest message sent without asking first, over TCP", source="code:LAM 7.1.4, share/ssi/rpi/tcp/configure.stub: TCPSHORT_DEFAULT (the guide, SRC-011, has 65535)", low="1 KiB", high="1 MiB")
-    sockbuf = Param("65560 B", "B", "socket buffers: the longest short message and its envelope", source="code:LAM 7.1.4, share/ssi/rpi/tcp/src/ssi_rpi_tcp.c: tcp_sockbuf", low="8 KiB", high="1 MiB")
+    sockbuf = Param("65560 B", "B", "socket buffers, where the system's are smaller: the longest short message and its envelope", source="code:LAM 7.1.4, share/ssi/rpi/tcp/src/ssi_rpi_tcp.c: tcp_sockbuf", low="8 KiB", high="1 MiB")
     envelope = Param("24 B", "B", "envelope of a message: length, tag, flags, rank, context, sequence number", source="code:LAM 7.1.4, share/include/lam-ssi-rpi.h: lam_ssi_rpi_envl")
     packet = Param("8 KiB", "B", "largest packet through the daemons; a longer message waits for an answer to its first packet", source="code:LAM 7.1.4, share/include/net.h: MAXNMSGLEN", low="1 KiB", high="64 KiB")
     frame_header = Param("60 B", "B", "header of a packet between daemons", source="code:LAM 7.1.4, share/include/dl_inet.h: dlframe")
@@ -105,9 +105,12 @@ class Lam(Mpich1):
         )  # fmt: skip
 
     def tcp(self, p: Values, layout: Layout) -> Stream:
+        """LAM asks how large a buffer is and sets it only if it is smaller (code: LAM 7, socket.c: sfh_sock_set_buf_size): a send buffer of Linux
+        begins with 16 KiB, its receive buffer is larger than what LAM wants and stays."""
         buffer = kernel_buffer(layout, p.sockbuf)
         return Stream(
-            ("rank", "rank"), packet=2.0**40, header=p.envelope, call=p.socket_call, header_read=True, by_segment=True, sndbuf=buffer, rcvbuf=buffer,
+            ("rank", "rank"), packet=2.0**40, header=p.envelope, call=p.socket_call, header_read=True, by_segment=True, sndbuf=buffer,
+            rcvbuf=buffer if layout.number("window") < p.sockbuf else 0,
         )  # fmt: skip
 
     def to_daemon(self, p: Values, ends: tuple[str, str]) -> Stream:

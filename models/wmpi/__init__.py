@@ -73,10 +73,14 @@ class Wmpi(RuntimeModel):
     def calls(self, p: Values, layout: Layout) -> Library:
         return Library(p.library, p.library, self.waits(p, p.receive_wait), self.waits(p, p.answer_wait), p.unexpected)
 
+    def moved(self, p: Values) -> float:
+        """Copies of a message within a machine, each in times of the host's copy rate."""
+        return float(p.copies)
+
     def within_host(self, p: Values, layout: Layout) -> Path:
         """p4's pool of buffers between two tasks of one machine."""
         pool = Pool(
-            ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, classes=CLASSES, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
+            ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, classes=CLASSES, prefix=p.prefix, copies_in=self.moved(p) / 2, copies_out=self.moved(p) / 2,
             exhausted_aborts=p.exhausted == "abort", event=p.event, hold_unexpected=True, space_wait=self.waits(p, p.pool_wait),
         )  # fmt: skip
         # E-P4-01 puts the threshold of MPICH's p4 device at 128000 B; WMPI's curve has none there, so the hypothesis is that a
@@ -152,3 +156,19 @@ class AdditiveStall(Wmpi):
     def within_host(self, p: Values, layout: Layout) -> Path:
         path = super().within_host(p, layout)
         return Path([replace(hop, by_event=False) for hop in path.hops if isinstance(hop, Pool)], path.protocol)
+
+
+class WholeLines(Wmpi):
+    name = "wmpi:whole-lines"
+    title = "WMPI with one copy, by string moves that overwrite whole lines"
+    version = "1.0 to 1.1"
+    years = "1996-1998"
+    summary = "one copy of a message within a machine, by the processor's fast string moves: the line that is overwritten is invalidated and never read"
+    variant_note = "Rival: one copy instead of two, and two passes of the memory for it instead of three, since a fast string move does not read the line that it overwrites. It gives the published 80 MB/s; against it are p4's source, which copies twice, and the rest of the conditions (8-byte alignment, 64 iterations, 32-byte lines) under which a P6 does so."
+
+    copies = Param(1, "count", "copies of a message in shared memory: between the two tasks", source="assumed: rival hypothesis; p4's own source has two (E-P4-08)", low=1, high=2)
+    passes = Param(2, "count", "passes of a byte through the memory in a copy, of the three in which the line that is overwritten is read first", source="doc:Intel, IA-32 System Programming Guide (253668-032), 8.2.4: fast string operations of P6 processors invalidate the line that they overwrite", low=2, high=3)
+
+    def moved(self, p: Values) -> float:
+        """The host's copy rate is that of loops and libraries, which read what they overwrite."""
+        return float(p.copies * p.passes / 3)

@@ -31,8 +31,8 @@ from retrompi.studies.posteriors import Posterior
 from retrompi.studies.priors import Prior
 from retrompi.studies.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy
 
-__all__ = ["Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "made", "nominal", "plans", "quantile", "same",
-           "shipped", "sizes", "stamps", "written"]  # fmt: skip
+__all__ = ["LATER", "Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "in_force", "made", "nominal", "plans", "quantile",
+           "same", "shipped", "sizes", "stamps", "written"]  # fmt: skip
 
 LEVEL = 0.90
 """The level of an interval: 5 to 95 %."""
@@ -40,6 +40,8 @@ WARM_UP = 5
 """Exchanges before each size that are not timed: connections are open, buffers known."""
 PLAN_KEYS = ("name", "title", "machine", "model", "platform", "placement", "sizes", "repetitions", "use", "note")
 TIMES = ("nominal", "low", "median", "high", "parameters_low", "parameters_high")
+LATER = "second"
+"""The folder of predictions that a changed model wrote beside those that had been compared with what is published."""
 DRAWN = "# What was drawn: its nominal value, its range, and where its draws come from."
 STAMPS = ("date", "commit", "code")
 """The lines of a file that differ when it is made again from the same models and machines."""
@@ -308,10 +310,20 @@ def shipped() -> dict[str, dict[str, Any]]:
         if file_of(name).is_file():
             told = toml_text.read(file_of(name), "prediction")[1]
             if asked.paper:
-                keys = ("size_B", *(f"{k}_s" for k in TIMES))
-                told["value"] = [{"what": "one-way time", **dict(zip(keys, row, strict=True))} for row in told["value"]]
+                told["value"] = [_value_of(row) for row in told["value"]]
             out[name] = {**told, "paper": asked.paper}
     return out
+
+
+def in_force(name: str) -> dict[str, Any]:
+    """The tables of the newest file of a curve: the one that a changed model wrote beside the first (in the folder ``second``), or that."""
+    later = file_of(name, folder() / LATER)
+    told = toml_text.read(later if later.is_file() else file_of(name), "prediction")[1]
+    return {**told, "value": [_value_of(row) for row in told["value"]]}
+
+
+def _value_of(row: Sequence[float]) -> dict[str, Any]:
+    return {"what": "one-way time", **dict(zip(("size_B", *(f"{k}_s" for k in TIMES)), row, strict=True))}
 
 
 def held_out_error(file: Path | None = None) -> float:

@@ -231,7 +231,7 @@ def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made,
     ``made`` describes how the runs were produced: see `front.made`; ``beside``: the verdicts under another network beside the native ones.
     """
     from retrompi.papers import lmbench
-    from retrompi.render import export, front, machines_page
+    from retrompi.render import blind_page, export, front, machines_page
     from retrompi.render.shipped import with_kept
 
     target = Path(folder)
@@ -240,6 +240,7 @@ def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made,
     scores = front.scorecard([with_kept(study) for study in studies], numbers, beside)
     try:
         (target / f"{machines_page.PAGE}.html").write_text(machines_page.machines_page(numbers, scores.transfer()), encoding="utf-8")
+        (target / f"{blind_page.PAGE}.html").write_text(blind_page.blind_page(scores.replayed), encoding="utf-8")
         html = target / "index.html"
         html.write_text(front.front_page(scores, made), encoding="utf-8")
         tables = tuple(export.write_csv(target / f"atlas-{name}.csv", rows) for name, rows in scores.tables().items())

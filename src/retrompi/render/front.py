@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.units import format_time
-from retrompi.papers import predictions
+from retrompi.papers import predictions, scores
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.interventions import Effect, effects
 from retrompi.papers.matrix import Cell, cells, merged
@@ -22,6 +22,7 @@ from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import anchor, system_of
 from retrompi.papers.transfer import judged, shipped
 from retrompi.papers.verdicts import Summary, Verdict, summary
+from retrompi.render import blind_page
 from retrompi.render.html import SIGN, bounds, boxes, document, number, ranges, scroller, table
 from retrompi.render.ladder import ladder_rows, ladder_table
 from retrompi.render.machines_page import PAGE, SOURCES, machine_cells
@@ -350,7 +351,8 @@ def front_page(score: Scorecard, how: Made) -> str:
         f"""<header><h1>retrompi: what {papers} papers said, and what the simulator says</h1>
 <p>{len(score.claims)} published statements about historical MPI environments, each with a verdict. <b>Fit</b>: a calibration was allowed to
 see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
-<nav><a href="#runtimes">Runtimes and machines</a><a href="#interventions">Interventions</a>
+<nav><a href="#runtimes">Runtimes and machines</a><a href="#blind">The blind test</a>
+<a href="#interventions">Interventions</a>
 <a href="#matrix">Verdicts</a><a href="#papers">Papers</a><a href="#failures">Failures</a>
 <a href="#unjudged">Not judged</a>
 {'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}
@@ -358,6 +360,8 @@ see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
 <a href="#made">How it was made</a></nav></header>
 {_counts(score)}
 <h2 id="runtimes">Runtimes, networks, machines</h2>{matrix_html(score.cells(), [*score.replayed, PAGE])}
+<h2 id="blind">The blind test</h2><p>Whole curves of runtimes were predicted before the project knew them, and then laid over the published ones:
+<a href="{blind_page.PAGE}.html">each over its curve, the scores, and what was missed</a>.</p>{boxes(blind_page.summary(scores.scores()))}
 <h2 id="interventions">Interventions</h2><p>Published what-ifs: one option of a runtime is changed and nothing else. The effect is the ratio
 of the largest bandwidths; no model is tuned to it.</p>{_interventions(effects(v for s in score.studies for v in s.verdicts))}
 <h2 id="matrix">Verdicts by system and kind of claim</h2>{_matrix(score)}

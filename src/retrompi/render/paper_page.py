@@ -268,7 +268,8 @@ def page(
     )
     sections = (
         ("curves", "Figures", f'{hint}<div class="figures">{drawn}</div>' if drawn else ""),
-        ("blind", "Predicted blind", blind_html(paper.key, [figure_html(f, n) for n, f in figures.items() if n.startswith(PREFIX)])),
+        ("blind", "Predicted blind", blind_html(paper.key, [figure_html(f, n) for n, f in figures.items() if n.startswith(PREFIX)],
+                                                   "blind.html" if home else "")),
         ("measured", "Measured curves", measured_table(study.measured)),
         ("tables", "Tables: published and simulated", _exhibits(study, figures)),
         ("why", "Why", f'<div class="why">{whys}</div>' if whys else ""),

@@ -82,11 +82,15 @@ def _short(titles: Sequence[str]) -> list[str]:
     return out
 
 
-def blind_html(paper: str, drawn: Sequence[str]) -> str:
-    """The section of a source's page: ``drawn`` figures, then a row for each curve; "" without predictions."""
+def blind_html(paper: str, drawn: Sequence[str], scored: str = "") -> str:
+    """The section of a source's page: ``drawn`` figures, then a row for each curve; "" without predictions.
+
+    ``scored``: the page of the scores.
+    """
     found = _of(paper)
     if not found:
         return ""
+    came = f'; <a href="{escape(scored)}">what came of them</a> has a page of its own' if scored else ""
     rows = []
     for name, told in found.items():
         short = name.partition("/")[2]
@@ -103,10 +107,10 @@ def blind_html(paper: str, drawn: Sequence[str]) -> str:
         ]  # fmt: skip
         rows.append(row(_HEAD, cells, f"blind-{short}"))
     return (
-        f"<p><b>Blind</b>: the source prints these curves, and the project has not looked at them. {len(found)} curves were simulated "
+        f"<p><b>Blind</b>: the source prints these curves, and the project had not looked at them. {len(found)} curves were simulated "
         "from the runtimes' source code and the layers below them, and written down with date and commit before anything could be "
         "compared. Lines: nominal values; bands: 5 to 95 % over draws of the parameters, from posteriors where something was fitted, and "
         "of the model's discrepancy. "
-        f"The files, with all that was drawn, are in <code>validate/predictions/{escape(paper)}</code>.</p>"
+        f"The files, with all that was drawn, are in <code>validate/predictions/{escape(paper)}</code>{came}.</p>"
         f'<div class="figures">{"".join(drawn)}</div>{sortable(_HEAD, rows)}'
     )

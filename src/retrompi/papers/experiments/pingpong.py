@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
-    """Options: ``modes``, ``sizes``; models and the first platform are the study's. A draw has the repetitions of a calibration."""
+    """Options: ``modes``, ``sizes``, and ``rivals``: variants that are drawn beside the models in the first mode, and judged by no statement.
+
+    Models and the first platform are the study's. A draw has the repetitions of a calibration.
+    """
 
     def curve(model: str, mode: str) -> Done:
         work = pingpong(plan.sizes, None if plan.draw is None else _repetitions)
@@ -29,11 +32,9 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
 
     # Runs between machines have the most events and are started first, to balance the load.
-    return [
-        Job(f"{model} {mode}", partial(curve, model, mode), 1.0 if mode == "shared" else 3.0)
-        for mode in reversed(plan.modes)
-        for model in reversed(plan.models)
-    ]
+    drawn = [(model, mode) for mode in plan.modes for model in plan.models]
+    drawn += [(rival, mode) for rival in plan.options("pingpong").get("rivals", ()) for mode in plan.modes[:1]]
+    return [Job(f"{model} {mode}", partial(curve, model, mode), 1.0 if mode == "shared" else 3.0) for model, mode in reversed(drawn)]
 
 
 STARTUP_SEEDS = 2000

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, ctx, dcc, html
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _, lazy, ngettext
+from retrompi.papers import scores
 from retrompi.papers.claims import papers
 from retrompi.papers.paper import all_papers
 from retrompi.papers.systems import systems
@@ -116,6 +118,28 @@ def _by(everything: Sequence[Statement]) -> list[Component]:
     return [html.Div(told, className="soft")]
 
 
+def _blind() -> Component:
+    """How the blind predictions compare with the curves that have been published of them since."""
+    found = scores.scores()
+    points = sum(s.points for s in found)
+    boxes = [
+        (_("predicted"), f"{100 * median(s.median_error for s in found):.1f} %", _("median error of {n} curves").format(n=len(found))),
+        (_("raw layer alone"), f"{100 * median(s.raw_error for s in found):.1f} %", _("if the library cost nothing")),
+        (_("inside"), f"{100 * sum(s.points * s.inside for s in found) / points:.0f} %", _("of the points inside the 90 % intervals")),
+    ]
+    head = (_("curve"), _("error"), _("raw layer's error"), _("bias"), _("inside 90 %"))
+    rows = [
+        html.Tr([
+            html.Td(s.prediction, lang="en"), html.Td(f"{100 * s.median_error:.1f} %"), html.Td(f"{100 * s.raw_error:.1f} %"),
+            html.Td(f"{100 * s.bias:+.1f} %"), html.Td(f"{100 * s.inside:.0f} %"),
+        ])
+        for s in found
+    ]  # fmt: skip
+    table = html.Table([html.Thead(html.Tr([html.Th(h, scope="col") for h in head])), html.Tbody(rows)], className="matrix")
+    scroller = html.Div(table, className="scroll", tabIndex=0, role="region", **{"aria-label": _("blind predictions and their errors")})
+    return html.Details([html.Summary(_("The blind test: predicted first, compared afterwards")), counted(boxes), scroller])
+
+
 def _overview(everything: Sequence[Statement]) -> list[Part]:
     return [*_by(everything), statement_cards.matrix(matrix(everything))]
 
@@ -155,6 +179,7 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(parts.notices([*lines, trouble])),
             html.Div(_tallies(found), id="scorecard-counts"),
             html.Details([html.Summary(_("By system")), html.Div(_overview(everything), id="scorecard-matrix")], open=want == Choice()),
+            _blind(),
             parts.controls(*fields),
             judge,
             parts.job_bar("scorecard"),
