@@ -68,7 +68,7 @@ std::vector<Awaited> awaits(const Rank& rank) {
         add(*rank.awaited);
       } else if (!rank.collectives.blocking().open.empty()) {
         add(*rank.collectives.blocking().open.back().r);  // in the middle of a send: there is no space on its path
-      } else if (a.op >= Op::Send && a.op <= Op::Irsend) {
+      } else if (is_send(a.op) && a.kind() == ActionKind::PointToPoint) {
         const auto& x = a.get<action::PointToPoint>();
         out.push_back({x.peer, Awaited::Receiver, x.tag, a.comm, x.bytes});
       }
