@@ -113,7 +113,7 @@ LONG = ("docs/compare.md", "docs/recording.md", "docs/run.md", "docs/smpi.md", "
 """Pages that compile, run and measure programs: `make exhaustive` runs them; tests/test_compare.py, test_record.py, test_run.py,
 test_smpi_backend.py and test_this_machine.py have what they are about."""
 
-APPLIED = {"docs/add-a-parameter.md": "tests/test_add_a_parameter.py"}
+APPLIED = {"docs/add-a-parameter.md": "tests/test_add_a_parameter.py", "docs/add-a-call.md": "tests/test_add_a_parameter.py"}
 """Pages whose blocks are edits of the source -> the test that makes them, then builds and runs the result."""
 
 NOT_RUN = [

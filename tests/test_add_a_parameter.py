@@ -1,4 +1,5 @@
-"""docs/add-a-parameter.md: its changes are made to a copy of the source; `make exhaustive` builds the engine there and runs its models."""
+"""docs/add-a-parameter.md and docs/add-a-call.md: their changes are made to a copy of the source; `make exhaustive` builds the engine
+there and runs what they add."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from doc_pages import ROOT, blocks
 
-PAGE = "docs/add-a-parameter.md"
+PAGES = ("docs/add-a-parameter.md", "docs/add-a-call.md")
 DATA = ("models", "platforms", "scenarios", "validate", "cli")
 
 
@@ -23,13 +24,13 @@ def _changed(text: str, diff: str) -> str:
     """``text`` with a block of kind diff: its lines without a + are there once, and give way to those without a -."""
     lines = diff.rstrip("\n").split("\n")
     old = "\n".join(line[1:] for line in lines if line[:1] != "+") + "\n"
-    assert text.count(old) == 1, f"{PAGE}: not in the source, or not once:\n{old}"
+    assert text.count(old) == 1, f"not in the source, or not once:\n{old}"
     return text.replace(old, "\n".join(line[1:] for line in lines if line[:1] != "-") + "\n")
 
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package, laid out as it is installed, with the page's changes; models of the page beside it."""
+    """A copy of the package, laid out as it is installed, with the pages' changes; their models and traces beside it."""
     top = tmp_path_factory.mktemp("source")
     ignored = shutil.ignore_patterns("__pycache__", "*.so")
     shutil.copytree(ROOT / "src" / "retrompi", top / "retrompi", ignore=ignored)
@@ -38,7 +39,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # An editable installation would find its own source first.
     hooks = "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'Redirecting' not in type(f).__name__]\n"
     (top / "sitecustomize.py").write_text(hooks, encoding="utf-8")
-    for block in blocks(PAGE):
+    for block in (block for page in PAGES for block in blocks(page)):
         path = top / block.title.removeprefix("src/")
         if block.kind == "diff":
             path.write_text(_changed(path.read_text(encoding="utf-8"), block.text), encoding="utf-8")
@@ -87,6 +88,29 @@ print(json.dumps({"errors": errors, "header": cpp.header(), "ring": Ring(ends, *
     assert told["ring"]["fence"] == 0.0
 
 
+def test_one_row_is_a_call_everywhere(changed: Path) -> None:
+    """The row alone: the engine's operation, word and attributes, the sets of names, MPI's name, and what a run needs."""
+    told = _python(changed, """
+import json
+from retrompi.convert.same_messages import _EPOCHS
+from retrompi.sim.preflight import ONE_SIDED
+from retrompi.spec.calls import BY_NAME, Calls, function_of, is_of_mpi3
+from retrompi.spec.cpp_calls import calls_header
+from retrompi.traces.lines import Renumber
+line = Renumber(lambda rank: rank + 2, lambda comm: comm, lambda window: window + 5).line("0 Win_sync win=1")
+print(json.dumps({"header": calls_header(), "line": line, "function": function_of("Win_sync"), "new": is_of_mpi3("Win_sync"),
+                  "keys": BY_NAME["Win_sync"].attributes, "in": ["Win_sync" in ONE_SIDED, "Win_sync" in _EPOCHS],
+                  "needs": Calls(frozenset({"win_sync"})).one_sided}))
+""")  # fmt: skip
+    assert "WinWait, WinSync, Mark }" in told["header"]
+    assert "{ActionKind::WindowSync, 0x80, Form::Bare},  // WinSync" in told["header"]
+    assert '{"Win_sync", Op::WinSync, Form::Bare, 0, CommHow::Split, 0x201, "one-sided' in told["header"]
+    assert told["line"] == "2 Win_sync win=6"
+    assert (told["function"], told["new"], told["keys"]) == ("MPI_Win_sync", True, ["comm", "win"])
+    assert told["in"] == [True, True]
+    assert told["needs"]
+
+
 def _build(top: Path) -> None:
     """The extension of the copy, not optimised; one header for all files is compiled first, which halves the time."""
     pybind11 = pytest.importorskip("pybind11")
@@ -123,7 +147,7 @@ def _build(top: Path) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which(os.environ.get("CXX", "c++")) is None, reason="no C++ compiler")
-def test_the_models_of_the_page_carry_messages(changed: Path) -> None:
+def test_the_changed_engine_runs_the_models_and_the_call(changed: Path) -> None:
     """Builds the changed engine (the slowest thing of this file: two minutes of one processor)."""
     _build(changed)
     told = _python(changed, """
@@ -161,3 +185,29 @@ if __name__ == "__main__":
     assert told["narrow"] > large  # more packets, each with two system calls
     assert told["call"] > small + 1900  # two of a millisecond in place of microseconds
     assert all(isinstance(told, str) for told in told["refused"])
+    told = _python(changed, """
+import json
+from pathlib import Path
+from retrompi import traces
+from retrompi.sim import simulate
+from retrompi.spec.question import Question, Replay
+def replay(text):
+    trace = traces.parse([text.encode()])
+    assert traces.Trace.load(trace.dump()) == trace
+    found = simulate.run(Question("nemesis", "nt-pair", Replay(trace), "shared"))
+    return found.outcome, found.time_ps
+if __name__ == "__main__":
+    text = Path("sync.txt").read_text()
+    trace = traces.parse([text.encode()])
+    bare = traces.parse([text.replace(" win=1", "").encode()])
+    print(json.dumps({
+        "written": trace.to_ti(0), "calls": trace.info()["calls"], "refused": [row[2] for row in bare.unsupported()],
+        "with": replay(text), "without": replay("".join(line for line in text.splitlines(True) if "sync" not in line)),
+    }))
+""")  # fmt: skip
+    assert "0 Win_sync win=1\n" in told["written"]
+    assert told["calls"]["Win_sync"] == 2
+    assert told["refused"][-2:] == ["Win_sync", "Win_sync"]
+    (outcome, time), (_, before) = told["with"], told["without"]
+    assert outcome == "completed"
+    assert time > before  # a call of the library more

@@ -44,6 +44,7 @@ from retrompi.measure.launch import (
 from retrompi.measure.record.run import Launcher
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
+from retrompi.spec.calls import function_of
 from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.store import Store, open_store
 from retrompi.store.lookup import answer
@@ -146,7 +147,7 @@ def test_names_of_libraries_and_of_calls() -> None:
         "reducescatter": "MPI_Reduce_scatter",
         "Rput": "MPI_Rput",
     }
-    assert {a: profile.function_of(a) for a in names} == names
+    assert {a: function_of(a) for a in names} == names
 
 
 def table(calls: list[Call], *, timing: bool) -> Counter[tuple[str, int, str]]:

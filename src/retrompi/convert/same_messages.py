@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from retrompi._engine import Trace
+from retrompi.spec.calls import CALLS, Family, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, split
 from retrompi.traces.matching import Job
@@ -13,8 +14,8 @@ from retrompi.traces.tracker import End
 
 __all__ = ["Place", "possible", "refuse_changed_messages", "refuse_lost_order"]
 
-_SYNCHRONOUS = frozenset(["Ssend", "ssend", "ISsend", "issend", "ssendInit"])
-_EPOCHS = frozenset(["Win_fence", "Win_complete", "Win_wait", "Win_lock", "Win_unlock", "Win_lock_all", "Win_unlock_all", "Win_start"])
+_SYNCHRONOUS = frozenset(name for call in CALLS if call.mode == "synchronous" for name in call.names)
+_EPOCHS = frozenset(name for name in names(Family.EPOCH) if not name.startswith("Win_flush")) - {"Win_post"}
 
 
 @dataclass(frozen=True)
@@ -105,4 +106,3 @@ def refuse_changed_messages(place: Place, after: Job, target: str) -> None:
 def possible(job: Job, receive: End) -> list[End]:
     """The messages of its communicator that a receive may take, by what the lines say of source and tag."""
     return [s for key, some in job.sent_to.get((receive.rank, receive.comm), {}).items() if receive.fits(*key) for s in some]
-

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from retrompi._engine import Trace
 from retrompi.base.errors import InputError
+from retrompi.spec.calls import CALLS, Family, names
 from retrompi.traces.lines import COLLECTIVES, COMM_MAKERS
 
 from .buffers import Buffers
@@ -41,14 +42,9 @@ SPAWN strand slot                        a non-blocking collective begins on a s
 """
 
 Op = tuple[Any, ...]
-_MODES: Mapping[str, Literal["standard", "synchronous", "buffered"]] = {
-    "send": "standard", "isend": "standard", "rsend": "standard", "irsend": "standard", "ssend": "synchronous", "issend": "synchronous",
-    "bsend": "buffered", "ibsend": "buffered", "sendinit": "standard", "rsendinit": "standard", "ssendinit": "synchronous",
-    "bsendinit": "buffered",
-}  # fmt: skip
-_QUIET = frozenset(["init", "compute", "sleep", "kernel", "comm_free", "comm_size", "location", "finalize"])
-_TRANSFERS = frozenset(["Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate",
-                        "Rget_accumulate", "Win_flush", "Win_flush_all", "Win_flush_local", "Win_flush_local_all"])  # fmt: skip
+_MODES = {name.lower(): call.mode for call in CALLS if call.mode for name in call.names}
+_QUIET = names(Family.LOCAL, Family.FREES_COMM)
+_TRANSFERS = names(Family.TRANSFER) | {name for name in names(Family.EPOCH) if name.startswith("Win_flush")}
 _ISEND, _IRECV, _STEP_WAIT, _WAIT_ALL, _COPY, _COMBINE, _PUT, _TAKEN, _ALL_TAKEN = range(9)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
+from retrompi.spec.calls import BY_NAME, MPI3, Call, Family, is_of_mpi3, names
 from retrompi.spec.layout import Layout
 from retrompi.spec.question import Question, pingpong
 from retrompi.spec.users_code import users_code
@@ -17,19 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ONE_SIDED", "estimate", "messages", "summary", "support"]
 
-ONE_SIDED = (
-    *("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate", "Rget_accumulate"),
-    *("win_create", "win_free", "Win_fence", "Win_flush_all", "Win_flush", "Win_flush_local_all", "Win_flush_local"),
-    *("Win_lock", "Win_lock_all", "Win_unlock", "Win_unlock_all", "Win_post", "Win_start", "Win_complete", "Win_wait"),
-)
+ONE_SIDED = names(Family.TRANSFER, Family.WINDOW, Family.EPOCH)
 """Calls that need a runtime with one-sided operations."""
-TRANSFERS = ONE_SIDED[:10]
-MPI3 = 2012
-"""The year of MPI-3 (doc: MPI: A Message-Passing Interface Standard, Version 3.0)."""
-_OF_MPI3 = (
-    *("neighbor_", "ineighbor_", "ibarrier", "ibcast", "ireduce", "iallreduce", "igather", "iscatter", "iallgather", "ialltoall"),
-    *("iscan", "iexscan", "Rput", "Rget", "Raccumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "comm_create_group"),
-)
+TRANSFERS = names(Family.TRANSFER)
 PROBE_MESSAGES = 400
 """Messages of the short run that `estimate` times."""
 
@@ -47,18 +38,18 @@ def messages(info: Mapping[str, Any], communicators: Sequence[Mapping[str, Any]]
 def _of_collectives(comm: Mapping[str, Any]) -> float:
     n = int(comm["size"]) + int(comm["remote_size"])
     tree, everybody, rounds = 1 - 1 / max(n, 1), max(n - 1, 0), max(n - 1, 0).bit_length()
-    per_call = {
-        "bcast": tree, "reduce": tree, "gather": tree, "gatherv": tree, "scatter": tree, "scatterv": tree,
-        "scan": tree, "exscan": tree,
-        "allreduce": 2 * tree, "reducescatter": 2 * tree, "reducescatterblock": 2 * tree, "barrier": rounds,
-        "allgather": everybody, "allgatherv": everybody, "alltoall": everybody, "alltoallv": everybody, "alltoallw": everybody,
-    }  # fmt: skip
     neighbours = int(comm["neighbours"]) / max(n, 1)
-    total = 0.0
-    for name, count in comm["calls"].items():
-        blocking = name.removeprefix("i")
-        total += count * (neighbours if blocking.startswith("neighbor_") else per_call[blocking])
-    return total
+
+    def per_call(call: Call) -> float:
+        if call.family is Family.NEIGHBOUR:
+            return neighbours
+        if call.name == "barrier":
+            return rounds
+        if call.root or call.operation in ("Scan", "Exscan"):
+            return tree
+        return 2 * tree if call.computes else everybody
+
+    return sum(int(count) * per_call(BY_NAME[name]) for name, count in comm["calls"].items())
 
 
 def summary(trace: Trace) -> dict[str, Any]:
@@ -88,7 +79,7 @@ def support(question: Question | Resolved) -> dict[str, Any]:
     trace, model = asked.trace, asked.question.model
     why = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.unsupported()]
     first = trace.first_lines()
-    one_sided = [c for c in ONE_SIDED if c in first]
+    one_sided = ONE_SIDED & first.keys()
     if one_sided:
         hosts = [0, min(1, len(asked.room.hosts) - 1)]
         with users_code(asked.model.folder()):
@@ -100,7 +91,7 @@ def support(question: Question | Resolved) -> dict[str, Any]:
         return {"model": model, "support": "refused", "lines": len(why), "why": why[0]}
     notes = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.warnings]
     if _ended_before(asked.model.years, MPI3):
-        new = [c for c in first if c.startswith(_OF_MPI3)]
+        new = [c for c in first if is_of_mpi3(c)]
         notes += [f"{_place(first[c])}: {c}: a call of MPI-3, which this runtime is older than: made of what it has" for c in new]
     if notes:
         return {"model": model, "support": "approximated", "lines": len(notes), "why": notes[0]}

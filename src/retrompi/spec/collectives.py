@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi import _engine
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.calls import BY_NAME, call_of
 from retrompi.spec.param import Param
 from retrompi.spec.sources import wrong_source
 
@@ -26,28 +27,6 @@ __all__ = ["COUNTS", "MPICH1", "MPICH1_MAKING", "OPERATIONS", "PREFIX", "VOLUMES
 PREFIX = "coll."
 """Prefix of parameters that replace a model's table by one algorithm: ``coll.bcast=binomial``."""
 
-VOLUMES = {
-    "barrier": "0 B",
-    "bcast": "the vector",
-    "reduce": "the vector",
-    "allreduce": "the vector",
-    "scan": "the vector",
-    "exscan": "the vector",
-    "reducescatter": "all parts together",
-    "reducescatterblock": "all parts together",
-    "gather": "all blocks together",
-    "gatherv": "",
-    "scatter": "all blocks together",
-    "scatterv": "",
-    "allgather": "all blocks together",
-    "allgatherv": "all blocks together",
-    "alltoall": "one block",
-    "alltoallv": "",
-    "alltoallw": "",
-}
-"""Operation, named as in a trace -> the size by which libraries choose; empty where members cannot agree on one without communication."""
-
-OPERATIONS = tuple(VOLUMES)
 COUNTS = ("any", "power", "other")
 """Conditions on the number of members: any, a power of two, any other."""
 
@@ -55,7 +34,8 @@ COUNTS = ("any", "power", "other")
 @cache
 def algorithms(operation: str) -> tuple[str, ...]:
     """The names of an operation's algorithms, sorted. Raises UsageError for an operation that does not exist."""
-    if operation not in OPERATIONS:
+    call = call_of(operation)
+    if call is None or call.volume is None or call.name != operation:
         raise UsageError(f"no collective operation '{operation}'{nearest(operation, OPERATIONS, len(OPERATIONS))}", code="unknown-name")
     return tuple(_engine.collective_algorithms().get(operation, ()))
 
@@ -91,7 +71,7 @@ class Choice:
             raise ValueError(f"{where}: the source '{self.source}' {problem}")
         if self.count not in COUNTS:
             raise ValueError(f"{where}: count '{self.count}'{nearest(self.count, COUNTS)}")
-        if (self.low > 0 or self.high is not None) and not VOLUMES[self.operation]:
+        if (self.low > 0 or self.high is not None) and not BY_NAME[self.operation].volume:
             raise ValueError(f"{where}: the members of a {self.operation} do not know each other's sizes, so none can decide")
         least, most = self.ranks
         if least < 1 or (most is not None and most < least) or (self.high is not None and self.high <= self.low):
@@ -108,7 +88,7 @@ class Choice:
         if self.high is not None or self.low > 0:
             low = units.format_quantity(self.low, "B")
             high = "" if self.high is None else f" and < {units.format_quantity(self.high, 'B')}"
-            parts.append((f"≥ {low}{high}" if self.low else high.removeprefix(" and ")) + f" ({VOLUMES[self.operation]})")
+            parts.append((f"≥ {low}{high}" if self.low else high.removeprefix(" and ")) + f" ({BY_NAME[self.operation].volume})")
         low_ranks, high_ranks = self.ranks
         if high_ranks is not None:
             parts.append(f"{low_ranks} to {high_ranks} ranks" if low_ranks > 1 else f"up to {high_ranks} ranks")
@@ -152,7 +132,10 @@ MPICH1 = (
     Choice("alltoallv", "posted", source="assumed: as alltoall"),
     Choice("alltoallw", "posted", source=_NEAR),
 )  # fmt: skip
-"""MPICH 1.0 and 1.1 as simulated: for the NT runtimes and MPI-BIP, and the default of every other model."""
+"""MPICH 1.0 and 1.1 as simulated: for the NT runtimes and MPI-BIP, and the default of every other model: a row for each operation."""
+OPERATIONS = tuple(choice.operation for choice in MPICH1)
+VOLUMES = {operation: BY_NAME[operation].volume or "" for operation in OPERATIONS}
+"""Operation, named as in a trace -> the size by which libraries choose; empty where members cannot agree on one without communication."""
 
 
 MPICH1_MAKING = Making(4, False, "code:MPICH 1.0.12 to 1.1.2, src/context/context_util.c and comm_split.c")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.units import PS
+from retrompi.spec.cpp_calls import calls_header
 from retrompi.spec.fields import Field, declared
 from retrompi.spec.host import REFERENCE_CALL, REFERENCE_CLOCK, Host
 from retrompi.spec.link import Link
@@ -213,11 +214,12 @@ def header() -> str:
 
 
 def write(file: Path) -> None:
-    """Writes the header to ``file`` unless it is unchanged, so that dependent files are not recompiled."""
-    text = header()
-    if not file.is_file() or file.read_text(encoding="utf-8") != text:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+    """Writes the header to ``file``, and that of the calls (`calls_header`) as ``calls.hpp`` beside it; what is unchanged stays, so that
+    dependent files are not recompiled."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for path, text in ((file, header()), (file.with_name("calls.hpp"), calls_header())):
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from retrompi._engine import Trace
+from retrompi.spec.calls import BY_NAME, Family, Form, names
 
 from .errors import TraceError
 
@@ -26,27 +27,20 @@ __all__ = [
     "whole",
 ]
 
-SENDS = frozenset(["send", "Ssend", "ssend", "bsend", "rsend", "isend", "ISsend", "issend", "ibsend", "irsend"])
-RECVS = frozenset(["recv", "irecv"])
-PERSISTENT = frozenset(["sendInit", "ssendInit", "bsendInit", "rsendInit", "recvInit"])
-FAMILIES = frozenset(["waitall", "waitAny", "waitany", "waitsome", "testall", "testany", "testsome", "startall"])
-COMM_MAKERS = frozenset(
-    ["comm_split", "comm_dup", "comm_create", "comm_create_group", "cart_create", "graph_create", "intercomm_create", "intercomm_merge"]
-)
-_DATA = re.findall(
-    r"\w+",
-    """
-    barrier bcast reduce allreduce scan exscan reducescatter reducescatterblock alltoall alltoallv alltoallw gather gatherv allgather
-    allgatherv scatter scatterv neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw
-    """,
-)
-COLLECTIVES = frozenset(_DATA + [f"i{name}" for name in _DATA])
-ONE_SIDED = frozenset(
-    ["Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate", "Rget_accumulate"]
-)
-_TARGETS = frozenset(["Win_lock", "Win_unlock", "Win_flush", "Win_flush_local"])
-_KEYED = frozenset(["wait", "test", "start", "requestFree"])
-_FIRST = SENDS | RECVS | PERSISTENT | ONE_SIDED | frozenset(["probe", "iprobe"])
+_RENUMBERED = ("peer", "group", "comm", "window")
+SENDS = names(Family.SEND)
+RECVS = names(Family.RECEIVE)
+PERSISTENT = names(Family.PERSISTENT)
+FAMILIES = names(Form.ALL)
+COMM_MAKERS = names(Family.MAKES_COMM)
+COLLECTIVES = names(Family.COLLECTIVE, Family.NEIGHBOUR)
+ONE_SIDED = names(Family.TRANSFER)
+_NAMED = {
+    name: named
+    for name, call in BY_NAME.items()
+    if not call.form.vectors and (named := [(i, a.means) for i, a in enumerate(call.form.arguments) if a.means in _RENUMBERED])
+}
+"""The calls whose lines name ranks of MPI_COMM_WORLD, communicators or windows: where."""
 
 _ATTRIBUTE = re.compile(r"[a-z]+=")
 
@@ -141,6 +135,12 @@ class Renumber:
         self.comm = comm
         self.win = win
         self.world = world
+        self._renumbered: dict[str, Callable[[str], str]] = {
+            "peer": self._r,
+            "group": self._group,
+            "comm": lambda text: str(comm(int(text))) if int(text) > 0 else text,
+            "window": lambda text: str(win(int(text))),
+        }
 
     def _r(self, text: str) -> str:
         value = int(text)
@@ -173,18 +173,6 @@ class Renumber:
         return join(rank, action, a, attributes)
 
     def _arguments(self, action: str, a: list[str]) -> None:
-        if action in _FIRST or (action in _TARGETS and a):
-            a[0] = self._r(a[0])
-        elif action in _KEYED:
-            a[:2] = map(self._r, a[:2])  # a request that is named needs no source and destination
-        elif action == "sendRecv":
-            a[1], a[3] = self._r(a[1]), self._r(a[3])
-        elif action in COMM_MAKERS and a:
-            for i in range(1, len(a)):
-                a[i] = self._group(a[i])
-            if int(a[0]) > 0:
-                a[0] = str(self.comm(int(a[0])))
-        elif action in ("Win_post", "Win_start") and a:
-            a[0] = self._group(a[0])
-        elif action in ("win_create", "win_free") and a:
-            a[0] = str(self.win(int(a[0])))
+        for i, means in _NAMED.get(action, ()):
+            if i < len(a):  # a request that is named needs no source and destination
+                a[i] = self._renumbered[means](a[i])

@@ -19,13 +19,14 @@ from functools import lru_cache
 from typing import Any
 
 from retrompi._engine import Trace
+from retrompi.spec.calls import Family, names
 
 __all__ = ["MasterWorker", "find", "note"]
 
 _ANY = -555
-_SENDS = frozenset({"send", "isend", "Ssend", "ssend", "ISsend", "issend", "bsend", "ibsend", "rsend", "irsend"})
-_QUIET = frozenset({"compute", "sleep", "kernel", "init", "comm_size", "location", "iprobe", "test", "testall", "testany", "testsome"})
-_COMPLETE = frozenset({"wait", "test", "waitall", "waitany", "waitAny", "waitsome", "testall", "testany", "testsome"})
+_SENDS = names(Family.SEND)
+_COMPLETE = frozenset(name for name in names(Family.REQUEST) if name.startswith(("wait", "test")))
+_QUIET = names(Family.LOCAL) - {"finalize"} | {"iprobe"} | {name for name in _COMPLETE if name.startswith("test")}
 _LEAST = 3
 _PIECE = 20_000
 _MOST = 200_000

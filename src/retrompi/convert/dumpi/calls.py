@@ -1,4 +1,4 @@
-"""DUMPI sends and collectives as trace actions."""
+"""DUMPI sends and collectives as trace actions: the arguments of a record in the order of the call's form."""
 
 from __future__ import annotations
 
@@ -6,109 +6,42 @@ from collections.abc import Callable
 from typing import Any
 
 from retrompi.convert.script import BYTE
+from retrompi.spec.calls import CALLS, Family, Form
 
-__all__ = ["COLLECTIVES", "SENDS", "Bytes"]
+__all__ = ["COLLECTIVES", "SENDS", "SEVERAL", "Bytes", "collective_line"]
 
 Bytes = Callable[[int, int], int]
 """(count, type handle) -> bytes"""
 
-SENDS = {
-    "Send": "send",
-    "Bsend": "bsend",
-    "Ssend": "Ssend",
-    "Rsend": "rsend",
-    "Isend": "isend",
-    "Ibsend": "ibsend",
-    "Issend": "ISsend",
-    "Irsend": "irsend",
-    "Send_init": "sendInit",
-    "Bsend_init": "bsendInit",
-    "Ssend_init": "ssendInit",
-    "Rsend_init": "rsendInit",
-}
-
-Line = tuple[str, list[object]]
-Args = dict[str, Any]
+SENDS = {call.mpi: call.name for call in CALLS if call.form is Form.SEND}
+SEVERAL = {call.mpi: call.name for call in CALLS if call.form is Form.ALL}
+"""Calls on several requests."""
+COLLECTIVES = {call.mpi: call for call in CALLS if call.family is Family.COLLECTIVE}
 
 
-def _barrier(a: Args, b: Bytes, n: int) -> Line:
-    return "barrier", []
+def collective_line(name: str, record: dict[str, Any], size: Bytes, members: int) -> tuple[str, list[object]]:
+    """Action and arguments of a collective's record. ``size``: bytes of a count of a type; ``members``: ranks on the other side."""
+    call = COLLECTIVES[name]
+    sent, received = _amounts(record, "send", size), _amounts(record, "recv", size)
+    # A record has both sides at the root alone; all ranks send, or receive, the same as that.
+    one = _amounts(record, "", size) or sent or received
+    of_means: dict[str, list[object]] = {"flops": [0], "root": [record.get("root", 0)], "type": [BYTE]}
+    words: list[object] = []
+    for argument in call.form.arguments:
+        if argument.means in ("sent", "received"):
+            amounts = sent if argument.means == "sent" else received
+            words += amounts or ([0] * members if argument.many else one)
+        elif argument.word in ("SBUF", "RBUF"):
+            words.append(sum(sent if argument.word == "SBUF" else received))
+        elif argument.means != "displacement":
+            words += of_means[argument.means]
+    return call.name, words
 
 
-def _bcast(a: Args, b: Bytes, n: int) -> Line:
-    return "bcast", [b(a["count"], a["datatype"]), a["root"], BYTE]
-
-
-def _reduce(a: Args, b: Bytes, n: int) -> Line:
-    return "reduce", [b(a["count"], a["datatype"]), 0, a["root"], BYTE]
-
-
-def _reduction(action: str) -> Callable[[Args, Bytes, int], Line]:
-    return lambda a, b, n: (action, [b(a["count"], a["datatype"]), 0, BYTE])
-
-
-def _reduce_scatter(a: Args, b: Bytes, n: int) -> Line:
-    return "reducescatter", [*(b(c, a["datatype"]) for c in a["recvcounts"]), 0, BYTE]
-
-
-def _gather(a: Args, b: Bytes, n: int) -> Line:
-    sent = b(a["sendcount"], a["sendtype"])
-    # Only the root knows what it receives; all ranks send the same amount.
-    return "gather", [sent, b(a["recvcount"], a["recvtype"]) if "recvcount" in a else sent, a["root"], BYTE, BYTE]
-
-
-def _gatherv(a: Args, b: Bytes, n: int) -> Line:
-    counts = [b(c, a["recvtype"]) for c in a["recvcounts"]] if "recvcounts" in a else [0] * n
-    return "gatherv", [b(a["sendcount"], a["sendtype"]), *counts, a["root"], BYTE, BYTE]
-
-
-def _scatter(a: Args, b: Bytes, n: int) -> Line:
-    received = b(a["recvcount"], a["recvtype"])
-    return "scatter", [b(a["sendcount"], a["sendtype"]) if "sendcount" in a else received, received, a["root"], BYTE, BYTE]
-
-
-def _scatterv(a: Args, b: Bytes, n: int) -> Line:
-    counts = [b(c, a["sendtype"]) for c in a["sendcounts"]] if "sendcounts" in a else [0] * n
-    return "scatterv", [*counts, b(a["recvcount"], a["recvtype"]), a["root"], BYTE, BYTE]
-
-
-def _each(action: str) -> Callable[[Args, Bytes, int], Line]:
-    def line(a: Args, b: Bytes, n: int) -> Line:
-        return action, [b(a["sendcount"], a["sendtype"]), b(a["recvcount"], a["recvtype"]), BYTE, BYTE]
-
-    return line
-
-
-def _allgatherv(a: Args, b: Bytes, n: int) -> Line:
-    return "allgatherv", [b(a["sendcount"], a["sendtype"]), *(b(c, a["recvtype"]) for c in a["recvcounts"]), BYTE, BYTE]
-
-
-def _alltoallv(a: Args, b: Bytes, n: int) -> Line:
-    sent, received = [b(c, a["sendtype"]) for c in a["sendcounts"]], [b(c, a["recvtype"]) for c in a["recvcounts"]]
-    return "alltoallv", [sum(sent), *sent, sum(received), *received, BYTE, BYTE]
-
-
-def _alltoallw(a: Args, b: Bytes, n: int) -> Line:
-    sent = [b(c, t) for c, t in zip(a["sendcounts"], a["sendtypes"], strict=False)]
-    received = [b(c, t) for c, t in zip(a["recvcounts"], a["recvtypes"], strict=False)]
-    return "alltoallw", [*sent, *received]
-
-
-COLLECTIVES: dict[str, Callable[[Args, Bytes, int], Line]] = {
-    "Barrier": _barrier,
-    "Bcast": _bcast,
-    "Gather": _gather,
-    "Gatherv": _gatherv,
-    "Scatter": _scatter,
-    "Scatterv": _scatterv,
-    "Allgather": _each("allgather"),
-    "Allgatherv": _allgatherv,
-    "Alltoall": _each("alltoall"),
-    "Alltoallv": _alltoallv,
-    "Alltoallw": _alltoallw,
-    "Reduce": _reduce,
-    "Allreduce": _reduction("allreduce"),
-    "Reduce_scatter": _reduce_scatter,
-    "Scan": _reduction("scan"),
-    "Exscan": _reduction("exscan"),
-}
+def _amounts(record: dict[str, Any], side: str, size: Bytes) -> list[int]:
+    """What a record says of one side, in bytes: nothing, a number, or one for each rank."""
+    each, one = record.get(f"{side}counts"), record.get(f"{side}count")
+    kind: int = record.get(f"{side}type", record.get("datatype", 0))
+    if each is not None:
+        return [size(count, k) for count, k in zip(each, record.get(f"{side}types", [kind] * len(each)), strict=False)]
+    return [] if one is None else [size(one, kind)]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from retrompi.base.files import open_regular
 from retrompi.convert import comms
 from retrompi.convert.comms import Comm, Join
-from retrompi.convert.dumpi.calls import COLLECTIVES, SENDS, Bytes
+from retrompi.convert.dumpi.calls import COLLECTIVES, SENDS, SEVERAL, Bytes, collective_line
 from retrompi.convert.dumpi.file import Call, DumpiFile, Status, bin_files, is_meta, read_meta
 from retrompi.convert.dumpi.types import Groups, Types
 from retrompi.convert.formats import Clock
@@ -183,8 +183,8 @@ class _Rank:
             self.send(call, SENDS[name])
         elif name in COLLECTIVES:
             self.collective(call)
-        elif name in _FAMILIES:
-            self.family(call, _FAMILIES[name])
+        elif name in SEVERAL:
+            self.family(call, SEVERAL[name])
         elif self.groups.learn(call) or name in NO_USE or self.types.learn(call):
             self.losses.no_use(f"MPI_{name}")
         elif name.startswith(("File_", "IO_", "Register_datarep")):
@@ -389,7 +389,7 @@ class _Rank:
             a["root"] = ROOT if a["root"] == DUMPI_ROOT else PROC_NULL if a["root"] < 0 else a["root"]
         elif "root" in a and not 0 <= a["root"] < len(comm.group):
             raise self.fail(call, f"root {a['root']} is not in the communicator of {len(comm.group)} ranks", code="unknown-rank")
-        action, arguments = COLLECTIVES[call.name](a, sizes, len(comm.peers))
+        action, arguments = collective_line(call.name, a, sizes, len(comm.peers))
         self.out.add(action, *arguments, comm=self.attr(comm))
 
     # -- communicators
@@ -574,14 +574,3 @@ class _Rank:
     def on_win_get_group(self, call: Call) -> None:
         self.groups.set(call.args["group"], self.window(call)[1].group)
         self.losses.no_use(f"MPI_{call.name}")
-
-
-_FAMILIES = {
-    "Waitall": "waitall",
-    "Waitany": "waitAny",
-    "Waitsome": "waitsome",
-    "Testall": "testall",
-    "Testany": "testany",
-    "Testsome": "testsome",
-    "Startall": "startall",
-}

@@ -11,6 +11,7 @@ from retrompi.convert.goal.collectives import expand
 from retrompi.convert.goal.file import operations_of
 from retrompi.convert.losses import Effect, Losses
 from retrompi.convert.same_messages import Place, possible, refuse_lost_order
+from retrompi.spec.calls import BY_NAME, CALLS, Family, is_nonblocking, names
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, rank_lines, split
 from retrompi.traces.matching import Job
@@ -23,7 +24,8 @@ COLLECTIVE_TAGS = 1 << 30
 TURNS = 1 << 16
 LAST_TAG = (1 << 31) - 1
 AT_ONCE = "posted and waited for at once: becomes one blocking call"
-MODES = {"Ssend", "ssend", "ISsend", "issend", "bsend", "ibsend", "rsend", "irsend", "ssendInit", "bsendInit", "rsendInit"}
+PROBES = names(Family.PROBE)
+MODES = {name for call in CALLS if call.mode not in ("", "standard") for name in call.names}
 
 
 def write_goal(trace: Trace, path: Path, losses: Losses, *, rate: float = 1e9) -> None:
@@ -55,7 +57,7 @@ def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:
 
 def _is_expanded(trace: Trace, action: str, comm: int) -> bool:
     """Whether a collective becomes messages."""
-    return not action.removeprefix("i").startswith("neighbor") and not (comm and trace.communicator(comm).get("remote"))
+    return BY_NAME[action].family is Family.COLLECTIVE and not (comm and trace.communicator(comm).get("remote"))
 
 
 class _Tags:
@@ -121,8 +123,6 @@ class _Writer:
         self.done_by: dict[int | None, list[int]] = {}  # by line: the messages that it completes
         self.of_collective: dict[int, list[int]] = {}  # by line of a non-blocking collective: its last step
         self.turn: dict[int, int] = {}
-        # By line: its index among all collective calls of its communicator, as `Job` counts them.
-        self.turns = {members[rank]: turn for (_, turn), members in job.collectives.items() if rank in members}
         self.at = 0
         self.action = ""
         self.posts: dict[int, tuple[str, int]] = {}  # open operations: the call that posted it, and its line
@@ -226,7 +226,7 @@ class _Writer:
             self.completion(action, done, target)
         elif action in COLLECTIVES:
             self.collective(action, a, attributes)
-        elif action in ("probe", "iprobe"):
+        elif action in PROBES:
             self.lose("GOAL has no probe", "lost")
         elif action in ONE_SIDED or action.startswith(("Win_", "win_")):
             self.lose("GOAL has no one-sided communication", "lost")
@@ -331,28 +331,14 @@ class _Writer:
         comm = int(attributes.get("comm", 0))
         group = list(range(self.trace.ranks)) if comm == 0 else list(self.trace.communicator(comm).get("group", ()))
         turn = self.turn[comm] = self.turn.get(comm, -1) + 1
-        members = self.job.collectives[("comm", comm), self.turns[self.at]]
         if self.rank not in group or not _is_expanded(self.trace, action, comm):
             self.lose("is not expanded into messages", "lost")
             return
-
-        def counts(r: int) -> list[int]:
-            at = members.get(group[r])
-            if at is None:
-                raise TraceError(f"{action}: rank {group[r]} does not take part", self.trace.files[self.rank], self.numbers[self.at])
-            return [int(float(x)) for x in split(self.job.lines[group[r]][at])[1]]
-
-        try:
-            steps = expand(action, a, group.index(self.rank), len(group), counts)
-        except (IndexError, ValueError):
-            steps = None
-        if steps is None:
-            self.lose("is not expanded into messages", "lost")
-            return
+        steps = expand(BY_NAME[action], a, group.index(self.rank), len(group))
         self.lose("becomes messages: trees, rings and chains")
         tag = self.tags.of_collective(comm, turn)
         texts = [[f"{kind} {size}b {'to' if kind == 'send' else 'from'} {group[peer]} tag {tag}" for kind, peer, size in s] for s in steps]
-        if action.startswith("i"):
+        if is_nonblocking(action):
             self.of_collective[self.at] = self.beside(texts)
             return
         for step in texts:

@@ -10,14 +10,12 @@ from retrompi.convert.losses import Losses
 from retrompi.convert.otf2.collectives import PER_PEER, Instance, action
 from retrompi.convert.otf2.events import NOBODY, Archive, Collective, Communicator, MpiCall
 from retrompi.convert.script import BYTE, Requests, Script, group_text
+from retrompi.spec.calls import CALLS, MPI3, Family, function_of, names
 from retrompi.traces.errors import TraceError
 
 __all__ = ["read_otf2"]
 
-SENDS = {
-    "MPI_Send": "send", "MPI_Ssend": "Ssend", "MPI_Bsend": "bsend", "MPI_Rsend": "rsend",
-    "MPI_Isend": "isend", "MPI_Issend": "ISsend", "MPI_Ibsend": "ibsend", "MPI_Irsend": "irsend",
-}  # fmt: skip
+SENDS = {f"MPI_{call.mpi}": call.name for call in CALLS if call.family is Family.SEND}
 # Calls that communicate or test, but leave no record of the request or message.
 SILENT = {
     "MPI_Probe": "OTF2 has no record of what it looked for", "MPI_Iprobe": "OTF2 has no record of what it looked for",
@@ -28,15 +26,10 @@ SILENT = {
 RECEIVES = ("", "MPI_Recv", "MPI_Mrecv", "MPI_Sendrecv", "MPI_Sendrecv_replace")
 """Regions in which a received message belongs to the call itself; ``""``: the archive has no regions."""
 MESSAGES = {*SENDS, *RECEIVES, "MPI_Irecv", "MPI_Imrecv", "MPI_Start", "MPI_Startall"} - {""}
-_DATA = (
-    "Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw",
-    "Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan", "Neighbor_allgather", "Neighbor_allgatherv",
-    "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw",
-)  # fmt: skip
-DATA = {f"MPI_{name}" for name in _DATA} | {f"MPI_I{name.lower()}" for name in _DATA}
-ATOMICS = {"MPI_Get_accumulate": "Get_accumulate", "MPI_Fetch_and_op": "Fetch_and_op", "MPI_Compare_and_swap": "Compare_and_swap"}
+DATA = {function_of(name) for name in names(Family.COLLECTIVE, Family.NEIGHBOUR)}
+ATOMICS = {f"MPI_{call.mpi}": call.name for call in CALLS if call.family is Family.TRANSFER and call.year >= MPI3}
 GROUP_CALLS = {"MPI_Win_post": "Win_post", "MPI_Win_start": "Win_start", "MPI_Win_complete": "Win_complete", "MPI_Win_wait": "Win_wait"}
-ROOTED = ("BCAST", "GATHER", "GATHERV", "SCATTER", "SCATTERV", "REDUCE")
+ROOTED = {call.mpi.upper() for call in CALLS if call.root}
 HANDLES = ("CREATE_HANDLE", "CREATE_HANDLE_AND_ALLOCATE")
 
 

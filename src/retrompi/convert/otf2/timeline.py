@@ -14,6 +14,7 @@ from typing import Any
 from retrompi.base.errors import UsageError
 from retrompi.convert.otf2 import program
 from retrompi.sim.timeline import Timeline
+from retrompi.spec.calls import CALLS, Family, function_of
 
 __all__ = ["LOSS", "MISSING", "available", "write"]
 
@@ -25,18 +26,8 @@ LOSS = (
     "what a wait waited for beyond the state's name, and the requests of non-blocking calls as events",
     "the traffic between ranks and the sums by state, which count the whole run",
 )
-_COLLECTIVES = {
-    "barrier": "BARRIER", "bcast": "BCAST", "reduce": "REDUCE", "allreduce": "ALLREDUCE", "scan": "SCAN", "exscan": "EXSCAN",
-    "reducescatter": "REDUCE_SCATTER", "alltoall": "ALLTOALL", "alltoallv": "ALLTOALLV", "alltoallw": "ALLTOALLW", "gather": "GATHER",
-    "gatherv": "GATHERV", "allgather": "ALLGATHER", "allgatherv": "ALLGATHERV", "scatter": "SCATTER", "scatterv": "SCATTERV",
-    "reducescatterblock": "REDUCE_SCATTER_BLOCK",
-}  # fmt: skip
-_MPI_NAMES = {
-    "reducescatter": "Reduce_scatter", "reducescatterblock": "Reduce_scatter_block", "requestfree": "Request_free",
-    "sendinit": "Send_init", "ssendinit": "Ssend_init", "bsendinit": "Bsend_init", "rsendinit": "Rsend_init", "recvinit": "Recv_init",
-}  # fmt: skip
-"""Actions whose MPI name has more underscores than the action."""
-_ROOTED = ("BCAST", "REDUCE", "GATHER", "GATHERV", "SCATTER", "SCATTERV")
+_COLLECTIVES = {call.name: call.mpi.upper() for call in CALLS if call.family is Family.COLLECTIVE}
+_ROOTED = {call.mpi.upper() for call in CALLS if call.root}
 _NO_ROOT = 2**32 - 1
 
 
@@ -100,10 +91,7 @@ def _role(enums: Any, op: str) -> dict[str, Any]:
 
 
 def _mpi_name(op: str) -> str:
-    name = _MPI_NAMES.get(op.lower().removeprefix("i"))
-    if name is not None:
-        return f"MPI_I{name.lower()}" if op[0] == "i" else f"MPI_{name}"
-    return op if op in ("compute", "sleep", "kernel") else "MPI_" + op[0].upper() + op[1:].lower()
+    return op if op in ("compute", "sleep", "kernel") else function_of(op)
 
 
 def _communicators(make: Any, enums: Any, t: Timeline, locations: list[Any]) -> dict[int, tuple[Any, dict[int, int]]]:

@@ -121,7 +121,7 @@ std::string sha256(const Trace &t) {
 
 py::dict info(const Trace &t) {
   struct Sum {
-    std::vector<int64_t> calls = std::vector<int64_t>(retrompi::WORD_COUNT);
+    std::vector<int64_t> calls = std::vector<int64_t>(std::size(retrompi::WORDS));
     double compute = 0, sleep = 0;
     size_t bytes = 0;
     int64_t largest = 0, sends = 0, collectives = 0, nonblocking = 0, one_sided = 0, marks = 0;
@@ -152,8 +152,8 @@ py::dict info(const Trace &t) {
     }
   }
   py::dict calls;
-  for (size_t i = 0; i < retrompi::WORD_COUNT; ++i)
-    if (sum.calls[i] != 0) calls[py::str(std::string(retrompi::word_at(i).name))] = sum.calls[i];
+  for (size_t i = 0; i < std::size(retrompi::WORDS); ++i)
+    if (sum.calls[i] != 0) calls[py::str(std::string(retrompi::WORDS[i].name))] = sum.calls[i];
   if (sum.marks != 0) calls["mark"] = sum.marks;
   py::dict d;
   d["ranks"] = t.ranks.size();
@@ -236,7 +236,7 @@ py::list communicators(const Trace &t) {
       Use &u = use[static_cast<size_t>(a.comm)];
       if (const auto sent = retrompi::sent_by(a)) {
         u.messages += sent->peer != retrompi::PROC_NULL;
-      } else if (a.op >= Op::SendInit && a.op <= Op::RsendInit) {
+      } else if (retrompi::is_persistent(a.op) && !retrompi::is_receive(a.op)) {
         u.messages += a.get<action::PointToPoint>().peer != retrompi::PROC_NULL;
       } else if (const auto *x = a.get_if<action::Rma>()) {
         u.messages += x->target != retrompi::PROC_NULL;
@@ -264,7 +264,7 @@ py::list communicators(const Trace &t) {
     d["messages"] = use[i].messages;
     d["collectives"] = use[i].collectives;
     py::dict calls;
-    for (const auto &[word, count] : use[i].calls) calls[py::str(std::string(retrompi::word_at(word).name))] = count;
+    for (const auto &[word, count] : use[i].calls) calls[py::str(std::string(retrompi::WORDS[word].name))] = count;
     d["calls"] = calls;
     size_t neighbours = 0;
     for (const auto &list : c.destinations)
@@ -279,7 +279,7 @@ py::list communicators(const Trace &t) {
 
 // Where each action first occurs.
 py::dict first_lines(const Trace &t) {
-  std::vector<bool> seen(retrompi::WORD_COUNT);
+  std::vector<bool> seen(std::size(retrompi::WORDS));
   py::dict out;
   for (size_t r = 0; r < t.ranks.size(); ++r)
     for (const Action &a : t.ranks[r]) {

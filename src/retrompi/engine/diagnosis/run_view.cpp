@@ -7,7 +7,7 @@ bool is_collective_call(const Action& a) {
     const CommHow how = a.get<action::NewComm>().how;
     return how != CommHow::CreateGroup && how != CommHow::IntercommCreate;
   }
-  return (a.op >= Op::Barrier && a.op <= Op::NeighborAlltoallw) || a.op == Op::WinNew || a.op == Op::WinFree;
+  return is(a.op, Trait::Joint) && a.op != Op::CommFree;
 }
 
 RunView::RunView(const World& w, const Job& j, const std::vector<const Chan*>& channels) : world(w), job(j), trace(j.trace) {

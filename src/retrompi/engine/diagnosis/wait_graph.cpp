@@ -41,7 +41,7 @@ void WaitGraph::of_rank(const Rank& r, Wait& w) {
   const auto* several = a.get_if<action::SeveralRequests>();
   const bool recorded = several && several->list >= 0 && a.told();
   w.any = (a.op == Op::Waitany || a.op == Op::Waitsome) && !recorded;
-  const bool itself = (a.op >= Op::Send && a.op <= Op::Irecv) || a.op == Op::Probe || a.op == Op::Iprobe;  // its name implies the direction
+  const bool itself = a.kind() == ActionKind::PointToPoint && !is_persistent(a.op);  // its name implies the direction
   for (const Awaited& x : awaits(r)) switch (x.what) {
       case Awaited::Message:
         receive(r, x.rank, x.tag, program_context(x.comm), itself ? "from " : "recv from ", w);

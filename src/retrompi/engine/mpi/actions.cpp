@@ -74,53 +74,24 @@ Task send_and_receive(Rank& rank, const Action& a) {
 Task point_to_point(Rank& rank, const Action& a) {
   const int32_t ctx = program_context(a.comm);
   const auto& x = a.get<action::PointToPoint>();
-  switch (a.op) {
-    case Op::Send:
-    case Op::Ssend:
-    case Op::Bsend:
-    case Op::Rsend:
-      return blocking_send(rank, a);
-    case Op::Isend:
-    case Op::Issend:
-    case Op::Ibsend:
-    case Op::Irsend: {
-      Request& r = rank.job.new_request(Request::Send);
-      r.peer = x.peer;
-      r.tag = x.tag;
-      rank.requests.file(r, a.request);
-      return rank.sender.isend(x.peer, x.tag, ctx, x.bytes, a.op, r);
-    }
-    case Op::Recv:
-      return blocking_receive(rank, a);
-    case Op::Irecv: {
-      Request& r = rank.job.new_request(Request::Recv);
-      r.peer = x.peer;
-      r.tag = x.tag;
-      rank.requests.file(r, a.request);
-      const action::Envelope from = wanted(rank.job, a);
-      return rank.receiver.irecv(from.source, from.tag, ctx, x.bytes, r);
-    }
-    case Op::SendInit:
-    case Op::SsendInit:
-    case Op::BsendInit:
-    case Op::RsendInit:
-    case Op::RecvInit: {
-      Request& r = rank.job.new_request(a.op == Op::RecvInit ? Request::Recv : Request::Send);
-      r.peer = x.peer;
-      r.tag = x.tag;
-      r.ctx = ctx;
-      r.bytes = x.bytes;
-      r.mode = a.op;
-      r.persistent = true;
-      r.active = false;
-      r.done = true;
-      rank.requests.file(r, a.request);
-      break;
-    }
-    default:
-      rank.fail(a, "not simulated");
+  const bool receives = is_receive(a.op);
+  if (!is(a.op, Trait::Posts)) return receives ? blocking_receive(rank, a) : blocking_send(rank, a);
+  Request& r = rank.job.new_request(receives ? Request::Recv : Request::Send);
+  r.peer = x.peer;
+  r.tag = x.tag;
+  if (is_persistent(a.op)) {
+    r.ctx = ctx;
+    r.bytes = x.bytes;
+    r.mode = a.op;
+    r.persistent = true;
+    r.active = false;
+    r.done = true;
   }
-  return {};
+  rank.requests.file(r, a.request);
+  if (r.persistent) return {};
+  if (!receives) return rank.sender.isend(x.peer, x.tag, ctx, x.bytes, a.op, r);
+  const action::Envelope from = wanted(rank.job, a);
+  return rank.receiver.irecv(from.source, from.tag, ctx, x.bytes, r);
 }
 
 Task probe(Rank& rank, const Action& a) {
@@ -177,7 +148,7 @@ Task execute(Rank& rank, const Action& a) {
     case ActionKind::SendReceive:
       return send_and_receive(rank, a);
     case ActionKind::PointToPoint:
-      return a.op == Op::Probe || a.op == Op::Iprobe ? probe(rank, a) : point_to_point(rank, a);
+      return is_probe(a.op) ? probe(rank, a) : point_to_point(rank, a);
     case ActionKind::None:  // freeing a communicator is local: MPI lets pending operations complete, without synchronisation
       if (a.op == Op::Finalize) return rank.finish_pending();
       break;

@@ -65,7 +65,7 @@ void add_blocking(List& out, const Rank& rank, const Action& a) {
     add(out, *awaited);
   } else if (!open.empty()) {
     add(out, *open.back().r);  // in the middle of a send: there is no space on its path
-  } else if (a.op >= Op::Send && a.op <= Op::Irsend) {
+  } else if (is_send(a.op) && a.kind() == ActionKind::PointToPoint) {
     const auto& x = a.get<action::PointToPoint>();
     out.push_back({x.peer, Awaited::Receiver, x.tag, a.comm, x.bytes});
   }

@@ -184,54 +184,19 @@ coll::Args Collectives::args(const Action& a) {
   c.bytes_in = x.receive_bytes;
   std::span<const int64_t> counts;
   if (x.counts >= 0) counts = rank_.job.vector(x.counts);
-  switch (a.op) {
-    case Op::Bcast:
-    case Op::Reduce:
-    case Op::Gather:
-    case Op::Scatter:
-      c.root = x.root;
-      break;
-    case Op::Gatherv:
-      c.root = x.root;
-      c.in = counts;
-      break;
-    case Op::Scatterv:
-      c.root = x.root;
-      c.out = counts;
-      break;
-    case Op::Allgather:
-      if (c.remote == 0) c.bytes_in = x.bytes;
-      break;
-    case Op::ReduceScatterBlock:
-      c.bytes_in = x.bytes;
-      break;
-    case Op::Allgatherv:
-    case Op::ReduceScatter:
-      c.in = counts;
-      break;
-    case Op::Alltoallv:
-    case Op::Alltoallw:
-      c.out = counts.first(counts.size() / 2);
-      c.in = counts.subspan(counts.size() / 2);
-      break;
-    case Op::NeighborAllgather:
-    case Op::NeighborAllgatherv:
-    case Op::NeighborAlltoall:
-    case Op::NeighborAlltoallv:
-    case Op::NeighborAlltoallw: {
-      const Comm& comm = rank_.job.comm(a.comm);
-      c.sources = comm.sources[static_cast<size_t>(c.me)];
-      c.dests = comm.destinations[static_cast<size_t>(c.me)];
-      if (a.op == Op::NeighborAllgatherv) c.in = counts;
-      if (a.op == Op::NeighborAlltoallv || a.op == Op::NeighborAlltoallw) {
-        c.out = counts.first(c.dests.size());
-        c.in = counts.subspan(c.dests.size());
-      }
-      break;
-    }
-    default:  // Barrier, Allreduce, Scan, Exscan, Alltoall
-      break;
+  const Layout& form = layout_of(a.op);
+  if (form.root) c.root = x.root;
+  if (a.op == Op::ReduceScatterBlock || (a.op == Op::Allgather && c.remote == 0)) c.bytes_in = x.bytes;
+  size_t sent = Layout::several(form.received) ? counts.size() / 2 : counts.size();
+  if (is_neighbour(a.op)) {
+    const Comm& comm = rank_.job.comm(a.comm);
+    c.sources = comm.sources[static_cast<size_t>(c.me)];
+    c.dests = comm.destinations[static_cast<size_t>(c.me)];
+    sent = c.dests.size();
   }
+  if (!Layout::several(form.sent)) sent = 0;
+  if (sent > 0) c.out = counts.first(sent);
+  if (Layout::several(form.received)) c.in = counts.subspan(sent);
   return c;
 }
 

@@ -23,7 +23,7 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   m.tag = tag;
   m.ctx = ctx;
   m.bytes = bytes;
-  m.sync = mode == Op::Ssend || mode == Op::Issend || mode == Op::SsendInit;
+  m.sync = is(mode, Trait::Synchronous);
   if (dst != rank_.id) {
     m.packed = rank_.staging(dst).packs(bytes);
     m.unpacked = rank_.staging(dst).unpacks(bytes);
@@ -41,7 +41,7 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   ++rank_.sends;
   rank_.bytes_sent += bytes;
   ++open_;
-  const bool buffered = mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit;
+  const bool buffered = is(mode, Trait::Buffered);
   if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some() || rank_.staging(dst).packs(bytes))
     return isend_with_work(m, buffered);
   return depart(m);

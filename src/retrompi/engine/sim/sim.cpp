@@ -29,7 +29,7 @@ void check(const JobConfig& c, const std::vector<NamedHost>& hosts, const Trace&
   if (!c.rma_same.there || !c.rma_remote.there)
     for (size_t r = 0; r < t.ranks.size(); ++r)
       for (const Action& a : t.ranks[r]) {
-        if (a.op < Op::WinNew || a.op > Op::WinWait) continue;
+        if (a.kind() != ActionKind::NewWindow && !is_window(a.op)) continue;
         const auto* rma = a.get_if<action::Rma>();
         const auto* sync = a.get_if<action::WindowSync>();
         const int32_t target = rma ? rma->target : sync ? sync->target : -1;

@@ -1,7 +1,6 @@
 // One action of a trace: a tagged union. The operation says which group of arguments an action has (docs/trace-format.md).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,69 +11,6 @@
 #include "trace/op.hpp"
 
 namespace retrompi {
-
-enum class CommHow : int32_t { Split, Dup, Create, CreateGroup, IntercommCreate, IntercommMerge, Cart, Graph };
-
-/// Which group of arguments an operation has.
-enum class ActionKind : uint8_t {
-  None,
-  Compute,
-  Sleep,
-  Kernel,
-  Mark,
-  PointToPoint,
-  SendReceive,
-  OneRequest,
-  SeveralRequests,
-  Collective,
-  NewComm,
-  NewWindow,
-  Rma,
-  WindowSync
-};
-
-constexpr ActionKind kind_of_op(Op op) {
-  if (op >= Op::Send && op <= Op::Irecv) return ActionKind::PointToPoint;
-  if (op >= Op::SendInit && op <= Op::RecvInit) return ActionKind::PointToPoint;
-  if (op >= Op::Barrier && op <= Op::NeighborAlltoallw) return ActionKind::Collective;
-  if (op >= Op::Put && op <= Op::CompareSwap) return ActionKind::Rma;
-  if (op >= Op::Fence && op <= Op::WinWait) return ActionKind::WindowSync;
-  switch (op) {
-    case Op::Compute:
-      return ActionKind::Compute;
-    case Op::Sleep:
-      return ActionKind::Sleep;
-    case Op::Kernel:
-      return ActionKind::Kernel;
-    case Op::Mark:
-      return ActionKind::Mark;
-    case Op::Probe:
-    case Op::Iprobe:
-      return ActionKind::PointToPoint;
-    case Op::Sendrecv:
-      return ActionKind::SendReceive;
-    case Op::Wait:
-    case Op::Test:
-    case Op::Start:
-    case Op::RequestFree:
-      return ActionKind::OneRequest;
-    case Op::Waitall:
-    case Op::Waitany:
-    case Op::Waitsome:
-    case Op::Testall:
-    case Op::Testany:
-    case Op::Testsome:
-    case Op::Startall:
-      return ActionKind::SeveralRequests;
-    case Op::CommNew:
-      return ActionKind::NewComm;
-    case Op::WinNew:
-    case Op::WinFree:
-      return ActionKind::NewWindow;
-    default:
-      return ActionKind::None;
-  }
-}
 
 /// The arguments of each group. Peers and targets are ranks of MPI_COMM_WORLD; roots and the order of vector counts are those of the
 /// communicator. An index of -1: absent.
@@ -159,18 +95,10 @@ struct SeveralRequests {
   bool operator==(const SeveralRequests&) const = default;
 };
 
-/// The bytes of a collective by operation:
-///   Bcast, Reduce, Allreduce, Scan, Exscan   bytes
-///   ReduceScatter       counts: received by each member; bytes: their sum
-///   ReduceScatterBlock  bytes: one member's part
-///   Alltoall            bytes to each, receive_bytes from each
-///   Allgather           bytes sent, receive_bytes from each
-///   Gather              bytes sent, receive_bytes from each (significant at the root)
-///   Scatter             bytes to each (significant at the root), receive_bytes received
-///   Alltoallv, Alltoallw  counts: sent to each, then received from each; bytes, receive_bytes: their sums
-///   Gatherv, Allgatherv   bytes sent, counts: received from each; receive_bytes: their sum
-///   Scatterv            counts: sent to each; bytes: their sum; receive_bytes received
-///   Neighbor...         the same, with neighbours for members
+/// What a collective sends is `bytes`, what it receives `receive_bytes` (to and from each, or from and to the root), by the form of its line
+/// (Layout). Where there is one for each member or neighbour they are in `counts`, those sent before those received, and the bytes are their
+/// sums. Of a form with one side alone both is `bytes`: the vector, one member's part, or the sum of all parts. What is of a root alone is
+/// significant there.
 struct Collective {
   static constexpr ActionKind kKind = ActionKind::Collective;
   int32_t root = 0;     // of an intercommunicator also ROOT, PROC_NULL
@@ -302,15 +230,9 @@ class Action {
     }
     return f(self.template get<action::None>());
   }
-  static constexpr std::array<ActionKind, OP_COUNT> kKinds = [] {
-    std::array<ActionKind, OP_COUNT> kinds{};
-    for (size_t i = 0; i < kinds.size(); ++i) kinds[i] = kind_of_op(static_cast<Op>(i));
-    return kinds;
-  }();
-
   alignas(8) std::byte arguments_[40];
 };
-inline Action::Action(Op operation, uint32_t at_line) : op(operation), kind_(kKinds[static_cast<size_t>(operation)]), line(at_line) {
+inline Action::Action(Op operation, uint32_t at_line) : op(operation), kind_(kind_of_op(operation)), line(at_line) {
   visit([](auto& arguments) { std::construct_at(&arguments); });
 }
 static_assert(std::is_trivially_copyable_v<Action> && sizeof(action::SendReceive) == 40 && sizeof(Action) == 56);

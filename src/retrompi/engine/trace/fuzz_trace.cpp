@@ -1,7 +1,8 @@
 // Fuzzing of the trace parser: whatever the bytes, the outcome is a trace or a TraceError.
 //
-// libFuzzer:  clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -DRETROMPI_LIBFUZZER fuzz_trace.cpp [!f]*.cpp -o fuzz
-// elsewhere:  g++ -std=c++20 -g -O1 -fsanitize=address,undefined fuzz_trace.cpp [!f]*.cpp -o fuzz && ./fuzz -seconds=60 CORPUS...
+// libFuzzer:  clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -DRETROMPI_LIBFUZZER -I.. -IBUILD fuzz_trace.cpp [!f]*.cpp -o fuzz
+// elsewhere:  g++ -std=c++20 -g -O1 -fsanitize=address,undefined -I.. -IBUILD fuzz_trace.cpp [!f]*.cpp -o fuzz && ./fuzz -seconds=60 CORPUS...
+// BUILD is a build's folder, which has generated/calls.hpp; benchmarks/sanitize.sh does the second.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <sstream>
 
 #include "trace/trace.hpp"
 
@@ -71,17 +73,19 @@ std::string slurp(const std::filesystem::path &path) {
 
 void run(const std::string &text) { LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size()); }
 
-const char *const WORDS[] = {
-    "send", "recv", "irecv", "wait", "waitall", "bcast", "gather", "gatherv", "alltoallv", "allgatherv", "scatterv", "reducescatter", "sendRecv",
-    "# mark x", "init", "finalize", "compute", "kernel", "-333", "-555", "-444", "-666", "1e300", "9223372036854775807", "-1", "nan", "0x10",
-    "ibarrier", "startall", "probe", "4294967296", "Put", "Get", "Accumulate", "Win_fence", "Win_flush_all",
-    // the extension
-    "comm_split", "comm_dup", "comm_create", "comm_create_group", "intercomm_create", "intercomm_merge", "cart_create", "graph_create", "comm_free",
-    "win_create", "win_free", "Rput", "Get_accumulate", "Fetch_and_op", "Win_lock", "Win_unlock", "Win_post", "Win_start", "Win_complete",
-    "Win_flush", "alltoallw", "reducescatterblock", "neighbor_alltoallv", "neighbor_allgather", "ineighbor_alltoallw", "ialltoallv", "ibcast",
-    "comm=1", "comm=2", "comm=99", "req=1", "req=2", "req=4294967296", "reqs=1,2", "reqs=none", "reqs=2", "done=1", "done=none", "flag=1", "flag=0",
-    "from=0", "from=1:0", "mtag=5", "mtag=1:5", "stag=3", "rtag=-444", "win=1", "dims=2x1", "dims=1x1x1x1", "periods=1x0", "in=0", "out=none", "0-1",
-    "1-0", "0-1:2", "0,1", "0-4294967295", "0-1000000000", "-777", "="};
+// Numbers, and attributes of the extension; beside them every word of the table.
+const char *const OTHERS =
+    "-333 -555 -444 -666 1e300 9223372036854775807 -1 nan 0x10 4294967296 comm=1 comm=2 comm=99 req=1 req=2 req=4294967296 reqs=1,2 reqs=none "
+    "reqs=2 done=1 done=none flag=1 flag=0 from=0 from=1:0 mtag=5 mtag=1:5 stag=3 rtag=-444 win=1 dims=2x1 dims=1x1x1x1 periods=1x0 in=0 "
+    "out=none 0-1 1-0 0-1:2 0,1 0-4294967295 0-1000000000 -777 =";
+
+std::vector<std::string> vocabulary() {
+  std::vector<std::string> words = {"# mark x"};
+  std::istringstream others(OTHERS);
+  for (std::string word; others >> word;) words.push_back(word);
+  for (const retrompi::Word &word : retrompi::WORDS) words.emplace_back(word.name);
+  return words;
+}
 
 // One line of each kind in the extension, on two ranks of one file.
 std::string extended() {
@@ -151,6 +155,7 @@ std::string extended() {
 
 // Without coverage feedback: bytes, numbers, words and lines of the corpus are changed, moved and cut.
 std::string mutate(const std::vector<std::string> &corpus, std::mt19937_64 &random) {
+  static const std::vector<std::string> words = vocabulary();
   const auto pick = [&](size_t n) { return n == 0 ? 0 : static_cast<size_t>(random() % n); };
   std::string s = corpus[pick(corpus.size())];
   for (size_t i = 1 + pick(8); i > 0; --i) {
@@ -163,7 +168,7 @@ std::string mutate(const std::vector<std::string> &corpus, std::mt19937_64 &rand
         if (at < s.size()) s[at] = static_cast<char>(random());
         break;
       case 2:
-        s.insert(at, " " + std::string(WORDS[pick(std::size(WORDS))]) + " ");
+        s.insert(at, " " + words[pick(words.size())] + " ");
         break;
       case 3:
         s.erase(at, 1 + pick(12));
@@ -191,7 +196,7 @@ std::string mutate(const std::vector<std::string> &corpus, std::mt19937_64 &rand
         break;
       default: {
         const size_t space = s.find(' ', at);
-        if (space != std::string::npos) s.replace(space, 1 + pick(5), " " + std::string(WORDS[pick(std::size(WORDS))]) + " ");
+        if (space != std::string::npos) s.replace(space, 1 + pick(5), " " + words[pick(words.size())] + " ");
       }
     }
   }

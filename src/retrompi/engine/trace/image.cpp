@@ -195,11 +195,15 @@ class Valid {
     const auto size = static_cast<int64_t>(c.kind == Comm::Inter && !far ? c.remote.size() : c.group.size());
     const bool special = c.kind == Comm::Inter && (x.root == ROOT || x.root == PROC_NULL);
     if (is_rooted(a.op) && !in(x.root, size) && !special) return false;
-    if (a.op < Op::NeighborAllgather) return is_vector(a.op) ? list(x.counts, vectors(a.op, own, size)) : x.counts == -1;
-    if (c.sources.empty() || me_ < 0) return false;
-    const auto sources = static_cast<int64_t>(c.sources[static_cast<size_t>(me_)].size());
-    const auto destinations = static_cast<int64_t>(c.destinations[static_cast<size_t>(me_)].size());
-    return is_vector(a.op) ? list(x.counts, sources + (a.op == Op::NeighborAllgatherv ? 0 : destinations)) : x.counts == -1;
+    const bool near = is_neighbour(a.op);
+    if (near && (c.sources.empty() || me_ < 0)) return false;
+    const Layout &form = layout_of(a.op);
+    if (!form.vector()) return x.counts == -1;
+    const auto many = [&](Many m, const std::vector<std::vector<int32_t>> &neighbours) {
+      if (!Layout::several(m)) return int64_t{0};
+      return near ? static_cast<int64_t>(neighbours[static_cast<size_t>(me_)].size()) : a.op == Op::ReduceScatter ? own : size;
+    };
+    return list(x.counts, many(form.sent, c.destinations) + many(form.received, c.sources));
   }
   bool valid(const Action &, const action::NewComm &x, const Comm &, int64_t rank) {
     const auto how = static_cast<int32_t>(x.how);
@@ -217,9 +221,6 @@ class Valid {
   bool label(int32_t i) const { return i >= 0 && static_cast<size_t>(i) < t_.labels.size(); }
   bool end(int32_t r) const { return in(r, n_) || r == ANY_SOURCE || r == PROC_NULL; }
   static bool in(int64_t r, int64_t below) { return r >= 0 && r < below; }
-  static int64_t vectors(Op op, int64_t own, int64_t other) {
-    return op == Op::Alltoallv || op == Op::Alltoallw ? 2 * other : op == Op::ReduceScatter ? own : other;
-  }
   bool list(int32_t index, int64_t size) const {
     if (index < 0 || static_cast<size_t>(index) >= t_.vec.size()) return false;
     const auto &v = t_.vec[static_cast<size_t>(index)];

@@ -1,91 +1,11 @@
-// The operations of a trace, and the values that SMPI's traces carry.
+// The operations of a trace (those of the table in src/retrompi/spec/calls.py), and the values that SMPI's traces carry.
 #pragma once
 
 #include <cstdint>
 
-namespace retrompi {
+#include "generated/calls.hpp"
 
-enum class Op : uint8_t {
-  Init,
-  Finalize,
-  Compute,
-  Sleep,
-  Kernel,
-  Send,
-  Ssend,
-  Bsend,
-  Rsend,
-  Isend,
-  Issend,
-  Ibsend,
-  Irsend,
-  Recv,
-  Irecv,
-  Sendrecv,
-  Wait,
-  Waitall,
-  Waitany,
-  Waitsome,
-  Test,
-  Testall,
-  Testany,
-  Testsome,
-  Probe,
-  Iprobe,
-  SendInit,
-  SsendInit,
-  BsendInit,
-  RsendInit,
-  RecvInit,
-  Start,
-  Startall,
-  RequestFree,
-  Barrier,
-  Bcast,
-  Reduce,
-  Allreduce,
-  Scan,
-  Exscan,
-  ReduceScatter,
-  Alltoall,
-  Alltoallv,
-  Gather,
-  Gatherv,
-  Allgather,
-  Allgatherv,
-  Scatter,
-  Scatterv,
-  Alltoallw,
-  ReduceScatterBlock,
-  NeighborAllgather,
-  NeighborAllgatherv,
-  NeighborAlltoall,
-  NeighborAlltoallv,
-  NeighborAlltoallw,
-  CommNew,
-  CommFree,
-  WinNew,
-  WinFree,
-  Put,
-  Get,
-  Accumulate,
-  GetAccumulate,
-  FetchOp,
-  CompareSwap,
-  Fence,
-  Flush,
-  FlushLocal,
-  Lock,
-  LockAll,
-  Unlock,
-  UnlockAll,
-  WinPost,
-  WinStart,
-  WinComplete,
-  WinWait,
-  Mark
-};
-constexpr int OP_COUNT = static_cast<int>(Op::Mark) + 1;
+namespace retrompi {
 
 // Values of SMPI, kept because traces contain them unchanged.
 constexpr int32_t ANY_SOURCE = -555;
@@ -101,5 +21,18 @@ constexpr uint8_t FLAG_NONBLOCKING = 2;    // a collective or one-sided call tha
 constexpr uint8_t FLAG_MATCHED = 4;        // a wildcard receive or probe: the message that it matched is recorded
 constexpr uint8_t FLAG_DONE = 8;           // Test*, Iprobe: it succeeded when recorded; without FLAG_TOLD unknown
 constexpr uint8_t FLAG_TOLD = 16;          // Test*, Iprobe, Waitany, Waitsome: the recorded outcome is known
+
+constexpr bool is_collective(Op op) { return is(op, Trait::Collective); }
+constexpr bool is_neighbour(Op op) { return is(op, Trait::Neighbour); }
+constexpr bool is_rooted(Op op) { return is(op, Trait::Rooted); }
+constexpr bool is_vector(Op op) { return is(op, Trait::Vector); }
+constexpr bool is_one_sided(Op op) { return is(op, Trait::OneSided); }
+constexpr bool is_window(Op op) { return is(op, Trait::Window); }
+constexpr bool is_receive(Op op) { return is(op, Trait::Receive); }
+constexpr bool is_send(Op op) { return is(op, Trait::Send); }
+constexpr bool is_persistent(Op op) { return is(op, Trait::Persistent); }
+constexpr bool is_probe(Op op) { return is(op, Trait::Probes); }
+constexpr ActionKind kind_of_op(Op op) { return OPS[static_cast<size_t>(op)].kind; }
+constexpr bool is_some(Op op) { return kind_of_op(op) == ActionKind::SeveralRequests; }  // a call on several requests
 
 }  // namespace retrompi

@@ -6,52 +6,13 @@
 namespace retrompi::parsing {
 namespace {
 
-constexpr std::array<std::string_view, KEYS> NAMES = {"comm", "req",  "reqs", "done", "flag",    "from", "mtag",
-                                                      "stag", "rtag", "win",  "dims", "periods", "in",   "out"};
-
-constexpr uint32_t bits(std::initializer_list<Key> keys) {
-  uint32_t mask = 0;
-  for (const Key k : keys) mask |= bit(k);
-  return mask;
-}
-constexpr uint32_t MATCH = bits({Key::From, Key::Mtag});
-
-uint32_t allowed(const Word &word) {
-  const uint32_t req = (word.flags & FLAG_NONBLOCKING) != 0 ? bit(Key::Req) : 0;
-  switch (word.form) {
-    case Form::Send:
-      return bit(Key::Comm) | ((word.op >= Op::Isend && word.op <= Op::Irsend) || word.op >= Op::SendInit ? bit(Key::Req) : 0);
-    case Form::Recv:
-      return bit(Key::Comm) | (word.op == Op::RecvInit ? 0 : MATCH) | (word.op == Op::Recv ? 0 : bit(Key::Req));
-    case Form::Sendrecv:
-      return bits({Key::Comm, Key::Stag, Key::Rtag}) | MATCH;
-    case Form::Probe:
-      return bit(Key::Comm) | MATCH | (word.op == Op::Iprobe ? bit(Key::Flag) : 0);
-    case Form::Request:
-      return bit(Key::Req) | (word.op == Op::RequestFree ? 0 : MATCH) | (word.op == Op::Test ? bit(Key::Flag) : 0);
-    case Form::All:
-      return bit(Key::Reqs) | MATCH | (word.op == Op::Waitall || word.op == Op::Startall ? 0 : bit(Key::Done)) |
-             (word.op == Op::Testall ? bit(Key::Flag) : 0);
-    case Form::CommNew:
-      return bit(Key::Comm) | (word.how == CommHow::Cart ? bits({Key::Dims, Key::Periods}) : 0) |
-             (word.how == CommHow::Graph ? bits({Key::In, Key::Out}) : 0);
-    case Form::IntercommCreate:
-    case Form::CommFree:
-    case Form::WinNew:
-      return bit(Key::Comm);
-    case Form::OneSided:
-    case Form::WinAll:
-    case Form::WinTarget:
-    case Form::WinLock:
-    case Form::WinGroup:
-    case Form::WinBare:
-      return bits({Key::Comm, Key::Win}) | req;
-    default:
-      return is_collective(word.op) ? bit(Key::Comm) | req : 0;
-  }
+std::string known_keys() {
+  std::string text;
+  for (const std::string_view key : KEY_NAMES) (text += text.empty() ? "" : ", ") += key;
+  return text;
 }
 
-std::string shown(Key key) { return "'" + std::string(NAMES[static_cast<size_t>(key)]) + "='"; }
+std::string shown(Key key) { return "'" + std::string(KEY_NAMES[static_cast<size_t>(key)]) + "='"; }
 
 }  // namespace
 
@@ -61,17 +22,15 @@ void Parser::attributes() {
     const size_t equals = token.find('=');
     if (equals == std::string_view::npos) break;
     const std::string_view name = token.substr(0, equals);
-    const auto found = std::find(NAMES.begin(), NAMES.end(), name);
-    if (found == NAMES.end()) {
+    const auto found = std::find(KEY_NAMES.begin(), KEY_NAMES.end(), name);
+    if (found == KEY_NAMES.end()) {
       std::string_view nearest = "comm";
       size_t least = std::numeric_limits<size_t>::max();
-      for (const std::string_view known : NAMES)
+      for (const std::string_view known : KEY_NAMES)
         if (const size_t d = edit_distance(name.substr(0, 24), known); d < least) nearest = known, least = d;
-      fail("unknown attribute " + quoted(name) + "; " +
-           (least <= 2 ? "did you mean '" + std::string(nearest) + "='?"
-                       : "known are comm, req, reqs, done, flag, from, mtag, stag, rtag, win, dims, periods, in, out"));
+      fail("unknown attribute " + quoted(name) + "; " + (least <= 2 ? "did you mean '" + std::string(nearest) + "='?" : "known are " + known_keys()));
     }
-    const auto key = static_cast<Key>(found - NAMES.begin());
+    const auto key = static_cast<Key>(found - KEY_NAMES.begin());
     if (given_.has(key)) fail("the attribute " + shown(key) + " stands twice in the line");
     if (equals + 1 == token.size()) fail("the attribute " + shown(key) + " has no value");
     given_.mask |= bit(key);
@@ -81,7 +40,7 @@ void Parser::attributes() {
 }
 
 void Parser::allow(const Word &word) {
-  const uint32_t wrong = given_.mask & ~allowed(word);
+  const uint32_t wrong = given_.mask & ~word.keys;
   if (wrong == 0) return;
   for (size_t k = 0; k < KEYS; ++k)
     if ((wrong & bit(static_cast<Key>(k))) != 0) fail("the attribute " + shown(static_cast<Key>(k)) + " does not belong to " + quoted(word.name));

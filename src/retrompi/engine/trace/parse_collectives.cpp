@@ -3,95 +3,64 @@
 
 namespace retrompi::parsing {
 
-void Parser::collective(const Word &word, Action &a) {
-  auto &x = a.get<action::Collective>();
-  switch (word.form) {
-    case Form::Bcast:
-      need(word, 1, "COUNT [ROOT [TYPE]]");
-      x.root = root(1);
-      x.bytes = bytes(count(0, "count"), type(2), word.name);
-      at_most(word, 3);
-      return;
-    case Form::Reduce:
-      need(word, 2, "COUNT FLOPS [ROOT [TYPE]]");
-      x.root = root(2);
-      x.flops = amount(1, "amount of computation");
-      x.bytes = bytes(count(0, "count"), type(3), word.name);
-      at_most(word, 4);
-      return;
-    case Form::Allreduce:
-      need(word, 2, "COUNT FLOPS [TYPE]");
-      x.flops = amount(1, "amount of computation");
-      x.bytes = bytes(count(0, "count"), type(2), word.name);
-      at_most(word, 3);
-      return;
-    case Form::Alltoall: {
-      if (a.op == Op::NeighborAllgather || a.op == Op::NeighborAlltoall) neighbours(word);
-      need(word, 2, "SCOUNT RCOUNT [STYPE [RTYPE]]");
-      const int64_t sent = count(0, "count sent");
-      // SMPI's tracer leaves RCOUNT out when it is 0, and then the types take its position.
-      if (args_.size() == 3 && sent == 0 && !of_extension() && a.op < Op::NeighborAllgather)
-        refuse(word.name, "with nothing sent and three arguments, SMPI's tracer and its replay disagree on the second; write all four");
-      x.bytes = bytes(sent, type(2), word.name);
-      x.receive_bytes = bytes(count(1, "count received"), type(3), word.name);
-      at_most(word, 4);
-      return;
-    }
-    case Form::Rooted: {
-      need(word, 2, "SCOUNT RCOUNT [ROOT [STYPE [RTYPE]]]");
-      if (args_.size() == 4) {
-        // Either RTYPE was left out, as replay would read it, or RCOUNT, which SMPI's tracer drops when it is 0.
-        Ambiguous both{static_cast<size_t>(rank_), next_index(), {}, here_->index, here_->me, size_here(false), inter(), here_->calls};
-        for (size_t i = 0; i < 4; ++i) both.raw[i] = i < 2 ? count(i, "count") : integer(i, i == 2 ? "root or type" : "type");
-        type(3);
-        ambiguous_.push_back(both);
-        return;
-      }
-      x.root = root(2);
-      const bool root_here = at_root(x.root);
-      x.bytes = bytes(count(0, "count sent"), type(3), word.name, a.op == Op::Gather || root_here);
-      x.receive_bytes = bytes(count(1, "count received"), type(4), word.name, a.op == Op::Scatter || root_here);
-      at_most(word, 5);
-      return;
-    }
-    default:
-      vector_arguments(word, a);
+// Lines that SMPI's tracer writes without one of the arguments. true: what the line says is settled, or will be by other ranks' lines.
+bool Parser::dropped_by_tracer(const Word &word, const Action &a) {
+  if (word.form == Form::Rooted && args_.size() == 4) {
+    // Either RTYPE was left out, as replay would read it, or RCOUNT, which SMPI's tracer drops when it is 0.
+    Ambiguous both{static_cast<size_t>(rank_), next_index(), {}, here_->index, here_->me, size_here(false), inter(), here_->calls};
+    for (size_t i = 0; i < 4; ++i) both.raw[i] = i < 2 ? count(i, "count") : integer(i, i == 2 ? "root or type" : "type");
+    type(3);
+    ambiguous_.push_back(both);
+    return true;
   }
+  // The tracer leaves RCOUNT out when it is 0, and then the types take its position.
+  if (word.form == Form::Alltoall && count(0, "count sent") == 0 && args_.size() == 3 && !of_extension() && !is_neighbour(a.op))
+    refuse(word.name, "with nothing sent and three arguments, SMPI's tracer and its replay disagree on the second; write all four");
+  return false;
 }
 
-// How many vectors of counts a form has, the fields around them, and how many types may follow.
-namespace {
-struct Layout {
-  size_t before, first, between, second, after, optional;
-};
-}  // namespace
+// A line with vectors has one count for each member or neighbour.
+void Parser::need_counts(const Word &word, const Action &a, size_t least, size_t most) const {
+  if (args_.size() >= least && args_.size() <= most) return;
+  const bool near = is_neighbour(a.op);
+  const std::string where = near ? std::to_string(here_->out) + " destinations and " + std::to_string(here_->in) + " sources"
+                                 : std::to_string(size_here(a.op == Op::ReduceScatter)) + " ranks";
+  fail(quoted(word.name) + " of " + where + " has " + std::to_string(least) + (most == least ? "" : " to " + std::to_string(most)) +
+       " arguments, here are " + std::to_string(args_.size()) + ": the counts must be one " + (near ? "a neighbour" : "a rank") +
+       (a.comm == 0 ? " (a collective on part of the ranks names its communicator, comm=)" : ""));
+}
 
-void Parser::vector_arguments(const Word &word, Action &a) {
+void Parser::collective(const Word &word, Action &a) {
   auto &x = a.get<action::Collective>();
-  const bool neighbour = a.op >= Op::NeighborAllgather;
-  if (neighbour) neighbours(word);
-  const auto n = static_cast<size_t>(size_here(a.op == Op::ReduceScatter));
-  const auto in = neighbour ? static_cast<size_t>(here_->in) : n, out = neighbour ? static_cast<size_t>(here_->out) : n;
-  const Layout form = word.form == Form::ReduceScatter        ? Layout{0, n, 0, 0, 1, 1}
-                      : word.form == Form::Alltoallv          ? Layout{1, n, 1, n, 0, 2}
-                      : word.form == Form::Gatherv            ? Layout{1, 0, 0, n, 0, 3}
-                      : word.form == Form::Allgatherv         ? Layout{1, 0, 0, n, 0, n + 2}
-                      : word.form == Form::Scatterv           ? Layout{0, n, 0, 0, 1, 3}
-                      : word.form == Form::NeighborAllgatherv ? Layout{1, 0, 0, in, 0, 2}
-                      : word.form == Form::NeighborAlltoallv  ? Layout{0, out, 0, in, 0, 2}
-                                                              : Layout{0, out, 0, in, 0, 0};  // Alltoallw, NeighborAlltoallw
-  const size_t least = form.before + form.first + form.between + form.second + form.after, most = least + form.optional;
-  if (args_.size() < least || args_.size() > most) {
-    const std::string where = neighbour ? std::to_string(out) + " destinations and " + std::to_string(in) + " sources" : std::to_string(n) + " ranks";
-    fail(quoted(word.name) + " of " + where + " has " + std::to_string(least) + (most == least ? "" : " to " + std::to_string(most)) +
-         " arguments, here are " + std::to_string(args_.size()) + ": the counts must be one " + (neighbour ? "a neighbour" : "a rank") +
-         (a.comm == 0 ? " (a collective on part of the ranks names its communicator, comm=)" : ""));
+  const Layout &form = layout_of(word.form);
+  if (is_neighbour(a.op)) neighbours(word);
+  const auto many = [&](Many m) {
+    return m == Many::None  ? size_t{0}
+           : m == Many::One ? size_t{1}
+                            : static_cast<size_t>(m == Many::In    ? here_->in
+                                                  : m == Many::Out ? here_->out
+                                                                   : size_here(a.op == Op::ReduceScatter));
+  };
+  // Where the arguments are (Layout).
+  const size_t first = form.buffers, sent = many(form.sent), second = first + sent + form.buffers, received = many(form.received);
+  const size_t flops = second + received, root_at = flops + form.flops, types = root_at + form.root;
+  if (form.vector())
+    need_counts(word, a, root_at, types + form.types + (form.displacements ? received : 0));
+  else
+    need(word);
+  if (dropped_by_tracer(word, a)) return;
+  if (form.buffers) {
+    count(0, "length of the send buffer");
+    count(second - 1, "length of the receive buffer");
   }
+  if (form.root) x.root = root(root_at);
+  if (form.flops && !form.vector()) x.flops = amount(flops, "amount of computation");
+
   std::vector<int64_t> counts;
-  counts.reserve(form.first + form.second);
-  const auto add = [&](size_t from, size_t many, int32_t code, bool significant) {
+  if (form.vector()) counts.reserve(sent + received);
+  const auto vector = [&](size_t from, size_t n, int32_t code, bool significant) {
     int64_t sum = 0, elements = 0;
-    for (size_t i = 0; i < many; ++i) {
+    for (size_t i = 0; i < n; ++i) {
       const int64_t c = count(from + i, "count");
       elements += c != 0;
       counts.push_back(bytes(c, code, word.name, false));
@@ -101,49 +70,31 @@ void Parser::vector_arguments(const Word &word, Action &a) {
     bytes(elements, code, word.name, significant);  // reported once, not once per count
     return sum;
   };
-  switch (word.form) {
-    case Form::ReduceScatter:
-      x.bytes = add(0, n, type(n + 1), true);
-      x.flops = amount(n, "amount of computation");
-      if (std::all_of(counts.begin(), counts.end(), [](int64_t c) { return c == 0; }) && !of_extension())
-        refuse(word.name, "all counts are 0: SMPI's tracer writes MPI_Reduce_scatter_block so and loses its size");
-      else if (args_.size() == n + 1 && x.flops != 0 && !of_extension())
-        warn(word.name, "no type: taken as bytes; SMPI 4 writes the type of MPI_Reduce_scatter_block where the flops are");
-      break;
-    case Form::Alltoallv:
-      count(0, "length of the send buffer");
-      count(n + 1, "length of the receive buffer");
-      x.bytes = add(1, n, type(2 * n + 2), true);
-      x.receive_bytes = add(n + 2, n, type(2 * n + 3), true);
-      break;
-    case Form::Gatherv:
-      x.root = root(n + 1);
-      x.bytes = bytes(count(0, "count sent"), type(n + 2), word.name);
-      x.receive_bytes = add(1, n, type(n + 3), at_root(x.root));
-      break;
-    case Form::Allgatherv: {
-      const int32_t stype = type(n + 1);
-      x.bytes = bytes(count(0, "count sent"), stype, word.name);
-      x.receive_bytes = add(1, n, args_.size() == n + 2 ? stype : type(n + 2), true);
-      for (size_t i = n + 3; i < args_.size(); ++i) integer(i, "displacement");
-      break;
-    }
-    case Form::Scatterv:
-      x.root = root(n + 1);
-      x.bytes = add(0, n, type(n + 2), at_root(x.root));
-      x.receive_bytes = bytes(count(n, "count received"), type(n + 3), word.name);
-      break;
-    case Form::NeighborAllgatherv:
-      x.bytes = bytes(count(0, "count sent"), type(in + 1), word.name, out > 0);
-      x.receive_bytes = add(1, in, type(in + 2), true);
-      break;
-    case Form::NeighborAlltoallv:
-      x.bytes = add(0, out, type(out + in), true);
-      x.receive_bytes = add(out, in, type(out + in + 1), true);
-      break;
-    default:  // Alltoallw, NeighborAlltoallw
-      x.bytes = add(0, out, TYPE_BYTE, true);
-      x.receive_bytes = add(out, in, TYPE_BYTE, true);
+  // What a root alone sends or receives does not count elsewhere, nor what goes to no neighbour.
+  const bool here = !form.root || at_root(x.root), both = form.sent != Many::None && form.received != Many::None;
+  const bool sends = (here || !both || is(a.op, Trait::ToRoot)) && (form.received != Many::In || here_->out > 0);
+  const bool receives = here || !is(a.op, Trait::ToRoot);
+  const int32_t sent_type = form.types == 0 ? TYPE_BYTE : type(types);
+  if (form.sent == Many::One) {
+    x.bytes = bytes(count(first, both ? "count sent" : "count"), sent_type, word.name, sends);
+  } else if (form.sent != Many::None) {
+    x.bytes = vector(first, sent, sent_type, sends);
+  }
+  if (form.received != Many::None) {
+    // An allgatherv without RTYPE has one type.
+    const bool one = !both || form.types == 0 || (form.displacements && args_.size() == types + 1);
+    const int32_t code = one ? sent_type : type(types + 1);
+    (both ? x.receive_bytes : x.bytes) =
+        form.received == Many::One ? bytes(count(second, "count received"), code, word.name, receives) : vector(second, received, code, receives);
+  }
+  if (!form.vector()) return at_most(word);
+  if (form.flops) x.flops = amount(flops, "amount of computation");
+  for (size_t i = types + form.types; i < args_.size(); ++i) integer(i, "displacement");
+  if (a.op == Op::ReduceScatter && !of_extension()) {
+    if (std::all_of(counts.begin(), counts.end(), [](int64_t c) { return c == 0; }))
+      refuse(word.name, "all counts are 0: SMPI's tracer writes MPI_Reduce_scatter_block so and loses its size");
+    else if (args_.size() == types && x.flops != 0)
+      warn(word.name, "no type: taken as bytes; SMPI 4 writes the type of MPI_Reduce_scatter_block where the flops are");
   }
   x.counts = store(std::move(counts));
 }
@@ -167,8 +118,9 @@ void Parser::resolve_rooted(const Ambiguous &x) {
     as_replay = as_replay && x.raw[2] == other.root;
     as_tracer = as_tracer && x.raw[1] == other.root;
   }
+  const bool gather = is(a.op, Trait::ToRoot);
   // Both readings may be equivalent: away from a gather's root the receive side does not count.
-  if (as_replay && as_tracer && a.op == Op::Gather && x.raw[1] == x.raw[2] && x.raw[2] == x.raw[3] && x.raw[1] != x.me) as_replay = false;
+  if (as_replay && as_tracer && gather && x.raw[1] == x.raw[2] && x.raw[2] == x.raw[3] && x.raw[1] != x.me) as_replay = false;
   if (as_replay == as_tracer || x.inter) {
     refuse(name, "four arguments: either the receive type or (SMPI's tracer, for 0) the receive count is missing; write all five");
     return;
@@ -177,8 +129,8 @@ void Parser::resolve_rooted(const Ambiguous &x) {
   rooted.root = static_cast<int32_t>(as_replay ? x.raw[2] : x.raw[1]);
   const bool root_here = rooted.root == x.me;
   const auto stype = static_cast<int32_t>(as_replay ? x.raw[3] : x.raw[2]);
-  rooted.bytes = bytes(x.raw[0], stype, name, a.op == Op::Gather || root_here);
-  rooted.receive_bytes = as_replay ? bytes(x.raw[1], state_[x.rank].default_type, name, a.op == Op::Scatter || root_here) : 0;
+  rooted.bytes = bytes(x.raw[0], stype, name, gather || root_here);
+  rooted.receive_bytes = as_replay ? bytes(x.raw[1], state_[x.rank].default_type, name, !gather || root_here) : 0;
   replace(x.rank, x.index, a);
   note_bytes({.index = x.comm, .me = x.me}, x.call, a);
 }

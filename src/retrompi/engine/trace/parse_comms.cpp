@@ -162,7 +162,7 @@ bool Parser::make_comm(const Word &word, Action &a) {
     warn(word.name, "is accepted and ignored, as SMPI does: collectives run on all ranks");
     return false;
   }
-  need(word, 1, create_inter ? "NEW LOCALGROUP REMOTEGROUP" : "NEW GROUP");
+  if (args_.empty()) fail_count(word, 1, layout_of(word.form).text);
   const int32_t id = integer(0, "communicator");
   const bool over_inter = inter();
   if (how == CommHow::IntercommMerge && !over_inter) fail("'intercomm_merge' needs comm= of an intercommunicator");
@@ -174,8 +174,8 @@ bool Parser::make_comm(const Word &word, Action &a) {
     return true;
   }
   if (id < 1) fail("a communicator is numbered from 1 (-1: this rank gets none), not " + quoted(args_[0]));
-  need(word, create_inter ? 3 : 2, create_inter ? "NEW LOCALGROUP REMOTEGROUP" : "NEW GROUP");
-  at_most(word, create_inter ? 3 : 2);
+  need(word);
+  at_most(word);
   const std::string name = "communicator " + std::to_string(id);
   const auto [made, first_time] = more().comms.try_emplace(id);
   Membership &m = made->second;
@@ -289,7 +289,7 @@ void Parser::first_definition(const Word &word, int32_t id, const std::vector<Ru
 }
 
 void Parser::free_comm(const Word &word) {
-  at_most(word, 0);
+  at_most(word);
   if (here_->index == 0) fail("'comm_free' needs comm=, of a communicator that the program has made");
   here_->freed = line_;
 }

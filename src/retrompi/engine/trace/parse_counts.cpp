@@ -8,8 +8,6 @@ namespace {
 
 std::string of_bytes(int64_t bytes) { return std::to_string(bytes) + " B"; }
 
-bool of_neighbours(Op op) { return op >= Op::NeighborAllgather && op <= Op::NeighborAlltoallw; }
-
 }  // namespace
 
 void Parser::differ(Mismatch &&m) {
@@ -24,39 +22,29 @@ void Parser::note_bytes(const Membership &m, uint32_t k, const Action &a) {
   const bool between = m.index != 0 && trace_.comms[static_cast<size_t>(m.index)].kind == Comm::Inter;
   const bool root_here = x.root == (between ? ROOT : m.me);
   if (between && is_rooted(a.op) && x.root == PROC_NULL) return;
-  switch (a.op) {
-    case Op::Barrier:
-      return;
-    case Op::Bcast:
-    case Op::Reduce:
-    case Op::Allreduce:
-    case Op::Scan:
-    case Op::Exscan:
-      return state_bytes(m, k, x.bytes, Call::Has);
-    case Op::ReduceScatterBlock: {  // between groups the parts of all ranks of a group add up to the vector
+  const Layout &form = layout_of(a.op);
+  if (form.sent == Many::None && form.received == Many::None) return;
+  if (form.sent == Many::One && form.received == Many::None) {
+    int64_t has = x.bytes;
+    if (a.op == Op::ReduceScatterBlock && between) {  // the parts of all ranks of a group add up to the vector
       const Comm &c = trace_.comms[static_cast<size_t>(m.index)];
       const size_t own = m.side == 1 ? c.remote.size() : c.group.size();
-      int64_t all = 0;
-      if (!between || __builtin_mul_overflow(x.bytes, static_cast<int64_t>(own), &all)) all = x.bytes;
-      return state_bytes(m, k, all, Call::Has);
+      if (__builtin_mul_overflow(x.bytes, static_cast<int64_t>(own), &has)) has = x.bytes;
     }
-    case Op::Gather:
-    case Op::Scatter: {
-      const bool gather = a.op == Op::Gather;
-      const int64_t from_or_to_each = gather ? x.receive_bytes : x.bytes, own = gather ? x.bytes : x.receive_bytes;
-      if (root_here) state_bytes(m, k, from_or_to_each, gather ? Call::Receives : Call::Sends);
-      // A root whose block is in place (MPI_IN_PLACE) has 0 here.
-      if (!root_here || (!between && own != 0)) state_bytes(m, k, own, gather ? Call::Sends : Call::Receives);
-      return;
-    }
-    case Op::Allgather:
-    case Op::Alltoall:
-      if (between) break;
-      state_bytes(m, k, x.bytes, Call::Sends);
-      state_bytes(m, k, x.receive_bytes, Call::Receives);
-      return;
-    default:
-      break;
+    return state_bytes(m, k, has, Call::Has);
+  }
+  if (form.root && !form.vector()) {
+    const bool gather = is(a.op, Trait::ToRoot);
+    const int64_t from_or_to_each = gather ? x.receive_bytes : x.bytes, own = gather ? x.bytes : x.receive_bytes;
+    if (root_here) state_bytes(m, k, from_or_to_each, gather ? Call::Receives : Call::Sends);
+    // A root whose block is in place (MPI_IN_PLACE) has 0 here.
+    if (!root_here || (!between && own != 0)) state_bytes(m, k, own, gather ? Call::Sends : Call::Receives);
+    return;
+  }
+  if (!form.vector() && !between && !is_neighbour(a.op)) {
+    state_bytes(m, k, x.bytes, Call::Sends);
+    state_bytes(m, k, x.receive_bytes, Call::Receives);
+    return;
   }
   note_part(m, k, a);
 }
@@ -76,7 +64,7 @@ void Parser::state_bytes(const Membership &m, uint32_t k, int64_t bytes, Call::S
   a.flags = (first.kind & 0x100) != 0 ? FLAG_NONBLOCKING : 0;
   const auto says = [op](Call::Side what, int64_t n) {
     if (what == Call::Has) return "has " + of_bytes(n);
-    const bool sends = what == Call::Sends, one = op == (sends ? Op::Gather : Op::Scatter);
+    const bool sends = what == Call::Sends, one = is_rooted(op) && is(op, Trait::ToRoot) == sends;
     return (sends ? "sends " : "receives ") + of_bytes(n) + (sends ? " to " : " from ") + (one ? "the root" : "each");
   };
   const int64_t sent = side == Call::Sends ? bytes : first.bytes, received = side == Call::Sends ? first.bytes : bytes;
@@ -111,7 +99,7 @@ void Parser::note_part(const Membership &m, uint32_t k, const Action &a) {
   }
   parts.of.push_back({static_cast<uint32_t>(m.me) + (m.side == 1 ? static_cast<uint32_t>(c.group.size()) : 0), line_, at->second});
   // The neighbours of a grid are known when all of its members have been read.
-  if (parts.of.size() < c.group.size() + c.remote.size() || of_neighbours(a.op)) return;
+  if (parts.of.size() < c.group.size() + c.remote.size() || is_neighbour(a.op)) return;
   compare_parts(m.index, parts);
   parts_.erase({m.index, k});
 }
@@ -155,7 +143,7 @@ void Parser::compare_parts(int32_t comm, Parts &parts) {
   if (compared == all) return;
   const auto middle = std::find_if(parts.of.begin(), parts.of.end(), [&c](const Part &p) { return p.member >= c.group.size(); });
   const Called low(parts.of.begin(), middle), high(middle, parts.of.end());
-  const bool right = of_neighbours(parts.op)         ? compare_neighbours(c, parts)
+  const bool right = is_neighbour(parts.op)          ? compare_neighbours(c, parts)
                      : parts.op == Op::ReduceScatter ? compare_vectors(c, parts)
                      : c.kind != Comm::Inter         ? compare_pairs(c, parts, low, low)
                                                      : compare_pairs(c, parts, low, high) && compare_pairs(c, parts, high, low);
@@ -190,8 +178,9 @@ bool Parser::compare_vectors(const Comm &c, const Parts &parts) {
 }
 
 bool Parser::compare_pairs(const Comm &c, const Parts &parts, Called from, Called to) {
-  const Op op = parts.op;
-  const bool to_root = op == Op::Gatherv, from_root = op == Op::Scatterv, vectors = op == Op::Alltoallv || op == Op::Alltoallw;
+  const Layout &form = layout_of(parts.op);
+  const bool sends_each = Layout::several(form.sent), receives_each = Layout::several(form.received), vectors = sends_each && receives_each;
+  const bool to_root = form.root && receives_each, from_root = form.root && sends_each, all_receive = receives_each && !form.root && !vectors;
   const bool between = c.kind == Comm::Inter;
   const auto counts = [&](const Part &p) { return trace_.vec[static_cast<size_t>(amounts_[p.amounts].counts)].data(); };
   const auto place = [&](const Part &p) { return p.member < c.group.size() ? p.member : p.member - c.group.size(); };  // in its group
@@ -199,11 +188,9 @@ bool Parser::compare_pairs(const Comm &c, const Parts &parts, Called from, Calle
   int32_t right = -1;  // counts of an allgatherv that agree with what all members send
   for (const Part &j : to) {
     const Amounts &in = amounts_[j.amounts];
-    if ((to_root && !is_root(j)) || (op == Op::Allgatherv && in.counts == right)) continue;
+    if ((to_root && !is_root(j)) || (all_receive && in.counts == right)) continue;
     // The counts received come after those sent, of which there is one for each member of the other group.
-    const int64_t *const each = vectors                           ? counts(j) + trace_.vec[static_cast<size_t>(in.counts)].size() / 2
-                                : to_root || op == Op::Allgatherv ? counts(j)
-                                                                  : nullptr;
+    const int64_t *const each = vectors ? counts(j) + trace_.vec[static_cast<size_t>(in.counts)].size() / 2 : receives_each ? counts(j) : nullptr;
     for (const Part &i : from) {
       if (from_root && !is_root(i)) continue;
       const int64_t sent = from_root || vectors ? counts(i)[place(j)] : amounts_[i.amounts].bytes;
@@ -225,8 +212,8 @@ bool Parser::compare_neighbours(const Comm &c, const Parts &parts) {
     int64_t bytes;
     auto operator<=>(const Block &) const = default;
   };
-  const Op op = parts.op;
-  const bool vectors = op == Op::NeighborAlltoallv || op == Op::NeighborAlltoallw;
+  const Layout &form = layout_of(parts.op);
+  const bool receives_each = Layout::several(form.received), vectors = Layout::several(form.sent);
   const size_t none = parts.of.size();
   const auto place = [&](int32_t member) {
     if (member < 0) return none;
@@ -241,13 +228,13 @@ bool Parser::compare_neighbours(const Comm &c, const Parts &parts) {
     const Amounts &a = amounts_[p.amounts];
     const int64_t *counts = a.counts < 0 ? nullptr : trace_.vec[static_cast<size_t>(a.counts)].data();
     const auto &to = c.destinations[p.member], &from = c.sources[p.member];
-    const size_t needed = vectors ? to.size() + from.size() : op == Op::NeighborAllgatherv ? from.size() : 0;
+    const size_t needed = vectors ? to.size() + from.size() : receives_each ? from.size() : 0;
     if (needed > 0 && (!counts || trace_.vec[static_cast<size_t>(a.counts)].size() < needed)) continue;
     for (size_t k = 0; k < to.size(); ++k)
       if (const size_t other = place(to[k]); other != none) sent.push_back({me, other, vectors ? counts[k] : a.bytes});
     for (size_t k = 0; k < from.size(); ++k)
       if (const size_t other = place(from[k]); other != none)
-        received.push_back({other, me, vectors ? counts[to.size() + k] : op == Op::NeighborAllgatherv ? counts[k] : a.receive_bytes});
+        received.push_back({other, me, vectors ? counts[to.size() + k] : receives_each ? counts[k] : a.receive_bytes});
   }
   std::sort(sent.begin(), sent.end());
   std::sort(received.begin(), received.end());

@@ -153,9 +153,8 @@ void Parser::line(const char *p, const char *end) {
   const Word *word = find_word(name);
   if (word == nullptr) fail("unknown action " + quoted(name) + suggestion(name));
   given_.mask = 0;
-  if (!args_.empty() && args_.back().size() > 2 && args_.back().find('=') != std::string_view::npos && word->form != Form::Refused &&
-      word->form != Form::Ignored && word->form != Form::Location)
-    attributes();
+  const bool call = word->op != Op::Init || word->form == Form::Init;  // else a word that is skipped or refused
+  if (!args_.empty() && args_.back().size() > 2 && args_.back().find('=') != std::string_view::npos && call) attributes();
 
   RankState &state = state_[static_cast<size_t>(rank_)];
   state.last_line = line_;
@@ -177,89 +176,95 @@ void Parser::line(const char *p, const char *end) {
     refuse(word->name, word->reason);
     return;
   }
+  if (!call) {
+    if (word->form == Form::Refused) refuse(word->name, word->reason);
+    if (word->form == Form::Location) need(*word);
+    return;
+  }
   bool keep = true;
-  switch (word->form) {
-    case Form::Refused:
-      refuse(word->name, word->reason);
-      return;
-    case Form::Ignored:
-      if (word->name != "comm_size") warn(word->name, "is accepted and ignored, as SMPI does: collectives run on all ranks");
-      return;
-    case Form::Location:
-      need(*word, 2, "FILE LINE");
-      return;
-    case Form::Request:
-      request(*word, a, keep);
+  switch (a.kind()) {
+    case ActionKind::PointToPoint:
+      if (word->form == Form::Send)
+        send(*word, a);
+      else
+        keep = receive(*word, a);
+      break;
+    case ActionKind::SendReceive:
+      keep = send_receive(*word, a);
+      break;
+    case ActionKind::OneRequest:
+      keep = request(*word, a);
       if (keep) one_request(a);
       break;
-    case Form::All:
+    case ActionKind::SeveralRequests:
       a.get<action::SeveralRequests>().count = args_.empty() ? -1 : count(0, "count");
-      at_most(*word, 1);
+      at_most(*word);
       if (given_.mask != 0 || state.more) several_requests(*word, a);
       break;
-    case Form::CommNew:
-    case Form::IntercommCreate:
+    case ActionKind::Collective:
+      collective(*word, a);
+      break;
+    case ActionKind::NewComm:
       keep = make_comm(*word, a);
       break;
-    case Form::CommFree:
-      free_comm(*word);
+    case ActionKind::NewWindow:
+      if (a.op == Op::WinNew)
+        make_window(*word, a);
+      else
+        free_window(*word, a);
       break;
-    case Form::WinNew:
-      make_window(*word, a);
-      break;
-    case Form::WinFree:
-      free_window(*word, a);
-      break;
-    case Form::OneSided:
-    case Form::WinAll:
-    case Form::WinTarget:
-    case Form::WinLock:
-    case Form::WinGroup:
-    case Form::WinBare:
+    case ActionKind::Rma:
+    case ActionKind::WindowSync:
       keep = window_call(*word, a);
-      break;
-    case Form::Recv:
-    case Form::Probe: {
-      const bool probe = word->form == Form::Probe;
-      auto &x = a.get<action::PointToPoint>();
-      need(*word, probe ? 2 : 3, probe ? "SRC TAG" : "SRC TAG COUNT [TYPE]");
-      keep = source_rank(0, word->name, x.peer);
-      x.tag = tag(1, true);
-      if (!probe) {
-        const int64_t elements = count(2, "count", true);
-        x.bytes = bytes(elements, type(3), word->name);
-        if (elements < 0) {
-          a.flags |= FLAG_UNKNOWN_COUNT;
-          x.bytes = -1;
-        }
-      }
-      at_most(*word, probe ? 2 : 4);
-      if (given_.mask != 0) {
-        require_member(x.peer, "source");
-        direct_match(a, x.peer, x.tag);
-      }
-      break;
-    }
-    case Form::Sendrecv:
-      keep = send_receive(*word, a);
       break;
     default:
       arguments(*word, a);
   }
   if (!keep) return;
-  if (given_.has(Key::Req) && word->form != Form::Request) take_request(*word, a);
-  if (a.op >= Op::Barrier && a.op <= Op::WinFree) note_collective(a, word->form != Form::Rooted || args_.size() != 4);
+  if (given_.has(Key::Req) && a.kind() != ActionKind::OneRequest) take_request(*word, a);
+  if (is(a.op, Trait::Joint)) note_collective(a, word->form != Form::Rooted || args_.size() != 4);
   add(state, a);
+}
+
+void Parser::send(const Word &word, Action &a) {
+  auto &x = a.get<action::PointToPoint>();
+  need(word);
+  x.peer = destination(0);
+  x.tag = tag(1, false);
+  x.bytes = bytes(count(2, "count"), type(3), word.name, x.peer != PROC_NULL);
+  at_most(word);
+  if (a.comm != 0) require_member(x.peer, "destination");
+}
+
+bool Parser::receive(const Word &word, Action &a) {
+  auto &x = a.get<action::PointToPoint>();
+  need(word);
+  const bool keep = source_rank(0, word.name, x.peer);
+  x.tag = tag(1, true);
+  if (word.form != Form::Probe) {
+    const int64_t elements = count(2, "count", true);
+    x.bytes = bytes(elements, type(3), word.name);
+    if (elements < 0) {
+      a.flags |= FLAG_UNKNOWN_COUNT;
+      x.bytes = -1;
+    }
+  }
+  at_most(word);
+  if (given_.mask != 0) {
+    require_member(x.peer, "source");
+    direct_match(a, x.peer, x.tag);
+  }
+  return keep;
 }
 
 bool Parser::send_receive(const Word &word, Action &a) {
   auto &x = a.get<action::SendReceive>();
-  need(word, 6, "SCOUNT DST RCOUNT SRC STYPE RTYPE");
+  need(word);
   x.destination = destination(1);
   const bool keep = source_rank(3, word.name, x.source);
   x.bytes = bytes(count(0, "count sent"), type(4), word.name, x.destination != PROC_NULL);
   x.receive_bytes = bytes(count(2, "count received"), type(5), word.name, x.source != PROC_NULL);
-  at_most(word, 6);
+  at_most(word);
   if (given_.mask == 0) return keep;
   require_member(x.destination, "destination");
   require_member(x.source, "source");
@@ -272,14 +277,17 @@ bool Parser::send_receive(const Word &word, Action &a) {
   return keep;
 }
 
-void Parser::request(const Word &word, Action &a, bool &keep) {
+bool Parser::request(const Word &word, Action &a) {
   auto &x = a.get<action::OneRequest>();
   const bool identified = given_.has(Key::Req);
-  if (!identified || !args_.empty()) need(word, 3, identified ? "SRC DST TAG, or none beside req=" : "SRC DST TAG");
+  if (!identified)
+    need(word);
+  else if (!args_.empty() && args_.size() < 3)
+    fail_count(word, 3, "SRC DST TAG, or none beside req=");
   if (identified && (args_.empty() || (args_[0] == "-333" && args_[1] == "-333"))) {
     x.source = x.destination = -1;
-    at_most(word, 3);
-    return;
+    at_most(word);
+    return true;
   }
   // Which end this rank is decides the meaning of -333 at the other one; both ends may be this rank.
   const int32_t src = integer(0, "source");
@@ -287,71 +295,52 @@ void Parser::request(const Word &word, Action &a, bool &keep) {
   const int32_t tag_value = integer(2, "tag");
   if (src == UNDEFINED && dst == UNDEFINED) {
     refuse(word.name, "the request is of a call that the trace does not describe (a non-blocking collective, for one)");
-    keep = false;
-    return;
+    return false;
   }
   const bool receiving = dst == rank_;
   if (!receiving && src != rank_)
     fail(quoted(word.name) + " of rank " + std::to_string(rank_) + " for a message from " + quoted(args_[0]) + " to " + quoted(args_[1]) +
          ": one end must be the rank itself");
-  if (receiving)
-    keep = source_rank(0, word.name, x.source);
-  else
-    x.source = src;
+  x.source = src;
+  const bool keep = !receiving || source_rank(0, word.name, x.source);
   x.destination = receiving ? dst : destination(1);
   if (tag_value < 0 && tag_value != ANY_TAG) fail("tag " + quoted(args_[2]) + " is negative");
   x.tag = tag_value;
-  at_most(word, 3);
+  at_most(word);
+  return keep;
 }
 
 void Parser::arguments(const Word &word, Action &a) {
   RankState &state = state_[static_cast<size_t>(rank_)];
-  switch (word.form) {
-    case Form::Bare:
-      if (a.op == Op::Init) {
-        state.init = true;
-        // SMPI: an argument of init marks the old traces whose sizes are counts of doubles
-        state.default_type = args_.empty() ? TYPE_BYTE : TYPE_DOUBLE;
-        at_most(word, 1);
-        return;
-      }
-      if (a.op == Op::Finalize) state.finalize = true;
-      at_most(word, 0);
+  need(word);
+  switch (a.op) {
+    case Op::Init:
+      state.init = true;
+      // SMPI: an argument of init marks the old traces whose sizes are counts of doubles
+      state.default_type = args_.empty() ? TYPE_BYTE : TYPE_DOUBLE;
+      break;
+    case Op::Finalize:
+      state.finalize = true;
+      break;
+    case Op::CommFree:
+      free_comm(word);
       return;
-    case Form::Compute:
-      need(word, 1, "FLOPS");
+    case Op::Compute:
       a.get<action::Compute>().flops = amount(0, "amount of computation");
-      at_most(word, 1);
-      return;
-    case Form::Sleep:
-      need(word, 1, "SECONDS");
+      break;
+    case Op::Sleep:
       a.get<action::Sleep>().seconds = amount(0, "duration");
-      at_most(word, 1);
-      return;
-    case Form::Kernel: {
+      break;
+    default: {  // Kernel
       auto &x = a.get<action::Kernel>();
-      need(word, 2, "NAME N [REPS]");
       if (!is_text(args_[0])) fail("the name of the kernel, " + quoted(args_[0]) + ", is not printable UTF-8");
       x.length = count(1, "vector length");
       x.times = args_.size() > 2 ? amount(2, "number of repetitions") : 1;
       if (x.length < 1) fail("a vector length is at least 1");
       x.label = label(args_[0]);
-      at_most(word, 3);
-      return;
     }
-    case Form::Send: {
-      auto &x = a.get<action::PointToPoint>();
-      need(word, 3, "DST TAG COUNT [TYPE]");
-      x.peer = destination(0);
-      x.tag = tag(1, false);
-      x.bytes = bytes(count(2, "count"), type(3), word.name, x.peer != PROC_NULL);
-      at_most(word, 4);
-      if (a.comm != 0) require_member(x.peer, "destination");
-      return;
-    }
-    default:
-      collective(word, a);
   }
+  at_most(word);
 }
 
 void Parser::finish() {

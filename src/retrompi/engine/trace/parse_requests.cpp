@@ -17,7 +17,7 @@ void Parser::take_request(const Word &word, Action &a) {
   forget_wild(entry->second);
   if (!fresh && in_use(entry->second))
     fail("request " + std::to_string(a.request) + " of " + quoted(word.name) + " is in use since line " + std::to_string(entry->second.line));
-  const bool persistent = a.op >= Op::SendInit && a.op <= Op::RecvInit;
+  const bool persistent = is_persistent(a.op);
   const auto *message = a.get_if<action::PointToPoint>();
   const int32_t source = message != nullptr ? message->peer : 0, tag = message != nullptr ? message->tag : 0;
   entry->second = {.index = next_index(),

@@ -4,8 +4,8 @@
 namespace retrompi::parsing {
 
 void Parser::make_window(const Word &word, Action &a) {
-  need(word, 2, "WIN BYTES");
-  at_most(word, 2);
+  need(word);
+  at_most(word);
   auto &x = a.get<action::NewWindow>();
   x.window = integer(0, "window");
   if (x.window < 1) fail("a window is numbered from 1, not " + quoted(args_[0]));
@@ -33,8 +33,8 @@ Window &Parser::window(int32_t id) {
 }
 
 void Parser::free_window(const Word &word, Action &a) {
-  need(word, 1, "WIN");
-  at_most(word, 1);
+  need(word);
+  at_most(word);
   const int32_t id = a.get<action::NewWindow>().window = integer(0, "window");
   window(id).freed = line_;
   a.comm = here_->index;
@@ -46,19 +46,19 @@ bool Parser::window_call(const Word &word, Action &a) {
     win = attribute(Key::Win, 1);
     window(win);
     a.comm = here_->index;
-  } else if (word.reason != nullptr && word.form != Form::OneSided) {
+  } else if (word.reason != nullptr && a.kind() == ActionKind::WindowSync) {
     refuse(word.name, word.reason);
     return false;
   }
-  if (word.form == Form::OneSided) {
+  if (a.kind() == ActionKind::Rma) {
     auto &x = a.get<action::Rma>();
     x.window = win;
-    need(word, 3, "TARGET TAG COUNT [TYPE]");
+    need(word);
     x.target = destination(0);
     require_member(x.target, "target");
     x.tag = tag(1, false);
     x.bytes = bytes(count(2, "count"), type(3), word.name, x.target != PROC_NULL);
-    at_most(word, 4);
+    at_most(word);
     return true;
   }
   auto &x = a.get<action::WindowSync>();
@@ -71,35 +71,32 @@ bool Parser::window_call(const Word &word, Action &a) {
   switch (word.form) {
     case Form::WinTarget:
       if (win != 0 && (a.op == Op::Unlock || !args_.empty())) {
-        need(word, 1, "TARGET");
+        need(word);
         x.target = target();
         x.argument = -1;
-        at_most(word, 1);
-        return true;
+        break;
       }
       [[fallthrough]];
     case Form::WinAll:
       x.argument = args_.empty() ? -1 : count(0, "count");
-      at_most(word, 1);
-      return true;
+      break;
     case Form::WinLock: {
-      need(word, 2, "TARGET 0|1");
+      need(word);
       x.target = target();
       const int32_t kind = integer(1, "kind of lock");
       if (kind != 0 && kind != 1) fail("the kind of lock is 0 (shared) or 1 (exclusive), not " + quoted(args_[1]));
       x.exclusive = kind == 1;
-      at_most(word, 2);
-      return true;
+      break;
     }
     case Form::WinGroup:
-      need(word, 1, "GROUP");
+      need(word);
       x.ranks = window_group(win);
-      at_most(word, 1);
-      return true;
+      break;
     default:
-      at_most(word, 0);
-      return true;
+      break;
   }
+  at_most(word);
+  return true;
 }
 
 // The GROUP of a Win_post or Win_start, its ranks in Trace::vec; programs repeat the same one.

@@ -166,7 +166,8 @@ class Parser {
   void neighbours(const Word &word) const;
   bool of_extension() const { return given_.mask != 0; }  // not a line of SMPI's tracer
   void collective(const Word &word, Action &a);
-  void vector_arguments(const Word &word, Action &a);
+  bool dropped_by_tracer(const Word &word, const Action &a);
+  void need_counts(const Word &word, const Action &a, size_t least, size_t most) const;
 
   [[noreturn]] void fail(const std::string &message) const {
     throw TraceError(source_->name, line_, terminated_ ? message : message + " (the file ends inside this line: it looks truncated)");
@@ -175,6 +176,11 @@ class Parser {
     fail(quoted(word.name) + " needs at least " + std::to_string(least) + (least == 1 ? " argument (" : " arguments (") + names + "), has " +
          std::to_string(args_.size()));
   }
+  // Whether the line has as many arguments as its form wants; surplus numbers are ignored, as SMPI does.
+  void need(const Word &word) const {
+    if (const Layout &form = layout_of(word.form); args_.size() < form.least) fail_count(word, form.least, form.text);
+  }
+  void at_most(const Word &word) { at_most(word, layout_of(word.form).most); }
   Remark remark(std::string_view action, std::string reason) const { return {rank_, line_, std::string(action), std::move(reason)}; }
   void refuse(std::string_view action, std::string reason) {
     if (trace_.refused_total++ < REMARK_LIMIT) trace_.refused.push_back(remark(action, std::move(reason)));
@@ -187,9 +193,6 @@ class Parser {
     if (total++ < REMARK_LIMIT) list.push_back(std::move(what));
   }
 
-  void need(const Word &word, size_t least, const char *names) const {
-    if (args_.size() < least) fail_count(word, least, names);
-  }
   void at_most(const Word &word, size_t most);
   int32_t integer(size_t i, const char *what) const {
     int32_t value = 0;
@@ -286,7 +289,10 @@ class Parser {
     return value;
   }
   int32_t store(std::vector<int64_t> &&counts);
-  void request(const Word &word, Action &a, bool &keep);
+  // Reading the arguments of a line; false: it is refused, or ignored.
+  bool request(const Word &word, Action &a);
+  void send(const Word &word, Action &a);
+  bool receive(const Word &word, Action &a);
   bool send_receive(const Word &word, Action &a);
   struct Ambiguous;
   struct Mismatch;

@@ -14,8 +14,6 @@ namespace retrompi::parsing {
 constexpr int TYPE_BYTE = 6;
 constexpr int TYPE_DOUBLE = 0;
 
-enum class Key : uint8_t { Comm, Req, Reqs, Done, Flag, From, Mtag, Stag, Rtag, Win, Dims, Periods, In, Out };
-constexpr size_t KEYS = static_cast<size_t>(Key::Out) + 1;
 constexpr uint32_t bit(Key k) { return uint32_t{1} << static_cast<uint32_t>(k); }
 
 // The KEY=VALUE fields of a line, verbatim.

@@ -69,6 +69,7 @@ class Smpi {
   void post(const Action &a, int32_t req);
   void exchange(const Action &a);
   void collective(const Action &a);
+  void persistent(const Action &a);
   bool wait(const Action &a, int32_t req);
   void one(const Action &a);
   void start(const Action &a, int32_t req, const action::Envelope *matched);
@@ -104,17 +105,17 @@ Action message(Op op, uint32_t line, const action::PointToPoint &x, const action
 
 void Smpi::point_to_point(const Action &a) {
   const auto &x = a.get<action::PointToPoint>();
-  const bool starts = a.op >= Op::Isend && a.op <= Op::Irsend;
+  const bool posts = is(a.op, Trait::Posts);
   // A call with MPI_PROC_NULL does nothing, and SMPI's replay fails on it.
   if (x.peer == PROC_NULL) return lose(a, NOBODY);
   Op op = a.op;
   if (is_send(a.op)) {
-    op = starts ? Op::Isend : Op::Send;
+    op = posts ? Op::Isend : Op::Send;
     if (a.op != op) lose(a, MODE);
   }
   if (a.comm != 0) lose(a, MESSAGE_COMM);
   const Action plain = message(op, a.line, x, a.matched() ? &x.matched : nullptr);
-  if (starts || a.op == Op::Irecv) {
+  if (posts) {
     post(plain, a.request);
   } else {
     put(plain);
@@ -157,7 +158,7 @@ void Smpi::exchange(const Action &a) {
 
 void Smpi::collective(const Action &a) {
   if (a.nonblocking()) return lose(a, NBC);
-  if (!everybody(a.comm) || a.op >= Op::NeighborAllgather) return lose(a, PART);
+  if (!everybody(a.comm) || is_neighbour(a.op)) return lose(a, PART);
   if (a.op == Op::Alltoallw || a.op == Op::ReduceScatterBlock) lose(a, OTHER_NAME);
   if (a.comm != 0) lose(a, DUPLICATE);
   Action plain = a;
@@ -171,6 +172,14 @@ void Smpi::collective(const Action &a) {
   (out_ += prefix) += " reducescatter";
   for (size_t i = 0; i < t_.ranks.size(); ++i) (out_ += ' ') += std::to_string(a.get<action::Collective>().bytes);
   out_ += line.substr(prefix.size() + std::string_view(" allreduce 0").size());
+}
+
+void Smpi::persistent(const Action &a) {
+  lose(a, a.request == 0 ? PERSISTENT : TEMPLATE);
+  if (a.request == 0) return;
+  Action plain = a;
+  plain.op = is_receive(a.op) ? Op::Irecv : Op::Isend;
+  persistent_.insert_or_assign(a.request, plain);
 }
 
 // Writes the wait for a request; false if the call that returned it is left out.
@@ -280,47 +289,25 @@ void Smpi::several(const Action &a) {
 
 void Smpi::action(const Action &a) {
   told_ = false;
-  if (is_collective(a.op)) return collective(a);
-  if (is_some(a.op)) return several(a);
-  switch (a.op) {
-    case Op::Init:
-    case Op::Finalize:
-    case Op::Compute:
-    case Op::Sleep:
-    case Op::Mark:
-      return put(a);
-    case Op::Kernel:
-      return lose(a, KERNEL);
-    case Op::Sendrecv:
-      return exchange(a);
-    case Op::Wait:
-    case Op::Test:
-    case Op::Start:
-    case Op::RequestFree:
+  switch (a.kind()) {
+    case ActionKind::Collective:
+      return collective(a);
+    case ActionKind::SeveralRequests:
+      return several(a);
+    case ActionKind::OneRequest:
       return one(a);
-    case Op::Probe:
-    case Op::Iprobe:
-      return lose(a, PROBE);
-    case Op::SendInit:
-    case Op::SsendInit:
-    case Op::BsendInit:
-    case Op::RsendInit:
-    case Op::RecvInit: {
-      lose(a, a.request == 0 ? PERSISTENT : TEMPLATE);
-      if (a.request == 0) return;
-      Action plain = a;
-      plain.op = a.op == Op::RecvInit ? Op::Irecv : Op::Isend;
-      persistent_.insert_or_assign(a.request, plain);
-      return;
-    }
-    case Op::CommNew:
-    case Op::CommFree:
-    case Op::WinNew:
-    case Op::WinFree:
-      return lose(a, MAKING);
+    case ActionKind::SendReceive:
+      return exchange(a);
+    case ActionKind::PointToPoint:
+      if (is_probe(a.op)) return lose(a, PROBE);
+      return is_persistent(a.op) ? persistent(a) : point_to_point(a);
+    case ActionKind::Rma:
+    case ActionKind::WindowSync:
+      return lose(a, RMA);
+    case ActionKind::Kernel:
+      return lose(a, KERNEL);
     default:
-      if (is_window(a.op)) return lose(a, RMA);
-      point_to_point(a);
+      return is(a.op, Trait::Joint) ? lose(a, MAKING) : put(a);
   }
 }
 

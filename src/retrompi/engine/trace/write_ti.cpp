@@ -76,7 +76,7 @@ class Writer {
   bool far(const Comm &c) const {  // the rank is of the remote group
     return c.kind == Comm::Inter && std::find(c.group.begin(), c.group.end(), rank_) == c.group.end();
   }
-  void collective(const action::Collective &x, Form form);
+  void collective(const action::Collective &x, const Layout &form);
   void new_communicator(const action::NewComm &x, Form form);
   void topology(const action::NewComm &x);
   void some(const Action &a);
@@ -140,7 +140,7 @@ void Writer::arguments(const Action &a, Form form) {
       if (const auto &x = a.get<action::SeveralRequests>(); x.count >= 0) put(out, x.count);
       break;
     case ActionKind::Collective:
-      collective(a.get<action::Collective>(), form);
+      collective(a.get<action::Collective>(), layout_of(form));
       break;
     case ActionKind::NewComm:
       new_communicator(a.get<action::NewComm>(), form);
@@ -173,79 +173,18 @@ void Writer::arguments(const Action &a, Form form) {
   }
 }
 
-void Writer::collective(const action::Collective &x, Form form) {
-  std::string &out = out_;
+void Writer::collective(const action::Collective &x, const Layout &form) {
   const int64_t *counts = x.counts < 0 ? nullptr : list(x.counts).data();
-  const size_t all = counts == nullptr ? 0 : list(x.counts).size(), n = form == Form::Alltoallv ? all / 2 : all;
-  switch (form) {
-    case Form::Bcast:
-      put(out, x.bytes);
-      put(out, x.root);
-      out += " 6";
-      break;
-    case Form::Reduce:
-      put(out, x.bytes);
-      put(out, x.flops);
-      put(out, x.root);
-      out += " 6";
-      break;
-    case Form::Allreduce:
-      put(out, x.bytes);
-      put(out, x.flops);
-      out += " 6";
-      break;
-    case Form::ReduceScatter:
-      put_all(out, counts, n);
-      put(out, x.flops);
-      out += " 6";
-      break;
-    case Form::Alltoall:
-      put(out, x.bytes);
-      put(out, x.receive_bytes);
-      out += " 6 6";
-      break;
-    case Form::Alltoallv:
-      put(out, x.bytes);
-      put_all(out, counts, n);
-      put(out, x.receive_bytes);
-      put_all(out, counts + n, n);
-      out += " 6 6";
-      break;
-    case Form::Rooted:
-      put(out, x.bytes);
-      put(out, x.receive_bytes);
-      put(out, x.root);
-      out += " 6 6";
-      break;
-    case Form::Gatherv:
-      put(out, x.bytes);
-      put_all(out, counts, n);
-      put(out, x.root);
-      out += " 6 6";
-      break;
-    case Form::Allgatherv:
-    case Form::NeighborAllgatherv:
-      put(out, x.bytes);
-      put_all(out, counts, n);
-      out += " 6 6";
-      break;
-    case Form::Scatterv:
-      put_all(out, counts, n);
-      put(out, x.receive_bytes);
-      put(out, x.root);
-      out += " 6 6";
-      break;
-    case Form::NeighborAlltoallv:
-      put_all(out, counts, n);
-      out += " 6 6";
-      break;
-    case Form::Alltoallw:
-    case Form::NeighborAlltoallw:
-      put_all(out, counts, n);
-      break;
-    default:  // Bare
-      break;
-  }
+  const size_t all = counts == nullptr ? 0 : list(x.counts).size();
+  // Two vectors that nothing stands between are written as they are stored, one after the other.
+  const size_t first = !Layout::several(form.sent) ? 0 : form.buffers ? all / 2 : all;
+  if (form.buffers || form.sent == Many::One) put(out_, x.bytes);
+  put_all(out_, counts, first);
+  if (form.buffers || form.received == Many::One) put(out_, x.receive_bytes);
+  put_all(out_, counts + first, all - first);
+  if (form.flops) put(out_, x.flops);
+  if (form.root) put(out_, x.root);
+  for (uint8_t i = 0; i < form.types; ++i) out_ += " 6";
 }
 
 void Writer::new_communicator(const action::NewComm &x, Form form) {

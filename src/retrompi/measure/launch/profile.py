@@ -11,8 +11,9 @@ from typing import Any
 
 from retrompi.base.units import PS
 from retrompi.measure.launch.execution import Call
+from retrompi.spec.calls import function_of
 
-__all__ = ["RankProfile", "calls", "elapsed", "function_of", "library_name", "of_replay", "read", "sections"]
+__all__ = ["RankProfile", "calls", "elapsed", "library_name", "of_replay", "read", "sections"]
 
 
 @dataclass
@@ -123,17 +124,7 @@ def library_name(version: str) -> str:
     return text[:60]
 
 
-_FUNCTIONS = {
-    "sendRecv": "Sendrecv", "ISsend": "Issend", "waitAny": "Waitany", "requestFree": "Request_free", "reducescatter": "Reduce_scatter",
-    "ireducescatter": "Ireduce_scatter", "reducescatterblock": "Reduce_scatter_block", "ireducescatterblock": "Ireduce_scatter_block",
-    "sendInit": "Send_init", "ssendInit": "Ssend_init", "bsendInit": "Bsend_init", "rsendInit": "Rsend_init", "recvInit": "Recv_init",
-}  # fmt: skip
 _PCONTROL = re.compile(r"pcontrol (-?\d+)")
-
-
-def function_of(action: str) -> str:
-    """The MPI function of a trace action: ``MPI_Send`` for ``send``."""
-    return "MPI_" + _FUNCTIONS.get(action, action[:1].upper() + action[1:])
 
 
 def of_replay(marks: Iterable[Mapping[str, Any]], told: Mapping[str, Any], ranks: int) -> list[RankProfile]:

@@ -18,6 +18,7 @@ from retrompi.measure.record.compiled import compile_to, digest, kept
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
 from retrompi.spec import cpp
+from retrompi.spec.cpp_calls import calls_header
 
 __all__ = ["SONAME", "plugin", "source_files"]
 
@@ -66,7 +67,7 @@ def plugin(given: str | None = None, report: Callable[[int, int, str], None] = _
     ``report(done, total, what)`` is called to report progress. Raises RecordError naming the package, or with the compiler's first error.
     """
     c, cxx = _compiler(given)
-    name = digest([cxx, *_FLAGS, c.header, cpp.header()], source_files())
+    name = digest([cxx, *_FLAGS, c.header, cpp.header(), calls_header()], source_files())
     # Not executable: smpirun would take it for the program.
     return kept(cache_dir("smpi") / name / SONAME, lambda made: _make(made, c, cxx, report), what=_WHAT, mode=0o644)
 

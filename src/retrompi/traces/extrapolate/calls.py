@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from retrompi._engine import Trace
+from retrompi.spec.calls import Family, Form, call_of, names
 from retrompi.traces.errors import TraceError
-from retrompi.traces.lines import COLLECTIVES, PERSISTENT, RECVS, SENDS, join, rank_lines, split
+from retrompi.traces.lines import join, rank_lines, split
 
 __all__ = ["Call", "Recorded", "Shape", "read_calls", "write_call"]
 
-_KEYED = frozenset(["wait", "test", "start", "requestFree"])
-_LISTS = frozenset(["waitall", "waitAny", "waitany", "waitsome", "testall", "testany", "testsome", "startall"])
-_PLAIN = frozenset(["init", "finalize", "comm_size", "location", "sleep", "kernel", "barrier", "ibarrier"])
-# The counts of a collective, by the position of its arguments; the last entry is the position of the root.
-_COUNTS: dict[str, tuple[tuple[int, ...], int | None]] = {
-    "bcast": ((0,), 1), "reduce": ((0, 1), 2), "allreduce": ((0, 1), None), "scan": ((0, 1), None), "exscan": ((0, 1), None),
-    "alltoall": ((0, 1), None), "allgather": ((0, 1), None), "gather": ((0, 1), 2), "scatter": ((0, 1), 2),
-    "reducescatterblock": ((0, 1), None),
-}  # fmt: skip
+_KEYED = names(Form.REQUEST)
+_LAWS = (Family.LOCAL, Family.SEND, Family.RECEIVE, Family.EXCHANGE, Family.REQUEST, Family.PROBE, Family.PERSISTENT, Family.COLLECTIVE)
+"""The families whose calls are extrapolated where they have no vectors of counts."""
+_NUMBERS = {"sent": "bytes", "received": "bytes", "flops": "bytes", "tag": "tag", "requests": "requests"}
+"""What an argument means -> the name of its number."""
 
 
 @dataclass(frozen=True)
@@ -131,23 +128,16 @@ def _parts(
         return _shape(shapes, "#", _form(" ".join(words), 0, len(numbers)), 0, names), (), tuple(numbers)
     if attributes.get("comm", "0") != "0":
         raise _Unknown(f"on communicator {attributes['comm']}; only calls on MPI_COMM_WORLD are extrapolated")
-    if action in SENDS or action in RECVS or action in PERSISTENT:
-        words = [peer(a[0]), a[1] if int(a[1]) < 0 else number(a[1], "tag"), a[2] if int(a[2]) < 0 else number(a[2], "bytes"), *a[3:]]
-    elif action in _KEYED:
+    call = call_of(action)
+    if action in _KEYED:
         words = _keyed(a, rank, peer, number)
-    elif action in ("probe", "iprobe"):
-        words = [peer(a[0]), a[1] if int(a[1]) < 0 else number(a[1], "tag"), *a[2:]]
-    elif action == "sendRecv":
-        words = [number(a[0], "bytes"), peer(a[1]), number(a[2], "bytes"), peer(a[3]), *a[4:]]
-    elif action in _LISTS:
-        words = [number(w, "requests") for w in a]
-    elif action in _PLAIN:
-        words = a
-    elif action.removeprefix("i") in _COUNTS and action in COLLECTIVES | set(_COUNTS):
-        counts, root = _COUNTS[action if action in _COUNTS else action.removeprefix("i")]
-        words = [
-            number(w, "bytes") if i in counts else peer(w) if i == root else w for i, w in enumerate(a)
-        ]  # fmt: skip
+    elif call is not None and call.family in _LAWS and not call.form.vectors:
+        words = list(a)
+        for i, argument in enumerate(call.form.arguments[: len(a)]):
+            if argument.means in ("peer", "root"):
+                words[i] = peer(a[i])
+            elif argument.means in _NUMBERS and not a[i].startswith("-"):  # negative: any tag, or a length that is not known
+                words[i] = number(a[i], _NUMBERS[argument.means])
     else:
         raise _Unknown("no law is known for its arguments; extrapolated are point-to-point calls and collectives without vectors of counts")
     if "from" in attributes:
