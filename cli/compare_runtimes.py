@@ -13,6 +13,7 @@ from retrompi.cli.answers import Executors, count_line
 from retrompi.cli.draws import drawing, interval_column, note_draws
 from retrompi.cli.options import progress
 from retrompi.cli.output import Column, note_warnings, print_csv, print_json, print_table, say
+from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.cli.compare_options import CompareOptions
@@ -71,13 +72,13 @@ def run_runtimes(
         print_csv([r.row() for r in found], list(found[0].row()))
     else:
         _print(found, base, wanted, mark(warnings))
-        if candidates.time.name == "timed" and any(r.outcome == "completed" for r in found):
+        if candidates.time.name == "timed" and any(r.outcome == Outcome.COMPLETED for r in found):
             say("time: of the timed repetitions, after a warm-up; warm_up=0 includes what the first call sets up")
         for line in [] if drawn is None else drawn.lines():
             say(line)
     if drawn is not None:
         note_draws(list(drawn.ensembles.values()))
-    if any(r.outcome != "completed" for r in found):
+    if any(r.outcome != Outcome.COMPLETED for r in found):
         ctx.exit(1)
 
 

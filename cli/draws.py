@@ -12,6 +12,7 @@ import click
 from retrompi.base.units import format_span
 from retrompi.cli.options import progress
 from retrompi.cli.output import Column, say
+from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.sim.resolved import Resolved
@@ -85,7 +86,7 @@ def note_draws(ensembles: Sequence[Ensemble]) -> None:
     say(f"note: {percent(spec.level)} intervals over {spec.draws} draws of {drawn} (docs/uncertainty.md)", err=True)
     for line in dict.fromkeys(line for e in ensembles for line in e.drawn.applied.warnings()):
         say(f"warning: {line}", err=True)
-    ended = Counter(outcome for e in ensembles for outcome in e.outcomes if outcome != "completed")
+    ended = Counter(outcome for e in ensembles for outcome in e.outcomes if outcome != Outcome.COMPLETED)
     if ended:
         total = spec.draws * len(ensembles)
         how = ", ".join(f"{n} {outcome}" for outcome, n in ended.most_common())

@@ -15,6 +15,7 @@ from retrompi.cli.bundle import option, options
 from retrompi.cli.compare_options import split
 from retrompi.cli.options import Fictions, Placed, UndefinedSource, complete_model, output_option, progress, ranks_option, some_time
 from retrompi.cli.output import Column, Output, note, note_warnings, print_json, say
+from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.explore import End, Explored
@@ -168,7 +169,7 @@ def _show(r: Explored, marked: str) -> None:
 
 def _show_end(end: End) -> None:
     say(f"\n{end.outcome}: {end.classes} of them" + (f"; the shortest has {end.calls} calls" if end.failed else ""))
-    if end.outcome == "aborted":
+    if end.outcome == Outcome.ABORTED:
         say(f"  {end.detail}")
     for s in end.stuck:
         say(f"  rank {s.rank} at {s.file}:{s.line} waits in {s.call} for {s.waits_for}")

@@ -14,6 +14,7 @@ from retrompi.cli.bundle import instead_of, option, options
 from retrompi.cli.options import Effort, OfModel, RunOutput, Seeded, complete_model, placement_words, sizes_option, warm_up_option
 from retrompi.cli.output import Column, note_warnings, say, time_column
 from retrompi.spec.media import NO_LIMIT
+from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.sim.resolved import Resolved
@@ -80,7 +81,7 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
         row |= {"trace": given.trace, "outcomes": ", ".join(outcomes), "warnings": warned}
         keys = [c.key for c in TRACE]
         output.emit([row], TRACE, keys=[*keys, "warnings", "run_ids"] if output.as_json else keys)
-        if outcomes != ["completed"]:
+        if outcomes != [Outcome.COMPLETED]:
             ctx.exit(1)
         return
     wanted = None if given.sizes is None else parse_sizes(given.sizes)

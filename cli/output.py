@@ -20,6 +20,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
 from retrompi.cli.bundle import option
 from retrompi.cli.terminal import escaped, painted
+from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.sim.cautions import Caution
@@ -76,18 +77,10 @@ def time_column(key: str, title: str) -> Column:
     return Column(key, title, lambda v: "" if v is None else format_time(v), right=True)
 
 
-_WORDS = {
-    "pass": "green",
-    "completed": "green",
-    "fail": "red",
-    "deadlock": "red",
-    "aborted": "red",
-    "failed-start": "red",
-    "timeout": "yellow",
-    "overflow": "red",
-    "limit": "yellow",
-    "unjudged": "yellow",
-}
+_WORDS: Mapping[str, str] = {
+    "pass": "green", "fail": "red", "unjudged": "yellow",
+    **{o: "red" if o.exit_code else "green" for o in Outcome}, Outcome.TIMEOUT: "yellow", Outcome.LIMIT: "yellow",
+}  # fmt: skip
 
 
 def _finite(value: Any) -> Any:

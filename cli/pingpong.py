@@ -98,7 +98,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     from retrompi.api.runs import curve_of
     from retrompi.sim.cautions import mark
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec import cross_traffic
+    from retrompi.sim.result import network_lines
     from retrompi.spec.question import Beside, pingpong
 
     spec = given.spec()
@@ -116,7 +116,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
             emit_curve(curve.rows, warned, output)
         raise curve.ended
     found = curve.found
-    for line in cross_traffic.lines(curve.row["facts"]) if given.traffic or given.failures else []:
+    for line in network_lines(curve.row["facts"]) if given.traffic or given.failures else []:
         note(line)
     if spec is not None:
         with drawing() as report:

@@ -17,6 +17,8 @@ from retrompi.cli.options import Asked, Network, RunOutput, Uncertain, Undefined
 from retrompi.cli.output import Column, note_run, note_warnings, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
+from retrompi.spec.outcome import Outcome
+from retrompi.spec.result import RankRow, outputs
 
 if TYPE_CHECKING:
     from retrompi.studies.uncertainty import Ensemble, Spec
@@ -25,15 +27,7 @@ KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
 COLUMNS = (
     Column("rank", "rank", right=True),
-    Column("host", "host"),
-    time_column("time_s", "time"),
-    time_column("mpi_s", "in MPI"),
-    time_column("compute_s", "computing"),
-    time_column("cpu_s", "on CPU"),
-    Column("sent", "sent", right=True),
-    Column("received", "received", right=True),
-    Column("bytes_sent", "bytes sent", right=True),
-    Column("bytes_received", "bytes received", right=True),
+    *(time_column(k, o.title) if o.kind == "time" else Column(k, o.title, right=o.is_number) for k, o in outputs(RankRow).items()),
 )
 
 
@@ -92,7 +86,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     from retrompi.sim.computation import scale_of
     from retrompi.sim.observe import Observe
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec import cross_traffic
+    from retrompi.sim.result import network_lines
     from retrompi.spec.question import Beside, Replay
     from retrompi.spec.timed_section import Program
 
@@ -115,7 +109,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     told = run_of(asked, Where(store_, output.fresh), Observe(timeline=timeline.request if timeline else None), rate)
     found, run = told.found, told.row
     if timeline:
-        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
+        write_timeline(found.timeline, timeline, [] if run["outcome"] == Outcome.COMPLETED else diagnosis.of_run(run))
     keys, columns, rows, drawn = [c.key for c in COLUMNS], list(COLUMNS), found.rows, None
     if spec is not None:
         with drawing() as report:
@@ -130,7 +124,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
         part = {"section": run["facts"].get("section")} if given.section else {}
         rows = [{k: row.get(k) for k in keys} for row in rows]
         ended: dict[str, Any] = {}
-        if run["outcome"] != "completed":
+        if run["outcome"] != Outcome.COMPLETED:
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
         beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
         beside |= {k: run["facts"][k] for k in ("rank_summary",) if k in run["facts"]}
@@ -142,7 +136,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             more = _of_the_job(drawn, given.section) if drawn is not None else {}
             say(_headline(run) + _between(more, "time_s", spec) + mark(warnings))
             say(timed(run["facts"].get("section")) + _between(more, "section_s", spec)) if given.section else None
-            for line in (*cross_traffic.lines(run["facts"]), *_of_many(run["facts"].get("rank_summary"), len(rows))):
+            for line in (*network_lines(run["facts"]), *_of_many(run["facts"].get("rank_summary"), len(rows))):
                 say(line)
         if output.as_csv and given.section:  # repeated in a column for every rank, to keep the table flat
             keys += list(SECTION)
@@ -155,7 +149,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     if drawn is not None:
         note_draws([drawn])
         note_worth(drawn, ["section" if given.section else "time"])
-    if run["outcome"] != "completed":
+    if run["outcome"] != Outcome.COMPLETED:
         for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)

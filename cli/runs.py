@@ -12,6 +12,7 @@ from retrompi.cli.bundle import debug_option, option, options
 from retrompi.cli.options import StoreOutput, complete_model, complete_platform
 from retrompi.cli.output import Column, print_table, say, time_column
 from retrompi.cli.runs_kept import PARTS, delete, export, flat, ids_of, overrides_text, tag
+from retrompi.sim.result import NUMBERS
 
 LIST = (
     Column("id", "id", right=True),
@@ -42,13 +43,8 @@ LIST_KEYS = (
     "trace",
     "outcome",
     "detail",
-    "time_s",
+    *NUMBERS,
     "wall_s",
-    "ranks",
-    "actions",
-    "messages",
-    "bytes",
-    "packets",
     "identity",
     "code_version",
     "simgrid_version",

@@ -14,6 +14,7 @@ from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.options import Bounds, Network, RunOutput, complete_scenario
 from retrompi.cli.output import Column, Output, note, note_run, note_warnings, print_table, say
 from retrompi.sim import diagnosis
+from retrompi.spec.outcome import Outcome
 
 LIST = (
     Column("name", "name"),
@@ -182,7 +183,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
         runs = f", {job['runs']} runs in {format_time(job['time_s'])}" if job["background"] else f" in {format_time(job['time_s'])}"
         note(f"beside it: {job['name']} ({job['model']}, {job['mode']}): {job['outcome']}{runs}")
     note_run(found.run_id, found.found)
-    if run["outcome"] != "completed":
+    if run["outcome"] != Outcome.COMPLETED:
         for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)

@@ -7,6 +7,7 @@ import click
 from retrompi.cli.bundle import options
 from retrompi.cli.options import RunOutput, complete_scenario, progress
 from retrompi.cli.output import Column, time_column
+from retrompi.spec.outcome import Outcome
 
 COLUMNS = (
     Column("name", "job"),
@@ -43,7 +44,7 @@ def command(ctx: click.Context, scenario: str, output: RunOutput) -> None:
     with progress("jobs") as report:
         rows = sharing.compare(output.open(), s, fresh=output.fresh, report=report)
     output.emit(rows, COLUMNS, keys=KEYS)
-    bad = [r for r in rows if r["outcome"] not in ("completed", "ended")]
+    bad = [r for r in rows if Outcome(r["outcome"]).exit_code]
     for r in bad:
         click.echo(f"{r['name']}: {r['outcome']}: {r['detail']}", err=True)
     if bad:

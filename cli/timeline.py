@@ -16,6 +16,7 @@ from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, time_column
 from retrompi.sim import diagnosis
 from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
+from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -127,7 +128,7 @@ def command(run_id: int, files: tuple[str, ...], versus: int | None, output: Sto
         return
     if paths:
         run = kept.run(run_id)
-        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else diagnosis.of_run(run))
+        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == Outcome.COMPLETED else diagnosis.of_run(run))
         return
     whole = max(timeline.end, 1)
     rows = [

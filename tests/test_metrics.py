@@ -13,6 +13,7 @@ from cases import for_each
 from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
+from retrompi.spec.result import Totals, outputs
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
 from retrompi.studies import case, catalogue, design, metrics, stored_study
@@ -157,7 +158,7 @@ _HEAD = 'name = "small"\ntitle = "t"\nsummary = "s"\nreproduces = "what-if: a te
 
 def _numbers(found: stored_study.Stored, ids: Iterable[int]) -> dict[tuple[int, str], float | None]:
     """(run, metric) -> its value, of every metric there is; the runs are points of the study or of its draws."""
-    names = [written.replace("[@SIZE]", "").replace("@SIZE", "@1KiB") for written in metrics.NAMES] + ["frames"]
+    names = [written.replace("[@SIZE]", "").replace("@SIZE", "@1KiB") for written in metrics.NAMES] + ["events"]
     out = {}
     for i in sorted(ids):
         drawn = found.drawn.get(i)
@@ -168,7 +169,7 @@ def _numbers(found: stored_study.Stored, ids: Iterable[int]) -> dict[tuple[int, 
 
 def test_every_metric_is_the_same_in_a_small_study_in_a_large_one_and_in_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is added, too: what is held of a large study's runs and of draws follows from what metrics declare to read."""
-    monkeypatch.setitem(metrics._KINDS, "frames", metrics._one("frames", "count", "run", "facts.frames"))
+    monkeypatch.setitem(metrics._KINDS, "events", metrics._one(outputs(Totals)["events"]))
     (tmp_path / "loop.ti").write_text(_LOOP)
     for name, text in (("curve", _CURVE), ("section", _SECTION)):
         (tmp_path / f"{name}.toml").write_text(_HEAD + text)

@@ -16,6 +16,7 @@ from retrompi.sim.cautions import Caution, calibration, first_call, of_run, stor
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import SimulationEnded
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside, Message, Question, Replay
 from retrompi.spec.question import pingpong as pingpong_of
 from retrompi.store.lookup import Found, answer
@@ -70,7 +71,7 @@ class _Answer(Table):
         """Why the job did not complete, line by line: who waits for whom, and on which line of the trace."""
         from retrompi.sim import diagnosis
 
-        return [] if self.outcome == "completed" else diagnosis.of_run(self.row)
+        return [] if self.outcome == Outcome.COMPLETED else diagnosis.of_run(self.row)
 
     @property
     def row(self) -> dict[str, Any]:
@@ -332,7 +333,7 @@ def _ranks_drawn(rows: Sequence[Row], drawn: Ensemble) -> list[dict[str, Any]]:
     """The rows of the ranks with the ends of their intervals."""
     from retrompi.studies.uncertainty import ends, interval
 
-    by_rank = [{r["rank"]: r for r in drawn.at(i)[2]} if outcome == "completed" else {} for i, outcome in enumerate(drawn.outcomes)]
+    by_rank = [{r["rank"]: r for r in drawn.at(i)[2]} if outcome == Outcome.COMPLETED else {} for i, outcome in enumerate(drawn.outcomes)]
     told = []
     for row in rows:
         mine = [of.get(row["rank"]) for of in by_rank]

@@ -14,6 +14,8 @@ from retrompi.crate import drawn, metadata, preview, prov
 from retrompi.crate.container import MANIFEST, METADATA, manifest_of
 from retrompi.crate.record import as_json
 from retrompi.papers.verdicts import NOT_DRAWN
+from retrompi.sim.result import NUMBERS
+from retrompi.spec.result import PointRow, RankRow, outputs
 
 __all__ = ["CIRCUMSTANCES", "RECORD", "complete", "results"]
 
@@ -22,10 +24,9 @@ RECORD, CIRCUMSTANCES = "record.json", "circumstances.json"
 Row = Mapping[str, Any]
 
 _RUN = ("run", "kind", "model", "platform", "mode", "overrides", "seed", "fidelity", "network", "workload", "workload_hash", "scenario",
-        "parameters", "outcome", "detail", "time_s", "ranks", "actions", "messages", "bytes", "packets", "model_hash", "platform_hash",
-        "code_version", "identity")  # fmt: skip
-_POINT = ("run", "size_B", "time_us", "bandwidth_MBps", "repetitions")
-_RANK = ("run", "rank", "host", "time_s", "mpi_s", "compute_s", "cpu_s", "sent", "received", "bytes_sent", "bytes_received")
+        "parameters", "outcome", "detail", *NUMBERS, "model_hash", "platform_hash", "code_version", "identity")  # fmt: skip
+_POINT = ("run", *outputs(PointRow))
+_RANK = ("run", "rank", *outputs(RankRow))
 _STAGE = ("run", "size_B", "position", "stage", "process", "seconds", "ps")
 _VERDICT = ("id", "use", "verdict", "observed", "low", "high", "unit", "residual", "note", "runs", "functions")
 _PARAMETER = ("name", "value", "text", "unit", "low", "high", "posterior_low", "posterior_high", "posterior_level", "posterior_of",

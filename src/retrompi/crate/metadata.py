@@ -14,6 +14,7 @@ from typing import Any
 
 from retrompi.crate import drawn
 from retrompi.crate.container import METADATA, sha256
+from retrompi.spec.outcome import Outcome
 
 __all__ = ["USES", "graph", "unit_code"]
 
@@ -192,7 +193,7 @@ class _Graph:
 
     def run(self, run: Row, when: Row) -> str:
         name = f"#run-{run['run']}"
-        done = run["outcome"] == "completed"
+        done = run["outcome"] == Outcome.COMPLETED
         inputs = [f"parameters/set-{run['parameters']}.csv", *self.inputs_of(run)]
         result = ["results/runs.csv", *(["results/points.csv"] if run["points"] else []),
                   *(["results/ranks.csv"] if run["rank_times"] else []), *(["results/stages.csv"] if run["stages"] else [])]  # fmt: skip

@@ -30,6 +30,7 @@ from retrompi.papers.evaluators import EVALUATORS, evaluate
 from retrompi.papers.findings import Data, Unavailable
 from retrompi.papers.metrics import Curve, curves
 from retrompi.sim.resolved import Resolved
+from retrompi.sim.result import NUMBERS
 from retrompi.spec import composition, machines, platform_file, registry
 from retrompi.spec.model import RuntimeModel
 from retrompi.spec.network_model import NATIVE
@@ -387,7 +388,7 @@ class _Parts:
             raise UsageError(f"a run was carried by the network '{of['network']}'; a crate is rebuilt with the engine's own alone")
         facts = {k: v for k, v in (of["facts"] or {}).items() if k != "used"}
         told = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "overrides", "seed", "fidelity", "network")
-        results = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "packets")
+        results = ("outcome", *NUMBERS)
         trace = str(of["trace"])
         determining = {**{k: of[k] for k in told}, "workload_hash": of["trace_hash"], "code_version": of["code_version"]}
         return {

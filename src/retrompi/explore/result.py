@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from retrompi.spec.outcome import Outcome
+
 __all__ = ["Count", "End", "Explored", "Stuck"]
 
 
@@ -35,7 +37,7 @@ class End:
     of ``calls`` calls: what each open receive, probe and test does, and (where buffers can overflow) in which order the calls begin.
     """
 
-    outcome: str
+    outcome: Outcome
     detail: str = ""
     stuck: tuple[Stuck, ...] = ()
     classes: int = 0
@@ -52,7 +54,7 @@ class End:
     @property
     def failed(self) -> bool:
         """Whether the program does not complete."""
-        return self.outcome != "completed"
+        return self.outcome != Outcome.COMPLETED
 
     def row(self) -> dict[str, Any]:
         """For JSON."""
@@ -128,7 +130,7 @@ class Explored:
             return "cannot run it"
         if not failing:
             return "no failure found" if self.limited else "completes"
-        kinds = sorted({"deadlock" if e.outcome == "deadlock" else "abort" for e in failing}, reverse=True)
+        kinds = sorted({"deadlock" if e.outcome == Outcome.DEADLOCK else "abort" for e in failing}, reverse=True)
         always = not self.limited and not any(not e.failed for e in self.ends)
         return f"always {kinds[0]}s" if always and len(kinds) == 1 else f"{'always fails' if always else 'can'} " + (
             f"({' or '.join(kinds)})" if always else " or ".join(kinds))  # fmt: skip

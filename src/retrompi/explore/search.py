@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from retrompi.spec.outcome import Outcome
+
 from .arrivals import can_arrive, matters
 from .buffers import Buffers
 from .machine import Begin, Choose, Machine, Message, Move, State, Take
@@ -81,7 +83,7 @@ class _Found:
                 return False
         if self.look and not can_arrive(st, program, self.machine):
             return False
-        key = ("aborted", st.aborted) if st.aborted else ("deadlock", tuple(stuck)) if stuck else ("completed",)
+        key = (Outcome.ABORTED, st.aborted) if st.aborted else (Outcome.DEADLOCK, tuple(stuck)) if stuck else (Outcome.COMPLETED,)
         whole = hash((key, taken))
         if whole in self.classes:
             return True
@@ -110,7 +112,7 @@ class _Found:
         for key, end in self.ends.items():
             st = self.states[key]
             _tell(end, st, self.program, self.machine)
-            if end.outcome == "deadlock":
+            if end.outcome == Outcome.DEADLOCK:
                 end.stuck = tuple(_stuck(st, strand, self.program, self.machine) for strand, _ in key[1])
                 end.detail = "; ".join(f"rank {s.rank} waits for {s.waits_for}" for s in end.stuck)
         return sorted(self.ends.values(), key=lambda e: (e.failed, e.calls, e.outcome, e.detail))

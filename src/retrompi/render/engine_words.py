@@ -11,10 +11,6 @@ from retrompi.base.translate import _, lazy, pgettext
 
 __all__ = ["outcome_name", "process_name", "stage_name", "state_name", "waited_for"]
 
-_OUTCOMES = {
-    "completed": lazy("completed"), "deadlock": lazy("deadlock"), "aborted": lazy("aborted"), "failed-start": lazy("failed-start"),
-    "timeout": lazy("timeout"), "overflow": lazy("overflow"), "limit": lazy("limit"), "ended": lazy("ended"),
-}  # fmt: skip
 _WAITED = {"a message": lazy("a message"), "a send": lazy("a send"), "room": lazy("room in a buffer"), "a lock": lazy("a lock"),
            "nothing to do": lazy("nothing to do")}  # fmt: skip
 _ROLES = {"daemon": lazy("daemon"), "proxy": lazy("proxy"), "wire": lazy("wire")}
@@ -47,7 +43,7 @@ def state_name(state: str) -> str:
 
 def outcome_name(outcome: str) -> str:
     """How a run ended."""
-    return _(_OUTCOMES.get(outcome, outcome))
+    return _(outcome)
 
 
 def process_name(name: str, *, short: bool = False) -> str:

@@ -15,6 +15,7 @@ from retrompi.render.figures import name_of
 from retrompi.render.html import Content, boxes, document, ranges, save, scroller, table
 from retrompi.render.plotted import drawing, figure_html
 from retrompi.render.sweep_figures import Plan, choose, draw
+from retrompi.spec.outcome import Outcome
 from retrompi.studies.about import About
 from retrompi.studies.table import Table, tables
 from retrompi.studies.view import View, failures
@@ -39,7 +40,7 @@ def figures(v: View, plans: Sequence[Plan]) -> dict[str, dict[str, go.Figure]]:
 
 
 def _counts(v: View) -> str:
-    done = sum(r["outcome"] == "completed" for r in v.rows)
+    done = sum(r["outcome"] == Outcome.COMPLETED for r in v.rows)
     values = [r["value"] for r in v.rows if r["value"] is not None]
     shown = [("points", f"{len(v.rows):,}", f"{done:,} completed" + (f", {len(v.rows) - done:,} not" if done < len(v.rows) else ""))]
     if values:
@@ -61,7 +62,7 @@ def _table_html(t: Table) -> str:
 
 def _incomplete(v: View) -> str:
     """The points of whose draws some did not complete: their interval is of the others."""
-    found = [r for r in v.rows if r.get("completed", 1.0) < 1 and r["outcome"] == "completed"]
+    found = [r for r in v.rows if r.get("completed", 1.0) < 1 and r["outcome"] == Outcome.COMPLETED]
     if not v.draws or not found:
         return ""
     head = ("point", *(a.key for a in v.axes), "completed")

@@ -20,6 +20,7 @@ from retrompi.sim.sampling import NotSampled, Point, Sample
 from retrompi.spec.fields import to_engine
 from retrompi.spec.hosts import kinds
 from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.platform import Placement
 
 if TYPE_CHECKING:
@@ -259,7 +260,8 @@ def _countable(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     for row in rows:
         if max(row) > _MOST:
             if not out:
-                raise NotSampled("overflow", f"a message takes {max(row[1:]) * PS:.4g} s, which cannot be counted: 53 days is the most")
+                told = f"a message takes {max(row[1:]) * PS:.4g} s, which cannot be counted: 53 days is the most"
+                raise NotSampled(Outcome.OVERFLOW, told)
             part = (_MOST - max(out[-1])) / (max(row) - max(out[-1])) / 2
             between = tuple(u + int((v - u) * part) for u, v in zip(out[-1], row, strict=True))
             return [*out, between] if between[0] > out[-1][0] else out

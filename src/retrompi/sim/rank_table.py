@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from retrompi.base.units import PS
+from retrompi.spec.result import RankRow, outputs
 
 __all__ = ["KEPT", "RankTable"]
 
 KEPT = 4096
 """Rows of ranks that a store keeps of a run; of a job with more ranks, `RankTable.some` and `RankTable.summary`."""
 
-_TIMES = ("time", "mpi", "compute", "cpu")
-_COUNTS = ("sent", "received", "bytes_sent", "bytes_received")
+_READ = {name: (o.key, PS if o.kind == "time" else 1) for name, o in outputs(RankRow).items() if o.is_number}
+"""Number of a rank -> the engine's column, and the factor to its unit."""
 
 
-class RankTable(Sequence[dict[str, Any]]):
-    """Rows rank, host, time_s, mpi_s, compute_s, cpu_s (simulated seconds), sent, received, bytes_sent, bytes_received, by rank.
+class RankTable(Sequence[RankRow]):
+    """The rows of the ranks, by rank.
 
     ``columns``: the engine's, bytes of 64-bit integers (times in picoseconds, ``host`` an index of ``names``).
     """
@@ -35,7 +36,7 @@ class RankTable(Sequence[dict[str, Any]]):
             return [self._row(i) for i in range(len(self))[at]]
         return self._row(range(len(self))[at])
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[RankRow]:
         return map(self._row, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
@@ -49,16 +50,15 @@ class RankTable(Sequence[dict[str, Any]]):
     def __deepcopy__(self, memo: Any) -> RankTable:
         return self  # never changed
 
-    def _row(self, rank: int) -> dict[str, Any]:
+    def _row(self, rank: int) -> RankRow:
         c = self._columns
         return {
             "rank": rank,
             "host": self._names[c["host"][rank]],
-            **{f"{k}_s": c[f"{k}_ps"][rank] * PS for k in _TIMES},
-            **{k: c[k][rank] for k in _COUNTS},
+            **{name: c[key][rank] * factor for name, (key, factor) in _READ.items()},  # type: ignore[typeddict-item]
         }
 
-    def some(self, most: int = KEPT) -> list[dict[str, Any]]:
+    def some(self, most: int = KEPT) -> list[RankRow]:
         """All rows, or of more than ``most`` ranks: ``most`` of them, evenly spaced, the first and the last to finish among them."""
         n = len(self)
         if n <= most:
@@ -71,11 +71,11 @@ class RankTable(Sequence[dict[str, Any]]):
     def summary(self) -> dict[str, Any]:
         """``ranks``: how many; for each column of numbers the smallest, the mean and the largest value and the ranks of both ends."""
         told: dict[str, Any] = {"ranks": len(self)}
-        for name, values in self._columns.items():
-            if name == "host" or not values:
+        for name, (key, scale) in _READ.items():
+            values = self._columns[key]
+            if not values:
                 continue
-            scale, key = (PS, name.removesuffix("ps") + "s") if name.endswith("_ps") else (1, name)
             low, high = min(values), max(values)
-            told[key] = {"low": low * scale, "mean": sum(values) / len(values) * scale, "high": high * scale,
+            told[name] = {"low": low * scale, "mean": sum(values) / len(values) * scale, "high": high * scale,
                          "low_rank": values.index(low), "high_rank": values.index(high)}  # fmt: skip
         return told

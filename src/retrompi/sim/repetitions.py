@@ -21,7 +21,8 @@ from enum import IntEnum
 from typing import Any
 
 from retrompi.base.errors import EngineError, UsageError, nearest
-from retrompi.spec.bounds import LIMIT
+from retrompi.spec.outcome import Outcome
+from retrompi.spec.result import Totals, outputs
 
 __all__ = ["CHECK_SHARE", "VARIABLE", "RepetitionDefect", "Repetitions", "chosen", "differences", "simulate"]
 
@@ -29,7 +30,7 @@ VARIABLE = "RETROMPI_REPETITIONS"
 CHECK_SHARE = 0.05
 """Events simulated to check shortened runs, as a share of the events that the shortened runs simulate."""
 
-EFFORT = frozenset({"events", "events_left_out", "spent", "state_incomplete"})
+EFFORT = frozenset({"spent", "state_incomplete", *(name for name, o in outputs(Totals).items() if o.effort)})
 """What a run reports of its own effort, which is meant to differ."""
 REPORT = ("detail", "diagnosis", "leftovers", "waits")
 """What is reported of a run that did not end cleanly names calls and when they were made; it is taken from the run in full."""
@@ -70,9 +71,9 @@ def simulate(config: Mapping[str, Any], traces: Sequence[Any]) -> dict[str, Any]
     answer: dict[str, Any] = _engine.simulate({**config, "repetitions": int(choice is not Repetitions.OFF)}, traces[0], traces[1:])
     if choice is Repetitions.CHECK and answer["state_incomplete"]:
         raise RepetitionDefect("a state that came back took another course than before: a defect of retrompi, please report it")
-    if not answer["events_left_out"] or answer["outcome"] == LIMIT:  # in full it would be stopped sooner
+    if not answer["events_left_out"] or answer["outcome"] == Outcome.LIMIT:  # in full it would be stopped sooner
         return answer
-    clean = answer["outcome"] == "completed" and not answer["leftovers"]
+    clean = answer["outcome"] == Outcome.COMPLETED and not answer["leftovers"]
     bound = config.get("wall_limit", 0.0)
     if clean and choice is Repetitions.ON and (bound or not _drawn(answer)):
         return answer
@@ -80,7 +81,7 @@ def simulate(config: Mapping[str, Any], traces: Sequence[Any]) -> dict[str, Any]
     in_full: dict[str, Any] = _engine.simulate({**config, **rest, "repetitions": int(Repetitions.OFF)}, traces[0], traces[1:])
     if not clean and choice is Repetitions.ON:
         return in_full
-    if in_full["outcome"] == LIMIT:
+    if in_full["outcome"] == Outcome.LIMIT:
         return answer
     if fields := differences(answer, in_full, () if clean else REPORT):
         raise RepetitionDefect(

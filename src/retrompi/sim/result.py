@@ -1,71 +1,114 @@
-"""The result of a run."""
+"""The result of a run: what is declared of it in `retrompi.spec.result`, and what was recorded on request."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from retrompi.sim.cautions import Caution
+from retrompi.base.units import PS
+from retrompi.sim.rank_table import RankTable
+from retrompi.spec.outcome import Outcome
+from retrompi.spec.result import (
+    CollectiveRow,
+    Counters,
+    Ending,
+    MarkRow,
+    RankRow,
+    SectionRow,
+    StageRow,
+    StepRow,
+    Totals,
+    TrafficRow,
+    WaitRow,
+    elapsed,
+    kept,
+    outputs,
+    part,
+)
 
-__all__ = ["Result"]
+if TYPE_CHECKING:
+    from retrompi.sim.cautions import Caution
+    from retrompi.sim.critical_path import CriticalPath
+    from retrompi.sim.message_path import MessagePath
+    from retrompi.spec.cojobs import Compiled
+
+__all__ = ["COLUMNS", "NUMBERS", "Result", "counted", "job_result", "network_lines", "traffic_results"]
 
 
-@dataclass
-class Result:
-    """The result of a run. Times in simulated seconds (``_ps`` in picoseconds), sizes in bytes."""
+@dataclass(kw_only=True)
+class Result(Totals, Counters, Ending):
+    """The result of a run. Times in simulated seconds (``_ps`` in picoseconds), sizes in bytes.
 
-    outcome: str
-    detail: str
-    time_s: float
-    time_ps: int
-    ranks: int
-    actions: int
-    messages: int
-    bytes: int
-    packets: int
-    wall_s: float
-    per_rank: Sequence[dict[str, Any]]
-    marks: list[dict[str, Any]]
-    anatomy: list[dict[str, Any]] = field(default_factory=list)
-    anatomy_ps: int = 0
-    waits: list[dict[str, Any]] = field(default_factory=list)
-    startup: list[dict[str, Any]] = field(default_factory=list)
-    cautions: list[Caution] = field(default_factory=list)
-    delivered: int = 0
-    delivered_bytes: int = 0
-    own_bytes: int = 0
-    done: dict[str, int] = field(default_factory=dict)
-    frames: int = 0
-    contended: int = 0
-    """Frames and bursts, of all jobs and of cross traffic, that found a link of their way taken (`docs/networks.md`)."""
-    retransmissions: int = 0
-    duplicates: int = 0
-    events: int = 0
-    """Events simulated."""
-    events_left_out: int = 0
-    """Events of periods that only repeated and were not simulated (`retrompi.sim.repetitions`)."""
-    section: dict[str, Any] | None = None
-    diagnosis: dict[str, Any] = field(default_factory=dict)
-    """For a run that did not complete: ``summary``, ``told`` and tables (described in `retrompi.sim.diagnosis`)."""
-    timeline: Any = None
-    """The `retrompi.sim.timeline.Timeline`, if requested."""
-    message_path: Any = None
-    """The `retrompi.sim.message_path.MessagePath` of the requested directions."""
-    critical_path: Any = None
-    """The `retrompi.sim.critical_path.CriticalPath`, if requested, of a run that completed."""
-    profile: dict[str, Any] = field(default_factory=dict)
-    """If requested: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
-    (-1: never)."""
-    used: list[str] = field(default_factory=list)
-    """The parameters of the model and values of the platform that the run used, in the form of ``--set``."""
-    collectives: list[dict[str, Any]] = field(default_factory=list)
-    """The collective algorithms used: operation, algorithm, calls (summed over all members)."""
-    lost: int = 0
-    """Number of frames lost to failures, to full buffers of switches and to repeated collisions."""
-    failed: str = ""
-    """The failures that lost frames: ``link server down from 1 s on (3 frames lost)``."""
-    traffic: list[dict[str, Any]] = field(default_factory=list)
-    """The results of cross traffic, as returned by `retrompi.spec.cross_traffic.told`."""
-    jobs: list[dict[str, Any]] = field(default_factory=list)
-    """The results of further jobs, as returned by `retrompi.spec.cojobs.told`; all other fields are of the first job."""
+    Numbers and rows are of the first job; `Totals`, ``traffic`` and ``failed`` are of the whole simulation.
+    """
+
+    time_ps: int = part("time of the job, ps", default=0)
+    wall_s: float = elapsed("what simulating took", column=True, effort=True, cpp="")
+    per_rank: Sequence[RankRow] = part("ranks", default=list)
+    marks: Sequence[MarkRow] = part("marks", default=list)
+    waits: Sequence[WaitRow] = part("ranks that had not finished", default=list)
+    collectives: Sequence[CollectiveRow] = part("algorithms of the collectives", default=list)
+    done: Mapping[str, int] = part("actions of the trace carried out, by name", default=dict)
+    section: SectionRow | None = part("the timed section")
+    startup: Sequence[StepRow] = part("steps of the start", default=list)
+    anatomy: Sequence[StageRow] = part("stages of a message", default=list)
+    anatomy_ps: int = part("sum of the stages, ps", default=0)
+    diagnosis: Mapping[str, Any] = part("why it did not complete, described in `retrompi.sim.diagnosis`", default=dict)
+    traffic: Sequence[TrafficRow] = part("flows of cross traffic", default=list)
+    failed: str = part("the failures that lost frames: ``link server down from 1 s on (3 frames lost)``", default="")
+    jobs: Sequence[Mapping[str, Any]] = part("results of the further jobs (`job_result`)", default=list)
+    cautions: Sequence[Caution] = part("what one should know of it", default=list)
+    used: Sequence[str] = part("parameters of the model and values of the platform that it used, as ``--set`` has them", default=list)
+    profile: Mapping[str, Any] = part(
+        "if requested: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank "
+        "(-1: never)", default=dict)
+    timeline: Any = part("the `retrompi.sim.timeline.Timeline`, if requested; its row in a stored run")
+    message_path: MessagePath | None = part("the path of the requested directions")
+    critical_path: CriticalPath | None = part("if requested, of a run that completed")
+
+
+COLUMNS = kept(Result)
+"""Fields that a stored run has a column for; the others are among its facts."""
+NUMBERS = tuple(name for name, o in outputs(Result).items() if o.column and o.is_number and not o.effort)
+"""Of these, the numbers that the same question always has."""
+
+
+def counted(got: Mapping[str, Any]) -> dict[str, int]:
+    """The counters of a job in the engine's answer."""
+    return {name: got[name] for name in outputs(Counters)}
+
+
+def traffic_results(texts: Sequence[str], got: Sequence[Mapping[str, int]]) -> list[TrafficRow]:
+    """What became of each flow of cross traffic."""
+    return [{"traffic": text, **row} for text, row in zip(texts, got, strict=True)]  # type: ignore[typeddict-item]
+
+
+def network_lines(facts: Mapping[str, Any]) -> list[str]:
+    """The traffic and failures of a stored run, one per line; [] if there were none."""
+    said = []
+    for row in facts.get("traffic") or []:
+        gone = "".join(f", {row[k]} {k}" for k in ("dropped", "lost") if row[k])
+        said.append(f"traffic {row['traffic']}: {row['arrived']} of {row['frames']} frames arrived{gone}")
+    return said + ([facts["failed"]] if facts.get("failed") else [])
+
+
+def job_result(job: Compiled, got: Mapping[str, Any] | None, hosts: Sequence[str]) -> dict[str, Any]:
+    """The result of one further job; ``got`` is the engine's answer, None for a job that could not be started."""
+    s = job.spec
+    about = {"name": s.name, "model": s.model, "mode": s.where, "trace": s.label, "start_s": s.start_s, "background": s.background,
+             "ranks": s.trace.ranks}  # fmt: skip
+    if got is None:
+        return {**about, "outcome": Outcome.FAILED_START, "detail": job.apart, "time_s": 0.0, "time_ps": 0, "runs": 0}
+    return {
+        **about,
+        "outcome": Outcome(got["outcome"]),
+        "detail": got["detail"],
+        "time_s": got["time_ps"] * PS,
+        "time_ps": got["time_ps"],
+        "runs": got["runs"] if s.background else int(got["outcome"] == Outcome.COMPLETED),
+        "per_rank": RankTable(got["per_rank"], hosts).some(),
+        "waits": got["waits"],
+        "diagnosis": got.get("diagnosis", {}),
+        **counted(got),
+    }

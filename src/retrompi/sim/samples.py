@@ -13,9 +13,9 @@ from retrompi.sim import sampling
 from retrompi.sim.fidelity import LogGP, Pair, asks_from, classes_of, fit, host_kind, pairs_of
 from retrompi.sim.fitted import FittedModel
 from retrompi.sim.sampling import NotSampled, Sample
-from retrompi.spec.bounds import LIMIT
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Asked, Beside, Experiment, Replay
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Samples:
             # An override may be of a host that this pair does not use.
             cores = [pair.hosts.cores[s] for s in sides] if pair.hosts.cores else ()
             result = self.run(at.changed(workload=Replay(trace), placement=tuple(pair.hosts[s] for s in sides), cores=cores))
-            if result.outcome == LIMIT:  # says nothing about the pair
+            if result.outcome == Outcome.LIMIT:  # says nothing about the pair
                 raise NotSampled(result.outcome, result.detail)
             return result
 

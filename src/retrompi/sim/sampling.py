@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError
+from retrompi.spec.outcome import Outcome
 from retrompi.traces.generate import DEFAULT_SIZES
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class NotSampled(RetrompiError):
 
     code = "not-sampled"
 
-    def __init__(self, outcome: str, detail: str) -> None:
+    def __init__(self, outcome: Outcome, detail: str) -> None:
         super().__init__(f"no curve can be sampled: {outcome}: {detail}")
         self.outcome, self.detail = outcome, detail
 
@@ -258,7 +259,7 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
 
     def done(trace: Trace, sides: Sequence[int], what: str) -> Result | None:
         result = run(trace, sides)
-        if result.outcome == "completed":
+        if result.outcome == Outcome.COMPLETED:
             return result
         # Only the cause: the rest refers to messages of the sampling, not of the user's run.
         notes.append(f"{what} not sampled: {result.outcome}: {result.detail.partition(': ')[0]}")

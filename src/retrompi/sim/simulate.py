@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from retrompi.base import units
 from retrompi.base.errors import EngineError, InputError, RetrompiError, UsageError, nearest
@@ -23,12 +23,11 @@ from retrompi.sim.cautions import Caution, of_trace, to_keep
 from retrompi.sim.observe import NOTHING, Observe
 from retrompi.sim.rank_table import RankTable
 from retrompi.sim.resolved import Resolved, place
-from retrompi.sim.result import Result
+from retrompi.sim.result import Result, counted, job_result, traffic_results
 from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
 from retrompi.sim.worker import ForkServer, Stopped, shared_server
 from retrompi.spec import cojobs, cross_traffic, derived, kernels
-from retrompi.spec.bounds import LIMIT
 from retrompi.spec.calls import ANYTHING, Calls
 from retrompi.spec.cojobs import Compiled
 from retrompi.spec.collectives import PREFIX
@@ -36,7 +35,9 @@ from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.compile import compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.layout import Layout
 from retrompi.spec.network_model import by_simgrid
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
+from retrompi.spec.result import MarkRow, PointRow, StageRow, StartsRow, StepRow, Totals, outputs
 from retrompi.spec.users_code import users_code
 from retrompi.spec.values import Values
 from retrompi.traces import generate
@@ -131,13 +132,12 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     with users_code(asked.model.folder(), "this model returns a value of a wrong type"):
         rows["kills"] = _kills(q.beside.kills, rows, others)
     if asked.apart:
-        return _not_run(asked, "failed-start", asked.apart, begin)
-    steps: list[dict[str, Any]] = []
+        return _not_run(asked, Outcome.FAILED_START, asked.apart, begin)
+    steps: list[StepRow] = []
     if q.start_up:
-        told = start(asked, q.seed)
-        steps = told["steps"]
-        if told["failed"]:
-            return _not_run(asked, "failed-start", told["reason"], begin, steps)
+        steps, reason = start(asked, q.seed)
+        if reason:
+            return _not_run(asked, Outcome.FAILED_START, reason, begin, steps)
     trace, scale = _timed(asked)
     notes: list[str] = []
     if q.fidelity != "mechanism":
@@ -153,7 +153,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         with users_code(asked.model.folder(), passing=(EngineError,)):
             got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
     except Stopped as error:
-        return _not_run(asked, LIMIT, str(error), begin)
+        return _not_run(asked, Outcome.LIMIT, str(error), begin)
     except InputError as error:
         if _NO_PUT in str(error) and rows["bcast"]["algorithm"] == "put_tree":
             raise UsageError(f"{error}; {asked.model.name} broadcasts, and does what is made of a broadcast, by puts into the memory of "
@@ -164,20 +164,18 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
             file = Path(asked.room.link.file[0])
             raise InputError(f"SimGrid does not survive this platform: {error}", file, code="bad-platform-file") from None
         raise
-    if got["outcome"] == "completed" and not q.idle_overrides:
+    outcome = Outcome(got["outcome"])
+    if outcome is Outcome.COMPLETED and not q.idle_overrides:
         _check_collectives(asked.values, {operation for operation, _, _ in got["collectives"]})
-    marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
+    marks: list[MarkRow] = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
     section = asked.program.section
     return Result(
-        outcome=got["outcome"],
+        outcome=outcome,
         detail=got["detail"],
         time_s=got["time_ps"] * PS,
         time_ps=got["time_ps"],
         ranks=trace.ranks,
         actions=trace.actions,
-        messages=got["messages"],
-        bytes=got["bytes"],
-        packets=got["packets"],
         wall_s=time.perf_counter() - begin,
         per_rank=RankTable(got["per_rank"], rows["hosts"]["names"]),
         marks=marks,
@@ -195,20 +193,22 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
             *asked.once("cautions", lambda: [*to_keep(asked), *_derived(asked, found.used)]),
             *(Caution("not-sampled", line) for line in notes), *(Caution("left-open", line) for line in _left_open(got, others)),
             *asked.once("of trace", lambda: of_trace(trace)),
-            *(Caution("lost-in-recording", line) for line in _origin(trace, got["outcome"])),
+            *(Caution("lost-in-recording", line) for line in _origin(trace, outcome)),
         ],
         used=asked.once("used", lambda: sorted(found.used)),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
-        traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
-        jobs=_told_jobs(others, got["jobs"], rows["hosts"]["names"]),
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "contended", "retransmissions", "duplicates",
-                                "events", "events_left_out", "lost", "failed")},
+        traffic=traffic_results(q.beside.traffic, got["traffic"]),
+        failed=got["failed"],
+        jobs=_job_results(others, got["jobs"], rows["hosts"]["names"]),
+        done=got["done"],
+        **counted(got),
+        **{name: got[name] for name in outputs(Totals)},
     )  # fmt: skip
 
 
-def _origin(trace: Trace, outcome: str) -> list[str]:
+def _origin(trace: Trace, outcome: Outcome) -> list[str]:
     """Why a job may not have completed: a trace that keeps less than its program did."""
-    return [LOST_BY_SMPI] if outcome in ("deadlock", "aborted") and may_have_lost(trace) else []
+    return [LOST_BY_SMPI] if outcome in (Outcome.DEADLOCK, Outcome.ABORTED) and may_have_lost(trace) else []
 
 
 def _derived(asked: Resolved, used: Collection[str]) -> list[Caution]:
@@ -230,12 +230,12 @@ def _refuse_unsupported(trace: Trace) -> None:
         raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
 
 
-def _not_run(asked: Resolved, outcome: str, detail: str, begin: float, steps: Sequence[dict[str, Any]] = ()) -> Result:
+def _not_run(asked: Resolved, outcome: Outcome, detail: str, begin: float, steps: Sequence[StepRow] = ()) -> Result:
     """The result of a run that could not be started or sampled; ``begin`` is the value of `time.perf_counter` at its start."""
     trace = asked.trace
     wall_s = time.perf_counter() - begin
-    told = of_trace(trace)
-    return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps), cautions=told)
+    return Result(outcome=outcome, detail=detail, ranks=trace.ranks, actions=trace.actions, wall_s=wall_s, startup=list(steps),
+                  cautions=of_trace(trace))  # fmt: skip
 
 
 def _timed(asked: Resolved) -> tuple[Trace, float]:
@@ -323,17 +323,17 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
     return found
 
 
-def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> list[dict[str, Any]]:
+def _job_results(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> list[dict[str, Any]]:
     answers = iter(got)
     rows = []
     for job in jobs:
         answer = None if job.apart else next(answers)
-        if answer and answer["outcome"] == "completed":
+        if answer and answer["outcome"] == Outcome.COMPLETED:
             try:
                 _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
             except UsageError as error:
                 raise UsageError(f"{job.spec.name}: {error}", code=error.code) from None
-        rows.append(cojobs.told(job, answer and {**answer, "per_rank": RankTable(answer["per_rank"], hosts).some()}))
+        rows.append(job_result(job, answer, hosts))
     return rows
 
 
@@ -365,7 +365,7 @@ def _message_path(got: Mapping[str, Any]) -> Any:
 
 
 def _critical_path(got: Mapping[str, Any], hosts: Mapping[str, Any]) -> Any:
-    if "critical_path" not in got or got["outcome"] != "completed":
+    if "critical_path" not in got or got["outcome"] != Outcome.COMPLETED:
         return None
     from retrompi.sim.critical_path import CriticalPath
 
@@ -398,7 +398,7 @@ def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compi
 
 def require_completed(result: Result, what: str) -> None:
     """Raises SimulationEnded with the outcome and the waiting ranks unless the run completed; ``what`` names the run."""
-    if result.outcome == "completed":
+    if result.outcome == Outcome.COMPLETED:
         return
     waits = "; ".join(f"rank {w['rank']} at {w['file']}:{w['line']} {w['action']} waits for {w['on']}" for w in result.waits)
     raise SimulationEnded(f"{what}: {result.outcome}: {result.detail}{'; ' + waits if waits else ''}")
@@ -406,14 +406,14 @@ def require_completed(result: Result, what: str) -> None:
 
 def rows_from_marks(
     result: Result, parts: int = 2, counted: Callable[[int, Mapping[str, Any]], int] | None = None, args: Mapping[str, Any] | None = None
-) -> list[dict[str, Any]]:
+) -> list[PointRow]:
     """Rows of a benchmark from the marks ``size S reps R`` of rank 0, each until the next mark.
 
     The time is that of a repetition divided by ``parts`` (2: half a round trip, as PingPong defines it); the bandwidth
     counts ``counted(S, args)`` bytes in it, by default S.
     """
     marks = [m for m in result.marks if m["rank"] == 0]
-    rows = []
+    rows: list[PointRow] = []
     for mark, after in pairwise(marks):
         words = str(mark["label"]).split()
         if len(words) != 4 or words[0] != "size" or words[2] != "reps":
@@ -427,7 +427,7 @@ def rows_from_marks(
     return rows
 
 
-def benchmark(question: Question | Resolved, server: ForkServer | None = None) -> list[dict[str, Any]]:
+def benchmark(question: Question | Resolved, server: ForkServer | None = None) -> list[PointRow]:
     """The curve of a benchmark: rows size_B, time_us (one way: half a round trip), bandwidth_MBps (10^6 B/s), repetitions.
 
     The question's workload is a `Benchmark`. Raises SimulationEnded when it does not complete.
@@ -444,7 +444,7 @@ def curve_title(question: Question) -> str:
     return f"{'PingPong' if label == 'pingpong' else label} of {question.title}"
 
 
-def curve_of(asked: Resolved, result: Result) -> list[dict[str, Any]]:
+def curve_of(asked: Resolved, result: Result) -> list[PointRow]:
     """`rows_from_marks` with the ``parts`` and ``counted`` of the benchmark's generator."""
     workload = asked.question.workload
     assert isinstance(workload, Benchmark)
@@ -495,7 +495,7 @@ def explain(question: Question | Resolved) -> dict[str, Any]:
         if spare > 0 and r["ps"] % 2:
             halves[i] += 1
             spare -= 1
-    stages = [
+    stages: list[StageRow] = [
         {"stage": r["stage"], "process": r["process"], "seconds": h * PS, "ps": h} for r, h in zip(rows, halves, strict=True) if h > 0
     ]
     return {
@@ -522,18 +522,18 @@ def message_path(question: Question | Resolved) -> MessagePath:
     asked = of_message(Resolved.of(question))
     result = run(asked, Observe(anatomy=True, directions=DIRECTIONS))
     require_completed(result, f"PingPong of {asked.question.title}, {asked.question.workload.label}")
-    told: MessagePath = result.message_path
-    return told
+    assert result.message_path is not None  # requested, of a run that completed
+    return result.message_path
 
 
-def start(asked: Resolved, seed: int) -> dict[str, Any]:
-    """One start of a job: ``steps`` (step, manual, windows, daemons, seconds, note), ``failed`` and ``reason``."""
+def start(asked: Resolved, seed: int) -> tuple[list[StepRow], str]:
+    """One start of a job: its steps, and why it failed ("" if it did not)."""
     with users_code(asked.model.folder()):
         steps, reason = asked.model().startup(asked.values, asked.room, list(asked.placement), random.Random(seed))
-        return {"steps": [asdict(s) for s in steps], "failed": bool(reason), "reason": str(reason)}
+        return [cast("StepRow", asdict(s)) for s in steps], str(reason) if reason else ""
 
 
-def startup(question: Question | Resolved) -> dict[str, Any]:
+def startup(question: Question | Resolved) -> StartsRow:
     """`Starts` of a job: the failure rate, and the steps of a start with their totals."""
     asked = Resolved.of(question)
     workload = asked.question.workload
@@ -541,13 +541,13 @@ def startup(question: Question | Resolved) -> dict[str, Any]:
     if not asked.question.idle_overrides:
         refuse(unused_by_start(asked.model, asked.values, Layout(asked.room, asked.placement)))
     first = asked.question.seed
-    told = [start(asked, seed) for seed in range(first, first + workload.starts)]
-    steps = told[0]["steps"]
-    failures = sum(t["failed"] for t in told)
+    starts = [start(asked, seed) for seed in range(first, first + workload.starts)]
+    steps, _reason = starts[0]
+    failures = sum(bool(reason) for _steps, reason in starts)
     return {
-        "attempts": len(told),
+        "attempts": len(starts),
         "failures": failures,
-        "failure_rate": failures / len(told),
+        "failure_rate": failures / len(starts),
         "windows": sum(int(s["windows"]) for s in steps),
         "daemons": sum(int(s["daemons"]) for s in steps),
         "manual_steps_per_job": sum(int(s["manual"]) for s in steps),

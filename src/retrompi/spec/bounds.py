@@ -9,10 +9,7 @@ from typing import Any
 
 from retrompi.base.errors import UsageError
 
-__all__ = ["LIMIT", "MEMORY_B", "Bounds"]
-
-LIMIT = "limit"
-"""The outcome of a run that a bound has ended."""
+__all__ = ["MEMORY_B", "Bounds"]
 
 MEMORY_B = 2 << 30
 """The bound on memory (B) where none is given; 200,000 ranks of a halo at curve or loggp fit into it."""

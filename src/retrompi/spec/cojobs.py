@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.base.units import PS
 from retrompi.spec.hosts import one_by_one, rows_of
 from retrompi.spec.overrides import parse_sets
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "JobSpec", "named", "rows", "unshared"]
 
-_COUNTS = ("messages", "bytes", "delivered", "delivered_bytes", "own_bytes", "packets", "frames", "retransmissions", "duplicates", "lost")
 _ROOM = ("hosts", "link", "positions", "kills")
 
 
@@ -159,24 +157,3 @@ def rows(jobs: Sequence[Compiled], positions: Sequence[int], room: Platform, wil
             ]
         out.append(row)
     return out
-
-
-def told(job: Compiled, got: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The result of one further job; ``got`` is the engine's result, None for a job that could not be started."""
-    s = job.spec
-    about = {"name": s.name, "model": s.model, "mode": s.where, "trace": s.label, "start_s": s.start_s, "background": s.background,
-             "ranks": s.trace.ranks}  # fmt: skip
-    if got is None:
-        return {**about, "outcome": "failed-start", "detail": job.apart, "time_s": 0.0, "time_ps": 0, "runs": 0}
-    return {
-        **about,
-        "outcome": got["outcome"],
-        "detail": got["detail"],
-        "time_s": got["time_ps"] * PS,
-        "time_ps": got["time_ps"],
-        "runs": got["runs"] if s.background else int(got["outcome"] == "completed"),
-        "per_rank": got["per_rank"],
-        "waits": got["waits"],
-        "diagnosis": got.get("diagnosis", {}),
-        **{k: got[k] for k in _COUNTS},
-    }

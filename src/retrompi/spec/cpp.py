@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from retrompi.spec.fields import Field, declared
 from retrompi.spec.host import REFERENCE_CALL, REFERENCE_CLOCK, Host
 from retrompi.spec.link import Link
 from retrompi.spec.media import MEDIA, Broadcast, Checked, Medium, OneSided, WaitPolicy
+from retrompi.spec.outcome import Outcome
+from retrompi.spec.result import Counters, Output, RankRow, Totals, TrafficRow, WaitRow, outputs
 
 __all__ = ["header", "write"]
 
@@ -164,6 +166,39 @@ def _enums() -> Iterator[str]:
         yield f"enum class {name} : uint8_t {{ {', '.join(map(_enumerator, words))} }};"
 
 
+def _outcomes() -> Iterator[str]:
+    yield "/// How a job ended."
+    yield f"enum class Outcome : uint8_t {{ {', '.join(map(_enumerator, Outcome))} }};"
+    yield "inline const char* outcome_name(Outcome o) {"
+    yield "  static constexpr const char* kNames[] = {" + ", ".join(f'"{o}"' for o in Outcome) + "};"
+    yield "  return kNames[static_cast<size_t>(o)];"
+    yield "}"
+    good = " && ".join(f"o != Outcome::{_enumerator(o)}" for o in Outcome if o.exit_code == 0)
+    yield "/// Whether it is a negative result: the job did not end as it should."
+    yield f"inline bool is_negative(Outcome o) {{ return {good}; }}"
+
+
+def _result(name: str, about: str, fields: Sequence[Output], base: str = "", inherited: Sequence[Output] = ()) -> Iterator[str]:
+    """A struct of a run's result; its ``each`` calls a function with every field: its name in the answer, and the member."""
+    yield f"/// {about}"
+    yield f"struct {name}{base and ' : '}{base} {{"
+    yield from (f"  {o.cpp} {o.member}{{}};  // {o.meaning}" for o in fields)
+    yield "  template <class F>"
+    yield "  static void each(F f) {"
+    yield from (f'    f("{o.key}", &{name}::{o.member});' for o in (*inherited, *fields))
+    yield "  }"
+    yield f"  bool operator==(const {name}&) const = default;"
+    yield "};"
+
+
+def _results() -> Iterator[str]:
+    for cls, name in ((Counters, "CounterFields"), (Totals, "Totals"), (WaitRow, "WaitRow"), (TrafficRow, "TrafficRow")):
+        yield from (*_result(name, (cls.__doc__ or "").partition("\n")[0], [o for o in outputs(cls).values() if o.cpp]), "")
+    grows, ends = ([o for o in outputs(RankRow).values() if o.grows == whether] for whether in (True, False))
+    yield from (*_result("RankCounters", "What is counted for a rank.", grows), "")
+    yield from (*_result("RankRow", "What one rank did.", ends, "RankCounters", grows), "")
+
+
 def header() -> str:
     """The header ``specs.hpp``: enumerations, a struct for each declaration, and the variant of all media with its reader."""
     names = [cls.__name__ for cls in MEDIA.values()]
@@ -185,7 +220,7 @@ def header() -> str:
         "// The host on which the costs of a library are stated.",
         f"inline constexpr double kReferenceClock = {REFERENCE_CLOCK!r};  // Hz",
         f"inline constexpr Ps kReferenceCall = {round(REFERENCE_CALL / PS)};  // its null system call", "",
-        *_enums(), "",
+        *_enums(), "", *_outcomes(), "", *_results(),
     ]  # fmt: skip
     for cls in _declarations():
         lines += [f"/// {(cls.__doc__ or '').partition(chr(10))[0]}", *_struct(cls), *_numbers(cls), ""]

@@ -8,14 +8,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.spec.platform import Platform
 
-__all__ = ["failures", "lines", "told", "traffic"]
+__all__ = ["failures", "traffic"]
 
 LAWS = ("constant", "poisson", "onoff")
 MOST_OFFERED = 1000
@@ -181,18 +181,3 @@ def _link(which: str, room: Platform, text: str) -> tuple[int, int, int]:
                 )
             return (_PAIR, a, b)
     raise UsageError(f"failure '{text}': no host '{which}'{nearest(which, names)}", code="unknown-host")
-
-
-def told(texts: Sequence[str], got: Sequence[tuple[int, ...]]) -> list[dict[str, Any]]:
-    """The result of each flow: frames offered, frames and bytes that arrived, frames dropped at a full card queue, frames lost."""
-    keys = ("frames", "arrived", "bytes", "dropped", "lost")
-    return [{"traffic": text, **dict(zip(keys, row, strict=True))} for text, row in zip(texts, got, strict=True)]
-
-
-def lines(facts: Mapping[str, Any]) -> list[str]:
-    """The traffic and failures of a stored run, one per line; [] if there were none."""
-    said = []
-    for row in facts.get("traffic") or []:
-        gone = "".join(f", {row[k]} {k}" for k in ("dropped", "lost") if row[k])
-        said.append(f"traffic {row['traffic']}: {row['arrived']} of {row['frames']} frames arrived{gone}")
-    return said + ([facts["failed"]] if facts.get("failed") else [])

@@ -27,6 +27,7 @@ from sqlalchemy.pool import NullPool
 
 from retrompi.base.errors import RetrompiError, StoreError, UsageError
 from retrompi.base.paths import data_dir
+from retrompi.spec.outcome import Outcome
 from retrompi.store.copies import Copies
 from retrompi.store.identity import RunSpec
 from retrompi.store.ids import free_ids, once_at_a_time
@@ -375,7 +376,7 @@ class Store(Studies, Tags, Copies):
         with self._connect() as connection:
             for some in _parts(run_ids):
                 query = sa.select(Run.id, Run.outcome, Run.detail).where(Run.id.in_(some))
-                found |= {int(i): (o, "" if o == "completed" else d) for i, o, d in connection.execute(query)}
+                found |= {int(i): (o, "" if o == Outcome.COMPLETED else d) for i, o, d in connection.execute(query)}
         return found
 
     def details(self, run_ids: Sequence[int]) -> dict[int, Details]:

@@ -9,14 +9,12 @@ from typing import Any
 
 from retrompi.sim.cautions import stored
 from retrompi.sim.rank_table import RankTable
-from retrompi.spec.bounds import LIMIT
+from retrompi.sim.result import COLUMNS
 from retrompi.spec.network_model import by_simgrid
+from retrompi.spec.outcome import Outcome
 from retrompi.store.identity import RunSpec
 
-__all__ = ["COLUMNS", "Kept", "Outbox"]
-
-COLUMNS = ("outcome", "detail", "wall_s", "time_s", "ranks", "actions", "messages", "bytes", "packets")
-"""Fields of a result that have a column; the others are in ``facts``."""
+__all__ = ["Kept", "Outbox"]
 
 PART_OF = "part_of"
 """The fact that a run was not asked for itself."""
@@ -59,7 +57,7 @@ class Kept:
     ) -> Kept:
         """Built from the engine's Result, or a mapping with the same names, and its rows."""
         given = plain(result)
-        if given.get("outcome") == LIMIT:
+        if given.get("outcome") == Outcome.LIMIT:
             spec = replace(spec, stopped=str(given.get("detail", "")))
         if "cautions" in given:
             given["cautions"] = [{"code": c.code, "text": c.text} for c in stored(given)]
@@ -76,7 +74,7 @@ class Kept:
             "overrides": spec.overrides,
             "host": _machine.node() or "unknown",
             "simgrid_version": _simgrid_version() if by_simgrid(spec.network) or spec.kind == "smpi" else "",
-            "outcome": "completed",
+            "outcome": Outcome.COMPLETED,
             "detail": "",
             "wall_s": 0.0,
             **own,

@@ -21,6 +21,7 @@ from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
 from retrompi.sim.timeline import STORED
 from retrompi.spec import kernels
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Benchmark, Message, Question, Replay, Starts
 from retrompi.store.identity import RunSpec, specification
 from retrompi.store.kept import plain
@@ -85,7 +86,7 @@ def facts_of(
         return known, dict(store.run(known)["facts"]), True
     began = time.perf_counter()
     facts = dict(work())
-    run_id = store.add_run(spec, {"outcome": "completed", "wall_s": time.perf_counter() - began, **facts}, fresh=fresh)
+    run_id = store.add_run(spec, {"outcome": Outcome.COMPLETED, "wall_s": time.perf_counter() - began, **facts}, fresh=fresh)
     return run_id, dict(store.run(run_id)["facts"]), False
 
 
@@ -173,7 +174,7 @@ def _explain(store: Store, asked: Resolved, fresh: bool) -> Found:
     prepare_samples(store, simulate.of_message(asked), fresh)
     began = time.perf_counter()
     told = simulate.explain(asked)
-    facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"],
+    facts = {"outcome": Outcome.COMPLETED, "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"],
              "cautions": told["cautions"]}  # fmt: skip
     stages = [{"size_B": workload.size, **stage} for stage in told["stages"]]
     run_id = store.add_run(spec, facts, anatomy=stages, fresh=fresh)
@@ -183,7 +184,8 @@ def _explain(store: Store, asked: Resolved, fresh: bool) -> Found:
 def _startup(store: Store, asked: Resolved, fresh: bool) -> Found:
     def work() -> dict[str, Any]:
         told = simulate.startup(asked)
-        return {"startup": told, "outcome": "failed-start" if asked.apart else "completed", "detail": asked.apart, "ranks": asked.ranks}
+        outcome = Outcome.FAILED_START if asked.apart else Outcome.COMPLETED
+        return {"startup": told, "outcome": outcome, "detail": asked.apart, "ranks": asked.ranks}
 
     run_id, facts, found = facts_of(store, specification(asked), work, fresh=fresh)
     return Found(run_id, facts["startup"]["steps"], found)
@@ -196,7 +198,7 @@ def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record
     if known is not None:
         old = store.run(known)
         # A trace's hash does not depend on its path, but a deadlock report names file and line.
-        if old["outcome"] == "completed" or old["trace"] == label:
+        if old["outcome"] == Outcome.COMPLETED or old["trace"] == label:
             return Found(known, store.ranks(known), True)
     prepare_samples(store, asked, fresh)
     result = simulate.run(asked, replace(observe, profile=observe.profile or record is not None))

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from retrompi.spec.outcome import Outcome
+
 __all__ = ["EXAMPLES", "VIEWS", "Example", "View"]
 
+_ENDS = tuple(o for o in Outcome if o != Outcome.ENDED)
 _RUN: Mapping[str, str] = {
     "model": "runtime model",
     "platform": "platform",
@@ -17,7 +20,7 @@ _RUN: Mapping[str, str] = {
     "seed": "seed of every random draw",
     "fidelity": "level of detail: mechanism, curve or loggp",
     "network": "what carried the frames: native, fluid, simgrid",
-    "outcome": "how the run ended: completed, deadlock, aborted, failed-start, timeout, overflow or limit",
+    "outcome": "how the run ended: " + ", ".join(_ENDS[:-1]) + f" or {_ENDS[-1]}",
 }
 
 

@@ -21,6 +21,7 @@ from retrompi.spec.composition import MAX_HOSTS, resized
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.overrides import merge
 from retrompi.spec.platform import LINK_WORDS, Platform, declaration
 from retrompi.spec.timed_section import Program
@@ -433,4 +434,4 @@ def evaluate(job: Job, alike: Alike | None = None) -> Done:
     if not runs or runs[-1].spec.kind == "sample":
         return Done(ERROR, reason or "nothing was simulated", wall_s=took)
     row = runs[-1].row
-    return Done(row["outcome"], "" if row["outcome"] == "completed" else str(row["detail"]), runs, took)
+    return Done(row["outcome"], "" if row["outcome"] == Outcome.COMPLETED else str(row["detail"]), runs, took)

@@ -14,6 +14,7 @@ from retrompi.base.files import exists
 from retrompi.sim.cautions import Caution, gathered, stored
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
 from retrompi.studies import case, catalogue, metrics
 from retrompi.studies.cautions import of_scenarios
@@ -134,7 +135,7 @@ class Candidates:
         scenario's file."""
         made = None if self.base.generator is None or self.base.path is not None else generate.generator(self.base.generator)
         warmed = made is not None and int(made.with_defaults(self.base.args).get("warm_up") or 0) > 0
-        return metrics.parse("timed" if warmed and self.base.outcome == "completed" and not self.base.kills else "time")
+        return metrics.parse("timed" if warmed and self.base.outcome == Outcome.COMPLETED and not self.base.kills else "time")
 
     def each(self) -> list[tuple[str, str, Scenario]]:
         """(model, platform, scenario) of each candidate."""
@@ -257,7 +258,7 @@ def _row(store: Store, where: tuple[str, str], ran: Asked, candidates: Candidate
     wanted = candidates.wanted
     about = (*where, ran.outcome, ran.reason, ran.run_id, ran.found)
     kept = tuple(stored({"cautions": store.cautions([ran.run_id]).get(ran.run_id, ())})) if ran.run_id is not None else ()
-    if ran.run_id is None or ran.outcome != "completed":
+    if ran.run_id is None or ran.outcome != Outcome.COMPLETED:
         return Row(*about, values={m.name: None for m in wanted}, kept=kept)
     run, points, ranks = store.run(ran.run_id), store.points(ran.run_id), store.ranks(ran.run_id)
     total = sum(r["time_s"] for r in ranks)

@@ -11,6 +11,7 @@ import numpy as np
 
 from retrompi.base.errors import RetrompiError
 from retrompi.sim.resolved import Resolved
+from retrompi.spec.outcome import Outcome
 from retrompi.studies import design
 from retrompi.studies.design import DRAW
 from retrompi.studies.uncertainty import Interval, Spec, interval, log_discrepancy, log_job, with_discrepancy
@@ -64,7 +65,7 @@ def with_intervals(v: View, draws: Sequence[Row], drawn: Mapping[int, Details], 
                 continue
             # Points that share a run may differ in their model, and so in the discrepancy: runs are told apart by the point.
             runs[first], points[first], ranks[first] = known[first].of(number - 1, found.run, found.points, found.ranks)
-            if found.run["outcome"] == "completed":
+            if found.run["outcome"] == Outcome.COMPLETED:
                 for p in points[first]:
                     column = curves.setdefault(first, {}).setdefault(int(p["size_B"]), np.full(study.draws, math.nan))
                     column[number - 1] = float(p["time_us"])

@@ -14,8 +14,11 @@ from typing import IO, Any
 
 from retrompi.base.csv_safe import write_rows
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.spec.result import Output, PointRow, RankRow, outputs
+from retrompi.spec.result import metrics as counters
 from retrompi.studies.about import networks
 from retrompi.studies.axes import ABSENT
+from retrompi.studies.metrics import fact_of
 from retrompi.studies.results import axes_of
 from retrompi.studies.stored_study import Stored
 from retrompi.studies.view import Axis, axis_of
@@ -25,6 +28,14 @@ __all__ = ["FORMATS", "columns", "metadata", "print_to", "table", "write"]
 FORMATS = ("csv", "json", "parquet")
 _SPELLED = {"B": "B", "s": "s", "B/s": "Bps", "s/B": "s_per_B", "Hz": "Hz", "flop/s": "flops", "1": "", "probability": "share"}
 """Base unit -> suffix of a column's name."""
+
+
+def _counted(declared: Output) -> str:
+    """The name of a counter's column."""
+    unit = _SPELLED.get(declared.unit, "")
+    return f"{declared.name}_{unit}" if unit else declared.name
+
+
 _RUN: Mapping[str, tuple[str, str]] = {
     "study": ("str", "name of the study"),
     "position": ("int", "number of the point"),
@@ -39,11 +50,8 @@ _RUN: Mapping[str, tuple[str, str]] = {
     "ranks": ("int", "ranks"),
     "time_s": ("float", "simulated time of the job"),
     "section_s": ("float", "simulated time of the section that the scenario times"),
-    "mpi_s": ("float", "time in MPI, largest of the ranks"),
-    "compute_s": ("float", "time computing, largest of the ranks"),
-    "messages": ("int", "messages"),
-    "bytes_B": ("int", "bytes of the messages"),
-    "packets": ("int", "packets"),
+    **{name: ("float", o.largest) for name, o in outputs(RankRow).items() if o.largest},
+    **{_counted(o): ("int", o.title) for o in counters().values()},
     "wall_s": ("float", "what simulating took"),
     "model_hash": ("str", "SHA-256 of the model"),
     "platform_hash": ("str", "SHA-256 of the platform, overrides included"),
@@ -51,10 +59,7 @@ _RUN: Mapping[str, tuple[str, str]] = {
     "code_version": ("str", "code that simulated it"),
 }
 _CURVE: Mapping[str, tuple[str, str]] = {
-    "size_B": ("int", "message size"),
-    "time_us": ("float", "one-way time"),
-    "bandwidth_MBps": ("float", "bandwidth, 10^6 B/s"),
-    "repetitions": ("int", "repetitions"),
+    name: ("int" if o.kind == "counter" else "float", o.title) for name, o in outputs(PointRow).items()
 }
 Row = dict[str, Any]
 _GROUP = 50_000
@@ -98,8 +103,8 @@ def table(found: Stored, points: bool = False) -> Iterator[Row]:
         ranks = found.ranks.get(r["run_id"], ()) if run else ()
         if run is not None:
             row |= {k: run.get(k) for k in _RUN if k in run}
-            row |= {"section_s": ((run.get("facts") or {}).get("section") or {}).get("seconds"), "bytes_B": run.get("bytes")}
-            row |= {f"{k}_s": max((x[f"{k}_s"] for x in ranks), default=None) for k in ("mpi", "compute")}
+            row |= {"section_s": fact_of(run, "facts.section.seconds"), **{_counted(o): fact_of(run, o.path) for o in counters().values()}}
+            row |= {k: max((x[k] for x in ranks), default=None) for k, o in outputs(RankRow).items() if o.largest}
         row |= {"study": found.study["name"], "position": r["position"], "outcome": r["outcome"], "reason": r["reason"] or None,
                 "run_id": r["run_id"]}  # fmt: skip
         for a in axes:

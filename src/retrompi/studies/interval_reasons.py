@@ -15,6 +15,8 @@ import numpy as np
 
 from retrompi.base.units import format_quantity
 from retrompi.sim.cautions import Caution
+from retrompi.spec.outcome import Outcome
+from retrompi.spec.result import metrics as counters
 from retrompi.studies.uncertainty import Ensemble, Interval, Spec, interval
 
 if TYPE_CHECKING:
@@ -27,9 +29,7 @@ __all__ = ["FAR", "Reading", "fewest", "of_view", "reasons", "unresolved"]
 
 FAR = 4.0
 """An end that is more than so many times from the median is explained."""
-_COUNTERS: Mapping[str, str] = {
-    "retransmissions": "packets sent again", "lost": "frames lost", "duplicates": "duplicates received", "contended": "frames that waited",
-}  # fmt: skip
+_COUNTERS: Mapping[str, str] = {name: o.title for name, o in counters().items() if o.trouble}
 _SEPARATES = 3.5
 """Standard errors by which the mean of a parameter has to differ between two groups of draws; there are some thirty parameters."""
 
@@ -156,7 +156,7 @@ def _end(drawn: Ensemble, r: Reading) -> str:
 
 def _counted(drawn: Ensemble, beyond: NDArray[np.bool_]) -> str:
     """The counter of which these draws have most beside the others, if at least twice: ``14 packets sent again (in the others 0.2)``."""
-    done = np.array([o == "completed" for o in drawn.outcomes])
+    done = np.array([o == Outcome.COMPLETED for o in drawn.outcomes])
     inside, rest = beyond & done, ~beyond & done
     if not inside.any() or not rest.any():
         return ""

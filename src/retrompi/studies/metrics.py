@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.translate import _, lazy
+from retrompi.spec.outcome import Outcome
+from retrompi.spec.result import Output, RankRow, SectionRow, StartsRow, outputs
+from retrompi.spec.result import metrics as counters
 
 if TYPE_CHECKING:
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["NAMES", "Metric", "columns", "facts", "parse", "sizes_of"]
+__all__ = ["NAMES", "Metric", "columns", "fact_of", "facts", "parse", "sizes_of"]
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -50,8 +53,8 @@ class _Kind:
 _FACTS = "facts."
 
 
-def _part(run: Row, path: str) -> Any:
-    """What a run's row has under a name of `_Kind.reads`; None for nothing."""
+def fact_of(run: Row, path: str) -> Any:
+    """What a run's row has at a path, ``messages`` or ``facts.section.seconds``; None for nothing."""
     value: Any = run
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -117,9 +120,10 @@ def _largest(key: str) -> Reader:
     return read
 
 
-def _one(label: str, unit: str, needs: str, name: str) -> _Kind:
-    """The kind of a metric that is a number of the run's row as it stands."""
-    return _Kind(label, unit, needs, lambda run, points, ranks, size: _number(run[name]), (name,))
+def _one(declared: Output, needs: str = "run", path: str = "") -> _Kind:
+    """The kind of a metric that is a number of the run's row as it stands, at its declared path or another."""
+    name = path or declared.path
+    return _Kind(declared.title, declared.unit, needs, lambda run, points, ranks, size: _number(run[name]), (name,))
 
 
 def _nothing(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
@@ -133,23 +137,19 @@ _KINDS: Mapping[str, _Kind] = {
     "latency": _Kind(lazy("one-way time at the smallest size"), "s", "curve", _latency, ("time_s",)),
     "peak": _Kind(lazy("largest bandwidth"), "B/s", "curve", _peak, more_is_better=True),
     "n_half": _Kind(lazy("size at half of the largest bandwidth"), "B", "curve", _n_half),
-    "section": _one(lazy("time of the section"), "s", "section", "facts.section.seconds"),
-    "mpi": _Kind(lazy("time in MPI, largest of the ranks"), "s", "ranks", _largest("mpi_s")),
-    "compute": _Kind(lazy("time computing, largest of the ranks"), "s", "ranks", _largest("compute_s")),
+    "section": _one(outputs(SectionRow)["seconds"], "section", "facts.section.seconds"),
+    **{o.member: _Kind(o.largest, o.unit, "ranks", _largest(o.name)) for o in outputs(RankRow).values() if o.largest},
     "speedup": _Kind(lazy("speed-up"), "1", "base", _nothing, sized="may", more_is_better=True),
-    "messages": _one(lazy("messages"), "count", "run", "messages"),
-    "packets": _one(lazy("packets"), "count", "run", "packets"),
-    "bytes": _one(lazy("bytes of the messages"), "B", "run", "bytes"),
-    "retransmissions": _one(lazy("packets sent again"), "count", "run", "facts.retransmissions"),
-    "start": _one(lazy("time to start the job"), "s", "start", "facts.startup.seconds"),
-    "failed_starts": _one(lazy("share of starts that fail"), "probability", "start", "facts.startup.failure_rate"),
-    "outcome": _Kind(lazy("completed (1) or not (0)"), "1", "any", lambda r, p, k, s: 1.0 if r["outcome"] == "completed" else 0.0,
+    **{name: _one(o) for name, o in counters().items()},
+    "start": _one(outputs(StartsRow)["seconds"], "start", "facts.startup.seconds"),
+    "failed_starts": _one(outputs(StartsRow)["failure_rate"], "start", "facts.startup.failure_rate"),
+    "outcome": _Kind(lazy("completed (1) or not (0)"), "1", "any", lambda r, p, k, s: 1.0 if r["outcome"] == Outcome.COMPLETED else 0.0,
                      ("outcome",), more_is_better=True),
 }  # fmt: skip
 
 
 def _read(kind: _Kind, run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
-    return kind.read({name: _part(run, name) for name in kind.reads}, points, ranks, size)
+    return kind.read({name: fact_of(run, name) for name in kind.reads}, points, ranks, size)
 
 
 def columns() -> set[str]:
@@ -186,7 +186,7 @@ class Metric:
 
         None where the run has no such number: it did not complete (only ``outcome`` has a value then), or is of another kind.
         """
-        if run.get("outcome") != "completed" and self.kind != "outcome":
+        if run.get("outcome") != Outcome.COMPLETED and self.kind != "outcome":
             return None
         return _read(_KINDS[self.kind], run, points, ranks, self.size_B)
 
@@ -199,7 +199,7 @@ class Metric:
         value = self.of(run, points, ranks)
         if value is not None:
             return value
-        if run.get("outcome") != "completed":
+        if run.get("outcome") != Outcome.COMPLETED:
             raise UsageError(
                 f"{what} has no '{self.name}': it ended as {run.get('outcome')}: {run.get('detail') or 'no reason given'}", code="no-metric"
             )
@@ -216,7 +216,7 @@ class Metric:
     def check(self, scenario: Scenario) -> None:
         """UsageError in one line when runs of ``scenario`` cannot have this number; only the scenario is examined."""
         needs = _KINDS[self.kind].needs
-        curve = not scenario.start and scenario.trace is None and not scenario.kills and scenario.outcome == "completed"
+        curve = not scenario.start and scenario.trace is None and not scenario.kills and scenario.outcome == Outcome.COMPLETED
         curve = curve and scenario.generator != "rinf1"
         if needs == "base":
             raise UsageError(

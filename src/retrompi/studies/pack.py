@@ -22,6 +22,7 @@ from typing import Any
 from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.files import open_regular
+from retrompi.sim.result import NUMBERS
 from retrompi.spec import platform_file, registry
 from retrompi.spec.composition import unsized
 from retrompi.studies.axes import split
@@ -216,8 +217,8 @@ def named_alike(axis: str, value: Any) -> Any:
 
 def reference_rows(found: Stored) -> list[dict[str, Any]]:
     """The stored result of every point, without the fields that differ between machines (ids, wall times, paths)."""
-    keys = ("model", "platform", "mode", "seed", "fidelity", "ranks", "time_s", "actions", "messages", "bytes", "packets", "model_hash",
-            "platform_hash", "trace_hash", "code_version", "simgrid_version")  # fmt: skip
+    keys = ("model", "platform", "mode", "seed", "fidelity", *NUMBERS, "model_hash", "platform_hash", "trace_hash", "code_version",
+            "simgrid_version")  # fmt: skip
     beside = ("position", "outcome", "reason", "run_id", "time_s", "wall_s", "identity")
     out = []
     for r in found.rows:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from retrompi.base.errors import RetrompiError
+from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -31,7 +32,7 @@ class Reading:
 
     value: float | None
     run_id: int | None = None
-    outcome: str = "completed"
+    outcome: Outcome = Outcome.COMPLETED
     reason: str = ""
     found: bool = False
 

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError
+from retrompi.sim.result import Result
 from retrompi.spec import registry, topology
+from retrompi.spec.result import Output, RankRow, SectionRow, StartsRow, outputs
+from retrompi.studies.metrics import fact_of
 
 if TYPE_CHECKING:
     from retrompi.spec.model import RuntimeModel
@@ -24,12 +27,11 @@ __all__ = ["PARTS", "Differences", "diff", "show"]
 PARTS = ("input", "parameter", "platform", "override", "result", "point", "rank", "stage")
 INPUTS = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "network", "trace", "trace_hash",
           "scenario", "scenario_hash", "code_version", "simgrid_version")  # fmt: skip
-RESULTS = (("outcome", ""), ("detail", ""), ("time_s", "s"), ("ranks", "count"), ("actions", "count"), ("messages", "count"),
-           ("bytes", "B"), ("packets", "count"))  # fmt: skip
-FACTS = (("retransmissions", "count"), ("duplicates", "count"), ("frames", "count"), ("section.seconds", "s"), ("startup.seconds", "s"),
-         ("startup.failure_rate", "probability"))  # fmt: skip
-RANKS = (("host", ""), ("time_s", "s"), ("mpi_s", "s"), ("compute_s", "s"), ("cpu_s", "s"), ("sent", "count"), ("received", "count"),
-         ("bytes_sent", "B"), ("bytes_received", "B"))  # fmt: skip
+RESULTS: Mapping[str, Output] = {
+    **{o.path: o for o in outputs(Result).values() if o.kind != "part" and not o.effort},
+    **{f"facts.{part}.{o.name}": o for part, row in (("section", SectionRow), ("startup", StartsRow)) for o in outputs(row).values()},
+}
+"""Where the row of a run has it -> a declared result that is compared."""
 
 Row = dict[str, Any]
 
@@ -102,8 +104,9 @@ def diff(store: Store, first: int, second: int) -> Differences:
     left, right = a["overrides"], b["overrides"]
     inputs += [_row("override", k, left.get(k), right.get(k)) for k in {**left, **right} if left.get(k) != right.get(k)]
     inputs.sort(key=lambda r: PARTS.index(r["part"]))
-    results = [_row("result", k, a[k], b[k], unit) for k, unit in RESULTS if a[k] != b[k]]
-    results += [_row("result", k, x, y, unit) for k, unit in FACTS if (x := _fact(a, k)) != (y := _fact(b, k))]
+    results = [
+        _row("result", k.removeprefix("facts."), x, y, o.unit) for k, o in RESULTS.items() if (x := fact_of(a, k)) != (y := fact_of(b, k))
+    ]
     results += _points(store.points(first), store.points(second))
     results += _ranks(store.ranks(first), store.ranks(second))
     results += _stages(store.anatomy(first), store.anatomy(second))
@@ -112,13 +115,6 @@ def diff(store: Store, first: int, second: int) -> Differences:
 
 def _short(key: str, value: Any) -> Any:
     return str(value)[:12] if key.endswith("_hash") else value
-
-
-def _fact(run: Mapping[str, Any], path: str) -> Any:
-    value: Any = run["facts"]
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _model(run: Mapping[str, Any]) -> type[RuntimeModel] | None:
@@ -220,9 +216,9 @@ def _seconds(time_us: float | None) -> float | None:
 def _ranks(a: Iterable[Row], b: Iterable[Row]) -> list[Row]:
     left, right = ({r["rank"]: r for r in side} for side in (a, b))
     return [
-        _row("rank", f"{name} of rank {rank}", x, y, unit, rank=rank)
+        _row("rank", f"{name} of rank {rank}", x, y, o.unit, rank=rank)
         for rank in sorted({**left, **right})
-        for name, unit in RANKS
+        for name, o in outputs(RankRow).items()
         if (x := left.get(rank, {}).get(name)) != (y := right.get(rank, {}).get(name))
     ]
 

@@ -61,6 +61,7 @@ from retrompi.spec import needs, network_model, registry
 from retrompi.spec.cojobs import JobSpec
 from retrompi.spec.hosts import kinds
 from retrompi.spec.network_model import NATIVE
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
 from retrompi.spec.question import Asked, Benchmark, Beside, Question, Replay, Starts, Workload
 from retrompi.spec.timed_section import Program
@@ -75,7 +76,7 @@ KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", 
          "what_if_hardware", "start",
          "trace", "set", "job")  # fmt: skip
 """Every key of a scenario's file."""
-OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout", "overflow")
+OUTCOMES = tuple(o for o in Outcome if o.repeatable)
 JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
 """Keys of a ``[[job]]``."""
 FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
@@ -163,7 +164,7 @@ class Scenario:
     mode: str
     claims: tuple[str, ...] = ()
     expect: str = ""
-    outcome: str = "completed"
+    outcome: Outcome = Outcome.COMPLETED
     kills: tuple[str, ...] = ()
     seed: int = 1
     fidelity: str = "mechanism"
@@ -241,7 +242,7 @@ class Scenario:
             return Starts(self.start["ranks"], self.start["starts"])
         if self.trace is not None:
             return Replay(trace_of(self), self.trace.name, self._program())
-        if self.generator != "rinf1" and (self.kills or self.outcome != "completed"):
+        if self.generator != "rinf1" and (self.kills or self.outcome != Outcome.COMPLETED):
             # A benchmark expected to fail has no curve: the outcome of its ranks is the result.
             return Replay(trace_of(self), str(self.generator))
         return Benchmark(str(self.generator), self.args)
@@ -357,7 +358,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
             raise fail(f'\'{key}\' is not a list of texts; example: ["{example}"]', key, code="bad-value")
         if data.get(key) and ("start" in data or data.get("fidelity", "mechanism") != "mechanism"):
             raise fail(f"'{key}' cross the wire of a trace that runs at fidelity mechanism", key, code="needs-mechanism")
-    outcome = data.get("outcome", "completed")
+    outcome = data.get("outcome", Outcome.COMPLETED)
     if outcome not in OUTCOMES:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome", code="unknown-name")
     seed = data.get("seed", 1)

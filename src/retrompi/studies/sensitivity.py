@@ -22,6 +22,7 @@ from retrompi.base.units import PS
 from retrompi.sim import simulate
 from retrompi.sim.critical_path import Changes, CriticalPath
 from retrompi.sim.observe import Observe
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside
 from retrompi.spec.registry import resolve
 from retrompi.studies import case
@@ -264,7 +265,7 @@ def _first(longer: Callable[[float], tuple[float, bool]], share: float, time: fl
 def measured(scenario: Scenario, key: Key, value: float) -> int | None:
     """The run's time, ps, with the key at ``value``; None: it does not complete."""
     result = simulate.run(_with(scenario, key, value).question(), Observe())
-    return result.time_ps if result.outcome == "completed" else None
+    return result.time_ps if result.outcome == Outcome.COMPLETED else None
 
 
 def verified(scenario: Scenario, found: Sensitivity) -> Sensitivity:

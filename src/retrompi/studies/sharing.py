@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved
 from retrompi.spec.cojobs import JobSpec, named
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside, Question, Replay
 from retrompi.store.lookup import answer
 from retrompi.studies.scenario import trace_of
@@ -52,7 +53,7 @@ def compare(
         return store.run(found.run_id)
 
     together = run(first.trace, first.label, jobs, scenario.kills)
-    rows = [_row(first, {**together, "runs": int(together["outcome"] == "completed")}, run(first.trace, first.label, []))]
+    rows = [_row(first, {**together, "runs": int(together["outcome"] == Outcome.COMPLETED)}, run(first.trace, first.label, []))]
     for spec, got in zip(jobs, together["facts"]["jobs"], strict=True):
         # Alone except for an idle first job, so that the machines' clocks tick as they do beside the real one.
         alone = run(_nothing(first.trace.ranks), "nothing", [replace(spec, background=False)])
@@ -67,11 +68,11 @@ def _nothing(ranks: int) -> Any:
 
 
 def _row(spec: JobSpec, got: dict[str, Any], alone: dict[str, Any]) -> dict[str, Any]:
-    before = alone["time_s"] if alone["outcome"] == "completed" else None
+    before = alone["time_s"] if alone["outcome"] == Outcome.COMPLETED else None
     after = None
     if spec.background and got["runs"]:
         after = got["time_s"] / got["runs"]
-    elif got["outcome"] == "completed":
+    elif got["outcome"] == Outcome.COMPLETED:
         after = got["time_s"]
     return {
         "name": spec.name,

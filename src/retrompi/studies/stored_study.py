@@ -8,6 +8,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
+from retrompi.spec.outcome import Outcome
 from retrompi.studies import design, metrics
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.design import DRAW
@@ -90,7 +91,7 @@ class Stored:
 
         wanted = metric_of(metric, self.definition, any(len(c) > 1 for c in self.curves.values()))
         made = view(self.definition, self.rows, wanted, self.runs, self.curves, self.ranks)
-        done = next((r for r in made.rows if r["outcome"] == "completed" and r["run_id"] is not None), None)
+        done = next((r for r in made.rows if r["outcome"] == Outcome.COMPLETED and r["run_id"] is not None), None)
         if done is not None and all(r["value"] is None for r in made.rows):
             number = wanted.base or wanted
             run_id = done["run_id"]

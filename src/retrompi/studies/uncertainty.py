@@ -26,6 +26,7 @@ from retrompi.base.paths import stamp
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.sim import worker
 from retrompi.sim.resolved import Resolved
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Benchmark, Message, Question
 from retrompi.store.identity import specification
 from retrompi.store.kept import Outbox
@@ -322,7 +323,7 @@ class Ensemble:
     @property
     def completed(self) -> float:
         """The share of the draws that completed."""
-        return sum(o == "completed" for o in self.outcomes) / len(self.runs)
+        return sum(o == Outcome.COMPLETED for o in self.outcomes) / len(self.runs)
 
     @property
     def shares(self) -> dict[str, NDArray[np.float64]]:
@@ -371,7 +372,7 @@ class Ensemble:
         """One-way seconds [draws, sizes] of a curve; nan where a draw did not complete or has no such size."""
         told = np.full((len(self.runs), len(sizes)), math.nan)
         for i, outcome in enumerate(self.outcomes):
-            if outcome == "completed":
+            if outcome == Outcome.COMPLETED:
                 mine = {int(p["size_B"]): float(p["time_us"]) * 1e-6 for p in self.at(i)[1]}
                 told[i] = [mine.get(int(size), math.nan) for size in sizes]
         return told
@@ -382,7 +383,7 @@ class Ensemble:
 
     def stage_seconds(self) -> dict[tuple[str, str], NDArray[np.float64]]:
         """(stage, process) -> seconds [draws] of a message, 0 where a draw has no such stage, nan where it did not complete."""
-        done = np.array([o == "completed" for o in self.outcomes])
+        done = np.array([o == Outcome.COMPLETED for o in self.outcomes])
         found: dict[tuple[str, str], NDArray[np.float64]] = {}
         for i in map(int, np.flatnonzero(done)):
             whole = float(self.runs[i]["time_s"])
@@ -394,7 +395,7 @@ class Ensemble:
 
     def ended(self) -> dict[str, int]:
         """Outcome -> how many draws ended with it, of those that did not complete."""
-        return {o: self.outcomes.count(o) for o in dict.fromkeys(self.outcomes) if o != "completed"}
+        return {o: self.outcomes.count(o) for o in dict.fromkeys(self.outcomes) if o != Outcome.COMPLETED}
 
 
 def with_intervals(rows: Rows, drawn: Ensemble) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.base.files import open_regular
 from retrompi.base.toml import quoted, value
 from retrompi.base.zips import UNREADABLE, is_plain
+from retrompi.sim.result import NUMBERS
 from retrompi.spec import registry
 from retrompi.spec.composition import unsized
 from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten, sha256_of
@@ -358,7 +359,7 @@ def _toml(definition: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
 
 
 _WHY = ("code_version", "simgrid_version", "model_hash", "platform_hash", "trace_hash")
-_NUMBERS = ("outcome", "ranks", "time_s", "section_s", "actions", "messages", "bytes", "packets", "points", "rank_times")
+_NUMBERS = ("outcome", *NUMBERS, "section_s", "points", "rank_times")
 
 
 def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]]) -> list[Difference]:

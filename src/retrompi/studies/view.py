@@ -15,6 +15,7 @@ from typing import Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.outcome import Outcome
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
 
@@ -119,7 +120,7 @@ class Cell:
     """A cell of a heat map or table: its value, or the outcome of its run; of a single run with draws, the interval ``low`` to ``high``."""
 
     value: float | None
-    outcome: str = "completed"
+    outcome: Outcome = Outcome.COMPLETED
     position: int = 0
     low: float | None = None
     high: float | None = None
@@ -277,7 +278,7 @@ def _with_speedup(v: View) -> View:
 
 def failures(v: View) -> list[Failure]:
     """The points that did not complete, in order."""
-    return [Failure(r["position"], r["values"], r["outcome"], r["reason"]) for r in v.rows if r["outcome"] != "completed"]
+    return [Failure(r["position"], r["values"], r["outcome"], r["reason"]) for r in v.rows if r["outcome"] != Outcome.COMPLETED]
 
 
 def ordered(axis: Axis) -> list[str]:
@@ -374,7 +375,7 @@ def _cell(here: Sequence[Row]) -> Cell | None:
     if not values:
         return Cell(None, here[0]["outcome"], here[0]["position"])
     ends = (here[0].get("low"), here[0].get("high")) if len(here) == 1 else (None, None)
-    return Cell(median(values), "completed", here[0]["position"], *ends)
+    return Cell(median(values), Outcome.COMPLETED, here[0]["position"], *ends)
 
 
 def speedups(line: Line) -> list[tuple[float, float, float]]:

@@ -17,6 +17,7 @@ from retrompi.render.engine_words import outcome_name
 from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, place
 from retrompi.render.overlay import Mark
 from retrompi.render.stored_curves import add as add_measured
+from retrompi.spec.outcome import Outcome
 from retrompi.studies import metrics
 from retrompi.studio import titles
 from retrompi.studio.intervals import METRICS, span
@@ -111,7 +112,7 @@ def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go
             low, high = ([r[f"{column}_{end}"] for r in known] for end in ("low", "high"))
             figure.add_trace(bands.area([place(r["size_B"]) for r in known], low, high, PALETTE[1], log=y == "log"))
         outcome = outcome_name(changed["outcome"])
-        ended = "" if changed["outcome"] == "completed" else _(" (until its end: {outcome})").format(outcome=outcome)
+        ended = "" if changed["outcome"] == Outcome.COMPLETED else _(" (until its end: {outcome})").format(outcome=outcome)
         figure.add_trace(_line(changed["rows"], column, unit, _("changed") + ended, PALETTE[1], "solid", "square", 3.5))
         if ended and changed["rows"]:
             last = max((r for r in changed["rows"]), key=lambda r: r["size_B"])

@@ -23,6 +23,7 @@ from retrompi.base.units import PS, format_bytes, format_quantity, format_time
 from retrompi.sim.cautions import Caution, split, stored
 from retrompi.spec import composition, registry
 from retrompi.spec.needs import asking
+from retrompi.spec.outcome import Outcome
 from retrompi.studio.parameters import check_names
 
 __all__ = ["EDITED", "LONGEST", "Field", "Form", "form_of", "run", "view_of"]
@@ -265,7 +266,7 @@ def _pingpong(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     if sizes is not None and len(sizes) > MOST_POINTS:
         raise UsageError(f"{len(sizes)} sizes; at most {MOST_POINTS} are simulated at once here", code="too-many")
     curve = pingpong(model, platform, sizes=sizes, reps=_whole(asked, "reps", 1, 10_000), **_options(asked, sets, store))
-    ended = [f"{curve.outcome}: {curve.detail}", *curve.diagnosis()] if curve.outcome != "completed" else []
+    ended = [f"{curve.outcome}: {curve.detail}", *curve.diagnosis()] if curve.outcome != Outcome.COMPLETED else []
     figures = {}
     if len(curve.rows) > 2 and not model.startswith("/"):
         figures = {what: _drawn(curve.rows, what) for what in ("time", "bandwidth")}
@@ -342,7 +343,7 @@ def _replay(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, stor
     took = "" if row["time_s"] is None else " " + _("after {time}").format(time=format_time(row["time_s"]))
     counts = _("{ranks} ranks, {messages} messages, {bytes}").format(
         ranks=row["ranks"], messages=row["messages"], bytes=format_bytes(row["bytes"] or 0))  # fmt: skip
-    lines = [f"{row['outcome']}{took}: {counts}", *(done.diagnosis() if row["outcome"] != "completed" else [])]
+    lines = [f"{row['outcome']}{took}: {counts}", *(done.diagnosis() if row["outcome"] != Outcome.COMPLETED else [])]
     rows = [[str(r["rank"]), str(r["host"]), *(format_time(r[k]) if r[k] is not None else "" for k in ("time_s", "compute_s", "mpi_s"))]
             for r in done.rows[:64]]  # fmt: skip
     table = _table("", [_("rank"), _("host"), _("finished"), _("computing"), _("in MPI")], rows)
@@ -443,7 +444,7 @@ def _scenario(asked: Mapping[str, str], sets: Mapping[str, str], place: Path, st
     found = run_of(Resolved.of(question), Where(open_store(store), False))
     row, warnings = found.row, of_scenario(scenario, stored(found.row["facts"]))
     took = "" if row["time_s"] is None else " " + _("after {time}").format(time=format_time(row["time_s"]))
-    lines = [f"{row['outcome']}{took}", *(found.diagnosis() if row["outcome"] != "completed" else [])]
+    lines = [f"{row['outcome']}{took}", *(found.diagnosis() if row["outcome"] != Outcome.COMPLETED else [])]
     rows = found.found.rows
     if rows and "size_B" in rows[0]:
         figures = {what: _drawn(rows, what) for what in ("time", "bandwidth")} if len(rows) > 2 else {}

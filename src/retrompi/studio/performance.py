@@ -14,7 +14,9 @@ from retrompi.sim.diagnosis import lines
 from retrompi.sim.observe import Observe
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.timeline import Request
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Question, Replay
+from retrompi.spec.result import Counters, Ending, outputs
 from retrompi.studio.message import sets_of
 from retrompi.studio.programs import load
 
@@ -46,24 +48,14 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     cycle = result.diagnosis.get("cycle", ())
     out: dict[str, Any] = {
         "name": name,
-        "outcome": result.outcome,
-        "time_s": result.time_s,
-        "ranks": result.ranks,
-        "actions": result.actions,
-        "messages": result.messages,
-        "bytes": result.bytes,
-        "packets": result.packets,
-        "frames": result.frames,
-        "retransmissions": result.retransmissions,
-        "lost": result.lost,
-        "wall_s": result.wall_s,
+        **{k: getattr(result, k) for k in (*outputs(Ending), *outputs(Counters), "wall_s")},
         **split([*of_run(resolved, result.cautions), *beyond]),
         "computation": scale.line if scale and not scale.assumed else "",
         "per_rank": result.per_rank[:ROWS],
         "waits": result.waits[:ROWS],
         "waiting": len(result.waits),
         "collectives": [c for c in result.collectives if c["calls"]],
-        "told": [] if result.outcome == "completed" else lines(result.outcome, result.detail, [], result.diagnosis),
+        "told": [] if result.outcome == Outcome.COMPLETED else lines(result.outcome, result.detail, [], result.diagnosis),
         "cycle": [{k: row.get(k) for k in ("process", "file", "line", "action", "waits_for")} for row in cycle[:ROWS]],
         "closed": bool(result.diagnosis.get("closed")),
     }

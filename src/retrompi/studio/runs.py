@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, StoreError
 from retrompi.base.translate import _, lazy
+from retrompi.spec.outcome import Outcome
 from retrompi.studio import titles
 from retrompi.studio.laid import MOST_CURVES, laid
 from retrompi.studio.parameters import check_names
@@ -163,7 +164,7 @@ def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]],
     told: list[dict[str, Any]] = []
     rows: dict[str, dict[str, Any]] = {}
     for plan in all_papers().values():
-        mine = [c for c in made if c["platform"] == plan.platform and c["model"] in plan.models and c["outcome"] == "completed"]
+        mine = [c for c in made if c["platform"] == plan.platform and c["model"] in plan.models and c["outcome"] == Outcome.COMPLETED]
         if not mine:
             continue
         points = [{**r, "model": c["model"], "mode": c["mode"]} for c in mine for r in c["rows"]]
@@ -215,7 +216,7 @@ def overlay_choices(location: str | None) -> list[dict[str, str]]:
     store = users(location)
     if store is None:
         return []
-    runs = [r for kind in DRAWN for r in store.runs(kind=kind, outcome="completed", limit=NEWEST)]
+    runs = [r for kind in DRAWN for r in store.runs(kind=kind, outcome=Outcome.COMPLETED, limit=NEWEST)]
     newest = sorted(runs, key=lambda r: -int(r["id"]))[:NEWEST]
     told = _("run {id}: {name} ({kind})")
     return [{"value": str(r["id"]), "label": told.format(id=r["id"], name=run_name(r), kind=_(DRAWN[r["kind"]]))} for r in newest]

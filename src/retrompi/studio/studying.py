@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.translate import _
+from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -220,7 +221,7 @@ def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[
         idle=tuple(without_effect(v)),
         about=about(kept.definition, kept.runs, kept.curves),
         points=len(v.rows),
-        completed=sum(r["outcome"] == "completed" for r in v.rows),
+        completed=sum(r["outcome"] == Outcome.COMPLETED for r in v.rows),
         span=f"{v.metric.show(min(values))} – {v.metric.show(max(values))}" if values else "",
         cautions=Counter(c.text for run in kept.runs.values() for c in stored(run["facts"])),
         kinds={name: kind for kind, name, _ in every},

@@ -10,6 +10,7 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import PS, format_bytes, format_time
 from retrompi.render.engine_words import process_name
 from retrompi.sim.message_path import Link, MessagePath, PacketTransit
+from retrompi.spec.outcome import Outcome
 
 __all__ = ["OUTCOME_WORDS", "STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
 
@@ -34,10 +35,11 @@ STAGE_WORDS = {
     "wait": lazy("waiting"),
 }
 OUTCOME_WORDS = {
-    "limit": lazy("A bound of this studio ended the simulation; what it had computed until then is shown. On the command line, "
+    Outcome.LIMIT: lazy("A bound of this studio ended the simulation; what it had computed until then is shown. On the command line, "
              "--event-limit, --wall-limit, --memory-limit and --time-limit set other bounds."),
-    "timeout": lazy("The run reached the longest simulated time that this studio allows; what happened until then is shown."),
-    "overflow": lazy("A time or an amount passed what 64 bits can count, usually because of a parameter far outside of anything real."),
+    Outcome.TIMEOUT: lazy("The run reached the longest simulated time that this studio allows; what happened until then is shown."),
+    Outcome.OVERFLOW: lazy("A time or an amount passed what 64 bits can count, usually because of a parameter far outside of anything "
+                           "real."),
 }  # fmt: skip
 """What a user is told in addition about a run that ended like this."""
 _MEDIUM = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
@@ -13,6 +13,7 @@ from retrompi.traces.sections import mark_lines
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.spec.result import MarkRow, SectionRow
 
 __all__ = ["compute_scale", "prepare", "section_of"]
 
@@ -67,7 +68,7 @@ def prepare(trace: Trace, section: str) -> Trace:
     return mark_lines(trace, [(BEGIN, first, last)]) if _LINES.fullmatch(section) else trace
 
 
-def section_of(marks: Sequence[dict[str, Any]], section: str) -> dict[str, Any] | None:
+def section_of(marks: Sequence[MarkRow], section: str) -> SectionRow | None:
     """Begin, end and length of the section in seconds from the marks of rank 0; None if the run ended before."""
     begin, end = (BEGIN, "end") if _LINES.fullmatch(section) else _labels(section)
     start: int | None = None

@@ -31,17 +31,9 @@ py::bytes column(const Rows& rows, F get) {
 
 }  // namespace
 
-py::dict rank_columns(const std::vector<JobResult::RankRow>& ranks) {
+py::dict rank_columns(const std::vector<RankRow>& ranks) {
   py::dict o;
-  o["host"] = column<int64_t>(ranks, [](const auto& k) { return k.host; });
-  o["time_ps"] = column<int64_t>(ranks, [](const auto& k) { return k.time; });
-  o["mpi_ps"] = column<int64_t>(ranks, [](const auto& k) { return k.mpi; });
-  o["compute_ps"] = column<int64_t>(ranks, [](const auto& k) { return k.compute; });
-  o["cpu_ps"] = column<int64_t>(ranks, [](const auto& k) { return k.cpu; });
-  o["sent"] = column<int64_t>(ranks, [](const auto& k) { return k.sends; });
-  o["received"] = column<int64_t>(ranks, [](const auto& k) { return k.receives; });
-  o["bytes_sent"] = column<int64_t>(ranks, [](const auto& k) { return k.bytes_sent; });
-  o["bytes_received"] = column<int64_t>(ranks, [](const auto& k) { return k.bytes_received; });
+  RankRow::each([&](const char* name, auto field) { o[name] = column<int64_t>(ranks, [field](const RankRow& k) { return k.*field; }); });
   return o;
 }
 

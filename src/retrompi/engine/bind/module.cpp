@@ -380,40 +380,21 @@ SimConfig config(const py::dict& d) {
 
 /// The results reported for every job.
 void job_dict(py::dict& o, const JobResult& s) {
-  o["outcome"] = s.outcome;
+  o["outcome"] = outcome_name(s.outcome);
   o["detail"] = s.detail;
   o["time_ps"] = s.time;
-  o["messages"] = s.count.messages;
-  o["bytes"] = s.count.bytes;
-  o["delivered"] = s.count.delivered;
-  o["delivered_bytes"] = s.count.delivered_bytes;
-  o["own_bytes"] = s.count.own_bytes;
+  put_fields(o, static_cast<const CounterFields&>(s.count));
   py::dict done;
   for (int op = 0; op < OP_COUNT; ++op)
     if (s.count.done[static_cast<size_t>(op)] > 0) done[op_name(static_cast<Op>(op))] = s.count.done[static_cast<size_t>(op)];
   o["done"] = done;
-  o["packets"] = s.count.packets;
-  o["frames"] = s.count.frames;
-  o["retransmissions"] = s.count.retransmissions;
-  o["lost"] = s.count.lost;
-  o["duplicates"] = s.count.duplicates;
   o["per_rank"] = rank_columns(s.ranks);
-  py::list waits;
-  for (const auto& k : s.waits) {
-    py::dict e;
-    e["rank"] = k.rank;
-    e["line"] = k.line;
-    e["file"] = k.file;
-    e["action"] = k.action;
-    e["on"] = k.on;
-    waits.append(e);
-  }
-  o["waits"] = waits;
+  o["waits"] = rows_of(s.waits);
   py::list chosen;
   for (const auto& u : s.collectives) chosen.append(py::make_tuple(op_name(u.op), u.algorithm->name, u.calls));
   o["collectives"] = chosen;
   o["leftovers"] = s.leftovers;
-  if (s.outcome != "completed" && s.outcome != "ended") o["diagnosis"] = diagnosis_dict(s.why);
+  if (is_negative(s.outcome)) o["diagnosis"] = diagnosis_dict(s.why);
 }
 
 py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trace*>& further) {
@@ -431,10 +412,8 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   }
   py::dict o;
   job_dict(o, s);
-  o["events"] = s.events;
-  o["events_left_out"] = s.events_left_out;
+  put_fields(o, static_cast<const Totals&>(s));
   o["state_incomplete"] = s.state_incomplete;
-  o["contended"] = s.contended;
   py::list marks;
   for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
   o["marks"] = marks;
@@ -457,9 +436,7 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   }
   o["jobs"] = jobs;
   o["failed"] = s.failed;
-  py::list traffic;
-  for (const auto& t : s.traffic) traffic.append(py::make_tuple(t.frames, t.arrived, t.bytes, t.dropped, t.lost));
-  o["traffic"] = traffic;
+  o["traffic"] = rows_of(s.traffic);
   return o;
 }
 

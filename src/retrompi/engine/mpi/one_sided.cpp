@@ -25,10 +25,10 @@ Task OneSided::origin(const RmaSpec& s, int32_t other, int64_t bytes, bool put) 
   ++rank_.common.count.delivered;
   rank_.common.count.delivered_bytes += bytes;
   Rank &from = put ? rank_ : rank_.job.rank(other), &to = put ? rank_.job.rank(other) : rank_;
-  ++from.sends;
-  from.bytes_sent += bytes;
-  ++to.receives;
-  to.bytes_received += bytes;
+  ++from.count.sent;
+  from.count.bytes_sent += bytes;
+  ++to.count.received;
+  to.count.bytes_received += bytes;
   if (rank_.common.timeline) rank_.common.timeline->moved(rank_.id, other, bytes);
   if (!rank_.near(other)) co_return;
   co_await rank_.thread.run(s.latency, Stage::Nic);

@@ -30,9 +30,9 @@ Task Rank::main() {
     if (common.profile) common.profile->ended(id, a, before, world.loop.now);
     const Ps used = world.loop.now - before;
     if (computation(a.op))
-      compute += used;
+      count.compute += used;
     else
-      mpi += used;
+      count.mpi += used;
   }
   call_began = world.loop.now;
   // A trace may end without finalize; MPI must still complete its sends (MPI 1.1, 7.5).
@@ -69,8 +69,8 @@ void Rank::state(State& s) const {
   put_inbox(s);
   // Channels are put by the builder, and the place in the trace is where repetitions are counted (Recurrence). Test calls and turns are no calls
   // that repeat.
-  const auto& [job, spec, id, out, bulk, end, mpi, compute, call_began, sends, receives, bytes_sent, bytes_received, now_at, awaited, finished,
-               sender, receiver, requests, one_sided, collectives, gated_, place_, index_, left_out_, tests_] = static_cast<const RankParts&>(*this);
+  const auto& [job, spec, id, out, bulk, end, call_began, count, now_at, awaited, finished, sender, receiver, requests, one_sided, collectives, gated_,
+               place_, index_, left_out_, tests_] = static_cast<const RankParts&>(*this);
   s.put(finished);
   collectives.state(s);
   one_sided.state(s);

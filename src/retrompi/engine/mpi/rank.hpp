@@ -20,9 +20,9 @@ class RankParts {
   const int32_t id;
   ChannelMap out;                    // first hop towards each rank
   ChannelMap bulk;                   // the same for the data of a rendezvous; null: the same path as everything else
-  Ps end = 0, mpi = 0, compute = 0;  // the times of the calls that have returned
+  Ps end = 0;
   Ps call_began = 0;                 // of `now_at`
-  int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
+  RankCounters count;                // its times are those of the calls that have returned
   const Action* now_at = nullptr;    // the action being executed, at `place_`; kept when an error has ended the coroutine
   const Request* awaited = nullptr;  // by a blocking call
   bool finished = false;

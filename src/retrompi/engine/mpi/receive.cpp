@@ -135,8 +135,8 @@ void ReceiveSide::complete(Message& m) {
   m.rreq->m = nullptr;
   if (m.rreq->detached) rank_.job.free_request(*m.rreq);
   m.rreq = nullptr;
-  ++rank_.receives;
-  rank_.bytes_received += m.bytes;
+  ++rank_.count.received;
+  rank_.count.bytes_received += m.bytes;
   if (m.number >= 0) rank_.common.timeline->received(m.number, rank_.world.loop.now, m.rendezvous);
   ++rank_.common.count.delivered;
   rank_.common.count.delivered_bytes += m.bytes;

@@ -86,12 +86,6 @@ bool same(const Action& a, const Action& b) {
   }
 }
 
-/// x += n * (b - a)
-template <class T>
-void grow(T& x, T a, T b, int64_t n) {
-  x += (b - a) * n;
-}
-
 }  // namespace
 
 /// Puts the state; false where it cannot be told.
@@ -192,14 +186,11 @@ bool Recurrence::alike(const Period& one, const Period& other) {
   const auto time = [](const Instant& i) { return i.now.count(); };
   const auto same_rate = [&](auto of) { return in(one, of) * in(other, time) == in(other, of) * in(one, time); };
   bool same = same_rate([](const Instant& i) { return i.sums.contended; });
-  Counters::each([&](auto field) { same = same && same_rate([field](const Instant& i) { return i.sums.count.*field; }); });
+  Counters::each([&](const char*, auto field) { same = same && same_rate([field](const Instant& i) { return i.sums.count.*field; }); });
   for (size_t op = 0; op < OP_COUNT; ++op) same = same && same_rate([op](const Instant& i) { return i.sums.count.done[op]; });
   for (size_t r = 0; r < one.end.sums.ranks.size(); ++r) {
-    const auto of_rank = [&](auto field) { return same_rate([=](const Instant& i) { return i.sums.ranks[r].*field; }); };
-    const auto time_of_rank = [&](auto field) { return same_rate([=](const Instant& i) { return (i.sums.ranks[r].*field).count(); }); };
-    using R = Sums::OfRank;
-    same = same && of_rank(&R::place) && time_of_rank(&R::mpi) && time_of_rank(&R::compute) && of_rank(&R::sends) && of_rank(&R::receives) &&
-           of_rank(&R::bytes_sent) && of_rank(&R::bytes_received);
+    same = same && same_rate([r](const Instant& i) { return i.sums.ranks[r].place; });
+    RankCounters::each([&](const char*, auto field) { same = same && same_rate([=](const Instant& i) { return static_cast<int64_t>(i.sums.ranks[r].count.*field); }); });
   }
   for (size_t p = 0; p < one.end.sums.used.size(); ++p) same = same && same_rate([p](const Instant& i) { return i.sums.used[p].count(); });
   return same;
@@ -214,7 +205,7 @@ Recurrence::Instant Recurrence::instant(const Rank& rank, std::vector<int64_t> w
   Instant i{&rank, w_.loop.now, w_.loop.tick_uses, std::move(words), {}};
   i.sums.count = job_.count;
   i.sums.contended = w_.wire->contended();
-  for (const Rank* r : job_.ranks) i.sums.ranks.push_back({r->place(), r->mpi, r->compute, r->sends, r->receives, r->bytes_sent, r->bytes_received});
+  for (const Rank* r : job_.ranks) i.sums.ranks.push_back({r->count, r->place()});
   for (const Proc* p : processes_) i.sums.used.push_back(p->thread.used());
   i.sums.events = w_.loop.executed();
   return i;
@@ -260,12 +251,7 @@ void Recurrence::leave_out(int64_t n, const Period& period) {
   for (size_t i = 0; i < job_.ranks.size(); ++i) {
     Rank& r = *job_.ranks[i];
     const Sums::OfRank &x = a.sums.ranks[i], &y = b.sums.ranks[i];
-    grow(r.mpi, x.mpi, y.mpi, n);
-    grow(r.compute, x.compute, y.compute, n);
-    grow(r.sends, x.sends, y.sends, n);
-    grow(r.receives, x.receives, y.receives, n);
-    grow(r.bytes_sent, x.bytes_sent, y.bytes_sent, n);
-    grow(r.bytes_received, x.bytes_received, y.bytes_received, n);
+    RankCounters::each([&](const char*, auto field) { r.count.*field += (y.count.*field - x.count.*field) * n; });
     r.leave_out((y.place - x.place) * static_cast<size_t>(n));
   }
   for (size_t i = 0; i < processes_.size(); ++i) processes_[i]->thread.add_used((b.sums.used[i] - a.sums.used[i]) * n);

@@ -46,9 +46,8 @@ class Recurrence {
     Counters count;
     uint64_t contended = 0;
     struct OfRank {
+      RankCounters count;
       size_t place;
-      Ps mpi, compute;
-      int64_t sends, receives, bytes_sent, bytes_received;
     };
     std::vector<OfRank> ranks;
     std::vector<Ps> used;  // by process

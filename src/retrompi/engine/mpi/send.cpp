@@ -38,8 +38,8 @@ Task SendSide::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mo
   ++rank_.common.count.messages;
   rank_.common.count.bytes = checked_sum(rank_.common.count.bytes, bytes);  // no other counter of bytes is larger
   if (ctx % 2 == 0) rank_.common.count.own_bytes += bytes;                  // program_context
-  ++rank_.sends;
-  rank_.bytes_sent += bytes;
+  ++rank_.count.sent;
+  rank_.count.bytes_sent += bytes;
   ++open_;
   const bool buffered = is(mode, Trait::Buffered);
   if (buffered || dst == rank_.id || rank_.spec.lock.some() || rank_.spec.send_cpu.some() || rank_.staging(dst).packs(bytes))

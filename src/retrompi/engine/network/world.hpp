@@ -7,7 +7,7 @@
 #include "host/host.hpp"
 #include "network/net.hpp"
 #include "network/wire.hpp"
-#include "record/counters.hpp"
+#include "network/counters.hpp"
 #include "record/profile.hpp"
 #include "record/timeline.hpp"
 

@@ -67,13 +67,13 @@ class Simulation {
       w_.loop.effort.start(c_.limits);
       go();
     } catch (const Limit& reached) {
-      stop("limit", reached.reason);
+      stop(Outcome::Limit, reached.reason);
     } catch (const Overflow& past) {
-      stop("overflow", past.reason + whose());
+      stop(Outcome::Overflow, past.reason + whose());
     } catch (const std::bad_alloc&) {
-      stop("limit", out_of_memory());
+      stop(Outcome::Limit, out_of_memory());
     } catch (const std::length_error&) {  // an array longer than any memory
-      stop("limit", out_of_memory());
+      stop(Outcome::Limit, out_of_memory());
     }
     return result();
   }
@@ -103,7 +103,7 @@ class Simulation {
         again = stuck && first().job && !first().over && first().job->next_call();
       } catch (const Abort& a) {
         Part& p = part_of(w_.loop.owner, a);
-        close(p, "aborted", &a);
+        close(p, Outcome::Aborted, &a);
         finish(p);
         again = !w_.loop.stopped;
       }
@@ -269,7 +269,7 @@ class Simulation {
     Part& p = parts_[part];
     if (p.over) return;
     if (!p.c.background) {
-      close(p, "completed", nullptr);
+      close(p, Outcome::Completed, nullptr);
       finish(p);
       return;
     }
@@ -278,7 +278,7 @@ class Simulation {
       throw ConfigError("the background job '" + p.c.name + "' ends " + std::to_string(kMostRuns) +
                         " times while the first job runs; let each run of it take longer");
     leave(p);
-    if (first().over || stuck(first())) return close(p, "ended", nullptr);
+    if (first().over || stuck(first())) return close(p, Outcome::Ended, nullptr);
     ++p.result.runs;
     p.result.time += took;
     sum(p);
@@ -294,7 +294,7 @@ class Simulation {
     if (&p == &first())
       for (Part& q : parts_)
         if (q.c.background && !q.over) {
-          close(q, stuck(q) ? "deadlock" : "ended", nullptr);
+          close(q, stuck(q) ? Outcome::Deadlock : Outcome::Ended, nullptr);
           leave(q);
         }
     if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.c.background; })) w_.loop.stopped = true;
@@ -306,48 +306,45 @@ class Simulation {
     return std::none_of(all.begin(), all.end(), [](const Proc* q) { return q->thread.has_work(); });
   }
   /// The outcome of a job that was still open when the simulation ended.
-  [[nodiscard]] const char* ended(const Part& p, bool nothing_more) const {
-    if (p.leaving && !p.c.background) return "completed";
-    if (p.c.background) return nothing_more || stuck(p) ? "deadlock" : "ended";
-    return nothing_more ? "deadlock" : "timeout";
+  [[nodiscard]] Outcome ended(const Part& p, bool nothing_more) const {
+    if (p.leaving && !p.c.background) return Outcome::Completed;
+    if (p.c.background) return nothing_more || stuck(p) ? Outcome::Deadlock : Outcome::Ended;
+    return nothing_more ? Outcome::Deadlock : Outcome::Timeout;
   }
 
   void sum(Part& p) const {
-    Counters& a = p.result.count;
-    const Counters& b = p.job->count;
-    Counters::each([&](auto field) { a.*field += b.*field; });
-    for (size_t i = 0; i < a.done.size(); ++i) a.done[i] += b.done[i];
+    p.result.count.repeat({}, p.job->count, 1);
   }
 
-  void close(Part& p, const std::string& outcome, const Abort* end) {
+  void close(Part& p, Outcome outcome, const Abort* end) {
     p.over = true;
     JobResult& r = p.result;
     r.outcome = outcome;
     if (!p.job || !p.ready || !killer_) {  // not put together yet
-      r.detail = outcome == "completed" ? "" : stopped_.empty() ? "it had not been started" : stopped_;
+      r.detail = outcome == Outcome::Completed ? "" : stopped_.empty() ? "it had not been started" : stopped_;
       return;
     }
     const Job& job = *p.job;
-    if (outcome == "deadlock") {
+    if (outcome == Outcome::Deadlock) {
       r.why = diagnose(w_, job, p.builder->channels(), nullptr);
       r.detail = "no process can go on" + (r.why.summary.empty() ? "" : ": " + r.why.summary);
-    } else if (outcome == "timeout") {
+    } else if (outcome == Outcome::Timeout) {
       r.detail = "not finished after " + std::to_string(c_.limit_s) + " simulated seconds";
-    } else if (outcome == "aborted") {
+    } else if (outcome == Outcome::Aborted) {
       r.why = diagnose(w_, job, p.builder->channels(), end);
       r.detail = end->reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
-    } else if (outcome == "ended") {
+    } else if (outcome == Outcome::Ended) {
       r.detail = "with the first job";
-    } else if (outcome == "completed") {
+    } else if (outcome == Outcome::Completed) {
       r.leftovers = leftovers(w_, job, p.builder->channels());
     } else if (!stopped_.empty()) {
       r.detail = stopped_;
     }
-    if (const std::string down = w_.wire->failed(); !down.empty() && outcome != "completed" && outcome != "ended")
+    if (const std::string down = w_.wire->failed(); !down.empty() && is_negative(outcome))
       r.detail += (r.detail.empty() ? "" : "; ") + down;
     if (std::string told = killer_->told(p.number); !told.empty()) {
       // The report names the process that died; a user of the period saw only what the library printed when it gave up, or nothing.
-      if (outcome == "deadlock" || outcome == "timeout") told += "; the runtime said nothing to the job's owner";
+      if (outcome == Outcome::Deadlock || outcome == Outcome::Timeout) told += "; the runtime said nothing to the job's owner";
       r.detail += (r.detail.empty() ? "" : "; ") + told;
     }
     sum(p);
@@ -360,17 +357,17 @@ class Simulation {
       // A call that has not returned counts as far as it has come.
       const Ps open = k->now_at && !k->finished && !k->thread.dead() ? w_.loop.now - k->call_began : 0;
       const bool computes = open > 0 && computation(k->now_at->op);
-      r.ranks.push_back({k->host_index, rank_end, k->mpi + (computes ? 0 : open), k->compute + (computes ? open : 0), k->thread.cpu_time(), k->sends,
-                         k->receives, k->bytes_sent, k->bytes_received});
+      RankRow& row = r.ranks.emplace_back(RankRow{k->count, k->host_index, rank_end, k->thread.cpu_time()});
+      (computes ? row.compute : row.mpi) += open;
       const bool waits = stopped_.empty() || k->thread.waiting();  // a bound ends a run in the middle of some rank's work
-      if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead() && waits)
+      if (is_negative(outcome) && !k->finished && k->now_at && !k->thread.dead() && waits)
         r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), waits_for(*k)});
     }
     if (!p.c.background) r.time = time;
     if (&p == &first()) close_first();
   }
   /// The simulation ends here: every job that was not over has this outcome and keeps what was computed.
-  void stop(const char* outcome, const std::string& reason) {
+  void stop(Outcome outcome, const std::string& reason) {
     stopped_ = reason + where();
     for (Part& p : parts_)
       if (!p.over) close(p, outcome, nullptr);
@@ -428,14 +425,14 @@ class Simulation {
     if (!first().job || !first().ready) return r;
     const Job& job = *first().job;
     r.marks = job.marks;
-    if (c_.critical_path && r.outcome == "completed") {
+    if (c_.critical_path && r.outcome == Outcome::Completed) {
       r.critical_path = w_.anatomy.critical.to(last_point_);
       r.critical_names = critical_names(r.critical_path);
       r.path_graph = std::make_shared<PathGraph>(PathGraph::of(
           w_.anatomy.critical, last_point_, [this](CriticalPath::Who who) { return critical_name(who); },
           [this](const CriticalPath::Term& term) { return number(term); }));
     }
-    if (!c_.anatomy || r.outcome != "completed") return r;
+    if (!c_.anatomy || r.outcome != Outcome::Completed) return r;
     Ps from = -1, to = -1;
     for (const MarkTime& m : job.marks) {
       if (m.rank != c_.anatomy_rank) continue;

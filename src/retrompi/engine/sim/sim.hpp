@@ -62,23 +62,13 @@ struct SimConfig : JobConfig {
 
 /// The result of one job.
 struct JobResult {
-  std::string outcome = "completed", detail;
+  Outcome outcome = Outcome::Completed;
+  std::string detail;
   Ps start = 0;
   Ps time = 0;       // since its start; of a background job: of its completed runs
   int64_t runs = 0;  // of a background job: how many completed
   Counters count;
-  struct RankRow {
-    size_t host;  // index
-    Ps time, mpi, compute, cpu;
-    int64_t sends, receives, bytes_sent, bytes_received;
-    bool operator==(const RankRow&) const = default;
-  };
-  std::vector<RankRow> ranks;
-  struct WaitRow {
-    int32_t rank;
-    uint32_t line;
-    std::string file, action, on;
-  };
+  std::vector<RankRow> ranks;  // `host` is an index
   std::vector<WaitRow> waits;
   std::vector<coll::Table::Used> collectives;
   Diagnosis why;                       // of one that did not complete
@@ -86,11 +76,9 @@ struct JobResult {
 };
 
 /// The result of the first job and of everything else requested.
-struct SimResult : JobResult {
-  Ps end = 0;                                // of the first job: its last event
-  uint64_t events = 0, events_left_out = 0;  // simulated; of periods that were left out
-  bool state_incomplete = false;             // what was compared to find repetitions
-  uint64_t contended = 0;
+struct SimResult : JobResult, Totals {
+  Ps end = 0;                     // of the first job: its last event
+  bool state_incomplete = false;  // what was compared to find repetitions
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
@@ -101,9 +89,6 @@ struct SimResult : JobResult {
   std::vector<std::string> critical_names;         // of those on it
   std::shared_ptr<const PathGraph> path_graph;     // and all that it was the longest path of
   std::vector<JobResult> further;
-  struct TrafficRow {
-    int64_t frames, arrived, bytes, dropped, lost;
-  };
   std::vector<TrafficRow> traffic;  // as in SimConfig
   std::string failed;               // Wire::failed
 };

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.curves.series import Measured, Point, Provenance
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import canonical_hash
 from retrompi.store.identity import RunSpec, code_version
 
@@ -54,7 +55,7 @@ def save(store: Store, series: Measured, *, label: str = "", number: int = 1) ->
     if known is not None:
         return known, True
     facts = {
-        "outcome": "completed",
+        "outcome": Outcome.COMPLETED,
         "ranks": series.ranks,
         "label": name,
         "what": series.what,

@@ -25,6 +25,7 @@ from retrompi.sim.cautions import calibration, of_question
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Experiment, Question, Replay
 from retrompi.store.identity import specification
 from retrompi.store.lookup import Record, answer
@@ -148,7 +149,7 @@ def execute(store: Store, request: Request) -> Execution:
         program = recorded(request)
         done.output, done.errors, done.exit_code = program.output, program.errors, program.exit_code
         if program.failed:
-            done.outcome, done.detail = "failed", f"the program failed while its trace was recorded: {program.failed}"
+            done.outcome, done.detail = Outcome.FAILED, f"the program failed while its trace was recorded: {program.failed}"
             made = [done.program, done.arguments, done.ranks, done.detail]
             failed = Experiment.of(KINDS["model"], done.program, made)
             asked = Question(model, platform, failed, mode, request.sets, request.seed, request.fidelity)
@@ -210,7 +211,7 @@ def _told(done: Execution, result: Result) -> Execution:
         return replace(done, outcome=result.outcome, detail=detail)
     profiles = profile.of_replay(result.marks, result.profile, result.ranks)
     sections, parts = profile.sections(profiles)
-    took = profile.elapsed(profiles) if result.outcome == "completed" else result.time_s
+    took = profile.elapsed(profiles) if result.outcome == Outcome.COMPLETED else result.time_s
     return replace(
         done, outcome=result.outcome, detail=detail, samples_s=[took], sections=sections, parts=parts, calls=profile.calls(profiles),
         profile_s=took,

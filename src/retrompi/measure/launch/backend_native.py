@@ -21,6 +21,7 @@ from retrompi.measure.record.library import Compiler, find_compiler, library
 from retrompi.measure.record.rank_state import read_states
 from retrompi.measure.record.run import Launcher, with_environment
 from retrompi.measure.this_machine import core_distance
+from retrompi.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -91,20 +92,20 @@ def _once(ready: _Ready, request: Request, *, calls: bool = False) -> _Once:
         return _Once(ended, profile.read(Path(name)), ", ".join(stuck[:4]))
 
 
-def _judge(once: _Once, request: Request, built: Built) -> tuple[str, str]:
+def _judge(once: _Once, request: Request, built: Built) -> tuple[Outcome, str]:
     """(outcome, detail) of a run. Raises BackendError when it is not an MPI program."""
     if once.ended.timed_out or once.ended.too_large:
         return request.stopped(once.ended.timed_out, once.inside)
     outcome, detail = mpi_job.ending(once.ended, any(p.how == "aborted" for p in once.profiles))
-    if outcome != "completed":
+    if outcome != Outcome.COMPLETED:
         return outcome, detail
     if not once.profiles:
         raise BackendError(
             f"{built.path.name} ended well and no rank came through MPI_Init: is it an MPI program, linked dynamically?", code="wrong-mpi"
         )
     if len(once.profiles) != once.profiles[0].ranks or once.profiles[0].ranks != request.ranks:
-        return "failed", f"{len(once.profiles)} of {request.ranks} ranks reached MPI_Finalize"
-    return "completed", ""
+        return Outcome.FAILED, f"{len(once.profiles)} of {request.ranks} ranks reached MPI_Finalize"
+    return Outcome.COMPLETED, ""
 
 
 def _pinned(profiles: Sequence[profile.RankProfile], ranks: int) -> bool:

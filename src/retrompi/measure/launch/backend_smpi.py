@@ -35,6 +35,7 @@ from retrompi.sim.cautions import calibration, of_question
 from retrompi.sim.computation import scale_of
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.sampling import NotSampled
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Experiment, Question, Replay
 from retrompi.store.identity import specification
 
@@ -237,22 +238,22 @@ def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[pr
     done.exit_code = ended.code
     if ended.timed_out or ended.too_large:
         done.outcome, done.detail = request.stopped(ended.timed_out)
-    elif told.outcome == "timeout":
-        done.outcome, done.detail = told.outcome, f"not finished after {request.limit_s or 0:g} s of simulated time"
-    elif told.outcome and told.outcome != "completed":
+    elif told.outcome == Outcome.TIMEOUT:
+        done.outcome, done.detail = Outcome.TIMEOUT, f"not finished after {request.limit_s or 0:g} s of simulated time"
+    elif told.outcome and told.outcome != Outcome.COMPLETED:
         waits = "; ".join(f"rank {rank} in {call} waits for {what}" for rank, call, what in told.waits[:4])
-        done.outcome, done.detail = told.outcome, told.reason + (f": {waits}" if waits else mpi_job.said(ended))
+        done.outcome, done.detail = Outcome(told.outcome), told.reason + (f": {waits}" if waits else mpi_job.said(ended))
         done.exit_code = told.code
     else:
         done.outcome, done.detail = mpi_job.ending(ended)
         if lacking := re.search(r"Not yet implemented: P?(MPI_\w+)", ended.errors):
-            done.outcome, done.detail = "failed", f"SimGrid's SMPI does not have {lacking[1]}, which the program calls"
+            done.outcome, done.detail = Outcome.FAILED, f"SimGrid's SMPI does not have {lacking[1]}, which the program calls"
         elif mpi_job.told_signal(ended) == signal.SIGSEGV:
             done.detail += f"; {why_killed(Path(request.program))}"
         if done.completed and not told.begin:
             raise BackendError(f"{done.program} ended well and no rank came through MPI_Init: is it an MPI program?", code="wrong-mpi")
         if done.completed and len(told.reach) != request.ranks:
-            done.outcome, done.detail = "failed", f"{len(told.reach)} of {request.ranks} ranks reached MPI_Finalize"
+            done.outcome, done.detail = Outcome.FAILED, f"{len(told.reach)} of {request.ranks} ranks reached MPI_Finalize"
     took = max((told.reach[r] - told.begin[r] for r in told.reach), default=0) * PS
     if done.completed:
         done.samples_s = [took]

@@ -11,7 +11,8 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_bytes
 from retrompi.sim.cautions import Caution
 from retrompi.spec import needs, possible, registry
-from retrompi.spec.bounds import LIMIT, Bounds
+from retrompi.spec.bounds import Bounds
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.placements import NATURAL
 
 __all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "on_model"]
@@ -96,7 +97,7 @@ class Execution:
     platform: str = ""
     mode: str = ""
     fidelity: str = ""
-    outcome: str = "completed"
+    outcome: Outcome = Outcome.COMPLETED
     detail: str = ""
     exit_code: int | None = None
     output: str = ""
@@ -123,7 +124,7 @@ class Execution:
 
     @property
     def completed(self) -> bool:
-        return self.outcome == "completed"
+        return self.outcome == Outcome.COMPLETED
 
     def row(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -184,12 +185,12 @@ class Request:
         """The bound on the wall time of the program's processes."""
         return self.timeout_s if self.bounds.wall_s is None else self.bounds.wall_s
 
-    def stopped(self, timed_out: bool, where: str = "") -> tuple[str, str]:
+    def stopped(self, timed_out: bool, where: str = "") -> tuple[Outcome, str]:
         """(outcome, detail) of a program that was ended for its wall time (``timed_out``) or else for its memory."""
         inside = f": {where}" if where else ""
         if not timed_out:
-            return LIMIT, f"its processes needed more memory than {format_bytes(self.bounds.memory_B or 0)}{inside}"
-        return "timeout" if self.bounds.wall_s is None else LIMIT, f"not finished after {self.wall_s or 0:g} s{inside}"
+            return Outcome.LIMIT, f"its processes needed more memory than {format_bytes(self.bounds.memory_B or 0)}{inside}"
+        return Outcome.TIMEOUT if self.bounds.wall_s is None else Outcome.LIMIT, f"not finished after {self.wall_s or 0:g} s{inside}"
 
 
 def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, str, Execution]:

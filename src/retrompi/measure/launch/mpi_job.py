@@ -20,6 +20,7 @@ from pathlib import Path
 
 from retrompi.base.signals import terminated_is_interrupted
 from retrompi.measure.launch.execution import BackendError
+from retrompi.spec.outcome import Outcome
 
 __all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "said", "told_signal", "whole_cores"]
 
@@ -170,23 +171,23 @@ def told_signal(ended: Ended) -> int | None:
     return ended.code - 128 if 128 < ended.code <= 128 + 64 else None
 
 
-def ending(ended: Ended, aborted: bool = False) -> tuple[str, str]:
+def ending(ended: Ended, aborted: bool = False) -> tuple[Outcome, str]:
     """(outcome, detail) of a job from its launcher's exit code and output; the caller, who knows the limit, adds a timeout's detail.
 
     ``aborted``: a rank reported that it called MPI_Abort.
     """
     if ended.timed_out:
-        return "timeout", ""
+        return Outcome.TIMEOUT, ""
     if aborted:
-        return "aborted", f"MPI_Abort, exit code {ended.code}{said(ended)}"
+        return Outcome.ABORTED, f"MPI_Abort, exit code {ended.code}{said(ended)}"
     killed = told_signal(ended)
     if ended.code != 0 and killed is not None:
         try:
             name = signal.Signals(killed).name
         except ValueError:
             name = f"signal {killed}"
-        return "killed", f"a rank was ended by {name}"
-    return ("failed", f"exit code {ended.code}{said(ended)}") if ended.code != 0 else ("completed", "")
+        return Outcome.KILLED, f"a rank was ended by {name}"
+    return (Outcome.FAILED, f"exit code {ended.code}{said(ended)}") if ended.code != 0 else (Outcome.COMPLETED, "")
 
 
 def said(ended: Ended) -> str:

@@ -13,6 +13,7 @@ from retrompi.papers.draw import drawn, overrides
 from retrompi.papers.experiments import Done, Job, suite
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside, Experiment, Question, Replay, Starts, pingpong
 from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
@@ -60,7 +61,7 @@ class _Study:
             r = self.run(Question(k["model"], self.plan.platform, program, beside=Beside(kills=[k["kill"]])))
             # The user sees what the library prints when it aborts; a hang prints nothing.
             return {"killed": k["kill"], "outcome": r.outcome, "detail": r.detail, "waits": r.waits, "seconds": r.time_s,
-                    "messages_to_owner": int(r.outcome == "aborted")}  # fmt: skip
+                    "messages_to_owner": int(r.outcome == Outcome.ABORTED)}  # fmt: skip
 
         return self.kept("killed", f"killed.{k['model']}", k["model"], self.plan.platform, dict(k), work)
 
@@ -90,7 +91,7 @@ class _Study:
 
     def _completes(self, room: str, runs: Mapping[str, Trace], sets: Sequence[str]) -> dict[str, bool]:
         given = overrides(self.plan.draw, Question("wmpi", room, Starts(2), "shared", sets))
-        return {r: suite.outcome_of("wmpi", room, "shared", t, given)[0] == "completed" for r, t in runs.items()}
+        return {r: suite.outcome_of("wmpi", room, "shared", t, given)[0] == Outcome.COMPLETED for r, t in runs.items()}
 
     def _needed(self, room: str, runs: Mapping[str, Trace], default: Mapping[str, bool]) -> int:
         """The smallest sufficient pool, bytes; the default pool if everything completes with it."""
@@ -123,7 +124,7 @@ class _Study:
                     late = Replay(generate.late_receive(2, size, count))
                     r = self.run(Question(model, self.plan.platform, late, "shared", sets))
                     rows.append({"bytes": count * size, "outcome": r.outcome, "detail": r.detail})
-                held = [row["bytes"] for row in rows if row["outcome"] == "completed"]
+                held = [row["bytes"] for row in rows if row["outcome"] == Outcome.COMPLETED]
                 told[model] = {"rows": rows, "largest_B": max(held, default=0), **{k: rows[-1][k] for k in ("outcome", "detail")}}
             return told
 

@@ -18,6 +18,7 @@ from retrompi.base.errors import EngineError, InputError
 from retrompi.base.paths import reference_dir
 from retrompi.papers.draw import overrides
 from retrompi.papers.experiments import Done, Job
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Experiment, Question, Replay, Starts
 from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
@@ -83,7 +84,7 @@ def summary(outcomes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """
     judged = {run: o for run, o in outcomes.items() if o[0] != "lost"}
     programs = sorted({program_of(run) for run in judged})
-    bad = {run: o for run, o in judged.items() if o[0] != "completed"}
+    bad = {run: o for run, o in judged.items() if o[0] != Outcome.COMPLETED}
     failing = sorted({program_of(run) for run in bad})
     ends = [o for o, _ in bad.values()]
     return {
@@ -95,9 +96,9 @@ def summary(outcomes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
         "failed_percent": 100 * len(failing) / len(programs),
         "failing": failing,
         "failing_runs": len(bad),
-        "hangs": ends.count("deadlock") + ends.count("timeout"),
-        "asserts": ends.count("aborted"),
-        "hangs_or_asserts": sum(e in ("deadlock", "timeout", "aborted") for e in ends),
+        "hangs": ends.count(Outcome.DEADLOCK) + ends.count(Outcome.TIMEOUT),
+        "asserts": ends.count(Outcome.ABORTED),
+        "hangs_or_asserts": sum(e in (Outcome.DEADLOCK, Outcome.TIMEOUT, Outcome.ABORTED) for e in ends),
         "missing_calls": len({program_of(run) for run, (o, _) in bad.items() if o == "missing"}),
         "died": ends.count("died"),
         "lost": sorted(run for run, o in outcomes.items() if o[0] == "lost"),
@@ -107,7 +108,7 @@ def summary(outcomes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
 
 def _causes(model: str, platform: str, mode: str, failed: Mapping[str, Trace], relieved: Sequence[str]) -> dict[str, Any]:
     """Number of failures caused by memory: ``failed`` runs that complete with the overrides ``relieved``, which provide more of it."""
-    helped = sum(outcome_of(model, platform, mode, trace, relieved)[0] == "completed" for trace in failed.values())
+    helped = sum(outcome_of(model, platform, mode, trace, relieved)[0] == Outcome.COMPLETED for trace in failed.values())
     return {"memory_related": helped, "other_causes": len(failed) - helped}
 
 
@@ -127,7 +128,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         def work() -> dict[str, Any]:
             runs = runs_of(o["archive"])
             outcomes = {run: outcome_of(model, o["platform"], mode, trace, sets) for run, trace in runs.items()}
-            failed = {run: runs[run] for run, (end, _) in outcomes.items() if end not in ("completed", "lost")}
+            failed = {run: runs[run] for run, (end, _) in outcomes.items() if end not in (Outcome.COMPLETED, "lost")}
             return {"suite": summary(outcomes) | _causes(model, o["platform"], mode, failed, [*sets, *relief])}
 
         asked = replace(question, workload=Experiment.of("suite", o["archive"], made), overrides=sets, idle_overrides=plan.draw is not None)

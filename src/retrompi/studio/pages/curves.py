@@ -10,6 +10,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.translate import _, lazy, ngettext
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.spec import registry
+from retrompi.spec.outcome import Outcome
 from retrompi.studio import entries, inputs, menus, parts, runs, titles
 from retrompi.studio.laid import MOST_CURVES
 from retrompi.studio.page import Page
@@ -209,7 +210,7 @@ def register(app: Dash, room: Room) -> None:
     def show(answer: dict[str, Any], series: str, y: str, published: list[str]) -> Any:
         lines = list(answer["problems"])
         for c in answer["curves"]:
-            if c["outcome"] != "completed":
+            if c["outcome"] != Outcome.COMPLETED:
                 lines.append(" ".join([c["detail"], _(OUTCOME_WORDS.get(c["outcome"], ""))]))
             if c["outside"]:
                 beyond = "; ".join(c["outside"])
@@ -293,7 +294,7 @@ def _numbers(answer: dict[str, Any], series: str) -> Component:
     from retrompi.studio.drawing import metric_rows, number_rows
 
     named = _named(answer)
-    wholes = [*answer["curves"], *({"rows": o["rows"], "outcome": "completed"} for o in answer["overlays"])]
+    wholes = [*answer["curves"], *({"rows": o["rows"], "outcome": Outcome.COMPLETED} for o in answer["overlays"])]
     head = [("what", "")] + [(name, name) for name, _curve in named]
     unit = "µs" if series == "time" else "MB/s"
     rows = number_rows(named, series)

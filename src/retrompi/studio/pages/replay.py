@@ -12,7 +12,9 @@ from retrompi.base.translate import _, count, lazy
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.render.engine_words import outcome_name, process_name
 from retrompi.spec import registry
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.registry import resolve
+from retrompi.spec.result import RankRow, outputs
 from retrompi.studio import charts, entries, homes, inputs, menus, parts
 from retrompi.studio.first import pending
 from retrompi.studio.message import sets_of
@@ -134,7 +136,7 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def _facts(r: Mapping[str, Any]) -> Component:
-    good = r["outcome"] == "completed"
+    good = r["outcome"] == Outcome.COMPLETED
     head = html.P(
         [
             html.B(r["name"]),
@@ -188,12 +190,8 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
     def share(v: float) -> str:
         return f"{100 * v:.1f} %"
 
-    ranks: list[Any] = [
-        ("rank", _("rank")), ("host", _("host")), ("time_s", _("finished"), seconds), ("compute_s", _("computing"), seconds),
-        ("mpi_s", _("in MPI"), seconds), ("cpu_s", _("on the processor"), seconds), ("sent", _("sent")),
-        ("bytes_sent", _("bytes sent"), format_bytes), ("received", _("received")),
-        ("bytes_received", _("bytes received"), format_bytes),
-    ]  # fmt: skip
+    shown = {"s": (seconds,), "B": (format_bytes,)}
+    ranks: list[Any] = [("rank", _("rank")), *((k, _(o.title), *shown.get(o.unit, ())) for k, o in outputs(RankRow).items())]
     some = "" if len(r["per_rank"]) == r["ranks"] else _first(r["per_rank"], r["ranks"], _("ranks"))
     out: list[Component] = [html.H2(_("Rank by rank")), parts.table(r["per_rank"], ranks, id="replay-ranks-table", caption=some)]
     if r.get("sums"):

@@ -15,6 +15,7 @@ from retrompi.base.translate import _, lazy
 from retrompi.base.units import format_bytes
 from retrompi.render.engine_words import outcome_name
 from retrompi.spec import registry
+from retrompi.spec.outcome import Outcome
 from retrompi.spec.registry import resolve
 from retrompi.studio import entries, homes, inputs, intervals, menus, parts, runs, titles
 from retrompi.studio.page import Page
@@ -375,7 +376,7 @@ def _outcome(answer: Mapping[str, Any]) -> list[Component]:
     base, changed = answer["base"], answer["changed"]
     out: list[Component] = []
     for name, run in ((_("as it was"), base), (_("changed"), changed)):
-        if run is not None and run["outcome"] != "completed":
+        if run is not None and run["outcome"] != Outcome.COMPLETED:
             told = " ".join([run["detail"], _(OUTCOME_WORDS.get(run["outcome"], ""))])
             out.append(html.P([html.Strong(f"{name}: {outcome_name(run['outcome'])}. "), told], className="notice ended"))
     both = ((_("as it was"), base), (_("changed"), changed))

@@ -61,7 +61,7 @@ Bytes combined(Given& g, int first, int last, int count, const Type& type, MPI_O
   for (int m = last - 1; m >= first; --m) {
     Bytes mine = block(g, m);
     if (mine.size() != sum.size())
-      abort_run("aborted",
+      abort_run(Outcome::Aborted,
                 "rank " + std::to_string(m) + " of a reduction gives " + std::to_string(mine.size()) + " B, another one " +
                     std::to_string(sum.size()) + " B",
                 1);

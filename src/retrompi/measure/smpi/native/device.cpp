@@ -157,7 +157,7 @@ void Rank::push(const Packet& p) {
   if (p.kind == Packet::Answer) return rank(p.to).arrive(p);  // included in its message's sampled time
   if (p.kind == Packet::Ask) return fly(c, p, c.arrival(simulated().now()));
   run(c.opened());
-  if (const std::string why = c.table.refusal(p.bytes, p.from); !why.empty()) abort_run("aborted", why, 1);
+  if (const std::string why = c.table.refusal(p.bytes, p.from); !why.empty()) abort_run(Outcome::Aborted, why, 1);
   const CurvePoint at = c.point(p.bytes);
   run(at.send);
   fly(c, p, c.depart(simulated().now(), at).end);
@@ -265,7 +265,7 @@ void Rank::meet(Message& m) {
 
 void Rank::matched(Message& m) {
   if (m.bytes > m.receiver->bytes)
-    abort_run("aborted",
+    abort_run(Outcome::Aborted,
               "message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.from) + " to rank " + std::to_string(m.to) + " (tag " +
                   std::to_string(m.tag) + ") is longer than the receive buffer of " + std::to_string(m.receiver->bytes) + " B (MPI_ERR_TRUNCATE)",
               1);
@@ -341,7 +341,7 @@ void Rank::handle(const Packet& p) {
         m.stashed = true;
         unexpected_bytes_ += m.bytes;
         if (limit > 0 && unexpected_bytes_ > limit)
-          abort_run("aborted",
+          abort_run(Outcome::Aborted,
                     "the fixed buffer of rank " + std::to_string(id) + " for unexpected messages (" + std::to_string(limit) +
                         " B) overflows with a message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.from),
                     1);
@@ -384,7 +384,7 @@ void Rank::wait(Request& r) {
 void Rank::put(int target, int64_t bytes) {
   const CurveTable& c = environment().pair(id, target).put;
   if (c.points.empty())
-    abort_run("aborted", "this runtime has no one-sided operations between rank " + std::to_string(id) + " and rank " + std::to_string(target), 1);
+    abort_run(Outcome::Aborted, "this runtime has no one-sided operations between rank " + std::to_string(id) + " and rank " + std::to_string(target), 1);
   const CurvePoint at = c.at(bytes);
   const Ps begin = simulated().now();
   put_until_ = std::max(put_until_, begin + at.transit);

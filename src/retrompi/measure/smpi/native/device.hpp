@@ -210,7 +210,7 @@ Rank& rank(int world_rank);
 const std::vector<Rank*>& everybody();
 
 /// The run ended badly: its reason is told, and nothing goes on.
-[[noreturn]] void abort_run(const std::string& outcome, const std::string& reason, int code);
+[[noreturn]] void abort_run(Outcome outcome, const std::string& reason, int code);
 
 struct Counters {
   int64_t messages = 0, bytes = 0;

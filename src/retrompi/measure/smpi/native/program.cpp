@@ -69,7 +69,7 @@ void flush_fortran() {
 void deadlock() {
   for (const Rank* r : everybody())
     if (r && !r->finished && !r->inside.empty()) report("wait " + std::to_string(r->id) + " " + r->inside + " " + r->waits_for());
-  abort_run("deadlock", "no process can go on", 1);
+  abort_run(Outcome::Deadlock, "no process can go on", 1);
 }
 
 }  // namespace
@@ -78,12 +78,12 @@ void report(const std::string& line) {
   if (FILE* f = results()) std::fprintf(f, "%s\n", line.c_str());
 }
 
-void abort_run(const std::string& outcome, const std::string& reason, int code) {
+void abort_run(Outcome outcome, const std::string& reason, int code) {
   tell_collectives();
-  report("outcome " + outcome + " " + std::to_string(code) + " " + reason);
+  report(std::string("outcome ") + outcome_name(outcome) + " " + std::to_string(code) + " " + reason);
   std::fflush(nullptr);
   flush_fortran();
-  std::cerr << "retrompi smpi: " << outcome << ": " << reason << std::endl;
+  std::cerr << "retrompi smpi: " << outcome_name(outcome) << ": " << reason << std::endl;
   std::_Exit(code == 0 ? 1 : code);
 }
 
@@ -118,7 +118,7 @@ extern "C" __attribute__((visibility("default"))) void retrompi_smpi_compute(dou
 extern "C" __attribute__((visibility("default"))) void retrompi_smpi_exit(int code) {
   const Rank* r = self();
   if (!r || r->finished) return;
-  abort_run("failed", "rank " + std::to_string(r->id) + " ended with exit code " + std::to_string(code) + " before MPI_Finalize", code);
+  abort_run(Outcome::Failed, "rank " + std::to_string(r->id) + " ended with exit code " + std::to_string(code) + " before MPI_Finalize", code);
 }
 
 namespace {
@@ -129,14 +129,14 @@ void started() {
   NATIVE(Comm_rank)(MPI_COMM_WORLD, &world);
   Rank& r = enrol(world);
   on_end([&r] {
-    if (!r.finished) abort_run("failed", "rank " + std::to_string(r.id) + " ended without MPI_Finalize", 1);
+    if (!r.finished) abort_run(Outcome::Failed, "rank " + std::to_string(r.id) + " ended without MPI_Finalize", 1);
   });
   r.start();
   report("begin " + std::to_string(world) + " " + std::to_string(simulated().now().count()));
   static bool once = [] {
     on_deadlock(deadlock);
     if (const char* limit = std::getenv("RETROMPI_SMPI_LIMIT_PS"); limit && *limit)
-      simulated().stop_after(std::strtoll(limit, nullptr, 10), [] { abort_run("timeout", "", 1); });
+      simulated().stop_after(std::strtoll(limit, nullptr, 10), [] { abort_run(Outcome::Timeout, "", 1); });
     number_communicators([](MPI_Comm comm) {
       Rank* r = self();
       return Gratis::depth > 0 && r ? kFirstNumber + r->next_number(comm) : -1;
@@ -181,7 +181,7 @@ DEFINE(Finalize, (void)) {
 DEFINE(Abort, (MPI_Comm comm, int code)) {
   (void)comm;
   const Rank* r = self();
-  abort_run("aborted", "MPI_Abort with code " + std::to_string(code) + (r ? " by rank " + std::to_string(r->id) : ""), code);
+  abort_run(Outcome::Aborted, "MPI_Abort with code " + std::to_string(code) + (r ? " by rank " + std::to_string(r->id) : ""), code);
 }
 
 DEFINE(Pcontrol, (const int level, ...)) {

@@ -1,0 +1,134 @@
+"""How many places state the same thing: what has to be found and changed when one more of it is added.
+
+    python packaging/places.py [KIND] [--of CHECKOUT]
+
+A kind is a function that finds its places in a checkout (`KINDS`); `MOST` says how many there may be, and `tests/test_places.py` that there are no
+more. A place of ``result`` is a list of a run's result fields: in Python a tuple, list, set, dict, call or class body, in C++ neighbouring
+lines, that names at least `SEVERAL` fields of one declaration of `retrompi.spec.result`. The declaration itself, and migrations, which say
+how a store was once, are none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrompi.spec.outcome import Outcome
+from retrompi.spec.result import Counters, PointRow, RankRow, Totals, TrafficRow, WaitRow, outputs
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("src/retrompi", "cli")
+SEVERAL = 3
+"""So many names of one declaration are no coincidence."""
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """Where something is stated, and what."""
+
+    file: str
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.what}"
+
+
+def sources(root: Path, *endings: str) -> Iterator[tuple[str, str]]:
+    """(path from the root, text) of the package's and the commands' files with these endings."""
+    for folder in FOLDERS:
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix in endings and "migrations" not in file.parts:
+                yield file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """The names that a literal, a call or a class body lists itself; of a pair in it, the first."""
+    match node:
+        case ast.Tuple(elts=all_) | ast.List(elts=all_) | ast.Set(elts=all_):
+            given = [e.elts[0] if isinstance(e, ast.Tuple) and e.elts else e for e in all_]
+            yield from (e.value for e in given if isinstance(e, ast.Constant) and isinstance(e.value, str))
+            calls = [e.args[0] for e in given if isinstance(e, ast.Call) and e.args]
+            yield from (a.value for a in calls if isinstance(a, ast.Constant) and isinstance(a.value, str))
+        case ast.Dict(keys=keys):
+            yield from (k.value for k in keys if isinstance(k, ast.Constant) and isinstance(k.value, str))
+        case ast.Call(keywords=words):
+            yield from (w.arg for w in words if w.arg)
+        case ast.ClassDef(body=body):
+            yield from (s.target.id for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name))
+
+
+def lists_in_python(root: Path, names: Collection[str], title: str) -> Iterator[Place]:
+    """The Python constructs that list at least `SEVERAL` of the names."""
+    for file, text in sources(root, ".py"):
+        if sum(name in text for name in names) < SEVERAL:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            found = [n for n in dict.fromkeys(_names(node)) if n in names]
+            if len(found) >= SEVERAL:
+                yield Place(file, getattr(node, "lineno", 0), f"{title}: {', '.join(found)}")
+
+
+def lists_in_cpp(root: Path, names: Collection[str], title: str) -> Iterator[Place]:
+    """The neighbouring lines of C++ that name at least `SEVERAL` of the names as members or as keys."""
+    named = re.compile(r'(?:(?<=\.|")|(?<=->)|(?<=::)|(?<=\bPs )|(?<=\bint64_t )|(?<=, ))(' + "|".join(names) + r')(?=["; ,)=}])')
+    for file, text in sources(root, ".cpp", ".hpp"):
+        begun, last, found = 0, -2, dict[str, None]()
+        for number, line in enumerate([*text.splitlines(), "", "", ""], 1):
+            here = named.findall(line.partition("//")[0])
+            if here and number - last <= 2:
+                found |= dict.fromkeys(here)
+            elif here or number - last == 3:
+                if len(found) >= SEVERAL:
+                    yield Place(file, begun, f"{title}: {', '.join(found)}")
+                begun, found = number, dict.fromkeys(here)
+            last = number if here else last
+
+
+def result(root: Path) -> list[Place]:
+    """The lists of a run's result fields."""
+    declared = {cls.__name__: {n: o for n, o in outputs(cls).items() if o.is_number} for cls in (Counters, RankRow, TrafficRow, WaitRow, PointRow)}
+    declared["Counters"] |= outputs(Totals)
+    found: list[Place] = []
+    for title, fields in declared.items():
+        found += lists_in_python(root, fields, title)
+        # What a member was called before the engine's struct was made of the declaration.
+        members = {o.member for o in fields.values()} | {o.key for o in fields.values()} | ({"sends", "receives"} if title == "RankRow" else set())
+        found += lists_in_cpp(root, members, title)
+    return sorted(p for p in set(found) if p.file != "src/retrompi/spec/result.py")
+
+
+def outcome(root: Path) -> list[Place]:
+    """The words for how a run ends, written as text where `Outcome` has them: compared, assigned to an ``outcome`` or listed with others."""
+    words = "|".join(Outcome)
+    said = re.compile(rf'(?:[=!]= |outcome"?(?:: str)?(?:: | = |=)|outcome", |return |close\(p, |stop\(|abort_run\()"({words})"')
+    listed = re.compile(rf'"({words})"[^"\n]*"({words})"')
+    found = []
+    for file, text in sources(root, ".py", ".cpp", ".hpp"):
+        code = (line.split("  # ")[0] for line in text.splitlines())
+        found += [Place(file, i, m[0]) for i, line in enumerate(code, 1) for m in [said.search(line) or listed.search(line)] if m]
+    return [p for p in found if p.file != "src/retrompi/spec/outcome.py"]
+
+
+KINDS: Mapping[str, Callable[[Path], list[Place]]] = {"result": result, "outcome": outcome}
+MOST: Mapping[str, int] = {"result": 0, "outcome": 0}
+"""How many places there may be; a change that removes some lowers it."""
+
+
+def main() -> None:
+    """Prints the places, and how many there are."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("kind", nargs="?", choices=KINDS)
+    asked.add_argument("--of", type=Path, default=ROOT, metavar="CHECKOUT")
+    given = asked.parse_args()
+    for kind in [given.kind] if given.kind else KINDS:
+        found = KINDS[kind](given.of)
+        print(*found, f"{kind}: {len(found)} places in {len({p.file for p in found})} files", sep="\n")
+
+
+if __name__ == "__main__":
+    main()
