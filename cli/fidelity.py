@@ -58,12 +58,12 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
       retrompi fidelity -m wmpi --mode shared --sizes 1KiB,64KiB
       retrompi fidelity -m wmpi -p nt-cluster --trace examples/traces/jacobi-4.tar.zst
     """
-    from retrompi import traces
     from retrompi.sim import fidelity
     from retrompi.sim.resolved import Resolved
     from retrompi.spec.question import Question, Replay, pingpong
     from retrompi.store.lookup import samples_in
     from retrompi.store.rungs import spread, spread_of_trace
+    from retrompi.traces.source import Source
 
     model = given.model
     asked = Resolved.of(
@@ -72,8 +72,9 @@ def command(ctx: click.Context, given: FidelityOptions, output: RunOutput) -> No
     if given.trace is not None:
         if given.sizes is not None:
             raise UsageError("--sizes applies to the PingPong, not to a trace", code="unused-option")
-        read = traces.read(given.trace)
-        asked = asked.changed(workload=Replay(read, given.trace))
+        source = Source(given.trace)
+        read = source.read()
+        asked = asked.changed(workload=Replay(read, given.trace, source=source.row()))
         store = output.open()
         row = spread_of_trace(store, asked, fresh=output.fresh)
         warned = _told(store, asked, row["run_ids"], [read.info()["largest_B"]], given, output)

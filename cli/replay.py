@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -89,20 +89,18 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     from retrompi.sim.result import network_lines
     from retrompi.spec.question import Beside, Replay
     from retrompi.spec.timed_section import Program
+    from retrompi.traces.source import Source
 
     program = Program(given.section, None if given.compute is None else parse(given.compute, "s"), given.memory_share)
-    read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
     rate = None if given.rate is None else traces.Rate(some_rate("--rate", given.rate), "given by --rate")
-    read = read if rate is None else traces.at_rate(read, rate)
-    order: Sequence[tuple[int, int]] = ()
-    if given.matching is not None:
-        if given.wildcards == "free":
-            raise UsageError("--matching says what every wildcard takes; --wildcards free does not go with it", code="conflicting-options")
-        outcomes = traces.read_outcomes(given.matching)
-        read, order = outcomes.applied(read, str(given.matching)), outcomes.order
+    if given.matching is not None and given.wildcards == "free":
+        raise UsageError("--matching says what every wildcard takes; --wildcards free does not go with it", code="conflicting-options")
+    source = Source(trace, given.ranks, given.undefined_source, given.partial, rate and (rate.flops, rate.source),
+                    str(given.matching or ""))  # fmt: skip
+    order = traces.read_outcomes(given.matching).order if given.matching is not None else ()
     asked = Resolved.of(given.question(
-        Replay(read, trace, program), beside=Beside(given.traffic, given.failures, kills=given.kills), wildcards=given.wildcards,
-        order=order, start_up=given.startup, compute_kernel=given.compute_kernel or "",
+        Replay(source.read(), trace, program, source.row()), beside=Beside(given.traffic, given.failures, kills=given.kills),
+        wildcards=given.wildcards, order=order, start_up=given.startup, compute_kernel=given.compute_kernel or "",
     ))  # fmt: skip
     scale = scale_of(asked, rate)
     store_ = output.open()

@@ -31,14 +31,18 @@ def overrides_text(row: Mapping[str, Any]) -> str:
 
 
 def flat(run: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's row without nesting: ``parameter.<name>`` for parameters, ``fact.<name>`` for facts, lists and tables of them as JSON."""
+    """A run's row without nesting: ``question.<name>`` for what was asked beside the columns, ``parameter.<name>`` for parameters,
+    ``fact.<name>`` for facts, lists and tables of them as JSON."""
     import json
 
-    out = {k: v for k, v in run.items() if k not in ("parameters", "overrides", "facts")}
+    from retrompi.store.questions import beside_columns
+
+    def told(named: str, of: Mapping[str, Any]) -> dict[str, Any]:
+        return {f"{named}.{k}": json.dumps(v) if isinstance(v, list | dict) else v for k, v in of.items()}
+
+    out = {k: v for k, v in run.items() if k not in ("parameters", "overrides", "facts", "question")}
     out["overrides"] = overrides_text(run)
-    out |= {f"parameter.{k}": v for k, v in run["parameters"].items()}
-    out |= {f"fact.{k}": json.dumps(v) if isinstance(v, list | dict) else v for k, v in run["facts"].items()}
-    return out
+    return {**out, **told("question", beside_columns(run)), **told("parameter", run["parameters"]), **told("fact", run["facts"])}
 
 
 def ids_of(store: Store, text: str) -> list[int]:

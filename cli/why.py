@@ -136,8 +136,7 @@ def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> No
     """One stored run, or the difference of two, run again."""
     from retrompi.sim.cautions import gathered, of_run
     from retrompi.sim.resolved import Resolved
-    from retrompi.store.asked_again import question_of
-    from retrompi.studies import catalogue
+    from retrompi.store.questions import question_of
 
     others = {"--model": given.model, "--platform": given.platform, "--mode": given.mode, "--ranks": given.ranks, "--set": given.sets,
               "--a": given.a, "--b": given.b, "--sensitivity": given.keys}  # fmt: skip
@@ -147,7 +146,7 @@ def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> No
         raise UsageError("give the number of one stored run, or of two; example: retrompi why 12 13", code="bad-usage")
     store = given.open(write=False)
     ids = [int(n) for n in numbers]
-    asked = [question_of(store, i, lambda name: catalogue.scenario(name).question()) for i in ids]
+    asked = [question_of(store, i) for i in ids]
     ran = _runs(ctx, asked)
     paths = [run.critical_path for run in ran]
     found = gathered((f"run {i}", of_run(Resolved.of(q), run.cautions)) for i, q, run in zip(ids, asked, ran, strict=True))

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ENGINE = ROOT / "src" / "retrompi" / "engine"
 LAYERS = ("event", "trace", "record", "host", "network", "channel", "coll", "mpi", "diagnosis", "sim", "bind")
 """The engine's folders from below."""
-_GENERATED = "host"
-"""What is generated of hosts, link and media has the layer of the costs that it declares."""
+_GENERATED = {"generated/calls.hpp": "trace", "generated/specs.hpp": "host"}
+"""What is generated: the operations of a trace, and hosts, link, media and results, with the layer of the costs that they declare."""
 
 
 def climbing(engine: Path = ENGINE) -> Iterator[str]:
@@ -30,8 +30,8 @@ def climbing(engine: Path = ENGINE) -> Iterator[str]:
             yield f"{place}: '{own}' has no layer; valid: {', '.join(LAYERS)}"
             continue
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            included = re.match(r'#include "([^/"]+)/', line)
-            part = included[1].replace("generated", _GENERATED) if included else own
+            included = re.match(r'#include "(([^/"]+)/[^"]*)"', line)
+            part = _GENERATED.get(included[1], included[2]) if included else own
             if part not in level:
                 yield f"{place}:{number}: '{part}' is no part of the engine"
             elif level[part] > level[own]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import retrompi as package
+from retrompi import traces
 
 TRACE = "examples/traces/jacobi-4.tar.zst"
 
@@ -31,11 +32,17 @@ def test_a_stored_curve_and_its_overrides(tmp_path: Path, retrompi: Callable[...
 
 
 def test_a_run_that_cannot_be_asked_again_says_why(tmp_path: Path, retrompi: Callable[..., Any]) -> None:
-    store = str(tmp_path / "store.db")
-    killed = package.replay(TRACE, "wmpi", "nt-cluster", section="1-20", store=store)
-    refused = retrompi("why", str(killed.run_id), "--store", store)
+    store, copy = str(tmp_path / "store.db"), tmp_path / "jacobi.tar.zst"
+    copy.write_bytes(Path(TRACE).read_bytes())
+    section = package.replay(copy, "wmpi", "nt-cluster", section="1-20", store=store)
+    again = json.loads(retrompi("why", str(section.run_id), "--store", store, "--json").out)
+    assert again["time_ps"] == section.row["facts"]["time_ps"]
+    copy.write_bytes(Path("examples/traces/sort-4.tar.zst").read_bytes())
+    refused = retrompi("why", str(section.run_id), "--store", store)
     assert refused.code == 2
-    assert "the program is not what the run had" in refused.err
+    assert f"run 1 cannot be asked again: the trace '{copy}' is not what the run had" in refused.err
+    in_memory = package.replay(traces.read(TRACE), "wmpi", "nt-cluster", section="1-20", store=str(tmp_path / "other.db"))
+    assert "made in memory" in retrompi("why", str(in_memory.run_id), "--store", str(tmp_path / "other.db")).err
     assert retrompi("why", "77", "--store", store).code == 2
     assert "leave out --model" in retrompi("why", "1", "2", "-m", "wmpi", "--store", store).err
 

@@ -428,11 +428,14 @@ def replay(
     >>> retrompi.replay("examples/traces/jacobi-4.tar.zst", "wmpi", "nt-cluster").time    # s
     0.85594...
     """
-    from retrompi import traces
     from retrompi.spec.timed_section import Program
+    from retrompi.traces.source import Source
 
-    read = traces.read(trace, np=ranks) if isinstance(trace, str | Path) else trace
-    label = str(trace) if isinstance(trace, str | Path) else "a trace"
-    workload = Replay(read, label, Program(section, None if compute is None else as_seconds(compute), 0.0))
+    program = Program(section, None if compute is None else as_seconds(compute), 0.0)
+    if isinstance(trace, str | Path):
+        source = Source(str(trace), ranks)
+        workload = Replay(source.read(), str(trace), program, source.row())
+    else:
+        workload = Replay(trace, "a trace", program)
     asked, where = asked_of(model, platform, workload, options, kills=tuple(kills), wildcards=wildcards)
     return run_of(asked, where)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.errors import UsageError, nearest
+from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
 from retrompi.sim.sampling import NotSampled, Point, Sample
 from retrompi.spec.fields import to_engine
@@ -22,23 +22,16 @@ from retrompi.spec.hosts import kinds
 from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.platform import Placement
+from retrompi.spec.question import FIDELITIES
 
 if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
 
-__all__ = ["RUNGS", "LogGP", "Pair", "asks_from", "check", "classes_of", "curved", "fit", "host_kind", "lowered", "pairs_of"]
+__all__ = ["RUNGS", "LogGP", "Pair", "asks_from", "classes_of", "curved", "fit", "host_kind", "lowered", "pairs_of"]
 
-RUNGS = ("mechanism", "curve", "loggp")
-"""From the finest to the coarsest."""
+RUNGS = FIDELITIES
 
 Row = dict[str, Any]
-
-
-def check(fidelity: str) -> str:
-    """``fidelity`` if it is one of `RUNGS`; else raises UsageError listing them."""
-    if fidelity not in RUNGS:
-        raise UsageError(f"unknown fidelity '{fidelity}'{nearest(fidelity, RUNGS)}", code="unknown-name")
-    return fidelity
 
 
 # -- pair kinds -----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from retrompi.spec.model import absolute_sets, model_values, resolve
 from retrompi.spec.needs import as_needed, foreign
 from retrompi.spec.network_model import NATIVE
 from retrompi.spec.placements import NATURAL, Placement, placed, shown
-from retrompi.spec.question import Asked, Benchmark, Beside, Experiment, Message, Question, Replay, Starts, canonical_hash
+from retrompi.spec.question import FIELDS, Asked, Benchmark, Beside, Experiment, Message, Question, Replay, Starts, canonical_hash
 from retrompi.spec.timed_section import Program
 from retrompi.spec.users_code import users_code
 
@@ -222,11 +222,57 @@ class Resolved:
             found.append((spec, job))
         return found
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Everything that determines the run but the code of retrompi, as plain JSON: what `key`, and in a store `RunSpec.identity`, are
+        hashes of."""
+        return {**self.once("facts", self._facts), "seed": self.question.seed}
+
+    def _facts(self) -> dict[str, Any]:
+        q = self.question
+        return {
+            "model": self.model.name,
+            "model_hash": self.model.hash(),
+            "platform_hash": self.room.hash,
+            "mode": self.mode,
+            "parameters": self.values.as_dict(),
+            "overrides": q.sets,
+            "fidelity": q.fidelity,
+            "network": self.network,
+            "trace_hash": self._program_hash(),
+        }
+
+    def _program_hash(self) -> str:
+        """One hash over the program and all fields of the question that are not as by default and not facts of their own; the trace's own
+        hash for an unmodified trace."""
+        q = self.question
+        workload, facts = q.workload, q.workload.facts()
+        loops = None
+        if isinstance(workload, Benchmark):
+            from retrompi.traces import generate
+
+            facts["args"] = generate.generator(workload.generator).with_defaults(workload.arguments)
+            loops = kernels.model_hash(self.room) if workload.generator == "rinf1" else None
+        elif isinstance(workload, Replay):
+            loops = kernels.model_hash(self.room) if workload.trace.kernels() else None
+        hashed = {key: f for key, f in FIELDS.items() if key not in _NOT_HASHED}
+        given = {_HASHED_AS.get(key, key): q.value(key) for key, f in hashed.items() if q.value(key) != f.default}
+        if self.jobs:
+            given["jobs"] = [{**spec.facts(), "model_hash": job.model.hash()} for spec, job in self.jobs]
+        if loops:
+            given["kernels"] = loops
+        if not given and facts.keys() == {"trace"}:
+            return str(facts["trace"])
+        return canonical_hash({**facts, **given})
+
     @cached_property
     def key(self) -> str:
-        """A hash of everything that determines the run except the engine's code; the key of results cached in a process."""
-        q = self.question
-        return canonical_hash(
-            [self.model.hash(), self.room.hash, self.values.as_dict(), q.workload.facts(), self.mode, q.cores, q.seed, q.fidelity,
-             self.network]
-        )  # fmt: skip
+        """A hash of `facts`; the key of results cached in a process."""
+        return canonical_hash(self.facts)
+
+
+_NOT_HASHED = frozenset(("model", "platform", "mode", "set", "seed", "fidelity", "network",  # facts of their own
+                         "compute_kernel",  # overrides by then
+                         "idle_overrides", "asked", "bounds", "what_if_hardware"))  # fmt: skip  # these change no result
+_HASHED_AS = {"time_limit": "limit_s"}
+"""Key of a field -> its name in the hash of a program, as stored runs have it."""

@@ -118,7 +118,6 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     """
     asked = Resolved.of(question)
     q = asked.question
-    ladder.check(q.fidelity)
     if q.fidelity != "mechanism" and asked.room.link.file:
         raise UsageError(f"fidelity '{q.fidelity}' has one curve for all pairs of equal hosts, which a platform file's routes tell "
                          "apart; use mechanism", code="needs-mechanism")  # fmt: skip

@@ -7,7 +7,7 @@ daemons, pools and connections. docs/sharing.md lists what is simulated and what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
@@ -32,7 +32,8 @@ class JobSpec:
 
     ``start_s`` is in simulated seconds. A ``background`` job is restarted whenever it ends while the first job runs.
     ``memory_share`` is that of `timed_section.Program`. ``name`` is the suffix of its process names (``rank 0 of NAME``), by default
-    ``job 2``, ``job 3`` ... ``label`` is the origin of the trace. Raises UsageError for a negative start or a share outside 0..1.
+    ``job 2``, ``job 3`` ... ``label`` is the origin of the trace, ``source`` as of `retrompi.spec.question.Replay`. Raises UsageError for
+    a negative start or a share outside 0..1.
     """
 
     model: str
@@ -44,6 +45,14 @@ class JobSpec:
     memory_share: float = 0.0
     name: str = ""
     label: str = ""
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], trace: Trace) -> JobSpec:
+        """The job with these `facts`, ``label`` and ``source``, of a ``trace`` that has been read."""
+        given = {k: v for k, v in row.items() if k != "sha256"}
+        where = given["mode"].split(",")
+        return cls(trace=trace, **{**given, "mode": [int(at) for at in where] if all(map(str.isdecimal, where)) else given["mode"]})
 
     def __post_init__(self) -> None:
         if not self.start_s >= 0:

@@ -1,7 +1,8 @@
 """Declaration classes, whose fields each state unit, default, bounds and meaning once.
 
-`Host`, `Link` and the media are such classes. Everything else is derived from them: TOML keys and ``--set``, the validation of
-values, the C++ structs and their readers (`retrompi.spec.cpp`), the controls of the studio and the reference pages. A field is one line.
+`Host`, `Link`, the media and the question of a run are such classes. Everything else is derived from them: TOML keys and ``--set``, the
+validation of values, the C++ structs and their readers (`retrompi.spec.cpp`), the options of commands, the controls of the studio and the
+reference pages. A field is one line.
 
 Imports only `retrompi.base`, since the build of the engine runs it before the package is installed.
 """
@@ -20,7 +21,7 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 
 __all__ = ["ITSELF", "Field", "Follows", "Use", "beside", "choice", "declared", "flag", "quantities", "quantity", "rate_of", "rest_of",
-           "stating_what_follows", "time_of", "to_engine", "used_by", "whole", "word"]  # fmt: skip
+           "stating_what_follows", "structure", "texts", "time_of", "to_engine", "used_by", "whole", "word"]  # fmt: skip
 
 
 class Use(StrEnum):
@@ -102,11 +103,15 @@ def beside(*bases: str) -> tuple[Follows, ...]:
 class Field:
     """The declaration of one field.
 
-    ``kind`` is quantity (a number with a unit), whole (a count), flag (0 or 1), choice, word (any text) or other (not parsed from text).
+    ``kind`` is quantity (a number with a unit), whole (a count), flag (0 or 1), choice, word (any text), texts (a list of them) or other
+    (not parsed from text).
     ``low`` and ``high`` are inclusive bounds, ``above`` is an exclusive lower bound; `units.WIDEST` bounds every number. ``area`` groups
     fields in tables; ``used_by`` lists the kinds of work that use it; ``plain`` is its value on a host known only by a measured curve.
     ``cpp`` is the C++ type, "" for none. ``scale`` is the kind of a time or rate of a model (`retrompi.spec.param.COSTS`): work and os are
     stated for the reference host, and the engine turns them into time of the host at hand. ``follows``: the values that it derives from.
+
+    Of a question: ``key`` is its name for users, in files, studies and the Python interface (default: the field's); ``option`` are its
+    names on the command line ("-m --model"), ``metavar`` is what these take, and ``of`` the workload that it belongs to ("" for any).
     """
 
     name: str
@@ -124,6 +129,10 @@ class Field:
     cpp: str = ""
     scale: str = ""
     follows: tuple[Follows, ...] | None = None
+    key: str = ""
+    option: str = ""
+    metavar: str = ""
+    of: str = ""
 
     @property
     def optional(self) -> bool:
@@ -166,6 +175,8 @@ class Field:
             if value not in self.choices:
                 raise UsageError(f"{where}: '{value}'{nearest(str(value), self.choices)}", code="unknown-name")
             return value
+        if self.kind == "texts" and (isinstance(value, str) or not all(isinstance(item, str) for item in value)):
+            raise UsageError(f"{where}: {value!r} is not a list of texts", code="bad-value")
         if not self.is_quantity:
             return value
         if not isinstance(value, bool | int | float):
@@ -175,6 +186,27 @@ class Field:
             code = "bad-value" if self.kind == "flag" else "out-of-range"
             raise UsageError(f"{where}: '{f'{value:g}' if text is None else text}' {problem}", code=code)
         return value
+
+    def take(self, given: Any, where: str) -> Any:
+        """The value that a user gives a question, as text or as it is. Texts are joined by `` + `` or ``none``, a flag is ``true`` or
+        ``false``, a whole number stays exact. Raises UsageError, beginning with ``where``, if it is not allowed."""
+        if self.kind == "texts" and isinstance(given, str):
+            return () if given.strip() in ("", "none") else tuple(item.strip() for item in given.split(" + "))
+        if self.kind == "texts":
+            return tuple(self.check(given, where))
+        if self.kind == "flag":
+            words = {"true": True, "false": False}
+            if not isinstance(given, bool) and given not in words:
+                raise UsageError(f"{where}: '{given}' is not true or false", code="bad-value")
+            return words.get(given, given)
+        if self.kind == "whole":
+            low, high = int(self.low or 0), self.high
+            text = str(given)
+            if isinstance(given, bool) or not text.isdecimal() or int(text) < low or (high is not None and int(text) > high):
+                span = f"from {low} on" if high is None else f"from {low} to {int(high)}"
+                raise UsageError(f"{where}: '{given}' is not a whole number {span}", code="out-of-range")
+            return int(text)
+        return self.parse(given, where) if isinstance(given, str) else self.check(given, where)
 
     def refusal(self, value: Any) -> str:
         """Why a number is not allowed, as the end of a line; "" if it is."""
@@ -204,10 +236,11 @@ class Field:
         return units.beyond(value, self.unit)
 
 
-def _field(default: Any, *, kw_only: bool = False, **facts: Any) -> Any:
+def _field(default: Any, *, kw_only: bool = False, compare: bool = True, **facts: Any) -> Any:
     work = facts.get("used_by", Use.ALWAYS)
     facts["used_by"] = (work,) if isinstance(work, Use) else tuple(work)
-    return dataclasses.field(default=default, kw_only=kw_only or MISSING, metadata={"declared": facts})
+    made: Any = {"default_factory": default} if callable(default) else {"default": default}
+    return dataclasses.field(**made, kw_only=kw_only or MISSING, compare=compare, metadata={"declared": facts})
 
 
 _CPP = {"s": "Ps", "B": "int64_t", "s/B": "PsPerByte"}
@@ -220,7 +253,7 @@ def quantity(
     unit: str,
     help: str,
     *,
-    default: float = MISSING,  # type: ignore[assignment]
+    default: Any = MISSING,
     low: float | None = None,
     high: float | None = None,
     **more: Any,
@@ -247,7 +280,7 @@ def whole(help: str, *, default: float = MISSING, low: float = 0, high: float | 
     return _field(default, **facts | more)
 
 
-def flag(help: str, *, default: float = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
+def flag(help: str, *, default: Any = MISSING, **more: Any) -> Any:
     """0 or 1; True and False are accepted as well. ``more`` as for `quantity`."""
     return _field(default, **{"kind": "flag", "unit": "count", "help": help, "cpp": "bool"} | more)
 
@@ -259,9 +292,22 @@ def choice(help: str, choices: Sequence[str], *, enum: str = "", default: str = 
 
 
 def word(help: str, *, default: Any = MISSING, **more: Any) -> Any:
-    """Any text; with another ``cpp`` type, a value that is not parsed from one text. ``more`` as for `quantity`."""
+    """Any text; with another ``cpp`` type, a value that is not parsed from one text. ``more`` as for `quantity`.
+
+    A ``default`` that can be called makes the value of a new object.
+    """
     kind = "other" if more.get("cpp", "std::string") not in ("", "std::string") else "word"
     return _field(default, **{"kind": kind, "unit": "str", "help": help, "cpp": "std::string"} | more)
+
+
+def texts(help: str, *, default: Any = (), **more: Any) -> Any:
+    """A list of texts. ``more`` as for `quantity`."""
+    return _field(default, **{"kind": "texts", "unit": "str", "help": help} | more)
+
+
+def structure(help: str, *, default: Any = MISSING, **more: Any) -> Any:
+    """A value with a form of its own, which no text states. ``more`` as for `quantity`."""
+    return _field(default, **{"kind": "other", "unit": "str", "help": help} | more)
 
 
 _DECLARED: dict[type, Mapping[str, Field]] = {}

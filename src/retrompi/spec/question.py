@@ -5,20 +5,25 @@
 Equivalent questions are equal and have the same hash, however their overrides and sizes were written. Models and platforms are given by
 name; `retrompi.sim.resolved.Resolved` looks each up once. What is observed of a run (`retrompi.sim.observe.Observe`) and where it
 is stored (`retrompi.store`) do not change its times and are not part of a question.
+
+Each field is declared once, here (docs/add-an-option.md): the options of commands, the arguments of the Python interface, the keys of
+scenarios and studies, and the plain JSON by which the store keeps a question (`Question.row`) are made of these lines.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import UsageError, nearest
+from retrompi.base.units import LARGEST_SEED
 from retrompi.spec import needs, network_model
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.fields import Field, choice, declared, flag, quantity, structure, texts, whole, word
 from retrompi.spec.overrides import parse_sets
 from retrompi.spec.platform import Placement
 from retrompi.spec.timed_section import Program
@@ -26,13 +31,18 @@ from retrompi.spec.timed_section import Program
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message", "Question", "Replay", "Starts",
-           "Workload", "canonical_hash", "canonical_parts", "hash_of_parts", "pingpong"]  # fmt: skip
+__all__ = ["FIDELITIES", "FIELDS", "OPTIONS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Bounds", "Experiment", "Message", "Question",
+           "Replay", "Starts", "Workload", "canonical_hash", "canonical_parts", "hash_of_parts", "pingpong"]  # fmt: skip
+
+FIDELITIES = ("mechanism", "curve", "loggp")
+"""The levels of detail, from the finest to the coarsest (`retrompi.sim.fidelity`)."""
 
 WILDCARDS = ("recorded", "free")
 """What a receive from any source matches: the recorded match (if the trace contains it), or the first message to arrive."""
 
 Overrides = Mapping[str, str] | Sequence[str] | tuple[tuple[str, str], ...]
+ReadTrace = Callable[[Mapping[str, Any]], "Trace"]
+"""Reads a trace again from what `Replay.row` says of it: ``sha256``, ``label`` and ``source`` (`retrompi.traces.source`)."""
 
 
 def canonical_hash(value: Any) -> str:
@@ -85,6 +95,19 @@ class Benchmark:
         """The facts that determine the program; its code is hashed separately."""
         return {"generator": self.generator, "args": self.arguments}
 
+    def row(self) -> dict[str, Any]:
+        """The program as plain JSON. Repetitions that are a function of the size are written out for every size."""
+        args = self.arguments
+        if callable(args.get("reps")):
+            args["reps"] = {size: args["reps"](size) for size in args.get("sizes") or ()}
+        return {"generator": self.generator, **({"args": _plain(args)} if args else {})}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], read: ReadTrace) -> Benchmark:
+        """The program of `row`; a table by sizes has whole numbers again."""
+        args = {k: {int(n): x for n, x in v.items()} if isinstance(v, Mapping) else v for k, v in row.get("args", {}).items()}
+        return cls(row["generator"], args)
+
 
 def pingpong(sizes: Sequence[int] | None = None, reps: Any = None, warm_up: int = 0) -> Benchmark:
     """The PingPong benchmark: ``sizes`` in bytes, ``reps`` a number or a function of the size; None: as in the papers.
@@ -96,16 +119,29 @@ def pingpong(sizes: Sequence[int] | None = None, reps: Any = None, warm_up: int 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """The replay of a trace, with a label and the facts about its program that the trace lacks. Traces are compared by content."""
+    """The replay of a trace, with a label and the facts about its program that the trace lacks. Traces are compared by content.
+
+    ``source``: how the trace was read or generated, as plain JSON (`retrompi.traces.source.Source.row`), so that it can be again.
+    """
 
     trace: Trace
     label: str = ""
     program: Program = field(default_factory=Program)
+    source: Mapping[str, Any] = field(default_factory=dict)
     kind: ClassVar[str] = "replay"
 
     def facts(self) -> dict[str, Any]:
         """What determines the program."""
         return {"trace": self.trace.sha256, **self.program.row()}
+
+    def row(self) -> dict[str, Any]:
+        """The program as plain JSON, with what names its trace in place of it."""
+        return {**_trace_row(self), **({"program": self.program.row()} if self.program.row() else {})}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], read: ReadTrace) -> Replay:
+        """The program of `row`, its trace read again."""
+        return cls(read(row), row.get("label", ""), Program(**row.get("program", {})), row.get("source", {}))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Replay) and self.facts() == other.facts()
@@ -126,6 +162,15 @@ class Message:
         """What determines the program."""
         return {"generator": "explain", "size": self.size}
 
+    def row(self) -> dict[str, Any]:
+        """The program as plain JSON."""
+        return {"size": int(self.size)}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], read: ReadTrace) -> Message:
+        """The program of `row`."""
+        return cls(row["size"])
+
 
 @dataclass(frozen=True)
 class Starts:
@@ -139,6 +184,15 @@ class Starts:
     def facts(self) -> dict[str, Any]:
         """What determines the program."""
         return {"ranks": self.ranks, "starts": self.starts}
+
+    def row(self) -> dict[str, Any]:
+        """The program as plain JSON."""
+        return {"ranks": int(self.ranks), "starts": int(self.starts)}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], read: ReadTrace) -> Starts:
+        """The program of `row`."""
+        return cls(row["ranks"], row["starts"])
 
 
 @dataclass(frozen=True)
@@ -158,8 +212,37 @@ class Experiment:
         """What determines the program."""
         return {"experiment": self.kind, "made": json.loads(self.made)}
 
+    def row(self) -> dict[str, Any]:
+        """The program as plain JSON."""
+        return {"of": self.kind, "label": self.label, "made": json.loads(self.made)}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], read: ReadTrace) -> Experiment:
+        """The program of `row`."""
+        return cls.of(row["of"], row["label"], row["made"])
+
 
 Workload = Benchmark | Replay | Message | Starts | Experiment
+WORKLOADS: Mapping[str, type[Any]] = {
+    "benchmark": Benchmark, "replay": Replay, "message": Message, "starts": Starts, "experiment": Experiment,
+}  # fmt: skip
+"""Name of a kind of workload in `Question.row` -> its class."""
+
+
+def _trace_row(of: Replay | JobSpec) -> dict[str, Any]:
+    """What names a trace: its hash, label and source."""
+    return {"sha256": of.trace.sha256, "label": of.label, **({"source": _plain(of.source)} if of.source else {})}
+
+
+def _plain(value: Any) -> Any:
+    """A value as plain JSON: tuples are lists, keys texts, a group of fields those of them that are given."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {k: _plain(v) for k, v in asdict(value).items() if v not in (None, "")}
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [_plain(v) for v in value]
+    return value.item() if hasattr(value, "item") else value
 
 
 @dataclass(frozen=True)
@@ -167,13 +250,19 @@ class Beside:
     """What happens beside the program: cross ``traffic`` and ``failures`` as of `retrompi.spec.cross_traffic`, further ``jobs`` on the
     same platform, and ``kills``: processes killed at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``."""
 
-    traffic: Sequence[str] = ()
-    failures: Sequence[str] = ()
-    jobs: Sequence[JobSpec] = ()
-    kills: Sequence[str] = ()
+    traffic: Sequence[str] = texts(
+        "Cross traffic on the same network, e.g. 'any 2Mbps 1500B poisson' or 'server->workstation 2Mbps 1500B'.",
+        option="--traffic", metavar="FROM->TO RATE FRAME [LAW]")
+    failures: Sequence[str] = texts(
+        "Take a component down for a span of simulated time, e.g. 'link server@1s..2s', 'switch@2s', 'wan@1s..1.5s'.",
+        option="--fail", metavar="WHAT@FROM..TO")
+    jobs: Sequence[JobSpec] = structure("further jobs on the same platform", default=())
+    kills: Sequence[str] = texts(
+        "Kill a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
+        option="--kill", metavar="PROCESS@TIME", of="trace")
 
     def __post_init__(self) -> None:
-        for name in ("traffic", "failures", "jobs", "kills"):
+        for name in declared(Beside):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
@@ -202,25 +291,47 @@ class Question:
     Raises UsageError for an unknown network or wildcard rule; names are checked when the question is resolved.
     """
 
-    model: str
-    platform: str
-    workload: Workload
-    placement: str | Sequence[int] = "distributed"
-    overrides: Overrides = ()
-    seed: int = 1
-    fidelity: str = "mechanism"
-    beside: Beside = field(default_factory=Beside)
-    network: str = field(default_factory=network_model.chosen)
-    wildcards: str = "recorded"
-    order: Sequence[tuple[int, int]] = ()
-    start_up: bool = False
-    limit_s: float | None = None
-    compute_kernel: str = ""
-    idle_overrides: bool = False
-    cores: Sequence[int] = ()
-    asked: Asked = field(default_factory=Asked)
-    bounds: Bounds = field(default_factory=Bounds, compare=False)
-    what_if_hardware: bool = field(default_factory=needs.asked, compare=False)
+    model: str = word(
+        "Runtime model: a name (see 'retrompi models list') or the folder of a model of your own.",
+        option="-m --model", metavar="NAME|FOLDER")
+    platform: str = word(
+        "Platform: a name (see 'retrompi platforms list'), hosts and network of the library ('nt4-p6-200*8@switch-100'), or a TOML file "
+        "of your own (default: the model's own).", option="-p --platform", metavar="NAME|FILE")
+    workload: Workload = structure("the program")
+    placement: str | Sequence[int] = structure(
+        "Placement of the ranks: natural (default: block on hosts with several processors, else distributed), shared (on the first host), "
+        "distributed (one on each host in turn), block or cyclic (by processors; block:N at most N a host), hosts (n1*8,n2*8 or n1,n2), "
+        "or a placement of the platform.", default="distributed", key="mode", option="--mode", metavar="MODE")
+    overrides: Overrides = structure(
+        "Override a parameter: e.g. wmpi.pool=10MiB, platform.host.quantum=20ms; x2 or 50% change the value in force: "
+        "platform.link.latency=x0.5.", default=(), key="set", option="--set", metavar="KEY=VALUE")
+    seed: int = whole("Seed of the random numbers.", default=1, high=LARGEST_SEED, option="--seed")
+    fidelity: str = choice(
+        "Level of detail: the full mechanism, a curve sampled from it plus contention, or LogGP fitted to that curve.", FIDELITIES,
+        default="mechanism", option="--fidelity")
+    beside: Beside = structure("what happens beside the program", default=Beside)
+    network: str = word(
+        "Network model: native (frames queue at each link; the default), fluid (flows share links), simgrid (SimGrid's links and routes "
+        "under plain flows) or simgrid:MODEL (CM02, LV08, SMPI, ...).", default=network_model.chosen, option="--network", metavar="NAME")
+    wildcards: str = choice(
+        "Match MPI_ANY_SOURCE receives with the source recorded in the trace, or freely with the first message to arrive.", WILDCARDS,
+        default="recorded", option="--wildcards", of="trace")
+    order: Sequence[tuple[int, int]] = structure("calls that begin in this order", default=())
+    start_up: bool = flag(
+        "Simulate the start of the job as well; it may fail.", default=False, key="startup", option="--startup", of="trace")
+    limit_s: float | None = quantity(
+        "s", "End the job at this simulated time, e.g. 10s (outcome timeout).", default=None, above=0, key="time_limit",
+        option="--time-limit", metavar="TIME")
+    compute_kernel: str = word(
+        "Compute at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.", default="", option="--compute-kernel", metavar="KERNEL[:N]",
+        of="trace")
+    idle_overrides: bool = structure("whether overrides that the run does not use are accepted", default=False)
+    cores: Sequence[int] = structure("the core of every rank", default=())
+    asked: Asked = structure("the scenario that it comes from", default=Asked)
+    bounds: Bounds = structure("what its simulation may take", default=Bounds, compare=False)
+    what_if_hardware: bool = flag(
+        "Accept hardware that a runtime never ran on (MPICH-GM on Ethernet): a fiction, and called one in the answer.",
+        default=needs.asked, compare=False, option="--what-if-hardware")
 
     def __post_init__(self) -> None:
         given = self.overrides
@@ -232,9 +343,58 @@ class Question:
         object.__setattr__(self, "order", tuple((int(rank), int(line)) for rank, line in self.order))
         if not isinstance(self.placement, str):
             object.__setattr__(self, "placement", tuple(int(i) for i in self.placement))
+        object.__setattr__(self, "limit_s", self.limit_s or None)
         network_model.parse(self.network)
-        if self.wildcards not in WILDCARDS:
-            raise UsageError(f"wildcards cannot be '{self.wildcards}'{nearest(self.wildcards, WILDCARDS)}", code="unknown-name")
+        for key, f in _CHOICES.items():
+            f.check(self.value(key), key)
+
+    @classmethod
+    def asking(cls, workload: Workload, given: Mapping[str, Any], **more: Any) -> Question:
+        """The question about ``workload`` with what a user has ``given``: key -> value or text, as `OPTIONS` declares them; ``more`` are
+        further fields. Raises UsageError for an unknown key and for a value that is not allowed."""
+        fields: dict[str, Any] = {}
+        beside: dict[str, Any] = {}
+        for key, value in given.items():
+            if key not in OPTIONS:
+                raise UsageError(f"no option '{key}'{nearest(key, OPTIONS)}", code="unknown-name")
+            f = OPTIONS[key]
+            (beside if f.name in _OF_BESIDE else fields)[f.name] = value if value is None else f.take(value, key)
+        return cls(workload=workload, beside=Beside(**beside), **fields, **more)
+
+    def value(self, key: str) -> Any:
+        """The value of a field by its key in `FIELDS`."""
+        name = FIELDS[key].name
+        return getattr(self.beside if name in _OF_BESIDE else self, name)
+
+    def row(self) -> dict[str, Any]:
+        """The question as plain JSON, from which `from_row` makes it again: what is not as by default, by the keys of `FIELDS`, and of a
+        trace its hash and source."""
+        kind = next(name for name, cls in WORKLOADS.items() if isinstance(self.workload, cls))
+        out: dict[str, Any] = {"workload": {"kind": kind, **self.workload.row()}}
+        for key, f in FIELDS.items():
+            value = self.value(key)
+            if f.optional and value == f.default:
+                continue
+            if key == "jobs":
+                out[key] = [{**{k: v for k, v in j.facts().items() if k != "trace"}, **_trace_row(j)} for j in value]
+            elif (told := _plain(dict(value) if key == "set" else value)) != {}:
+                out[key] = told
+        return out
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], read: ReadTrace) -> Question:
+        """The question of `row`, with its traces read by ``read``. Raises UsageError for what is none, and what ``read`` raises."""
+        if unknown := [key for key in row if key not in FIELDS and key != "workload"]:
+            raise UsageError(f"a question has no '{unknown[0]}'{nearest(unknown[0], FIELDS)}", code="unknown-key")
+        try:
+            given = {FIELDS[key].name: value for key, value in row.items() if key != "workload"}
+            workload = WORKLOADS[row["workload"]["kind"]].from_row(row["workload"], read)
+            beside = Beside(**{name: given.pop(name) for name in _OF_BESIDE & given.keys() if name != "jobs"},
+                            jobs=[JobSpec.from_row(job, read(job)) for job in given.pop("jobs", ())])  # fmt: skip
+            asked, bounds = Asked(**given.pop("asked", {})), Bounds(**given.pop("bounds", {}))
+            return cls(workload=workload, beside=beside, asked=asked, bounds=bounds, **given)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(f"this is no question: {type(error).__name__}: {error}", code="bad-value") from None
 
     @property
     def sets(self) -> dict[str, str]:
@@ -259,3 +419,13 @@ class Question:
     def with_(self, **changes: Any) -> Question:
         """A copy with some fields changed."""
         return replace(self, **changes)
+
+
+FIELDS: Mapping[str, Field] = {
+    f.key or f.name: f for cls in (Question, Beside) for f in declared(cls).values() if f.name not in ("workload", "beside")
+}
+"""Key -> every field of a question and of what is beside it, but the program."""
+OPTIONS: Mapping[str, Field] = {key: f for key, f in FIELDS.items() if f.option}
+"""Key -> the fields that users give: by an option of a command, an argument in Python, or a key of a scenario or a study."""
+_OF_BESIDE = frozenset(declared(Beside))
+_CHOICES = {key: f for key, f in FIELDS.items() if f.kind == "choice"}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Copies", "RawRuns"]
 
 Rows = list[dict[str, Any]]
+_JSON = {c.name for table in (Run, StudyPoint) for c in table.__table__.columns if isinstance(c.type, sa.JSON)}
 HANGING: tuple[Any, ...] = (Point, RankTime, Anatomy, RunTag)
 
 
@@ -147,7 +148,7 @@ def _raw(table: Any) -> list[Any]:
 
 
 def _rows(found: Any) -> Rows:
-    texts = {k for k in found.keys() if k in ("parameters", "overrides", "facts", "axes")}  # noqa: SIM118  the columns of a result
+    texts = {k for k in found.keys() if k in _JSON}  # noqa: SIM118  the columns of a result
     rows: Rows = [{k: Written(v) if k in texts and v is not None else v for k, v in row.items()} for row in map(dict, found.mappings())]
     for row in rows:
         if "created" in row:

@@ -18,11 +18,9 @@ from typing import Any
 from retrompi.base.cache import cache_dir
 from retrompi.base.release import version
 from retrompi.sim.resolved import Resolved
-from retrompi.spec import kernels
 from retrompi.spec.network_model import NATIVE
-from retrompi.spec.question import Benchmark, Question, Replay, canonical_hash, canonical_parts, hash_of_parts
+from retrompi.spec.question import Question, canonical_parts, hash_of_parts
 from retrompi.store.closure import modules
-from retrompi.traces import generate
 
 __all__ = ["RunSpec", "code_version", "specification"]
 
@@ -123,25 +121,29 @@ class RunSpec:
     stopped: str = ""
     """How a bound ended the simulation (outcome ``limit``). Such a run is no answer to its question: it is stored under an identity
     of its own, so that it can be looked at and is never found when the question is asked again."""
+    question: Mapping[str, Any] | None = None
+    """`Question.row` of what was asked; None for a measurement and an import."""
 
     @cached_property
     def identity(self) -> str:
-        """The run's identity in the store: SHA-256 over every field except names of files."""
+        """The run's identity in the store: SHA-256 over every field except names of files and the question as it was written."""
         return hash_of_parts(self._parts)
 
     @cached_property
     def _parts(self) -> dict[str, str]:
         # Names are labels: a platform copied under another name gives the same results and the same hash.
-        labels = ("platform", "trace", "scenario", *(() if self.stopped else ("stopped",)))
+        labels = ("platform", "trace", "scenario", "question", *(() if self.stopped else ("stopped",)))
         return canonical_parts({f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels})
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_parts"}  # a worker sends it with its result
 
-    def seeded(self, seed: int, scenario_hash: str) -> RunSpec:
-        """The specification of the same run with another seed."""
-        found = replace(self, seed=seed, scenario_hash=scenario_hash)
-        found.__dict__["_parts"] = {**self._parts, **canonical_parts({"seed": seed, "scenario_hash": scenario_hash})}
+    def seeded(self, q: Question) -> RunSpec:
+        """The specification of the same run with another seed, and from another scenario, as of ``q``."""
+        changed: dict[str, Any] = {"seed": q.seed, "scenario_hash": q.asked.hash}
+        question = {**(self.question or {}), "seed": q.seed, "asked": {"scenario": q.asked.scenario, "hash": q.asked.hash}}
+        found = replace(self, **changed, question=question)
+        found.__dict__["_parts"] = {**self._parts, **canonical_parts(changed)}
         return found
 
 
@@ -153,54 +155,12 @@ def specification(question: Question | Resolved, kind: str = "") -> RunSpec:
     asked = Resolved.of(question)
     q = asked.question
     first = asked.once(f"specification {kind}", lambda: _specification(asked, kind))
-    return first if (first.seed, first.scenario_hash) == (q.seed, q.asked.hash) else first.seeded(q.seed, q.asked.hash)
+    return first if (first.seed, first.scenario_hash) == (q.seed, q.asked.hash) else first.seeded(q)
 
 
 def _specification(asked: Resolved, kind: str) -> RunSpec:
     q = asked.question
     return RunSpec(
-        kind=kind or q.workload.kind,
-        model=asked.model.name,
-        model_hash=asked.model.hash(),
-        platform=asked.room.name,
-        platform_hash=asked.room.hash,
-        mode=asked.mode,
-        parameters=asked.values.as_dict(),
-        overrides=q.sets,
-        seed=q.seed,
-        fidelity=q.fidelity,
-        trace=q.workload.label,
-        trace_hash=_workload_hash(asked),
-        scenario=q.asked.scenario,
-        scenario_hash=q.asked.hash,
-        code_version=code_version(),
-        network=asked.network,
-    )
-
-
-def _workload_hash(asked: Resolved) -> str:
-    """One hash over the program and the concurrent load; the trace's own hash for an unmodified trace."""
-    q = asked.question
-    workload, facts = q.workload, q.workload.facts()
-    loops = None
-    if isinstance(workload, Benchmark):
-        facts["args"] = generate.generator(workload.generator).with_defaults(workload.arguments)
-        loops = kernels.model_hash(asked.room) if workload.generator == "rinf1" else None
-    elif isinstance(workload, Replay):
-        loops = kernels.model_hash(asked.room) if workload.trace.kernels() else None
-    more = {
-        "kernels": loops,
-        "cores": q.cores,
-        "limit_s": q.limit_s,
-        "startup": q.start_up,
-        "wildcards": None if q.wildcards == "recorded" else q.wildcards,
-        "order": q.order,
-        "kills": q.beside.kills,
-        "traffic": q.beside.traffic,
-        "failures": q.beside.failures,
-        "jobs": [{**spec.facts(), "model_hash": job.model.hash()} for spec, job in asked.jobs],
-    }
-    given = {k: v for k, v in more.items() if v}
-    if not given and facts.keys() == {"trace"}:
-        return str(facts["trace"])
-    return canonical_hash({**facts, **given})
+        **asked.facts, kind=kind or q.workload.kind, platform=asked.room.name, trace=q.workload.label, scenario=q.asked.scenario,
+        scenario_hash=q.asked.hash, code_version=code_version(), question=q.row(),
+    )  # fmt: skip

@@ -12,7 +12,7 @@ __all__ = ["MEASURED", "REVISION", "SIMULATED", "VERSION_TABLE", "Anatomy", "Bas
            "StudyPoint", "StudyShard",
            "Verdict", "VerdictBatch"]  # fmt: skip
 
-REVISION = "0006"
+REVISION = "0007"
 """The migration this code works with."""
 
 MEASURED = ("native", "smpi")
@@ -40,7 +40,7 @@ class Base(DeclarativeBase):
 
 
 class Run(Base):
-    """One simulation: everything needed to repeat it, and its outcome."""
+    """One simulation: its question, what determines its result, and its outcome."""
 
     __tablename__ = "runs"
 
@@ -76,6 +76,8 @@ class Run(Base):
     packets: Mapped[int | None] = mapped_column(BigInteger)
     facts: Mapped[dict[str, Any]] = mapped_column(JSON)
     """Other results of the run: marks, the wait-for graph, start-up steps."""
+    question: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """What was asked (`Question.row`); none for a measurement, an import, and a run stored before revision 0007."""
 
     __table_args__ = (Index("ux_runs_identity", "identity", unique=True, sqlite_where=SIMULATED, postgresql_where=SIMULATED),)
 

@@ -6,6 +6,7 @@ Rows have a ``part`` (input, parameter, platform, override, result, point, rank,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from retrompi.base.errors import RetrompiError
 from retrompi.sim.result import Result
 from retrompi.spec import registry, topology
 from retrompi.spec.result import Output, RankRow, SectionRow, StartsRow, outputs
+from retrompi.store.questions import beside_columns
 from retrompi.studies.metrics import fact_of
 
 if TYPE_CHECKING:
@@ -94,6 +96,7 @@ def diff(store: Store, first: int, second: int) -> Differences:
     a, b = store.run(first), store.run(second)
     found = Differences(a, b, same=[k for k in INPUTS if a[k] == b[k]], only={})
     inputs = [_row("input", k, _short(k, a[k]), _short(k, b[k])) for k in INPUTS if a[k] != b[k]]
+    inputs += _questions(a, b)
     unknown: list[str] = []
     parameters, only = _parameters(a, b)
     if a["platform_hash"] != b["platform_hash"]:
@@ -111,6 +114,16 @@ def diff(store: Store, first: int, second: int) -> Differences:
     results += _ranks(store.ranks(first), store.ranks(second))
     results += _stages(store.anatomy(first), store.anatomy(second))
     return Differences(a, b, inputs, results, found.same, list(dict.fromkeys(unknown)), only)
+
+
+def _questions(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Row]:
+    """Rows of what was asked beside the columns and differs, where both runs have kept it."""
+    if a["question"] is None or b["question"] is None:
+        return []
+    left, right = (beside_columns(run) for run in (a, b))
+    told = lambda value: json.dumps(value) if isinstance(value, list | dict) else value  # noqa: E731
+    keys = [k for k in {**left, **right} if left.get(k) != right.get(k)]
+    return [_row("input", f"question.{k}", told(left.get(k)), told(right.get(k))) for k in keys]
 
 
 def _short(key: str, value: Any) -> Any:

@@ -119,7 +119,7 @@ class Neighbour:
         """The job with its trace read or generated."""
         return JobSpec(
             self.model, trace_of(self), self.mode, self.sets, self.start_s, self.background, self.program.memory_share, self.name,
-            self.generator or str(self.trace and self.trace.name),
+            self.generator or str(self.trace and self.trace.name), source_of(self),
         )  # fmt: skip
 
 
@@ -131,6 +131,14 @@ def trace_of(job: Scenario | Neighbour) -> Trace:
     if job.trace is not None:
         return traces.read_once(job.trace, job.np)
     return generate.made(str(job.generator), job.args)
+
+
+def source_of(job: Scenario | Neighbour) -> dict[str, Any]:
+    """Where that trace comes from, for a question."""
+    from retrompi.traces.source import Source
+
+    made = Source(str(job.trace), job.np) if job.trace is not None else Source(generator=str(job.generator), args=job.args)
+    return made.row()
 
 
 @dataclass(frozen=True)
@@ -241,10 +249,10 @@ class Scenario:
         if self.start:
             return Starts(self.start["ranks"], self.start["starts"])
         if self.trace is not None:
-            return Replay(trace_of(self), self.trace.name, self._program())
+            return Replay(trace_of(self), self.trace.name, self._program(), source_of(self))
         if self.generator != "rinf1" and (self.kills or self.outcome != Outcome.COMPLETED):
             # A benchmark expected to fail has no curve: the outcome of its ranks is the result.
-            return Replay(trace_of(self), str(self.generator))
+            return Replay(trace_of(self), str(self.generator), source=source_of(self))
         return Benchmark(str(self.generator), self.args)
 
     def _program(self) -> Program:

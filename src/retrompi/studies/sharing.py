@@ -12,7 +12,7 @@ from retrompi.spec.cojobs import JobSpec, named
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.question import Beside, Question, Replay
 from retrompi.store.lookup import answer
-from retrompi.studies.scenario import trace_of
+from retrompi.studies.scenario import source_of, trace_of
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -35,18 +35,20 @@ def compare(
     jobs = named([j.spec() for j in scenario.jobs])
     first = JobSpec(
         scenario.model, trace_of(scenario), scenario.mode, scenario.sets, memory_share=scenario.program.memory_share, name=scenario.name,
-        label=scenario.generator or str(scenario.trace),
+        label=scenario.generator or str(scenario.trace), source=source_of(scenario),
     )  # fmt: skip
     program = replace(scenario.program, section=None, compute_s=None)
     asked = Resolved.of(Question(
-        scenario.model, scenario.platform, Replay(first.trace, first.label, program), scenario.mode, scenario.sets, scenario.seed,
+        scenario.model, scenario.platform, Replay(first.trace, first.label, program, first.source), scenario.mode, scenario.sets,
+        scenario.seed,
     ))  # fmt: skip
     done = 0
 
     def run(trace: Any, label: str, beside: list[JobSpec], kills: Sequence[str] = ()) -> dict[str, Any]:
         nonlocal done
         around = Beside(scenario.traffic, scenario.failures, beside, kills)
-        found = answer(store, asked.changed(workload=Replay(trace, label, program), beside=around), fresh=fresh)
+        workload = Replay(trace, label, program, first.source if trace is first.trace else {})
+        found = answer(store, asked.changed(workload=workload, beside=around), fresh=fresh)
         done += 1
         if report:
             report(done, len(jobs) + 2, label)

@@ -30,6 +30,7 @@ from retrompi.spec.question import Experiment, Question, Replay
 from retrompi.store.identity import specification
 from retrompi.store.lookup import Record, answer
 from retrompi.traces.computation import Rate
+from retrompi.traces.source import Source
 
 if TYPE_CHECKING:
     from retrompi.sim.result import Result
@@ -165,12 +166,13 @@ def execute(store: Store, request: Request) -> Execution:
         read = traces.at_rate(read, home)
     else:
         home = None
+    source = Source(str(folder), rate=home and (home.flops, home.source))
     if read.ranks != request.ranks:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.cautions += calibration(model, platform, sizes=[read.info()["largest_B"]], ranks=read.ranks, sets=request.sets)
     resolved = Resolved.of(Question(
-        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.limit_s,
-        bounds=request.bounds,
+        model, platform, Replay(read, done.program, source=source.row()), mode, request.sets, request.seed, request.fidelity,
+        limit_s=request.limit_s, bounds=request.bounds,
     ))  # fmt: skip
     scale = scale_of(resolved, home)
     done.notes += [scale.line] if scale and not scale.assumed else []
