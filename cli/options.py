@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.base.units import LARGEST_SEED, parse
+from retrompi.base.units import parse
 from retrompi.cli.bundle import option
 from retrompi.cli.output import Output
 from retrompi.cli.terminal import escaped, raw
@@ -62,6 +62,7 @@ __all__ = [
     "placement_row",
     "placement_words",
     "progress",
+    "question_option",
     "ranks_option",
     "share",
     "sizes_option",
@@ -117,15 +118,37 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
     return _names("scenario", incomplete)
 
 
+def complete_network(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Shell completion of a network."""
+    from retrompi.spec.network_model import NAMES
+
+    return [CompletionItem(n) for n in NAMES if n.startswith(incomplete)]
+
+
+_COMPLETED = {"model": complete_model, "platform": complete_platform, "network": complete_network}
+"""Key of a question's field -> the shell completion of its values."""
+
+
+def question_option(key: str, help: str = "", **about: Any) -> Any:
+    """The option of a field of a question, as `retrompi.spec.question.OPTIONS` declares it. ``help`` is what this command does with it,
+    in place of what follows the first colon; ``about`` are further arguments of `click.option`."""
+    from retrompi.spec.question import OPTIONS
+
+    f = OPTIONS[key]
+    made: dict[str, Any] = {"metavar": f.metavar} if f.metavar else {}
+    if f.kind == "whole":
+        made["type"] = click.IntRange(int(f.low or 0), None if f.high is None else int(f.high))
+    if f.kind in ("whole", "choice") and f.default is not None:
+        made["default"] = f.default
+    if key in _COMPLETED:
+        made["shell_complete"] = _COMPLETED[key]
+    text = f"{f.help.partition(':')[0]}: {help}" if help else f.help
+    return option(text, *f.option.split(), **{**made, **about})
+
+
 def mode_option(default: str = "natural") -> Any:
     """The field ``mode`` with its default: the platform's natural placement, unless a command has a reason for another."""
-    return option(
-        "Placement of the ranks: natural (default: block on hosts with several processors, else distributed), shared (on the first host), "
-        "distributed (one on each host in turn), block or cyclic (by processors; block:N at most N a host), hosts (n1*8,n2*8 or n1,n2), "
-        "or a placement of the platform." if default == "natural" else
-        f"Placement of the ranks: as for 'retrompi replay' (default: {default}).",
-        default=default, metavar="MODE",
-    )  # fmt: skip
+    return question_option("mode", "" if default == "natural" else f"as for 'retrompi replay' (default: {default}).", default=default)
 
 
 @dataclass(frozen=True)
@@ -228,56 +251,43 @@ def output_option(text: str, *endings: str, folder: bool = False, metavar: str =
 class OfModel:
     """The runtime model."""
 
-    model: str = option(
-        "Runtime model: a name (see 'retrompi models list') or the folder of a model of your own.",
-        "-m", "--model", required=True, metavar="NAME|FOLDER", shell_complete=complete_model)
+    model: str = question_option("model", required=True)
 
 
 @dataclass(frozen=True)
 class Overrides:
     """Parameter overrides."""
 
-    sets: tuple[str, ...] = option(
-        "Override a parameter: e.g. wmpi.pool=10MiB, platform.host.quantum=20ms; x2 or 50% change the value in force: "
-        "platform.link.latency=x0.5.",
-        "--set", metavar="KEY=VALUE")
+    sets: tuple[str, ...] = question_option("set")
 
 
 @dataclass(frozen=True)
 class OnPlatform:
     """The platform."""
 
-    platform: str = option(
-        "Platform: a name (see 'retrompi platforms list'), hosts and network of the library ('nt4-p6-200*8@switch-100'), or a TOML file "
-        "of your own (default: the model's own).",
-        "-p", "--platform", default="", metavar="NAME|FILE", shell_complete=complete_platform)
+    platform: str = question_option("platform", default="")
 
 
 @dataclass(frozen=True)
 class Drawn:
     """The seed of random numbers."""
 
-    seed: int = option("Seed of the random numbers.", type=click.IntRange(0, LARGEST_SEED), default=1)
+    seed: int = question_option("seed")
 
 
 @dataclass(frozen=True)
 class Fidelity:
     """The level of detail."""
 
-    fidelity: Literal["mechanism", "curve", "loggp"] = option(
-        "Level of detail: the full mechanism, a curve sampled from it plus contention, or LogGP fitted to that curve.", default="mechanism")
+    fidelity: Literal["mechanism", "curve", "loggp"] = question_option("fidelity")
 
 
 @dataclass(frozen=True)
 class Network:
     """Cross traffic and failures of the network."""
 
-    traffic: tuple[str, ...] = option(
-        "Cross traffic on the same network, e.g. 'any 2Mbps 1500B poisson' or 'server->workstation 2Mbps 1500B'.",
-        metavar="FROM->TO RATE FRAME [LAW]")
-    failures: tuple[str, ...] = option(
-        "Take a component down for a span of simulated time, e.g. 'link server@1s..2s', 'switch@2s', 'wan@1s..1.5s'.",
-        "--fail", metavar="WHAT@FROM..TO")
+    traffic: tuple[str, ...] = question_option("traffic")
+    failures: tuple[str, ...] = question_option("failures")
 
 
 def _carry(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -289,21 +299,11 @@ def _carry(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     return value
 
 
-def complete_network(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Shell completion of a network."""
-    from retrompi.spec.network_model import NAMES
-
-    return [CompletionItem(n) for n in NAMES if n.startswith(incomplete)]
-
-
 @dataclass(frozen=True)
 class Carried:
     """What carries the frames of every run that the command asks for."""
 
-    network: str | None = option(
-        "Network model: native (frames queue at each link; the default), fluid (flows share links), simgrid (SimGrid's links and routes "
-        "under plain flows) or simgrid:MODEL (CM02, LV08, SMPI, ...).",
-        metavar="NAME", callback=_carry, shell_complete=complete_network)
+    network: str | None = question_option("network", callback=_carry)
 
 
 def _allow(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
@@ -319,8 +319,7 @@ def _allow(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
 class Fictions:
     """Whether a model may be asked about on a platform on which it cannot have run."""
 
-    what_if_hardware: bool = option(
-        "Accept hardware that a runtime never ran on (MPICH-GM on Ethernet): a fiction, and called one in the answer.", callback=_allow)
+    what_if_hardware: bool = question_option("what_if_hardware", callback=_allow)
 
 
 @dataclass(frozen=True)
@@ -382,7 +381,7 @@ class Effort:
 class Bounds(Effort):
     """How long a job may run, and what its simulation may take."""
 
-    time_limit: str | None = option("End the job at this simulated time, e.g. 10s (outcome timeout).", metavar="TIME")
+    time_limit: str | None = question_option("time_limit")
 
     @property
     def limit_s(self) -> float | None:

@@ -13,7 +13,17 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_span, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.draws import drawing, interval_column, note_draws, note_worth, percent
-from retrompi.cli.options import Asked, Network, RunOutput, Uncertain, UndefinedSource, placement_row, ranks_option, some_rate
+from retrompi.cli.options import (
+    Asked,
+    Network,
+    RunOutput,
+    Uncertain,
+    UndefinedSource,
+    placement_row,
+    question_option,
+    ranks_option,
+    some_rate,
+)
 from retrompi.cli.output import Column, note_run, note_warnings, print_json, say, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
 from retrompi.sim import diagnosis
@@ -44,15 +54,10 @@ class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, Network, Asked)
     rate: str | None = option(
         "Rate of computation: of the machine that the trace was recorded on (default: as it states; without one a second is 1 Gflop).",
         metavar="RATE")
-    compute_kernel: str | None = option(
-        "Compute at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.", metavar="KERNEL[:N]")
-    startup: bool = option("Simulate the start of the job as well; it may fail.")
-    kills: tuple[str, ...] = option(
-        "Kill a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
-        "--kill", metavar="PROCESS@TIME")
-    wildcards: Literal["recorded", "free"] = option(
-        "Match MPI_ANY_SOURCE receives with the source recorded in the trace, or freely with the first message to arrive.",
-        default="recorded")
+    compute_kernel: str | None = question_option("compute_kernel")
+    startup: bool = question_option("startup")
+    kills: tuple[str, ...] = question_option("kills")
+    wildcards: Literal["recorded", "free"] = question_option("wildcards")
     matching: Path | None = option(
         "Matching: follow the execution that 'retrompi explore -o' has written.", type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE")

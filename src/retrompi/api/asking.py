@@ -12,7 +12,9 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.base.units import parse, parse_sizes
 from retrompi.sim.resolved import Resolved
 from retrompi.spec import needs, registry
-from retrompi.spec.question import Beside, Question, Workload
+from retrompi.spec.network_model import NATIVE
+from retrompi.spec.placements import NATURAL
+from retrompi.spec.question import OPTIONS, Question, Workload
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -87,18 +89,13 @@ def as_seconds(value: str | float) -> float:
 
 def asked_of(model: str | Path, platform: str | Path | None, workload: Workload, given: Options, **more: Any) -> tuple[Resolved, Where]:
     """The question with its names looked up, and its store; UsageError for what is wrong in it, before a store is made. ``platform``
-    None: the model's own."""
-    if unknown := set(given) - set(Options.__annotations__):
+    None: the model's own. ``given`` are options of every run, ``more`` those of a trace (`OPTIONS`)."""
+    allowed = [*(key for key, f in OPTIONS.items() if not f.of and key not in ("model", "platform")), "store", "fresh"]
+    if unknown := set(given) - set(allowed):
         name = sorted(unknown)[0]
-        raise UsageError(f"no option '{name}'{nearest(name, Options.__annotations__)}", code="unknown-name")
-    limit = given.get("time_limit")
-    beside = Beside(given.get("traffic", ()), given.get("failures", ()), kills=more.pop("kills", ()))
-    question = Question(
-        str(model), registry.own_platform(str(model)) if platform is None else str(platform), workload,
-        given.get("mode", "natural"), texts(given.get("set", {})), given.get("seed", 1),
-        given.get("fidelity", "mechanism"), beside=beside, network=given.get("network", "native"),
-        limit_s=None if limit is None else as_seconds(limit),
-        what_if_hardware=given.get("what_if_hardware", False) or needs.asked(), **more,
-    )  # fmt: skip
-    asked = Resolved.of(question)
+        raise UsageError(f"no option '{name}'{nearest(name, allowed)}", code="unknown-name")
+    options: dict[str, Any] = {"mode": NATURAL, "network": NATIVE, **{k: v for k, v in given.items() if k in OPTIONS}, **more}
+    options |= {"model": str(model), "platform": registry.own_platform(str(model)) if platform is None else str(platform)}
+    options |= {"set": texts(options.get("set", {})), "what_if_hardware": options.get("what_if_hardware", False) or needs.asked()}
+    asked = Resolved.of(Question.asking(workload, options))
     return asked, Where(opened(given.get("store")), given.get("fresh", False))

@@ -6,8 +6,8 @@ Equivalent questions are equal and have the same hash, however their overrides a
 name; `retrompi.sim.resolved.Resolved` looks each up once. What is observed of a run (`retrompi.sim.observe.Observe`) and where it
 is stored (`retrompi.store`) do not change its times and are not part of a question.
 
-Each field is declared once, here (docs/add-an-option.md): the options of commands, the arguments of the Python interface, the keys of
-scenarios and studies, and the plain JSON by which the store keeps a question (`Question.row`) are made of these lines.
+Each field is declared once, here: the options of commands, the arguments of the Python interface, the hash of a run's program and the
+plain JSON by which the store keeps a question (`Question.row`) are made of these lines.
 """
 
 from __future__ import annotations

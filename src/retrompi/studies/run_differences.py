@@ -121,9 +121,13 @@ def _questions(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Row]:
     if a["question"] is None or b["question"] is None:
         return []
     left, right = (beside_columns(run) for run in (a, b))
-    told = lambda value: json.dumps(value) if isinstance(value, list | dict) else value  # noqa: E731
     keys = [k for k in {**left, **right} if left.get(k) != right.get(k)]
-    return [_row("input", f"question.{k}", told(left.get(k)), told(right.get(k))) for k in keys]
+    return [_row("input", f"question.{k}", _as_text(left.get(k)), _as_text(right.get(k))) for k in keys]
+
+
+def _as_text(value: Any) -> Any:
+    """A list or a table as JSON, any other value as it is."""
+    return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def _short(key: str, value: Any) -> Any:
