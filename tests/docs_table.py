@@ -113,10 +113,15 @@ LONG = ("docs/compare.md", "docs/recording.md", "docs/run.md", "docs/smpi.md", "
 """Pages that compile, run and measure programs: `make exhaustive` runs them; tests/test_compare.py, test_record.py, test_run.py,
 test_smpi_backend.py and test_this_machine.py have what they are about."""
 
-APPLIED = {"docs/add-a-parameter.md": "tests/test_add_a_parameter.py", "docs/add-a-call.md": "tests/test_add_a_parameter.py"}
+APPLIED = {
+    "docs/add-a-call.md": "tests/test_add_a_parameter.py",
+    "docs/add-a-metric.md": "tests/test_add_a_metric.py",
+    "docs/add-a-parameter.md": "tests/test_add_a_parameter.py",
+}
 """Pages whose blocks are edits of the source -> the test that makes them, then builds and runs the result."""
 
 NOT_RUN = [
+    NotRun("docs/add-a-metric.md", r"retrompi sweep .*", "needs an engine built with the page's edits; tests/test_add_a_metric.py builds and runs it"),
     NotRun("docs/add-a-parameter.md", r"retrompi pingpong --model ./tubes.*", "needs an engine built with the page's edits; tests/test_add_a_parameter.py builds and runs it"),
     NotRun("docs/simgrid.md", r"retrompi reproduce all .*", "minutes; tests/test_network_agreement.py does it for one paper"),
     NotRun("docs/install.md", r"(?!make ).*", "installs a wheel that takes minutes to build; packaging/check_wheel.py (make wheel-check, in CI) does it in an empty room, "

@@ -13,10 +13,12 @@ from cases import for_each
 from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
+from retrompi.sim.result import COLUMNS, Result
+from retrompi.spec import result
 from retrompi.spec.result import Totals, outputs
-from retrompi.store import open_store
+from retrompi.store import open_store, schema
 from retrompi.store.lookup import answer
-from retrompi.studies import case, catalogue, design, metrics, stored_study
+from retrompi.studies import case, catalogue, design, export, interval_reasons, metrics, run_differences, stored_study
 from retrompi.studies.run import run_study
 from retrompi.studies.scenario import Scenario, load
 
@@ -207,6 +209,20 @@ def test_what_a_run_has_not_is_none_and_never_zero() -> None:
         metric = metrics.parse(written.replace("[@SIZE]", "").replace("@SIZE", "@1KiB"))
         assert metric.of(bare) == (1.0 if metric.kind == "outcome" else None), metric.name
         assert metric.of({**bare, "facts": {}}) == metric.of(bare)
+
+
+def test_every_declared_counter_is_a_metric_a_column_and_a_difference() -> None:
+    """Nothing is listed beside the declaration: metrics, exports, differences, reasons of intervals, columns of the store."""
+    declared = result.metrics()
+    assert declared.keys() <= metrics._KINDS.keys()
+    assert {f"{name}_B" if o.unit == "B" else name for name, o in declared.items()} <= export._RUN.keys()
+    assert {o.path for o in declared.values()} <= run_differences.RESULTS.keys()
+    assert {name for name, o in declared.items() if o.trouble} == interval_reasons._COUNTERS.keys()
+    assert set(COLUMNS) <= set(schema.Run.__table__.columns.keys())
+    assert {"rank", *result.outputs(result.RankRow)} == set(schema.RankTime.__table__.columns.keys()) - {"id", "run_id"}
+    assert set(result.outputs(result.PointRow)) == set(schema.Point.__table__.columns.keys()) - {"id", "run_id"}
+    assert all(name in Result.__dataclass_fields__ for name in result.outputs(Result))
+    assert len(result.outputs(Result)) == len(Result.__dataclass_fields__), "a field of a result without a declaration"
 
 
 # -- a search simulates what its number needs -----------------------------------------------------------------------------------

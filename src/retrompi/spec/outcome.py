@@ -37,3 +37,5 @@ class Outcome(StrEnum):
         self = str.__new__(cls, word)
         self._value_, self.meaning, self.exit_code, self.repeatable = word, meaning, exit_code, repeatable
         return self
+
+    __repr__ = str.__repr__  # in rows and tables it is shown as the word that it is

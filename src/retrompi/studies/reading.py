@@ -32,7 +32,7 @@ class Reading:
 
     value: float | None
     run_id: int | None = None
-    outcome: Outcome = Outcome.COMPLETED
+    outcome: str = Outcome.COMPLETED
     reason: str = ""
     found: bool = False
 

@@ -369,6 +369,7 @@ def _from_data(data: Mapping[str, Any], file: Path, text: str) -> Scenario:
     outcome = data.get("outcome", Outcome.COMPLETED)
     if outcome not in OUTCOMES:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome", code="unknown-name")
+    outcome = Outcome(outcome)
     seed = data.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
         raise fail(f"'seed' is not a whole number from 0 to {LARGEST_SEED}", "seed", code="bad-value")

@@ -120,7 +120,7 @@ class Cell:
     """A cell of a heat map or table: its value, or the outcome of its run; of a single run with draws, the interval ``low`` to ``high``."""
 
     value: float | None
-    outcome: Outcome = Outcome.COMPLETED
+    outcome: str = Outcome.COMPLETED
     position: int = 0
     low: float | None = None
     high: float | None = None

@@ -1,0 +1,60 @@
+"""How many places state a run's result and how it ends (packaging/places.py): no more than there are."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from cases import for_each
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _script() -> Any:
+    spec = importlib.util.spec_from_file_location("places", ROOT / "packaging" / "places.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["places"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+places = _script()
+
+
+@for_each("kind", list(places.KINDS))
+def test_no_more_places_state_the_same(kind: str) -> None:
+    found = places.KINDS[kind](ROOT)
+    assert len(found) <= places.MOST[kind], "\n".join(map(str, found))
+
+
+@for_each(
+    "kind, file, text",
+    [
+        ("result", "a.py", 'COUNTS = ("messages", "packets", "frames")\n'),
+        ("result", "a.py", 'FACTS = (("messages", "count"), ("packets", "count"), ("lost", "count"))\n'),
+        ("result", "a.py", 'row = {"time_us": 1.0, "size_B": 2, "repetitions": 1}\n'),
+        ("result", "a.cpp", 'o["sent"] = k.sent;\no["received"] = k.received;\no["bytes_sent"] = k.bytes_sent;\n'),
+        ("outcome", "a.py", 'good = run["outcome"] == "completed"\n'),
+        ("outcome", "a.py", 'bad = outcome in ("deadlock", "aborted")\n'),
+        ("outcome", "a.cpp", 'close(p, "aborted", &a);\n'),
+    ],
+)
+def test_a_list_or_a_literal_is_found(kind: str, file: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "cli").mkdir(parents=True)
+    (tmp_path / "cli" / file).write_text(text)
+    (place,) = places.KINDS[kind](tmp_path)
+    assert (place.file, place.line) == (f"cli/{file}", 1)
+
+
+def test_what_names_one_field_is_no_list(tmp_path: Path) -> None:
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "cli" / "a.py").write_text('lost = run["facts"]["lost"]\nsent = run["sent"]\n')
+    assert places.result(tmp_path) == []
+
+
+def test_a_kind_has_a_bound() -> None:
+    assert places.KINDS.keys() == places.MOST.keys()
