@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from doc_pages import ROOT, blocks
 
+from retrompi import _engine
+
 PAGES = ("docs/add-a-parameter.md", "docs/add-a-call.md")
 DATA = ("models", "platforms", "scenarios", "validate", "cli")
 
@@ -36,6 +38,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "src" / "retrompi", top / "retrompi", ignore=ignored)
     for name in DATA:
         shutil.copytree(ROOT / name, top / "retrompi" / name, ignore=ignored)
+    shutil.copy(_engine.__file__, top / "retrompi")  # without the changes, until it is built with them
     # An editable installation would find its own source first.
     hooks = "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'Redirecting' not in type(f).__name__]\n"
     (top / "sitecustomize.py").write_text(hooks, encoding="utf-8")
@@ -190,11 +193,12 @@ import json
 from pathlib import Path
 from retrompi import traces
 from retrompi.sim import simulate
+from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 def replay(text):
     trace = traces.parse([text.encode()])
     assert traces.Trace.load(trace.dump()) == trace
-    found = simulate.run(Question("nemesis", "nt-pair", Replay(trace), "shared"))
+    found = simulate.run(Question("craympt", registry.own_platform("craympt"), Replay(trace)))
     return found.outcome, found.time_ps
 if __name__ == "__main__":
     text = Path("sync.txt").read_text()
