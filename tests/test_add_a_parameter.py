@@ -196,14 +196,14 @@ from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 def replay(text):
-    trace = traces.parse([text.encode()])
+    trace = traces.parse(text.encode())
     assert traces.Trace.load(trace.dump()) == trace
     found = simulate.run(Question("craympt", registry.own_platform("craympt"), Replay(trace)))
     return found.outcome, found.time_ps
 if __name__ == "__main__":
     text = Path("sync.txt").read_text()
-    trace = traces.parse([text.encode()])
-    bare = traces.parse([text.replace(" win=1", "").encode()])
+    trace = traces.parse(text.encode())
+    bare = traces.parse(text.replace(" win=1", "").encode())
     print(json.dumps({
         "written": trace.to_ti(0), "calls": trace.info()["calls"], "refused": [row[2] for row in bare.unsupported()],
         "with": replay(text), "without": replay("".join(line for line in text.splitlines(True) if "sync" not in line)),
