@@ -9,6 +9,7 @@ from retrompi.convert.formats import Format, Options
 from retrompi.convert.losses import PLACES, Losses
 from retrompi.convert.same_messages import Place, refuse_changed_messages, refuse_lost_order
 from retrompi.convert.ti import ONE_FILE
+from retrompi.spec.calls import BY_NAME, Family, is_nonblocking
 from retrompi.traces import files
 from retrompi.traces.errors import TraceError
 from retrompi.traces.execution import Execution
@@ -44,7 +45,7 @@ def _refuse_another_program(trace: Trace) -> None:
         everybody = comm == 0 or (
             list(trace.communicator(comm).get("group", ())) == list(range(trace.ranks)) and not trace.communicator(comm).get("remote")
         )
-        return not everybody or action.startswith(("i", "neighbor"))
+        return not everybody or is_nonblocking(action) or BY_NAME[action].family is Family.NEIGHBOUR
 
     def left_out(end: End) -> bool:
         action, _, attributes = split(job.lines[end.rank][end.post])

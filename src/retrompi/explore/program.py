@@ -16,7 +16,7 @@ from typing import Any
 
 from retrompi._engine import Trace
 from retrompi.base.errors import InputError
-from retrompi.spec.calls import CALLS, Family, names
+from retrompi.spec.calls import CALLS, Family, is_nonblocking, names
 from retrompi.traces.lines import COLLECTIVES, COMM_MAKERS
 
 from .buffers import Buffers
@@ -132,7 +132,7 @@ class _Rank:
         peer, tag, peer2, size, size2 = numbers
         low, ctx, req = name.lower(), 2 * int(more.get("comm", 0)), int(more.get("req", 0))
         if name in COLLECTIVES or name in COMM_MAKERS:
-            self.collective(line, name.startswith("i") and name in COLLECTIVES and req > 0, req)
+            self.collective(line, is_nonblocking(name) and req > 0, req)
         elif low in _MODES and not low.endswith("init"):
             slot = self.send(peer, ctx, tag, size, _MODES[low])
             if low.startswith("i"):

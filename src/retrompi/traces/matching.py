@@ -6,8 +6,10 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from retrompi.spec.calls import Family, names
+
 from .execution import Execution
-from .lines import COLLECTIVES, COMM_MAKERS, parse_group, split
+from .lines import COMM_MAKERS, parse_group, split
 from .tracker import ANY_SOURCE, ANY_TAG, End, Message, Request, Tracker
 
 __all__ = ["Job", "members"]
@@ -124,13 +126,16 @@ class Job:
         self.messages.append(Message(send, recv))
 
 
+_JOINT = names(Family.COLLECTIVE, Family.NEIGHBOUR, Family.MAKES_COMM, Family.FREES_COMM, Family.WINDOW)
+
+
 def _collective(line: str) -> object:
     """The key of a collective: its communicator, its window, or the communicator created over a group; None for other lines."""
     words = line.split(None, 3)
     if len(words) < 2 or words[0].startswith("#"):
         return None
     action = words[1]
-    if action in COLLECTIVES or action == "win_create" or action in COMM_MAKERS or action in ("Win_fence", "win_free", "comm_free"):
+    if action in _JOINT or action == "Win_fence":
         _, a, attributes = split(line)
         if action in ("comm_create_group", "intercomm_create"):
             return ("group", a[0]) if a else None

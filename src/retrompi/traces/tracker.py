@@ -6,7 +6,9 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .lines import COLLECTIVES, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, split
+from retrompi.spec.calls import is_nonblocking
+
+from .lines import FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, split
 
 __all__ = ["ANY_SOURCE", "ANY_TAG", "End", "Message", "Request", "Tracker"]
 
@@ -125,7 +127,7 @@ class Tracker:
             return self._complete([found] if found is not None else [], at, attributes)
         elif action in FAMILIES:
             return self._complete(self._meant(action, attributes), at, attributes)
-        elif ((action in COLLECTIVES and action.startswith("i")) or action in ONE_SIDED) and req:
+        elif (is_nonblocking(action) or action in ONE_SIDED) and req:
             self._file(Request(at, (self.rank, self.rank, 0), req, None))
         return []
 
