@@ -61,6 +61,9 @@ class ReplayOptions(Uncertain, TimelineOptions, UndefinedSource, Network, Asked)
     matching: Path | None = option(
         "Matching: follow the execution that 'retrompi explore -o' has written.", type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE")
+    trace_events: Path | None = option(
+        "Debugging: write each event of the engine to a file, with its time in ps, its process and what it calls.",
+        type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 
 
 @click.command()
@@ -109,7 +112,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     ))  # fmt: skip
     scale = scale_of(asked, rate)
     store_ = output.open()
-    told = run_of(asked, Where(store_, output.fresh), Observe(timeline=timeline.request if timeline else None), rate)
+    events = str(given.trace_events.resolve()) if given.trace_events else ""
+    told = run_of(asked, Where(store_, output.fresh), Observe(timeline=timeline.request if timeline else None, trace_events=events), rate)
     found, run = told.found, told.row
     if timeline:
         write_timeline(found.timeline, timeline, [] if run["outcome"] == Outcome.COMPLETED else diagnosis.of_run(run))

@@ -1,4 +1,5 @@
 #include <array>
+#include <fstream>
 
 #include "fixture.hpp"
 
@@ -90,6 +91,57 @@ TEST_F(EventLoop, CountsWhatIsPendingForEachOwner) {
   EXPECT_FALSE(loop.idle(2));
   loop.remove_pending(2);
   EXPECT_TRUE(loop.idle(2));
+}
+
+TEST_F(EventLoop, WritesEachEventToATrace) {
+  const std::string path = testing::TempDir() + "events.tsv";
+  {
+    EventTrace trace(path);
+    at(20, 'b');
+    at(10, 'a');
+    loop.write_to(trace);
+    loop.effort.start({.events = 1});  // a bound holds all the same
+    loop.effort.look_at_each();
+    loop.step();
+    EXPECT_THROW(loop.step(), Limit);
+  }
+  std::ifstream file(path);
+  std::string line, rest;
+  std::getline(file, line);
+  EXPECT_EQ(line.substr(0, 5), "10\t-\t");  // it belongs to no process
+  EXPECT_EQ(line.substr(line.rfind("::", line.rfind("::") - 1) + 2), "EventLoop::say");
+  EXPECT_FALSE(std::getline(file, rest));
+  EXPECT_THROW(EventTrace("/nowhere/events.tsv"), ConfigError);
+}
+
+/// Two links: what happens at one time happens on both before the host goes on, and after what the host had to do then.
+class Links : public Outside {
+ public:
+  explicit Links(Loop& loop) : loop_(loop) { loop_.external_event = 10; }
+  void advance() override {
+    loop_.now = loop_.external_event;
+    said += 'x';
+    loop_.schedule(loop_.now, callback<&Links::say>(*this, 'r'));  // the host reacts
+    said += 'y';
+    loop_.external_event = kNever;
+  }
+  [[nodiscard]] bool under_way() const override { return loop_.external_event != kNever; }
+  void say(char c) { said += c; }
+  std::string said;
+
+ private:
+  Loop& loop_;
+};
+
+TEST(LoopRunTest, HostsComeFirstAndReactWhenAllHasHappenedOnLinks) {
+  Loop loop;
+  Links links(loop);
+  loop.schedule(10, callback<&Links::say>(links, 'h'));
+  loop.schedule(12, callback<&Links::say>(links, 'p'), true);
+  EXPECT_TRUE(loop.run(links, [] { return false; }));  // only what passes time is left
+  EXPECT_EQ(links.said, "hxyr");
+  EXPECT_FALSE(loop.run(links, [&loop] { return loop.stopped = true; }));
+  EXPECT_EQ(links.said, "hxyrp");
 }
 
 /// Thousands of events that schedule others, some with a sequence number reserved long before.

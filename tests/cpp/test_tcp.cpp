@@ -52,7 +52,7 @@ class Tcp : public testing::Test {
   void write_at(Ps t, Direction& d, int64_t bytes) { w.loop.schedule(t, callback<&Write::now>(writes.emplace_back(Write{d.tcp, bytes}))); }
   void read_at(Ps t, Direction& d, int64_t bytes) { w.loop.schedule(t, callback<&Write::read>(writes.emplace_back(Write{d.tcp, bytes}))); }
   void run() {
-    w.wire->run([] { return false; });
+    w.wire->run(w.loop, [] { return false; });
   }
   static constexpr Ps us(int64_t n) { return n * kMicrosecond; }
   MediumSpec hop;

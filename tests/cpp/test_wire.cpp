@@ -36,7 +36,7 @@ class WireTest : public testing::TestWithParam<const char *> {
     return f;
   }
   void run() {
-    wire->run([] { return false; });
+    wire->run(loop, [] { return false; });
   }
   static Ps us(double n) { return static_cast<Ps>(n * static_cast<double>(kMicrosecond)); }
   Loop loop;

@@ -283,6 +283,8 @@ def _observed(observe: Observe) -> dict[str, Any]:
         rows["directions"] = list(observe.directions)
     if observe.critical_path:
         rows["critical_path"] = 1
+    if observe.trace_events:
+        rows["trace_events"] = observe.trace_events
     return rows
 
 

@@ -194,7 +194,7 @@ def _startup(store: Store, asked: Resolved, fresh: bool) -> Found:
 def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record: Record | None) -> Found:
     label = asked.question.workload.label
     spec = specification(asked, record.kind if record else "")
-    known = None if fresh or observe.timeline else store.find_run(spec)
+    known = None if fresh or observe.timeline or observe.trace_events else store.find_run(spec)
     if known is not None:
         old = store.run(known)
         # A trace's hash does not depend on its path, but a deadlock report names file and line.
@@ -207,6 +207,6 @@ def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record
         whole.about["trace"] = label
         result = replace(result, timeline=whole.thinned(STORED).row())
     facts, points = record.about(result) if record else ({}, ())
-    again = fresh or known is not None or observe.timeline is not None  # then this run tells more than the one that is stored
+    again = fresh or known is not None or observe.timeline is not None or bool(observe.trace_events)  # then this run tells more than the one that is stored
     run_id = store.add_run(spec, {**plain(result), **facts}, points=points, fresh=again)
     return Found(run_id, store.ranks(run_id), False, whole)

@@ -72,7 +72,7 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
     rides.push_back({w.get(), &loop, from, to, bytes, at});
     loop.schedule(ahead.empty() ? at : at - std::min(at, ahead.at(rides.size() - 1)), callback<&Ride::on_start>(rides.back()));
   }
-  w->run([] { return true; });
+  w->run(loop, [] { return true; });
   std::vector<Ps> out;
   for (const Ride& r : rides) out.push_back(r.arrived);
   return out;

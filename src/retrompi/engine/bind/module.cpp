@@ -364,6 +364,7 @@ SimConfig config(const py::dict& d) {
   if (d.contains("directions"))
     for (const auto& [from_rank, from, to_rank, to] : r.get("directions").cast<std::vector<std::tuple<int32_t, std::string, int32_t, std::string>>>())
       c.directions.push_back({from_rank, from, to_rank, to});
+  if (d.contains("trace_events")) r.text("trace_events", c.trace_events);
   c.critical_path = d.contains("critical_path") && r.integer("critical_path") != 0;
   c.repetitions = d.contains("repetitions") && r.integer("repetitions") != 0;
   c.profile = d.contains("profile") && r.integer("profile") != 0;

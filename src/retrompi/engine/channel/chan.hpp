@@ -44,6 +44,7 @@ class Chan {
   /// Whether the sender is waiting for space on this channel.
   [[nodiscard]] bool full() const { return busy && from.thread.waits_for(WaitFor::Room) && no_room(); }
   [[nodiscard]] virtual bool no_room() const { return false; }
+  [[nodiscard]] std::string process_name() const { return from.thread.name() + " > " + to.thread.name(); }
   /// Its future, in words.
   virtual void state(State& s) { s.refuse(); }
   /// What the channel holds of a message of so many bytes at one end.

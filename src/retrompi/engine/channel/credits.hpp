@@ -37,6 +37,7 @@ class Credits {
     return n;
   }
   void send_update();
+  [[nodiscard]] std::string process_name() const { return chan_.process_name(); }
   void put(State& s) const {
     const auto& [chan_, tcp_, total_, available_, owed_, retransmits_] = *this;
     s.put(available_);

@@ -68,6 +68,7 @@ class TcpConnection {
     if (window_opened()) send_ack();
   }
 
+  [[nodiscard]] std::string process_name() const { return chan_.process_name(); }
   /// Its future, in words.
   void state(State& s);
   [[nodiscard]] static State::Call describe(const Callback& c, State& s);

@@ -1,6 +1,7 @@
 // Called by an event, the arrival of a frame or the end of kernel work: a member function of an object, with one number.
 #pragma once
 #include <cstdint>
+#include <string>
 
 namespace retrompi {
 
@@ -37,15 +38,37 @@ template <auto Method, class T>
 void erased(void* object, uint64_t arg) {
   invoke<Method>(*static_cast<T*>(object), arg, Method);
 }
+
+/// For those who trace events (event/event_trace.hpp): which process the object of a call belongs to, where it says so.
+using ProcessOf = std::string (*)(const void* object);
+template <class T>
+std::string process_of(const void* object) {
+  if constexpr (requires(const T& t) { t.process_name(); })
+    return static_cast<const T*>(object)->process_name();
+  else
+    return {};
+}
+/// Keeps the name of a call: the member function in `signature`, as the compiler writes it. Before the program begins.
+bool name_call(Callback::Fn fn, const char* signature, ProcessOf process);
+template <auto Method, class T>
+const char* signature() {
+  return __PRETTY_FUNCTION__;
+}
+template <auto Method, class T>
+struct Named {
+  static inline const bool known = name_call(&erased<Method, T>, signature<Method, T>(), &process_of<T>);
+};
 }  // namespace detail
 
 /// `Method`: void (T::*)() or void (T::*)(integer).
 template <auto Method, class T>
 [[nodiscard]] Callback callback(T& object, uint64_t arg = 0) {
+  (void)detail::Named<Method, T>::known;
   return {&detail::erased<Method, T>, &object, arg};
 }
 template <auto Delivered, class T>
 [[nodiscard]] Delivery delivery(T& object, uint64_t arg = 0) {
+  (void)detail::Named<Delivered, T>::known;
   return {&detail::erased<Delivered, T>, nullptr, &object, arg};
 }
 /// Whether it was made by `callback<Method>` of a T.
@@ -55,6 +78,8 @@ template <auto Method, class T>
 }
 template <auto Delivered, auto Lost, class T>
 [[nodiscard]] Delivery delivery(T& object, uint64_t arg = 0) {
+  (void)detail::Named<Delivered, T>::known;
+  (void)detail::Named<Lost, T>::known;
   return {&detail::erased<Delivered, T>, &detail::erased<Lost, T>, &object, arg};
 }
 

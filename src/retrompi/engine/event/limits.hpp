@@ -33,14 +33,11 @@ class EffortWatch {
     looked_ = std::chrono::steady_clock::now();
     next_ = s.wall_s > 0 ? 0 : s.events > 0 ? s.events : UINT64_MAX;
   }
-  /// Called before every event with the number of those before it. The number of events is exact, the clock is read every `kEvery` events.
-  void check(uint64_t executed) {
-    if (executed >= next_) look(executed);
-  }
-
- private:
-  static constexpr uint64_t kEvery = 1024;
-  [[gnu::noinline, gnu::cold]] void look(uint64_t executed) {
+  /// Whether there is something to `look` at before the event that so many came before. The number of events is exact, the clock is read
+  /// every `kEvery` events.
+  [[nodiscard]] bool due(uint64_t executed) const { return executed >= next_; }
+  /// Throws Limit if no more events may run.
+  void look(uint64_t executed) {
     if (spec_.events > 0 && executed >= spec_.events) throw Limit{"the bound of " + std::to_string(spec_.events) + " events is reached"};
     if (spec_.wall_s > 0) {
       const auto now = std::chrono::steady_clock::now();
@@ -55,11 +52,21 @@ class EffortWatch {
     next_ = UINT64_MAX;
     if (spec_.wall_s > 0) next_ = executed + kEvery;
     if (spec_.events > 0 && spec_.events < next_) next_ = spec_.events;
+    if (each_) next_ = 0;
   }
+  /// From now on, every event is looked at.
+  void look_at_each() {
+    each_ = true;
+    next_ = 0;
+  }
+
+ private:
+  static constexpr uint64_t kEvery = 1024;
   LimitSpec spec_;
   std::chrono::steady_clock::time_point looked_;
   double spent_s_ = 0;
   uint64_t next_ = UINT64_MAX;
+  bool each_ = false;
 };
 
 /// While it lives, the process gets no more than so much memory (RLIMIT_DATA): an allocation beyond throws std::bad_alloc. The system

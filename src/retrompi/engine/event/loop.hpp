@@ -1,14 +1,26 @@
 // The event loop: simulated time and the queue of local events.
 #pragma once
 #include <cassert>
+#include <functional>
 
 #include "event/callback.hpp"
 #include "event/event_heap.hpp"
+#include "event/event_trace.hpp"
 #include "event/limits.hpp"
 #include "event/state.hpp"
 #include "event/time.hpp"
 
 namespace retrompi {
+
+/// What happens beside the events of the hosts: on links.
+class Outside {
+ public:
+  virtual ~Outside() = default;
+  /// Everything that happens there at `Loop::external_event`; what it schedules on hosts runs when all of it has happened.
+  virtual void advance() = 0;
+  /// Whether something is under way that a process waits for.
+  [[nodiscard]] virtual bool under_way() const = 0;
+};
 
 /// Events at one time run in the order in which they were scheduled.
 ///
@@ -22,7 +34,7 @@ class Loop {
   Ps now = 0;                  // less what was skipped
   bool stopped = false;        // the job is done
   Ps limit = kNever;           // the last time at which anything may begin
-  Ps external_event = kNever;  // the next event outside this queue: on the wire
+  Ps external_event = kNever;  // the next event outside this queue: on a link
   uint32_t owner = 0;          // of the running event; 0: none
   uint32_t cause = 0;          // what the running event is a consequence of (record/critical_path.hpp); 0: the start
   EffortWatch effort;
@@ -76,7 +88,7 @@ class Loop {
   void state(State& s) const {
     // Sequence numbers only order the events, which are put in their order; what is counted has no effect.
     const auto& [now, stopped, limit, external_event, owner, cause, effort, tick_uses, heap_, present_, present_begin_, next_sequence_, active_,
-                 executed_, skipped_, pending_] = *this;
+                 executed_, skipped_, pending_, trace_] = *this;
     for (const Event& e : heap_.items()) s.put_event(e.t, e.order, e.call.what);
     for (size_t i = present_begin_; i < present_.size(); ++i) s.put_event(now, (uint64_t{1} << 63) + i, present_[i].what);
   }
@@ -90,12 +102,32 @@ class Loop {
     return true;
   }
 
+  /// Runs until it is over or until nothing can happen any more. Returns true if nothing could happen (a deadlock). `could_act` is called
+  /// when only passive events are left: whether a process has anything to do.
+  bool run(Outside& outside, const std::function<bool()>& could_act) {
+    while (!finished()) {
+      // At one time, what happens on the hosts comes first.
+      const Ps links = external_event;
+      if (!empty() && next_time() <= links) {
+        if (only_passive() && !outside.under_way() && !could_act()) return true;
+        if (ends_before(next_time())) break;
+        step();
+      } else if (links == kNever) {
+        return true;
+      } else if (ends_before(links)) {
+        break;
+      } else {
+        outside.advance();
+      }
+    }
+    return false;
+  }
   /// Runs the next event; throws Limit if no more may run.
   void step() {
     assert(!empty());
-    effort.check(executed_);
+    if (effort.due(executed_)) look();
     Call c;
-    if (present_begin_ < present_.size() && (heap_.empty() || heap_.front().t > now)) {
+    if (present_is_next()) {
       c = present_[present_begin_++];
       if (present_begin_ == present_.size()) {
         present_.clear();
@@ -116,7 +148,24 @@ class Loop {
     c.what();
   }
 
+  /// Writes every event from now on to `trace`, which outlives the loop's events.
+  void write_to(EventTrace& trace) {
+    trace_ = &trace;
+    effort.look_at_each();
+  }
+  /// Something outside this queue happens at `t`: what it calls is traced like an event.
+  void trace(Ps t, const Callback& c) {
+    if (trace_) [[unlikely]]
+      trace_->write(t + skipped_, c);
+  }
+
  private:
+  [[nodiscard]] bool present_is_next() const { return present_begin_ < present_.size() && (heap_.empty() || heap_.front().t > now); }
+  /// Before an event: bounds on the work, and the trace.
+  [[gnu::noinline, gnu::cold]] void look() {
+    effort.look(executed_);
+    trace(next_time(), present_is_next() ? present_[present_begin_].what : heap_.front().call.what);
+  }
   struct Call {
     Callback what;
     bool passive;
@@ -140,6 +189,7 @@ class Loop {
   uint64_t executed_ = 0;
   Ps skipped_ = 0;
   std::vector<int64_t> pending_;  // owner -> events that are not passive, and what `add_pending` counted
+  EventTrace* trace_ = nullptr;
 };
 
 }  // namespace retrompi

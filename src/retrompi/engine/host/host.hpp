@@ -85,6 +85,7 @@ class Thread {
   void pin(int core);
   /// Its future, in words.
   void state(retrompi::State& s) const;
+  [[nodiscard]] const std::string& process_name() const { return name_; }
   /// Where it waits: the coroutines that have called each other, the innermost first.
   void sites(retrompi::State& s) const { sites(s, resume_.address()); }
   /// The same for one that acts, in the coroutine at this address.
@@ -267,6 +268,7 @@ class Host {
   [[nodiscard]] Ps time(Work w) const { return spec.time(w); }
   [[nodiscard]] Ps time(Service s) const { return spec.time(s); }
 
+  [[nodiscard]] const std::string& process_name() const { return name; }
   /// The first tick of its clock at or after `t`.
   [[nodiscard]] Ps next_tick(Ps t) const { return spec.next_tick(t, tick_phase_); }
   /// Its future, in words.

@@ -76,7 +76,7 @@ class HubWire final : public RoutedWire, HubParts {
     // Without collisions nothing is drawn and no decision is due.
     const auto& [collides_, rate_, latency_, slot_time_, rng_, stations_, media_, ways_, collisions_, dropped_] = static_cast<const HubParts&>(*this);
     if (collides_) return s.refuse();
-    under_way(s);
+    put_under_way(s);
     for (const MediumState& m : media_) {
       const auto& [offers, current, start, end, free, point, head, gen, decision] = m;
       s.put_busy_until(free);

@@ -1,5 +1,4 @@
-// What the engine's own wires have in common: what is under way, the agenda, the main loop, routes and failures; derived classes say how
-// links are shared.
+// What the engine's own wires have in common: what is under way, the agenda, routes and failures; derived classes say how links are shared.
 #pragma once
 #include <optional>
 
@@ -8,7 +7,7 @@
 
 namespace retrompi {
 
-// With internal linkage the compiler inlines all of it into the main loop of each wire.
+// With internal linkage the compiler inlines all of it into each wire.
 namespace {
 
 /// The queue of the wire's future actions. At equal times, changes on links come before notifications of hosts, and notifications follow
@@ -58,7 +57,7 @@ struct Flow {
   bool gone = true;     // delivered, lost or unused
 };
 
-/// Flows, the agenda and the main loop; derived classes define the links.
+/// Flows and the agenda; derived classes define the links.
 class NativeWire : public Wire {
  public:
   NativeWire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy), agenda_(loop) {}
@@ -73,22 +72,17 @@ class NativeWire : public Wire {
   [[nodiscard]] uint64_t contended() const override { return contended_; }
   void add_contended(uint64_t n) override { contended_ += n; }
 
-  bool run(const std::function<bool()>& could_act) override {
-    while (!loop_.finished()) {
-      // At one time, what happens on the hosts comes first.
-      if (!loop_.empty() && (agenda_.empty() || loop_.next_time() <= agenda_.top().t)) {
-        if (loop_.only_passive() && in_flight_ == 0 && !could_act()) return true;
-        if (loop_.ends_before(loop_.next_time())) break;
-        loop_.step();
-      } else if (agenda_.empty()) {
-        return true;
-      } else if (loop_.ends_before(agenda_.top().t)) {
-        break;
-      } else {
-        advance();
-      }
+  [[nodiscard]] bool under_way() const override { return in_flight_ > 0; }
+  void advance() override {
+    const Ps t = agenda_.top().t;
+    // Everything that arrives at one time arrives before the hosts react to any of it.
+    while (!agenda_.empty() && agenda_.top().t == t) {
+      const Agenda::Item i = agenda_.pop();
+      if (i.tells())
+        arrive(i);
+      else
+        change(i);
     }
-    return false;
   }
 
   void state(State& s) override {
@@ -97,7 +91,7 @@ class NativeWire : public Wire {
 
  protected:
   /// The state of one that can tell what is under way, without that of its links.
-  void under_way(State& s) {
+  void put_under_way(State& s) {
     // Where something may fail it is refused; what is counted, and which slots are free, has no effect.
     const auto& [loop_, anatomy_, flows_, agenda_, failing_, contended_, free_, in_flight_, sent_] = *this;
     if (failing_) return s.refuse();
@@ -192,33 +186,23 @@ class NativeWire : public Wire {
     f.gone = true;
     if (!f.background) --in_flight_;
   }
-  void advance() {
-    const Ps t = agenda_.top().t;
-    // Everything that arrives at one time arrives before the hosts react to any of it.
-    while (!agenda_.empty() && agenda_.top().t == t) {
-      const Agenda::Item i = agenda_.pop();
-      if (!i.tells()) {
-        change(i);
-        continue;
-      }
-      if (i.gen != flows_[i.what].gen) continue;
-      loop_.now = t;
-      loop_.cause = anatomy_.critical.on ? arrived(i.what, t) : 0;
-      leave(i.what);
-      const Flow& f = flows_[i.what];
-      const Callback delivered = f.delivery.on_delivered();
-      forget(i.what);
-      free_.push_back(i.what);
-      if (anatomy_.on && !f.background) {
-        const Cause before = anatomy_.current;
-        anatomy_.current = f.by;
-        anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, f.asked, f.asked, t));
-        delivered();
-        anatomy_.current = before;
-      } else {
-        delivered();
-      }
-    }
+  /// The last byte of a flow has come to its card.
+  [[gnu::always_inline]] void arrive(const Agenda::Item& i) {
+    if (i.gen != flows_[i.what].gen) return;
+    loop_.now = i.t;
+    loop_.cause = anatomy_.critical.on ? arrived(i.what, i.t) : 0;
+    leave(i.what);
+    const Flow& f = flows_[i.what];
+    const Callback delivered = f.delivery.on_delivered();
+    forget(i.what);
+    free_.push_back(i.what);
+    loop_.trace(i.t, delivered);
+    if (!anatomy_.on || f.background) return delivered();
+    const Cause before = anatomy_.current;
+    anatomy_.current = f.by;
+    anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, f.asked, f.asked, i.t));
+    delivered();
+    anatomy_.current = before;
   }
   std::vector<uint32_t> free_;
   size_t in_flight_ = 0;

@@ -138,6 +138,8 @@ void Net::put_on_wire(Flight& f, int64_t bytes, const Delivery& d) {
   w_.wire->send(static_cast<int>(card(f.from, f.rail)), static_cast<int>(card(f.to, f.rail)), bytes, d);
 }
 
+std::string Net::Flight::process_name() const { return net->w_.hosts[from]->name + " > " + net->w_.hosts[to]->name; }
+
 void Net::Flight::on_burst() {
   const int64_t packets = std::max<int64_t>(1, (bytes - behind + net->mtu_ - 1) / net->mtu_) + (behind > 0);
   net->put_on_wire(*this, bytes + packets * net->overhead_, retrompi::delivery<&Flight::on_burst_carried, &Flight::on_lost>(*this));

@@ -52,6 +52,7 @@ class Net {
     int64_t number = -1;            // of a frame between its two hosts, where frames may overtake each other
     CriticalPath::Point point = 0;  // when it has crossed the sender's card
     Flight* whole = nullptr;        // of a part
+    [[nodiscard]] std::string process_name() const;
     void on_sent();
     void on_carried();
     void on_in();

@@ -88,7 +88,7 @@ class QueueWire final : public RoutedWire, QueueParts {
   }
   void state(State& s) override {
     if (std::isfinite(buffer_)) return s.refuse();
-    under_way(s);
+    put_under_way(s);
     auto& [buffer_, ports_, first_card_, ways_, passages_, cuts_, revoked_, dropped_] = static_cast<QueueParts&>(*this);
     for (Port& each : ports_) {
       prune(each);

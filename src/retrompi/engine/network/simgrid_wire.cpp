@@ -58,7 +58,10 @@ class SimgridWire final : public Wire {
   }
   void send(int from, int to, int64_t bytes, const Delivery& d) override { set_out(from, to, bytes, d, false); }
   void send_background(int from, int to, int64_t bytes, const Delivery& d) override { set_out(from, to, bytes, d, true); }
-  bool run(const std::function<bool()>& could_act) override;
+  /// By SimGrid's clock, which calls `pump`.
+  bool run(Loop& loop, const std::function<bool()>& could_act) override;
+  void advance() override {}
+  [[nodiscard]] bool under_way() const override { return impl_->in_flight > impl_->background; }
 
  private:
   void set_out(int from, int to, int64_t bytes, const Delivery& d, bool background);
@@ -68,6 +71,10 @@ class SimgridWire final : public Wire {
   void build_lines(const std::vector<size_t>& positions, const LinkSpec& link);
   [[nodiscard]] bool dead_end() const { return loop_.empty() || (loop_.only_passive() && !(*impl_->could_act)()); }
   void pump();
+  bool catch_up();
+  void start_pending();
+  [[noreturn]] void carry(Carrier& c);
+  void arrive(const Carrier& c);
   Loop& loop_;
   Anatomy& anatomy_;
   std::unique_ptr<Impl> impl_;
@@ -202,83 +209,100 @@ void SimgridWire::set_out(int from, int to, int64_t bytes, const Delivery& d, bo
   m.pending.push_back(c);
 }
 
+/// A carrier's life: it takes a flow, brings it to its host and waits for the next.
+void SimgridWire::carry(Carrier& c) {
+  while (true) {
+    c.go->acquire();
+    if (before_) sg::this_actor::sleep_for(before_(c.from, c.to));
+    sg::Comm::sendto(impl_->hosts[static_cast<size_t>(c.from)], impl_->hosts[static_cast<size_t>(c.to)], static_cast<uint64_t>(c.bytes));
+    arrive(c);
+    --impl_->in_flight;
+    impl_->background -= c.background ? 1 : 0;
+    impl_->idle.push_back(&c);
+    if (impl_->timer) impl_->timer->remove();
+    impl_->timer = Timer::set(sg::Engine::get_clock(), [this] { pump(); });
+  }
+}
+
+void SimgridWire::arrive(const Carrier& c) {
+  const Ps now = std::max(loop_.now, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
+  if (anatomy_.critical.on) {
+    anatomy_.critical.unfollowed("links shared fluidly");
+    loop_.cause = anatomy_.critical.extend(c.point, now, Stage::Wire, anatomy_.critical.place("wire"));
+  }
+  loop_.trace(now, c.delivered);
+  const bool recorded = anatomy_.on && !c.background;
+  const Cause before = anatomy_.current;
+  if (recorded) {
+    anatomy_.current = c.by;
+    anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, c.asked, c.asked, now));
+  }
+  loop_.now = now;
+  c.delivered();
+  if (recorded) anatomy_.current = before;
+}
+
+/// Starts what is to be sent, when SimGrid's clock has caught up with ours.
+void SimgridWire::start_pending() {
+  Impl& m = *impl_;
+  if (m.carriers.size() > kMostFlows)
+    throw ConfigError("more than " + std::to_string(kMostFlows) + " packets at once, SimGrid's network carries no more; use the native one");
+  if (m.pending.empty() || m.pending.front()->asked > m.clock) return;
+  for (Carrier* c : m.pending) {
+    if (c->go) {
+      c->go->release();
+      continue;
+    }
+    c->go = sg::Semaphore::create(1);
+    api::add_actor(m.hosts[static_cast<size_t>(c->from)], "carrier", [this, c] { carry(*c); })->daemonize();
+  }
+  m.pending.clear();
+}
+
+/// Runs our events up to the next instant of SimGrid's. Returns true when the run is over, false when SimGrid goes on first.
+bool SimgridWire::catch_up() {
+  Impl& m = *impl_;
+  while (!m.stopping) {
+    start_pending();
+    if (loop_.finished()) return true;
+    const Ps t = loop_.next_time();
+    if (!under_way() && dead_end()) {
+      m.dead = true;
+      return true;
+    }
+    if (m.in_flight == 0 || t <= m.clock) {
+      if (loop_.ends_before(t)) return true;
+      loop_.step();
+      continue;
+    }
+    const Ps until = m.pending.empty() ? t : std::min(t, m.pending.front()->asked);
+    if (until == kNever) return false;  // only the wire can make progress
+    m.timer_at = until;
+    m.timer = Timer::set(to_s(until), [this] {
+      impl_->clock = std::max(impl_->clock, impl_->timer_at);
+      pump();
+    });
+    return false;
+  }
+  return true;
+}
+
 void SimgridWire::pump() {
   Impl& m = *impl_;
   m.timer = nullptr;
   m.timer_at = kNever;
   m.clock = std::max(m.clock, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
   try {
-    while (!m.stopping) {
-      if (m.carriers.size() > kMostFlows)
-        throw ConfigError("more than " + std::to_string(kMostFlows) + " packets at once, SimGrid's network carries no more; use the native one");
-      if (!m.pending.empty() && m.pending.front()->asked <= m.clock) {
-        for (Carrier* c : m.pending) {
-          if (c->go) {
-            c->go->release();
-            continue;
-          }
-          c->go = sg::Semaphore::create(1);
-          api::add_actor(m.hosts[static_cast<size_t>(c->from)], "carrier", [this, c] {
-            while (true) {
-              c->go->acquire();
-              if (before_) sg::this_actor::sleep_for(before_(c->from, c->to));
-              sg::Comm::sendto(impl_->hosts[static_cast<size_t>(c->from)], impl_->hosts[static_cast<size_t>(c->to)], static_cast<uint64_t>(c->bytes));
-              const Ps now = std::max(loop_.now, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
-              if (anatomy_.critical.on) {
-                anatomy_.critical.unfollowed("links shared fluidly");
-                loop_.cause = anatomy_.critical.extend(c->point, now, Stage::Wire, anatomy_.critical.place("wire"));
-              }
-              if (anatomy_.on && !c->background) {
-                const Cause before = anatomy_.current;
-                anatomy_.current = c->by;
-                anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, c->asked, c->asked, now));
-                loop_.now = now;
-                c->delivered();
-                anatomy_.current = before;
-              } else {
-                loop_.now = now;
-                c->delivered();
-              }
-              --impl_->in_flight;
-              impl_->background -= c->background ? 1 : 0;
-              impl_->idle.push_back(c);
-              if (impl_->timer) impl_->timer->remove();
-              impl_->timer = Timer::set(sg::Engine::get_clock(), [this] { pump(); });
-            }
-          })->daemonize();
-        }
-        m.pending.clear();
-      }
-      if (loop_.finished()) break;
-      const Ps t = loop_.next_time();
-      if (m.in_flight == m.background && dead_end()) {
-        m.dead = true;
-        break;
-      }
-      if (m.in_flight == 0 || t <= m.clock) {
-        if (loop_.ends_before(t)) break;
-        loop_.step();
-        continue;
-      }
-      const Ps until = m.pending.empty() ? t : std::min(t, m.pending.front()->asked);
-      if (until == kNever) return;  // only the wire can make progress
-      m.timer_at = until;
-      m.timer = Timer::set(to_s(until), [this] {
-        impl_->clock = std::max(impl_->clock, impl_->timer_at);
-        pump();
-      });
-      return;
-    }
+    if (!catch_up()) return;
   } catch (...) {
     m.error = std::current_exception();
   }
-  if (!m.stopping) {
-    m.stopping = true;
-    m.over->release();
-  }
+  if (m.stopping) return;
+  m.stopping = true;
+  m.over->release();
 }
 
-bool SimgridWire::run(const std::function<bool()>& could_act) {
+bool SimgridWire::run(Loop& /*loop*/, const std::function<bool()>& could_act) {
   impl_->could_act = &could_act;
   // Created here and not earlier: from 4.0 on, SimGrid aborts when actors wait to begin and a refused input ends the process.
   impl_->over = sg::Semaphore::create(0);

@@ -14,21 +14,19 @@
 
 namespace retrompi {
 
-class Wire {
+class Wire : public Outside {
  public:
-  virtual ~Wire() = default;
   /// Carries `bytes` from one card to another of the same rail and reports them delivered or lost.
   virtual void send(int from, int to, int64_t bytes, const Delivery& d) = 0;
   /// The same for cross traffic: its frames in flight do not keep a run alive.
   virtual void send_background(int from, int to, int64_t bytes, const Delivery& d) = 0;
   /// The same from `t` on, which is not before now. False: this wire does not plan ahead; the caller sends at `t`.
   virtual bool send_at(Ps /*t*/, int /*from*/, int /*to*/, int64_t /*bytes*/, const Delivery&) { return false; }
-  /// Runs until the loop is over or until nothing can happen any more. Returns true if nothing could happen (a deadlock).
-  /// `could_act` is called when only passive events are left: whether a process has anything to do.
-  virtual bool run(const std::function<bool()>& could_act) = 0;
-  /// Its future, in words.
+  /// `Loop::run`, or the same by a clock of its own.
+  virtual bool run(Loop& loop, const std::function<bool()>& could_act) { return loop.run(*this, could_act); }
   /// For the critical path: what is under way when the run ends at this point has not arrived before.
   virtual void ends(CriticalPath::Point /*at*/) {}
+  /// Its future, in words.
   virtual void state(State& s) { s.refuse(); }
 
   /// Called once, before anything is sent. A flow that starts over a failed component, or is crossing it when it fails, is lost.

@@ -90,6 +90,7 @@ class Simulation {
       }
     w_.loop.owner = 0;
     killer_.emplace(c_, w_);
+    if (!c_.trace_events.empty()) w_.loop.write_to(event_trace_.emplace(c_.trace_events));
     if (c_.timeline.limit > 0) observe();
     if (c_.profile) {
       profile_ = std::make_shared<CallProfile>(first().t, first().job->ranks.size());
@@ -98,7 +99,7 @@ class Simulation {
     if (c_.limit_s > 0) w_.loop.limit = to_ps_or_never(c_.limit_s);
     bool stuck = false;
     for (bool again = true; again;) try {
-        stuck = w_.wire->run([this] { return std::any_of(w_.hosts.begin(), w_.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+        stuck = w_.wire->run(w_.loop, [this] { return std::any_of(w_.hosts.begin(), w_.hosts.end(), [](const auto& h) { return h->could_act(); }); });
         w_.loop.owner = first().number;
         again = stuck && first().job && !first().over && first().job->next_call();
       } catch (const Abort& a) {
@@ -189,7 +190,7 @@ class Simulation {
                           [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
     };
     return c_.repetitions && parts_.size() == 1 && !moves_bursts(p.c) && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() &&
-           c_.failures.empty() && c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) &&
+           c_.failures.empty() && c_.kills.empty() && c_.trace_events.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) &&
            told(p.c.remote) && told(p.c.same_bulk);
   }
 
@@ -489,6 +490,7 @@ class Simulation {
   std::deque<Part> parts_;
   std::vector<int> placed_;  // host -> ranks
   std::optional<Killer> killer_;
+  std::optional<EventTrace> event_trace_;
   std::vector<std::unique_ptr<Job>> past_jobs_;
   std::vector<std::unique_ptr<Builder>> past_builders_;
   std::shared_ptr<Timeline> timeline_;

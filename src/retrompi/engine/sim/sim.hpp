@@ -56,6 +56,7 @@ struct SimConfig : JobConfig {
   TimelineSpec timeline;                          // of the first job
   bool profile = false;                           // sum up the first job's calls
   bool critical_path = false;                     // of the first job
+  std::string trace_events;                       // a file to which every event is written; empty: none
   bool repetitions = false;                       // periods that only repeat may be left out
   std::vector<JobConfig> further;                 // jobs that share the hosts and the wire
 };
