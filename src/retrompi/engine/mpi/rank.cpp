@@ -69,8 +69,8 @@ void Rank::state(State& s) const {
   put_inbox(s);
   // Channels are put by the builder, and the place in the trace is where repetitions are counted (Recurrence). Test calls and turns are no calls
   // that repeat.
-  const auto& [job, spec, id, out, bulk, end, call_began, count, now_at, awaited, finished, sender, receiver, requests, one_sided, collectives, gated_,
-               place_, index_, left_out_, tests_] = static_cast<const RankParts&>(*this);
+  const auto& [job, spec, id, out, bulk, end, call_began, count, now_at, awaited, finished, sender, receiver, requests, one_sided, collectives,
+               gated_, place_, index_, left_out_, tests_] = static_cast<const RankParts&>(*this);
   s.put(finished);
   collectives.state(s);
   one_sided.state(s);

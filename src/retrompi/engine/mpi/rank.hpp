@@ -18,8 +18,8 @@ class RankParts {
   Job& job;
   const RankSpec& spec;
   const int32_t id;
-  ChannelMap out;                    // first hop towards each rank
-  ChannelMap bulk;                   // the same for the data of a rendezvous; null: the same path as everything else
+  ChannelMap out;   // first hop towards each rank
+  ChannelMap bulk;  // the same for the data of a rendezvous; null: the same path as everything else
   Ps end = 0;
   Ps call_began = 0;                 // of `now_at`
   RankCounters count;                // its times are those of the calls that have returned

@@ -190,7 +190,9 @@ bool Recurrence::alike(const Period& one, const Period& other) {
   for (size_t op = 0; op < OP_COUNT; ++op) same = same && same_rate([op](const Instant& i) { return i.sums.count.done[op]; });
   for (size_t r = 0; r < one.end.sums.ranks.size(); ++r) {
     same = same && same_rate([r](const Instant& i) { return i.sums.ranks[r].place; });
-    RankCounters::each([&](const char*, auto field) { same = same && same_rate([=](const Instant& i) { return static_cast<int64_t>(i.sums.ranks[r].count.*field); }); });
+    RankCounters::each([&](const char*, auto field) {
+      same = same && same_rate([=](const Instant& i) { return static_cast<int64_t>(i.sums.ranks[r].count.*field); });
+    });
   }
   for (size_t p = 0; p < one.end.sums.used.size(); ++p) same = same && same_rate([p](const Instant& i) { return i.sums.used[p].count(); });
   return same;

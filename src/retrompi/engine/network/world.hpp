@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "host/host.hpp"
+#include "network/counters.hpp"
 #include "network/net.hpp"
 #include "network/wire.hpp"
-#include "network/counters.hpp"
 #include "record/profile.hpp"
 #include "record/timeline.hpp"
 

@@ -189,9 +189,9 @@ class Simulation {
       return std::none_of(hops.begin(), hops.end(),
                           [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
     };
-    return c_.repetitions && parts_.size() == 1 && !moves_bursts(p.c) && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() &&
-           c_.failures.empty() && c_.kills.empty() && c_.trace_events.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) &&
-           told(p.c.remote) && told(p.c.same_bulk);
+    return c_.repetitions && parts_.size() == 1 && !moves_bursts(p.c) && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile &&
+           c_.traffic.empty() && c_.failures.empty() && c_.kills.empty() && c_.trace_events.empty() && p.c.order.empty() &&
+           p.builder->processes().size() <= kMost && told(p.c.same) && told(p.c.remote) && told(p.c.same_bulk);
   }
 
   void launch(Part& p) {
@@ -313,9 +313,7 @@ class Simulation {
     return nothing_more ? Outcome::Deadlock : Outcome::Timeout;
   }
 
-  void sum(Part& p) const {
-    p.result.count.repeat({}, p.job->count, 1);
-  }
+  void sum(Part& p) const { p.result.count.repeat({}, p.job->count, 1); }
 
   void close(Part& p, Outcome outcome, const Abort* end) {
     p.over = true;
@@ -341,8 +339,7 @@ class Simulation {
     } else if (!stopped_.empty()) {
       r.detail = stopped_;
     }
-    if (const std::string down = w_.wire->failed(); !down.empty() && is_negative(outcome))
-      r.detail += (r.detail.empty() ? "" : "; ") + down;
+    if (const std::string down = w_.wire->failed(); !down.empty() && is_negative(outcome)) r.detail += (r.detail.empty() ? "" : "; ") + down;
     if (std::string told = killer_->told(p.number); !told.empty()) {
       // The report names the process that died; a user of the period saw only what the library printed when it gave up, or nothing.
       if (outcome == Outcome::Deadlock || outcome == Outcome::Timeout) told += "; the runtime said nothing to the job's owner";

@@ -384,7 +384,8 @@ void Rank::wait(Request& r) {
 void Rank::put(int target, int64_t bytes) {
   const CurveTable& c = environment().pair(id, target).put;
   if (c.points.empty())
-    abort_run(Outcome::Aborted, "this runtime has no one-sided operations between rank " + std::to_string(id) + " and rank " + std::to_string(target), 1);
+    abort_run(Outcome::Aborted, "this runtime has no one-sided operations between rank " + std::to_string(id) + " and rank " + std::to_string(target),
+              1);
   const CurvePoint at = c.at(bytes);
   const Ps begin = simulated().now();
   put_until_ = std::max(put_until_, begin + at.transit);
