@@ -95,6 +95,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what `make exhaustive` runs, or all else. Under pytest-xdist the longest units begin, by the durations of a run before."""
     exhaustive = bool(config.getoption("--exhaustive"))
+    for item in items:
+        # A whole site is built for them; the other MPI is installed by `make exhaustive`.
+        if "site" in getattr(item, "fixturenames", ()) or "openmpi" in getattr(getattr(item, "callspec", None), "params", {}).values():
+            item.add_marker(pytest.mark.exhaustive)
     chosen = {item for item in items if bool(item.get_closest_marker("exhaustive")) == exhaustive}
     if exhaustive:
         chosen |= {item for item in items if item.get_closest_marker("sampled")}

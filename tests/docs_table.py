@@ -109,9 +109,9 @@ INSTEAD = [
 ELSEWHERE = {"docs/your-own-paper.md": "tests/test_your_own_paper.py"}
 """Pages that another test reads, in a folder in which there is nothing."""
 
-LONG = ("docs/compare.md", "docs/recording.md", "docs/run.md", "docs/smpi.md", "docs/this-machine.md")
-"""Pages that compile, run and measure programs: `make exhaustive` runs them; tests/test_compare.py, test_record.py, test_run.py,
-test_smpi_backend.py and test_this_machine.py have what they are about."""
+LONG = ("docs/answers.md", "docs/cluster.md", "docs/compare.md", "docs/recording.md", "docs/run.md", "docs/smpi.md", "docs/this-machine.md")
+"""Pages that compile, run and measure programs, search at length or start a cluster: `make exhaustive` runs them; tests/test_answers.py,
+test_dask.py, test_compare.py, test_record.py, test_run.py, test_smpi_backend.py and test_this_machine.py have what they are about."""
 
 APPLIED = {
     "docs/add-a-call.md": "tests/test_add_a_parameter.py",

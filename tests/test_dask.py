@@ -207,6 +207,7 @@ def _listens(pid: int) -> set[str]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_lost_workers(cluster: Cluster, tmp_path: Path, undisturbed: list[dict[str, Any]]) -> None:
     """Three times a worker is killed, once the main process; the study ends as if nothing had been."""
     cluster.scheduler()
@@ -358,6 +359,7 @@ def test_nothing_runs_without_a_scheduler(
     assert not open_store(tmp_path / "runs.db").runs()
 
 
+@pytest.mark.exhaustive
 def test_a_scheduler_that_goes_away(cluster: Cluster, tmp_path: Path) -> None:
     cluster.scheduler()
     cluster.workers(2)

@@ -99,6 +99,7 @@ def python_with_mpi4py() -> tuple[str, str]:
 # --- the result -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "ranks"), RUNS)
 def test_open_mpi_gives_the_right_result(name: str, ranks: int, example: Build) -> None:
     done = run("openmpi", ranks, example(name, "openmpi"), *SMALL[name])
@@ -177,6 +178,7 @@ def test_every_model_replays_it(name: str, example: Build) -> None:
 # --- Python -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_life_in_python(ranks: int) -> None:
     python, family = python_with_mpi4py()
@@ -192,6 +194,7 @@ def test_life_in_python(ranks: int) -> None:
     assert simulate.run(Question("wmpi", "nt-cluster", Replay(result.trace))).outcome == "completed"
 
 
+@pytest.mark.exhaustive
 def test_life_notices_a_damaged_message(tmp_path: Path) -> None:
     python, family = python_with_mpi4py()
     need(f"mpicc.{family}")

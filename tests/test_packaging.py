@@ -165,6 +165,7 @@ def install(place: Path, *options: str, path: str | None = None, python: bool = 
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=place)
 
 
+@pytest.mark.exhaustive
 def test_install_upgrade_failed_upgrade_and_uninstall(tmp_path: Path) -> None:
     house, command = tmp_path / "house", tmp_path / "links" / "bin" / "retrompi"
     wheel(house, "1.0")

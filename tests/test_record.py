@@ -105,6 +105,7 @@ def test_native_and_smpi_recordings_have_the_same_communication(name: str, ranks
 
 
 @pytest.mark.parametrize("name", [*NAMES, "intercomm"])
+@pytest.mark.exhaustive  # Open MPI
 def test_mpich_and_open_mpi_recordings_have_the_same_communication(name: str, built: Callable[..., Path], tmp_path: Path) -> None:
     flags = () if name == "exchange" else ("-DCOLLECTIVES", "-DNEIGHBOURS")
     for family in ("mpich", "openmpi"):
@@ -396,6 +397,7 @@ def test_a_program_without_mpi_is_told(retrompi: Callable[..., Outcome]) -> None
     assert not Path("t.part").exists()
 
 
+@pytest.mark.exhaustive  # Open MPI
 def test_mixed_libraries_are_refused(built: Callable[..., Path]) -> None:
     need("mpiexec.mpich", "mpiexec.openmpi", "smpicc")
     with refused(record.RecordError, "wrong-mpi | openmpi | mpich"):

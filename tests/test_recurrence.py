@@ -106,7 +106,8 @@ def questions(seed: int, n: int) -> list[tuple[int, Question]]:
         network = each.choice(["native", "native", "fluid"])
         if trace.ranks > 2 and mode != "shared":
             platform = f"{platform}*{trace.ranks}"
-        found.append((own, Question(model, platform, Replay(trace), mode, network=network, seed=1 + own % 5)))
+        rails = {"platform.link.rails": each.choice("23"), "platform.link.rail_policy": "stripe"} if each.random() < 0.15 else {}
+        found.append((own, Question(model, platform, Replay(trace), mode, overrides=rails, network=network, seed=1 + own % 5, idle_overrides=True)))
     return found
 
 
@@ -138,6 +139,22 @@ def test_a_run_that_is_recorded_is_the_same_in_every_field(model: str) -> None:
         assert fields_of(recorded, HOW | records) == fields_of(plain, HOW | records), f"RETROMPI_SEED={SEED}"
 
 
+def test_frames_striped_over_rails_go_on_with_the_right_rail() -> None:
+    """Rank 0 sends to two hosts, each pair of hosts with a turn of its own; whether two frames meet on a rail depends on both turns."""
+    for rails, size, back in ((2, 1, 1000), (2, 100, 1000), (2, 8000, 1000), (3, 1000, 8), (3, 3000, 8)):
+        loop = [[f"0 send 1 0 {size} 6", f"0 recv 1 0 {back} 6", "0 recv 2 0 100 6"],
+                [f"1 recv 0 0 {size} 6", f"1 send 0 0 {back} 6", "1 send 2 0 8 6"],
+                ["2 recv 1 0 8 6", "2 send 0 0 100 6"]]  # fmt: skip
+        both = [["0 isend 1 3 20000 6", "0 isend 2 3 1000 6", "0 waitall", "0 recv 1 4 1 6", "0 recv 2 4 1 6"],
+                ["1 recv 0 3 20000 6", "1 send 0 4 1 6"], ["2 recv 0 3 1000 6", "2 send 0 4 1 6"]]  # fmt: skip
+        for times in (15, 30, 61):
+            texts = ["\n".join([f"{r} init", *loop[r] * times, *both[r] * 5, f"{r} finalize\n"]) for r in range(3)]
+            trace = Trace.parse([(text.encode(), f"rank-{r}.txt", r) for r, text in enumerate(texts)])
+            sets = {"platform.link.rails": str(rails), "platform.link.rail_policy": "stripe"}
+            for model in ("lam", "mpich"):
+                simulate.run(Question(model, "linux-p6-200*3@switch-100", Replay(trace), overrides=sets))
+
+
 # -- what is done with a shortened run ------------------------------------------------------------------------------------------
 
 CLEAN = {"outcome": "completed", "leftovers": [], "time_ps": 7, "events": 10, "events_left_out": 1000, "state_incomplete": False}
@@ -166,7 +183,7 @@ def test_a_state_that_took_two_courses_is_a_defect(monkeypatch: pytest.MonkeyPat
 
 def test_one_that_does_not_end_cleanly_is_simulated_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     in_full = CLEAN | {"events": 1010, "events_left_out": 0}
-    for wrong in ({"outcome": "deadlock"}, {"leftovers": ["1 message was not received"]}):
+    for wrong in ({"outcome": "deadlock"}, {"leftovers": ["1 message was not received"]}, {"state_incomplete": True}):
         assert answered(monkeypatch, CLEAN | wrong, in_full, repetitions.Repetitions.ON) == in_full
 
 

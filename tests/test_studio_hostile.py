@@ -501,6 +501,7 @@ class TestCallbacks:
 
 
 class TestLoad:
+    @pytest.mark.exhaustive
     def test_two_hundred_at_once_are_all_answered(self, server: Attacked) -> None:
         routes = ["/", "/scorecard", "/assets/studio.css", "/_dash-layout", "/_dash-dependencies"]
         with ThreadPoolExecutor(200) as pool:

@@ -156,7 +156,7 @@ def test_a_crowd_ends_as_with_simgrid(model: str, platform: str) -> None:
     assert fluid.time_ps == pytest.approx(reference.time_ps, rel=1e-3, abs=1e-3 * reference.time_ps + more)
 
 
-@pytest.mark.parametrize("size", [100_000, 2_000_000])
+@pytest.mark.parametrize("size", [100_000, pytest.param(2_000_000, marks=pytest.mark.exhaustive)])
 def test_a_thousand_packets_at_once_end_as_with_simgrid_or_are_refused(size: int) -> None:
     """A runtime without a window hands the card every packet of a message at once; SimGrid carries each by an actor with a stack."""
     trace = generate.pingpong([size], 1)

@@ -2,8 +2,8 @@
 
 Leaving them out changes no result. Three things keep that true beside the engine's own conditions:
 
-- a run that was shortened and does not end cleanly (a deadlock, messages that nobody received) is simulated in full, and that is the
-  result;
+- a run that was shortened and does not end cleanly (a deadlock, messages that nobody received), or in which a state that came back
+  took another course, is simulated in full, and that is the result;
 - of those that end cleanly a share is simulated in full as well and compared in every field. The share is such that these checks cost about
   a twentieth of the time that the shortened runs take;
 - a difference is a defect of retrompi (exit code 3), with the fields that differ.
@@ -73,7 +73,7 @@ def simulate(config: Mapping[str, Any], traces: Sequence[Any]) -> dict[str, Any]
         raise RepetitionDefect("a state that came back took another course than before: a defect of retrompi, please report it")
     if not answer["events_left_out"] or answer["outcome"] == Outcome.LIMIT:  # in full it would be stopped sooner
         return answer
-    clean = answer["outcome"] == Outcome.COMPLETED and not answer["leftovers"]
+    clean = answer["outcome"] == Outcome.COMPLETED and not answer["leftovers"] and not answer["state_incomplete"]
     bound = config.get("wall_limit", 0.0)
     if clean and choice is Repetitions.ON and (bound or not _drawn(answer)):
         return answer
