@@ -103,8 +103,8 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     rate = None if given.rate is None else traces.Rate(some_rate("--rate", given.rate), "given by --rate")
     if given.matching is not None and given.wildcards == "free":
         raise UsageError("--matching says what every wildcard takes; --wildcards free does not go with it", code="conflicting-options")
-    source = Source(trace, given.ranks, given.undefined_source, given.partial, rate and (rate.flops, rate.source),
-                    str(given.matching or ""))  # fmt: skip
+    source = Source(trace, given.ranks, given.undefined_source, given.partial,
+                    None if rate is None else (rate.flops, rate.source), str(given.matching or ""))  # fmt: skip
     order = traces.read_outcomes(given.matching).order if given.matching is not None else ()
     asked = Resolved.of(given.question(
         Replay(source.read(), trace, program, source.row()), beside=Beside(given.traffic, given.failures, kills=given.kills),

@@ -106,7 +106,7 @@ def _alone(base: Scenario, way: Way, shares: Sequence[float]) -> dict[float, Tol
 
     result = simulate.run(base.question(), Observe(critical_path=True))
     simulate.require_completed(result, base.name)
-    return {t.slower: t for t in tolerated(base, result.critical_path, way.scale.key, tuple(shares), down=way.down)}
+    return {t.slower: t for t in tolerated(base, result.recorded_path, way.scale.key, tuple(shares), down=way.down)}
 
 
 def _drawn(ask: Asker, spec: Spec, way: Way, shares: Sequence[float], width: float) -> list[Distance]:

@@ -114,7 +114,7 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
         raise UsageError("A and B are identical; state a difference, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     ran = _runs(ctx, [side.question() for side in sides])
     found = gathered((name, of_scenario(side, run.cautions)) for name, side, run in zip("AB", sides, ran, strict=False))
-    paths = [run.critical_path for run in ran]
+    paths = [run.recorded_path for run in ran]
     if two:
         _two(base.name, [" ".join(of) or "unchanged" for of in (given.a, given.b)], paths, given, found)
     else:
@@ -148,7 +148,7 @@ def _stored(ctx: click.Context, numbers: Sequence[str], given: WhyOptions) -> No
     ids = [int(n) for n in numbers]
     asked = [question_of(store, i) for i in ids]
     ran = _runs(ctx, asked)
-    paths = [run.critical_path for run in ran]
+    paths = [run.recorded_path for run in ran]
     found = gathered((f"run {i}", of_run(Resolved.of(q), run.cautions)) for i, q, run in zip(ids, asked, ran, strict=True))
     for i, path in zip(ids, paths, strict=True):
         stored = (store.run(i)["facts"] or {}).get("time_ps")

@@ -5,6 +5,7 @@ A page of the studio that this starts, and the page of the main paper, as Debian
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -40,8 +41,9 @@ def take_studio(browser: Any, folder: Path) -> None:
 
 def take_report(browser: Any, folder: Path) -> None:
     """The beginning of the main paper's page."""
-    command = [sys.executable, "-m", "retrompi.cli.main", "--store", str(folder / "runs.db"), "reproduce", "baker-fox", "--out", str(folder / "report")]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # 1: statements fail
+    command = [sys.executable, "-m", "retrompi.cli.main", "reproduce", "baker-fox", "--out", str(folder / "report")]
+    environment = os.environ | {"RETROMPI_STORE": str(folder / "runs.db")}
+    subprocess.run(command, stdout=subprocess.DEVNULL, env=environment, check=False)  # 1: statements fail
     page = open_page(browser, 1500, 1700)
     page.goto((folder / "report" / "baker-fox.html").as_uri())
     until(page, "document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= 12")

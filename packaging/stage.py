@@ -1,8 +1,8 @@
 """Runs one stage of the set-up and says how far it is: ``stage.py NAME COMMAND [ARGUMENT ...]``.
 
 On a terminal one line shows the stage, for how long it has run, and what the command said last (of a compilation: ``7 of 20``). In a log a
-stage has a line with what it took, and before it a line every 20 s with how far it is. A stage of less than a second is not mentioned. What the
-command said is shown if it fails, and its exit code is passed on.
+stage has a line with what it took, and before it a line every 20 s with how far it is. A stage of less than a second is not mentioned.
+What the command said is shown if it fails, and its exit code is passed on.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def changed_copy(top: Path, *pages: str) -> Path:
     # An editable installation would find its own source first.
     hooks = "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'Redirecting' not in type(f).__name__]\n"
     (top / "sitecustomize.py").write_text(hooks, encoding="utf-8")
-    for page, block in ((page, block) for page in pages for block in blocks(page)):
+    for page, block in [(name, block) for name in pages for block in blocks(name)]:
         path = top / block.title.removeprefix("src/")
         if block.kind == "diff":
             path.write_text(_changed(path.read_text(encoding="utf-8"), block.text, page), encoding="utf-8")

@@ -96,7 +96,8 @@ def test_a_later_prediction_stands_beside_the_first() -> None:
     assert names
     for name in names:
         first, second = predictions.shipped()[name], predictions.in_force(name)
-        assert second["date"] > first["date"] and second["commit"] != first["commit"]
+        assert second["date"] > first["date"]
+        assert second["commit"] != first["commit"]
 
 
 def test_there_is_a_file_for_every_curve_and_no_other() -> None:

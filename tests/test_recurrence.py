@@ -107,7 +107,8 @@ def questions(seed: int, n: int) -> list[tuple[int, Question]]:
         if trace.ranks > 2 and mode != "shared":
             platform = f"{platform}*{trace.ranks}"
         rails = {"platform.link.rails": each.choice("23"), "platform.link.rail_policy": "stripe"} if each.random() < 0.15 else {}
-        found.append((own, Question(model, platform, Replay(trace), mode, overrides=rails, network=network, seed=1 + own % 5, idle_overrides=True)))
+        more: dict[str, Any] = {"overrides": rails, "network": network, "seed": 1 + own % 5, "idle_overrides": True}
+        found.append((own, Question(model, platform, Replay(trace), mode, **more)))
     return found
 
 
@@ -210,7 +211,9 @@ def test_the_choice_is_one_of_three() -> None:
 
 
 @pytest.mark.skipif(shutil.which("c++") is None or sys.platform != "linux", reason="no C++ compiler")
-@pytest.mark.parametrize(("header", "struct"), [("channel/message.hpp", "struct Message {"), ("mpi/rank.hpp", "class RankParts {\n public:")])
+@pytest.mark.parametrize(
+    ("header", "struct"), [("channel/message.hpp", "struct Message {"), ("mpi/rank.hpp", "class RankParts {\n public:")]
+)
 def test_a_member_that_is_not_put_does_not_compile(header: str, struct: str, tmp_path: Path) -> None:
     engine = Path(__file__).parents[1] / "src" / "retrompi" / "engine"
     copy = tmp_path / "engine"

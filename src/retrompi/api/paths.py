@@ -81,4 +81,4 @@ def path_of(asked: Resolved) -> CriticalPath:
 
     result = simulate.run(asked, Observe(critical_path=True))
     simulate.require_completed(result, asked.question.title)
-    return CriticalPath(asked.question.title, result.critical_path, tuple(of_run(asked, result.cautions)))
+    return CriticalPath(asked.question.title, result.recorded_path, tuple(of_run(asked, result.cautions)))

@@ -31,8 +31,10 @@ from retrompi.studies.posteriors import Posterior
 from retrompi.studies.priors import Prior
 from retrompi.studies.uncertainty import Drawn, Spec, drawn_of, interval, log_discrepancy
 
-__all__ = ["LATER", "Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "in_force", "made", "nominal", "plans", "quantile",
-           "same", "shipped", "sizes", "stamps", "written"]  # fmt: skip
+__all__ = [
+    "LATER", "Made", "Plan", "Value", "chosen", "file_of", "folder", "held_out_error", "in_force", "made", "nominal", "plans",
+    "quantile", "same", "shipped", "sizes", "stamps", "written",
+]  # fmt: skip
 
 LEVEL = 0.90
 """The level of an interval: 5 to 95 %."""

@@ -149,9 +149,9 @@ def blind_page(pages: Collection[str], home: str = "index.html") -> str:
         "The blind test",
         f"""<header><h1>The blind test: predicted first, compared afterwards</h1>
 <p>{len(predictions.shipped())} predictions were committed (those below between {made[0]} and {made[-1]}), from the runtimes'
-source code and from machines that were fitted to the layers below message passing only. {len(found)} of the whole curves were then laid over
-published ones, of which nobody at the project had seen a point. {len(opened)} are open now; {len(closed)} stay closed, and judge what is
-changed because of the open ones. The predictions are as they were written.</p>
+source code and from machines that were fitted to the layers below message passing only. {len(found)} of the whole curves were then
+laid over published ones, of which nobody at the project had seen a point. {len(opened)} are open now; {len(closed)} stay closed, and judge
+what is changed because of the open ones. The predictions are as they were written.</p>
 <nav><a href="{escape(home)}">All papers</a> <a href="#curves">Curves</a> <a href="#scores">Scores</a>
 <a href="#groups">Runtimes and machines</a> <a href="#numbers">Single numbers</a> <a href="#misses">What was missed</a></nav></header>
 {boxes(summary(found))}

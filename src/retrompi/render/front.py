@@ -360,8 +360,9 @@ see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
 <a href="#made">How it was made</a></nav></header>
 {_counts(score)}
 <h2 id="runtimes">Runtimes, networks, machines</h2>{matrix_html(score.cells(), [*score.replayed, PAGE])}
-<h2 id="blind">The blind test</h2><p>Whole curves of runtimes were predicted before the project knew them, and then laid over the published ones:
-<a href="{blind_page.PAGE}.html">each over its curve, the scores, and what was missed</a>.</p>{boxes(blind_page.summary(scores.scores()))}
+<h2 id="blind">The blind test</h2><p>Whole curves of runtimes were predicted before the project knew them, and then laid over the
+published ones: <a href="{blind_page.PAGE}.html">each over its curve, the scores, and what was missed</a>.</p>
+{boxes(blind_page.summary(scores.scores()))}
 <h2 id="interventions">Interventions</h2><p>Published what-ifs: one option of a runtime is changed and nothing else. The effect is the ratio
 of the largest bandwidths; no model is tuned to it.</p>{_interventions(effects(v for s in score.studies for v in s.verdicts))}
 <h2 id="matrix">Verdicts by system and kind of claim</h2>{_matrix(score)}

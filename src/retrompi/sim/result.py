@@ -67,6 +67,12 @@ class Result(Totals, Counters, Ending):
     message_path: MessagePath | None = part("the path of the requested directions")
     critical_path: CriticalPath | None = part("if requested, of a run that completed")
 
+    @property
+    def recorded_path(self) -> CriticalPath:
+        """The critical path of a run that was asked to record it and has completed."""
+        assert self.critical_path is not None
+        return self.critical_path
+
 
 COLUMNS = kept(Result)
 """Fields that a stored run has a column for; the others are among its facts."""

@@ -207,6 +207,7 @@ def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record
         whole.about["trace"] = label
         result = replace(result, timeline=whole.thinned(STORED).row())
     facts, points = record.about(result) if record else ({}, ())
-    again = fresh or known is not None or observe.timeline is not None or bool(observe.trace_events)  # then this run tells more than the one that is stored
+    # What is observed tells more than the run that is stored.
+    again = fresh or known is not None or observe.timeline is not None or bool(observe.trace_events)
     run_id = store.add_run(spec, {**plain(result), **facts}, points=points, fresh=again)
     return Found(run_id, store.ranks(run_id), False, whole)

@@ -18,12 +18,13 @@ from retrompi.spec import cross_traffic, network_model, registry, topology
 from retrompi.spec.bounds import Bounds
 from retrompi.spec.collectives import PREFIX, doors
 from retrompi.spec.composition import MAX_HOSTS, resized
-from retrompi.spec.fields import quantities
+from retrompi.spec.fields import declared, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
 from retrompi.spec.outcome import Outcome
 from retrompi.spec.overrides import merge
 from retrompi.spec.platform import LINK_WORDS, Platform, declaration
+from retrompi.spec.question import Question
 from retrompi.spec.timed_section import Program
 from retrompi.store import lookup
 from retrompi.store.identity import RunSpec
@@ -320,9 +321,7 @@ class Room:
         if key == "mode":
             return lambda text: self._any(lambda room: room.placement(text))
         if key == "fidelity":
-            from retrompi.sim.fidelity import check
-
-            return check
+            return lambda text: declared(Question)["fidelity"].parse(text, key)
         if key == "network":
             return network_model.parse
         if key == "kills":

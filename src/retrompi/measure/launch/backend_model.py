@@ -166,7 +166,7 @@ def execute(store: Store, request: Request) -> Execution:
         read = traces.at_rate(read, home)
     else:
         home = None
-    source = Source(str(folder), rate=home and (home.flops, home.source))
+    source = Source(str(folder), rate=None if home is None else (home.flops, home.source))
     if read.ranks != request.ranks:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.cautions += calibration(model, platform, sizes=[read.info()["largest_B"]], ranks=read.ranks, sets=request.sets)

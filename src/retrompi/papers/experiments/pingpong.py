@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
-    """Options: ``modes``, ``sizes``, and ``rivals``: variants that are drawn beside the models in the first mode, and judged by no statement.
+    """Options: ``modes``, ``sizes``, and ``rivals``: variants that are drawn beside the models in the first mode and judged by nothing.
 
     Models and the first platform are the study's. A draw has the repetitions of a calibration.
     """
