@@ -107,7 +107,8 @@ def questions(seed: int, n: int) -> list[tuple[int, Question]]:
         if trace.ranks > 2 and mode != "shared":
             platform = f"{platform}*{trace.ranks}"
         rails = {"platform.link.rails": each.choice("23"), "platform.link.rail_policy": "stripe"} if each.random() < 0.15 else {}
-        found.append((own, Question(model, platform, Replay(trace), mode, overrides=rails, network=network, seed=1 + own % 5, idle_overrides=True)))
+        settings: dict[str, Any] = {"overrides": rails, "network": network, "seed": 1 + own % 5}
+        found.append((own, Question(model, platform, Replay(trace), mode, idle_overrides=True, **settings)))
     return found
 
 
