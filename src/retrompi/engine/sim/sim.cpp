@@ -187,9 +187,9 @@ class Simulation {
       return std::none_of(hops.begin(), hops.end(),
                           [](const HopSpec& h) { return std::holds_alternative<CurveSpec>(h) || std::holds_alternative<DmaSpec>(h); });
     };
-    return c_.repetitions && parts_.size() == 1 && !moves_bursts(p.c) && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile && c_.traffic.empty() &&
-           c_.failures.empty() && c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost && told(p.c.same) &&
-           told(p.c.remote) && told(p.c.same_bulk);
+    return c_.repetitions && parts_.size() == 1 && !moves_bursts(p.c) && !c_.anatomy && !c_.critical_path && c_.timeline.limit == 0 && !c_.profile &&
+           c_.traffic.empty() && c_.failures.empty() && c_.kills.empty() && p.c.order.empty() && p.builder->processes().size() <= kMost &&
+           told(p.c.same) && told(p.c.remote) && told(p.c.same_bulk);
   }
 
   void launch(Part& p) {
