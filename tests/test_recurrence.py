@@ -153,7 +153,20 @@ def test_frames_striped_over_rails_go_on_with_the_right_rail() -> None:
             trace = Trace.parse([(text.encode(), f"rank-{r}.txt", r) for r, text in enumerate(texts)])
             sets = {"platform.link.rails": str(rails), "platform.link.rail_policy": "stripe"}
             for model in ("lam", "mpich"):
-                simulate.run(Question(model, "linux-p6-200*3@switch-100", Replay(trace), overrides=sets))
+                simulate.run(Question(model, "nt4-p6-200*3@switch-100", Replay(trace), overrides=sets))
+
+
+def test_calls_that_take_no_time_are_told_apart() -> None:
+    """Several calls of a rank at one time, in the same state: which of them it is decides where the trace goes on."""
+    lines = [["compute 1000", *["recv 1 1 2920 6"] * 12, "send 1 1 0 6"], ["compute 70000", *["send 0 1 2920 6"] * 12, "recv 0 1 0 6"]]
+    for nothing in (1, 2, 8):
+        for at in (0, 1, 13):
+            loop = [[*each[:at], *[f"{what} -666 0 8 6"] * nothing, *each[at:]] for each, what in zip(lines, ("send", "recv"), strict=True)]
+            texts = ["\n".join([f"{r} init", *(f"{r} {line}" for _ in range(40) for line in loop[r]), f"{r} finalize\n"])
+                     for r in range(2)]  # fmt: skip
+            trace = Trace.parse([(text.encode(), f"rank-{r}.txt", r) for r, text in enumerate(texts)])
+            for model, platform, mode in PAIRS[:6]:
+                simulate.run(Question(model, platform, Replay(trace), mode))
 
 
 # -- what is done with a shortened run ------------------------------------------------------------------------------------------

@@ -31,12 +31,15 @@ from weakref import WeakSet
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import repetitions
 from retrompi.sim.processes import end_with_parent, kill_group, last_words
+from retrompi.spec.bounds import MEMORY_B
 from retrompi.spec.network_model import by_simgrid
 
 __all__ = ["ForkServer", "Group", "Stopped", "adopt", "answer", "begun", "needs_fork", "result_of", "shared_server", "simulated"]
 
 INSIDE = 250_000
 """Maximum number of a trace's actions for a simulation without a fork, which then mostly takes less than a second."""
+RANKS_INSIDE = 256
+"""Maximum number of ranks for a simulation without a fork, which gives back its memory."""
 GRACE_S = 5.0
 """How long after its bound on wall time a simulation is waited for: the engine looks at the clock between events."""
 
@@ -60,9 +63,12 @@ def patience(config: Mapping[str, Any]) -> float | None:
 
 
 def needs_fork(config: Mapping[str, Any], traces: Sequence[Any]) -> bool:
-    """Whether a run must have a process of its own: it is long, may have to be killed, or calls SimGrid (for its network or for the routes
-    of a platform file), which can be done once in the life of a process."""
-    if patience(config) is not None or sum(t.actions for t in traces) > INSIDE:
+    """Whether a run must have a process of its own: it is long or of many ranks, is bounded in time or in memory (of which a process that
+    has simulated before keeps some), or calls SimGrid (for its network or for the routes of a platform file), which can be done once in
+    the life of a process."""
+    if patience(config) is not None or config.get("memory_limit", MEMORY_B) != MEMORY_B:
+        return True
+    if sum(t.actions for t in traces) > INSIDE or sum(t.ranks for t in traces) > RANKS_INSIDE:
         return True
     return by_simgrid(str(config.get("wire"))) or not isinstance(link := config.get("link"), Mapping) or bool(link.get("file"))
 

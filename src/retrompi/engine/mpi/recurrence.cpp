@@ -129,6 +129,12 @@ void Recurrence::look_at_anchor(Rank& rank, const void* coroutine) {
   if (seen) anchor_ = {&rank, rank.action(), coroutine != nullptr, now + events + std::max<uint64_t>(events, size_)};
 }
 
+/// Actions of a rank in a period.
+size_t Recurrence::moved(const Period& p, const Rank& rank) {
+  const auto r = static_cast<size_t>(rank.id);
+  return p.end.sums.ranks[r].place - p.begin.sums.ranks[r].place;
+}
+
 /// At the time at which a state that has come back once comes back again, if it is all of the state.
 bool Recurrence::confirm(Rank& rank, const void* coroutine) {
   if (w_.loop.now < due_) return false;
@@ -142,7 +148,8 @@ bool Recurrence::confirm(Rank& rank, const void* coroutine) {
   State s(w_.loop.now, describe);
   const bool complete = put_state(rank, coroutine, s);
   const Period next{before.end, instant(rank, s.words())};
-  if (!complete || s.refused() || !like(next.begin, next.end)) return false;  // of another call at the same time
+  // Calls that take no time (to no process) leave the state as it is: of several at this time it is the one so many actions on.
+  if (!complete || s.refused() || !like(next.begin, next.end) || moved(next, rank) != moved(before, rank)) return false;
   candidate_.reset();
   distrusted_ = !alike(before, next);
   const int64_t n = distrusted_ ? 0 : repetitions(next);

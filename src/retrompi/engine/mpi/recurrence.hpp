@@ -79,6 +79,7 @@ class Recurrence {
   [[nodiscard]] bool quiet(const Rank& rank) const;
   [[nodiscard]] Instant instant(const Rank& rank, std::vector<int64_t> words) const;
   [[nodiscard]] bool like(const Instant& a, const Instant& b) const;
+  [[nodiscard]] static size_t moved(const Period& p, const Rank& rank);
   [[nodiscard]] static bool alike(const Period& one, const Period& other);
   [[nodiscard]] bool at_ticks(Ps period) const;
   [[nodiscard]] int64_t repetitions(const Period& of, int64_t most = INT64_MAX) const;
