@@ -6,8 +6,9 @@ from cases import for_each
 from engine_runs import MODES, completed, job, run
 
 from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
-from retrompi.spec.question import Question, Starts
+from retrompi.spec.question import Question, Replay, Starts
 
 ALL = sorted(registry.models())
 PLATFORMS = sorted(registry.platforms())
@@ -22,8 +23,8 @@ def test_every_model_and_rival_carries_messages(name: str) -> None:
     )
     for mode in MODES:
         for platform in PLATFORMS:
-            room = registry.platform(platform)
-            if registry.model(name)().joins(room, simulate.place(room, mode, 2)):
+            asked = Question(name, platform, Replay(trace), mode, what_if_hardware=True)
+            if Resolved.of(asked).apart:
                 assert run(trace, name, mode, platform=platform).outcome == "failed-start"
                 continue
             assert completed(trace, name, mode, platform=platform).time_ps > 0

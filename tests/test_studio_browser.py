@@ -92,7 +92,11 @@ class TestEveryPage:
 
 def choose(page: Any, label: str, option: str) -> None:
     """Choose from a dropdown by its label, as a hand does."""
-    page.get_by_label(label, exact=False).first.click()
+    for _ in range(30):  # a list that opens while the page is still being put together closes again
+        page.get_by_label(label, exact=False).first.click()
+        page.wait_for_timeout(400)
+        if page.locator(".dash-dropdown-content").count():
+            break
     page.locator(".dash-dropdown-content").get_by_text(option, exact=False).first.click()
 
 
