@@ -446,7 +446,8 @@ def test_run_paper_asks_for_everything_once_and_keeps_the_verdicts(no_engine: li
     shelf, seen = Shelf(), []
     got = reproduction.run_paper("baker-fox-long", shelf, fresh=True, progress=lambda *a: seen.append(a))  # type: ignore[arg-type]
     curves = [a for a in no_engine if a[0] == "pingpong"]
-    assert sorted(a[1:4:2] for a in curves) == sorted([*((m, mode) for m in PLAN.models for mode in PLAN.modes), ("wmpi:whole-lines", PLAN.modes[0])])
+    rival = ("wmpi:whole-lines", PLAN.modes[0])
+    assert sorted(a[1:4:2] for a in curves) == sorted([*((m, mode) for m in PLAN.models for mode in PLAN.modes), rival])
     assert len(no_engine) == len(set(no_engine)) == 7 + len(MESSAGES)
     assert got.simulated == 10 + len(MESSAGES)
     assert got.runs == (7, 99, 8)
