@@ -72,20 +72,20 @@ void Parser::collective(const Word &word, Action &a) {
   };
   // What a root alone sends or receives does not count elsewhere, nor what goes to no neighbour.
   const bool here = !form.root || at_root(x.root), both = form.sent != Many::None && form.received != Many::None;
-  const bool sends = (here || !both || is(a.op, Trait::ToRoot)) && (form.received != Many::In || here_->out > 0);
-  const bool receives = here || !is(a.op, Trait::ToRoot);
+  const bool sent_here = (here || !both || is(a.op, Trait::ToRoot)) && (form.received != Many::In || here_->out > 0);
+  const bool received_here = here || !is(a.op, Trait::ToRoot);
   const int32_t sent_type = form.types == 0 ? TYPE_BYTE : type(types);
   if (form.sent == Many::One) {
-    x.bytes = bytes(count(first, both ? "count sent" : "count"), sent_type, word.name, sends);
+    x.bytes = bytes(count(first, both ? "count sent" : "count"), sent_type, word.name, sent_here);
   } else if (form.sent != Many::None) {
-    x.bytes = vector(first, sent, sent_type, sends);
+    x.bytes = vector(first, sent, sent_type, sent_here);
   }
   if (form.received != Many::None) {
     // An allgatherv without RTYPE has one type.
     const bool one = !both || form.types == 0 || (form.displacements && args_.size() == types + 1);
     const int32_t code = one ? sent_type : type(types + 1);
-    (both ? x.receive_bytes : x.bytes) =
-        form.received == Many::One ? bytes(count(second, "count received"), code, word.name, receives) : vector(second, received, code, receives);
+    (both ? x.receive_bytes : x.bytes) = form.received == Many::One ? bytes(count(second, "count received"), code, word.name, received_here)
+                                                                    : vector(second, received, code, received_here);
   }
   if (!form.vector()) return at_most(word);
   if (form.flops) x.flops = amount(flops, "amount of computation");
