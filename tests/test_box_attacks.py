@@ -97,7 +97,7 @@ ATTACKS = {
     "writing_on_after_the_end": recording("read 2|another format|damaged|nothing was"),
     "another_archiver": recording("read 2"),
     # disk and memory
-    "filling_all_that_can_be_written": Attack(r"held: 2[45]\d MiB"),
+    "filling_all_that_can_be_written": Attack(r"held: 2[45]\d MiB|ended for its memory"),
     "files_and_memory_together": Attack("ended for its memory"),
     "memory_of_those_who_hide": Attack("ended for its memory"),
     "memory_that_nobody_holds": Attack("queue"),

@@ -23,7 +23,7 @@ def times(model: str, mode: str, sizes: Sequence[int], *sets: str, platform: str
 @pytest.mark.parametrize("model", ["ntmpich", "chnt"])
 def test_windows_only(model: str) -> None:
     with pytest.raises(RetrompiError, match="Win32 only"):
-        times(model, "distributed", [0], platform="linux-pc*2@hub-10")
+        times(model, "distributed", [0], platform="nt-unix")
     assert simulate.startup(Question(model, NT, Starts(2, 2)))["manual_steps_per_job"] == 1
 
 

@@ -85,7 +85,7 @@ def _plain_identity(spec: RunSpec) -> str:
     """As it was before parts of it were shared: one hash over one JSON text."""
     from dataclasses import fields
 
-    labels = ("platform", "trace", "scenario", "stopped")
+    labels = ("platform", "trace", "scenario", "question", "stopped")
     return canonical_hash({f.name: getattr(spec, f.name) for f in fields(spec) if f.name not in labels})
 
 

@@ -342,6 +342,7 @@ class TestAnatomy:
             settled(page)
             until(page, "document.querySelectorAll('#anatomy-player svg.scene .place').length >= 2")
             assert page.locator("#anatomy-hops-a tbody tr").count() > 3, "every hop has a row"
+            until(page, "(looked.traces('anatomy-stages') || []).length")
             stages = page.evaluate("looked.traces('anatomy-stages')")
             assert any("quantum" in t["name"] for t in stages), "where the time of this message goes"
             clock = page.locator("#anatomy-clock").inner_text()

@@ -115,7 +115,7 @@ def test_no_callback_lacks_an_input_on_any_page(shown: dict[str, list[Id]], call
 def test_every_input_has_a_maker(app: Any, shown: dict[str, list[Id]], callbacks: list[Callback]) -> None:
     """What appears only after something was pressed is made here by the function that makes it then."""
     lab = _lab.lab("1")
-    told = {"lines": [], "tables": [], "figures": {"time": {"data": [], "layout": {}}}}
+    told = {"lines": [], "cautions": [], "tables": [], "figures": {"time": {"data": [], "layout": {}}}}
     with app.server.test_request_context("/labs"):
         later: Iterable[Any] = [*lab_page.hint_parts(lab, sealed(lab), lab.task("startup"), ask=True), *lab_page.shown(told)]
         made = [*{json.dumps(i, sort_keys=True): i for there in shown.values() for i in there}.values(), *ids(list(later))]

@@ -204,11 +204,14 @@ def _request(name: str, mpi: str, form: Form, keys: str, *aliases: str) -> Call:
     return Call(name=name, form=form, family=Family.REQUEST, mpi=mpi, keys=keys, aliases=aliases)
 
 
-def _collective(name: str, mpi: str, form: Form, volume: str | None, root: str = "", computes: bool = False, year: int = 0) -> Call:
-    family = Family.COLLECTIVE if volume is not None else Family.NEIGHBOUR
+def _collective(name: str, mpi: str, form: Form, volume: str, root: str = "", computes: bool = False) -> Call:
     return Call(
-        name=name, form=form, family=family, mpi=mpi, nonblocking=f"i{name}", root=root, computes=computes, volume=volume, year=year
+        name=name, form=form, family=Family.COLLECTIVE, mpi=mpi, nonblocking=f"i{name}", root=root, computes=computes, volume=volume
     )
+
+
+def _of_neighbours(name: str, mpi: str, form: Form) -> Call:
+    return Call(name=name, form=form, family=Family.NEIGHBOUR, mpi=mpi, nonblocking=f"i{name}", year=MPI3)
 
 
 def _comm(name: str, how: str, form: Form = Form.COMM_NEW, keys: str = "", year: int = 0) -> Call:
@@ -276,11 +279,11 @@ CALLS = (
     _collective("scatterv", "Scatterv", Form.SCATTERV, "", root="from"),
     _collective("alltoallw", "Alltoallw", Form.ALLTOALLW, ""),
     _collective("reducescatterblock", "Reduce_scatter_block", Form.ALLREDUCE, "all parts together", computes=True),
-    _collective("neighbor_allgather", "Neighbor_allgather", Form.ALLTOALL, None, year=MPI3),
-    _collective("neighbor_allgatherv", "Neighbor_allgatherv", Form.NEIGHBOR_ALLGATHERV, None, year=MPI3),
-    _collective("neighbor_alltoall", "Neighbor_alltoall", Form.ALLTOALL, None, year=MPI3),
-    _collective("neighbor_alltoallv", "Neighbor_alltoallv", Form.NEIGHBOR_ALLTOALLV, None, year=MPI3),
-    _collective("neighbor_alltoallw", "Neighbor_alltoallw", Form.NEIGHBOR_ALLTOALLW, None, year=MPI3),
+    _of_neighbours("neighbor_allgather", "Neighbor_allgather", Form.ALLTOALL),
+    _of_neighbours("neighbor_allgatherv", "Neighbor_allgatherv", Form.NEIGHBOR_ALLGATHERV),
+    _of_neighbours("neighbor_alltoall", "Neighbor_alltoall", Form.ALLTOALL),
+    _of_neighbours("neighbor_alltoallv", "Neighbor_alltoallv", Form.NEIGHBOR_ALLTOALLV),
+    _of_neighbours("neighbor_alltoallw", "Neighbor_alltoallw", Form.NEIGHBOR_ALLTOALLW),
     _comm("comm_split", "Split"),
     _comm("comm_dup", "Dup"),
     _comm("comm_create", "Create"),

@@ -79,28 +79,28 @@ def _layout(form: Form) -> str:
     return f"{{{text}, {least}, {len(form.arguments)}, {types}, Many::{sent}, Many::{received}, {has}}},  // {_enumerator(form)}"
 
 
-def _word(name: str, call: Call, form: Form, *, nonblocking: bool = False) -> str:
+def _word(name: str, call: Call, *, nonblocking: bool = False) -> str:
     keys = [*call.attributes, *(["req"] if nonblocking else [])]
     mask = sum(1 << KEYS.index(key) for key in keys)
     reason = _UNNAMED[Family.TRANSFER if call.family is Family.TRANSFER else Family.COLLECTIVE] if nonblocking else call.reason
-    return _row(name, call.operation, form, reason, 2 if nonblocking else 0, call.how or "Split", mask)
+    return _row(name, call.form, reason, f"Op::{call.operation}", f"{2 if nonblocking else 0}, CommHow::{call.how or 'Split'}, {mask:#x}")
 
 
-def _row(name: str, op: str, form: Form, reason: str, flags: int, how: str, mask: int) -> str:
+def _row(name: str, form: Form, reason: str, op: str = "Op::Init", rest: str = "0, CommHow::Split, 0x0") -> str:
     why = json.dumps(reason) if reason else "nullptr"
-    return f'    {{"{name}", Op::{op}, Form::{_enumerator(form)}, {flags}, CommHow::{how}, {mask:#x}, {why}}},'
+    return f'    {{"{name}", {op}, Form::{_enumerator(form)}, {rest}, {why}}},'
 
 
 def _words() -> Iterator[str]:
     """The words of the engine's table: names, then the non-blocking forms, then what is no call. The first of an operation is written."""
     for call in CALLS:
         for name in (call.name, *call.aliases):
-            yield _word(name, call, call.form)
+            yield _word(name, call)
     for call in CALLS:
         if call.nonblocking:
-            yield _word(call.nonblocking, call, call.form, nonblocking=True)
+            yield _word(call.nonblocking, call, nonblocking=True)
     for name, (form, reason) in OTHER_WORDS.items():
-        yield _row(name, "Init", form, reason, 0, "Split", 0)
+        yield _row(name, form, reason)
 
 
 def calls_header() -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -233,6 +233,16 @@ _TOGETHER = 500
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
     return (values[i : i + _TOGETHER] for i in range(0, len(values), _TOGETHER))
+
+
+class Matching(TypedDict, total=False):
+    """What a run may be found by; what is None or left out does not matter."""
+
+    model: str | None
+    platform: str | None
+    mode: str | None
+    kind: str | None
+    outcome: str | None
 
 
 class Store(Studies, Tags, Copies):
@@ -473,24 +483,13 @@ class Store(Studies, Tags, Copies):
         some = f"ids run from {known[0]} to {known[1]}" if known[0] is not None else "the store is empty"
         raise UsageError(f"no run {run_id} in {self.label}; {some}", code="unknown-run")
 
-    def runs(
-        self,
-        *,
-        model: str | None = None,
-        platform: str | None = None,
-        mode: str | None = None,
-        kind: str | None = None,
-        outcome: str | None = None,
-        limit: int | None = None,
-        parts: bool = True,
-    ) -> Rows:
+    def runs(self, *, limit: int | None = None, parts: bool = True, **matching: Unpack[Matching]) -> Rows:
         """The matching runs, newest last; ``limit`` is the maximum number of runs, the newest. Without ``parts``: those that were asked for
         themselves, and not made as parts of studies, searches and draws."""
         query = sa.select(*_columns(Run)).order_by(Run.id.desc())
-        wanted = {Run.model: model, Run.platform: platform, Run.mode: mode, Run.kind: kind, Run.outcome: outcome}
-        for column, value in wanted.items():
+        for column, value in matching.items():
             if value is not None:
-                query = query.where(column == value)
+                query = query.where(getattr(Run, column) == value)
         if not parts:
             query = query.where(Run.facts[PART_OF].as_string().is_(None), Run.kind != "sample")
         if limit is not None:

@@ -327,7 +327,6 @@ def runs_of(
     store: Store,
     scenarios: Sequence[Scenario],
     *,
-    jobs: int = 1,
     executor: Executor | None = None,
     fresh: bool = False,
     report: Report | None = None,
@@ -335,7 +334,7 @@ def runs_of(
 ) -> list[Asked]:
     """The run of each scenario, in their order, found in the store or simulated and stored; equal ones are simulated once.
 
-    ``jobs`` processes simulate, or an ``executor`` that the caller has entered and may use for many calls. A scenario without a run
+    They are simulated here, or by an ``executor`` that the caller has entered and may use for many calls. A scenario without a run
     gives an Asked with the outcome ``error`` and its reason. ``part_of``: what the runs are made for, if not for themselves.
     """
     told: dict[str, Asked] = {}
@@ -356,7 +355,8 @@ def runs_of(
         else:
             missing[name] = Job(position, scenario)
     if missing:
-        with _workers(executor, min(jobs, len(missing))) as workers, terminated_is_interrupted():
+        here: AbstractContextManager[Executor] = nullcontext(executor) if executor is not None else Here()
+        with here as workers, terminated_is_interrupted():
             for count, (position, done) in enumerate(workers.evaluate(list(missing.values())), 1):
                 run_id = None
                 with store.transaction():
@@ -371,13 +371,3 @@ def runs_of(
 def _ending(store: Store, run_id: int) -> tuple[str, str]:
     """Outcome and reason of a stored run."""
     return store.endings([run_id])[run_id]
-
-
-def _workers(executor: Executor | None, jobs: int) -> AbstractContextManager[Executor]:
-    if executor is not None:
-        return nullcontext(executor)
-    if jobs == 1:
-        return Here()
-    from retrompi.studies.worker_pool import Pool
-
-    return Pool(jobs)
