@@ -12,8 +12,9 @@ from refusals import refused
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
+from retrompi.sim.worker import ForkServer
 from retrompi.spec.bounds import Bounds
-from retrompi.spec.question import Question, pingpong
+from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
 from retrompi.studies.bounded import Bounded
@@ -54,7 +55,15 @@ def test_an_endless_run_ends_at_its_wall_time() -> None:
 def test_a_run_without_end_of_memory_ends_at_its_bound(sets: dict[str, str]) -> None:
     # Sends that nobody receives pile up in the receiver's memory.
     many = "0 init\n1 init\n" + "0 isend 1 0 10 6\n" * 20000 + "0 waitall 20000\n1 sleep 1000\n0 finalize\n1 finalize\n"
-    ended = ask("wmpi", "nt-pair", _trace(many), sets=sets, mode="distributed", bounds=Bounds(memory_B=2 << 20))
+    question = Question("wmpi", "nt-pair", Replay(_trace(many)), "distributed", sets)
+    server = ForkServer()
+    try:
+        # What a run before it has freed is not for it.
+        if not sets:
+            assert simulate.run(question, server=server).outcome == "completed"
+        ended = simulate.run(question.with_(bounds=Bounds(memory_B=2 << 20)), server=server)
+    finally:
+        server.close()
     assert ended.outcome == "limit"
     assert ended.detail.startswith("the bound of 2 MiB of memory is reached; ")
 

@@ -127,7 +127,7 @@ ATTACKS = {
     "pages_that_only_pipes_hold": Attack("vmsplice: Operation not permitted"),
     "pages_of_files_that_are_gone": Attack("held"),
     "watches_of_events": Attack("held|ended", seconds=4),
-    "files_that_travel": Attack(r"held: 2[45]\d MiB"),
+    "files_that_travel": Attack(r"held: 2[45]\d MiB|ended for its memory"),
     "words_beside_files": Attack("ended for its memory"),
     "huge_pages": Attack("1 GiB: Operation not permitted"),
     "all_at_once": Attack("ended for its memory"),

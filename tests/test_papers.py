@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import resource
 import shutil
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,7 @@ def test_a_hostile_file_is_one_line(mine: Path, file: str, what: str, retrompi: 
     again = retrompi("reproduce", str(mine), "-o", str(tmp_path / "report"), "--store", str(tmp_path / "runs.db"))
     assert again.code in (0, 2)
     assert "internal error" not in again.err
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 < 2 << 30  # whichever part reads the file
 
 
 def test_a_folder_that_is_no_paper(tmp_path: Path, retrompi: Any) -> None:

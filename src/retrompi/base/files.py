@@ -10,7 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["exists", "folder_handle", "is_dir", "is_file", "open_own", "open_regular", "read_bytes", "read_text"]
+__all__ = ["LARGEST_TEXT", "exists", "folder_handle", "is_dir", "is_file", "open_own", "open_regular", "read_bytes", "read_text"]
+
+LARGEST_TEXT = 64 << 20
+"""Bytes of a text that is read as a whole, at most."""
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder",
@@ -81,12 +84,15 @@ def open_own(name: str, folder: int, *, write: bool = False) -> BinaryIO:
     return os.fdopen(descriptor, "r+b" if write else "rb")
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a regular file; OSError as of `open_regular`."""
+def read_bytes(path: str | Path, most: int | None = None) -> bytes:
+    """The content of a regular file; OSError as of `open_regular`, and for one of more than ``most`` bytes."""
     with open_regular(path) as handle:
-        return handle.read()
+        data = handle.read(-1 if most is None else most + 1)
+    if most is not None and len(data) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB", str(path))
+    return data
 
 
 def read_text(path: str | Path) -> str:
-    """The content of a regular file as UTF-8; UnicodeDecodeError when it is not, OSError as of `open_regular`."""
-    return read_bytes(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    """The content of a regular file as UTF-8; UnicodeDecodeError when it is not, OSError as of `open_regular` or beyond `LARGEST_TEXT`."""
+    return read_bytes(path, LARGEST_TEXT).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")

@@ -1,5 +1,6 @@
 // Bounds on the work of a simulation: events, wall time, memory. A run that reaches one ends with what it has computed so far.
 #pragma once
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -75,7 +76,10 @@ class MemoryBound {
  public:
   explicit MemoryBound(int64_t bytes) {
     if (bytes <= 0 || getrlimit(RLIMIT_DATA, &before_) != 0) return;
-    const auto all = static_cast<rlim_t>(in_use() + bytes);
+    // What earlier runs have freed is given back, or counts: a run may not have it besides.
+    malloc_trim(0);
+    const auto held = static_cast<int64_t>(mallinfo2().fordblks);
+    const auto all = static_cast<rlim_t>(std::max<int64_t>(in_use() - held, 0) + bytes);
     if (before_.rlim_cur != RLIM_INFINITY && before_.rlim_cur <= all) return;
     rlimit now = before_;
     now.rlim_cur = before_.rlim_max == RLIM_INFINITY || all < before_.rlim_max ? all : before_.rlim_max;
