@@ -160,8 +160,17 @@ class Drawn:
             return np.zeros(draws)
         if of is None:
             return np.asarray(DISCREPANCY_SCALE * np.abs(_normal(draws, 1, "discrepancy", self.spec.seed, self.asked.model.name)[:, 0]))
-        column = of.column(posteriors.DISCREPANCY)
-        return np.array([column[self._row(of, len(column), i)] for i in range(draws)])
+        return self._column(of, posteriors.DISCREPANCY)
+
+    def _column(self, of: posteriors.Posterior, name: str) -> NDArray[np.float64]:
+        column = of.column(name)
+        return np.array([column[self._row(of, len(column), i)] for i in range(self.spec.draws)])
+
+    @cached_property
+    def rough(self) -> NDArray[np.float64] | None:
+        """The standard deviation [draws] of the discrepancy's part without correlation between sizes; None where it has none."""
+        of = self.applied.discrepancy
+        return self._column(of, posteriors.ROUGH) if self.spec.discrepancy and of is not None and of.is_rough else None
 
 
 _PRIORS: WeakKeyDictionary[Resolved, tuple[tuple[Prior, ...], posteriors.Applied]] = WeakKeyDictionary()
@@ -242,14 +251,18 @@ def log_discrepancy(asked: Resolved, sizes: Sequence[int], spec: Spec) -> NDArra
     """The logarithm of (real time / simulated time) of a message [draws, sizes], a random function of the size (B).
 
     A Gaussian process in log10(1 + size) of length one decade; its standard deviation in each draw is that of the posterior, or the
-    half-normal prior's. It depends on the seed, the model and whether all ranks are on one host, so it is the same for all what-ifs of
+    half-normal prior's. A posterior of a whole curve adds a part without correlation between sizes. It depends on the seed, the model and whether all ranks are on one host, so it is the same for all what-ifs of
     a model in one placement.
     """
     drawn = drawn_of(asked, spec)
     at, weights = _knots()
     normal = _normal(spec.draws, len(at), "discrepancy of size", spec.seed, asked.model.name, _where(asked))
     x = np.log10(1.0 + np.asarray(sizes, dtype=float))
-    return np.asarray(drawn.sigma[:, None] * (normal @ (kernel(x, at) @ weights).T))
+    found = drawn.sigma[:, None] * (normal @ (kernel(x, at) @ weights).T)
+    if drawn.rough is not None:
+        own = [_normal(spec.draws, 1, "discrepancy of one size", spec.seed, asked.model.name, _where(asked), size)[:, 0] for size in sizes]
+        found += drawn.rough[:, None] * np.array(own).T
+    return np.asarray(found)
 
 
 def log_job(asked: Resolved, spec: Spec) -> NDArray[np.float64]:
