@@ -209,7 +209,7 @@ def made(name: str, progress: Progress | None = None, workers: int = 1) -> Made:
     asked = plan(name)
     middle = nominal(asked)
     at = list(middle)
-    resolved, spec = Resolved.of(asked.question(at=at)), Spec(LEVEL, asked.draws, asked.seed)
+    resolved, spec = Resolved.of(asked.question(at=at)), Spec(LEVEL, asked.draws, asked.seed, population=True)
     drawn = drawn_of(resolved, spec)
     told: list[list[float] | None] = []
     with ThreadPoolExecutor(max_workers=workers) as pool:
@@ -287,9 +287,14 @@ def _origin(of: Posterior | None) -> str:
     return "prior" if of is None else f"posterior of {', '.join(of.about.get('members', [of.of]))}"
 
 
+def _from(prior: Prior, drawn: Drawn) -> str:
+    among = drawn.population(prior)
+    return _origin(drawn.applied.paths.get(prior.path)) if among is None else f"{len(among.means)} other machines"
+
+
 def _row(prior: Prior, drawn: Drawn) -> dict[str, str]:
     return {"key": prior.path, "value": units.format_quantity(prior.base, prior.unit), "low": prior.text(0.0), "high": prior.text(1.0),
-            "source": prior.source, "from": _origin(drawn.applied.paths.get(prior.path))}  # fmt: skip
+            "source": prior.source, "from": _from(prior, drawn)}  # fmt: skip
 
 
 def same(one: str, other: str) -> bool:

@@ -32,6 +32,7 @@ from retrompi.store.identity import specification
 from retrompi.store.kept import Outbox
 from retrompi.store.lookup import answer
 from retrompi.studies import posteriors
+from retrompi.studies.population import Population, population
 from retrompi.studies.priors import Prior, priors_of, runnable, sets_at
 from retrompi.traces import generate
 
@@ -61,13 +62,14 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Spec:
-    """What is asked: the ``level`` of central intervals (0..1), the number of ``draws``, their ``seed``, and whether times have the
-    model's ``discrepancy``."""
+    """What is asked: the ``level`` of central intervals (0..1), the number of ``draws``, their ``seed``, whether times have the model's
+    ``discrepancy``, and whether a machine without measurement has the priors of its `population`."""
 
     level: float = LEVEL
     draws: int = DRAWS
     seed: int = 1
     discrepancy: bool = True
+    population: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,9 +138,16 @@ class Drawn:
         """The share in 0..1 of the prior at which a number is in this draw."""
         found = self.applied.paths.get(prior.path)
         if found is None:
-            return float(_hypercube(self.spec.seed, prior.path, draw // _HYPERCUBE)[draw % _HYPERCUBE])
+            u = float(_hypercube(self.spec.seed, prior.path, draw // _HYPERCUBE)[draw % _HYPERCUBE])
+            return u if (among := self.population(prior)) is None else among.share(u)
         column = found.column(prior.path)
         return prior.share(float(column[self._row(found, len(column), draw)]))
+
+    def population(self, prior: Prior) -> Population | None:
+        """The measured machines that a number without a posterior has its prior from; None if the range alone says it."""
+        if not self.spec.population or prior.path in self.applied.paths:
+            return None
+        return population(prior.path, posteriors.files(self.asked.model))
 
     def _row(self, of: posteriors.Posterior, rows: int, draw: int) -> int:
         return int(_order(self.spec.seed, of.group, rows)[draw % rows])
