@@ -17,7 +17,7 @@ SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def sampled(means: np.ndarray, noise: np.ndarray, seed: int) -> np.ndarray:
-    """z of a new machine by rejection-free importance sampling of the model itself: rho, then all machines, weighted by what was measured."""
+    """z of a new machine by importance sampling of the model itself: rho, then all machines, weighted by what was measured."""
     rng = np.random.default_rng(seed)
     rho = rng.uniform(size=400_000)
     common = np.sqrt(rho) * rng.standard_normal(len(rho))

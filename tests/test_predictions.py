@@ -98,7 +98,8 @@ def test_a_later_prediction_stands_beside_the_first() -> None:
         assert names
         for name in names:
             told = toml.read(predictions.file_of(name, predictions.folder() / later), "prediction")[1]
-            stamps.setdefault(name, [tuple(predictions.shipped()[name][k] for k in ("date", "commit"))]).append((told["date"], told["commit"]))
+            first = predictions.shipped()[name]
+            stamps.setdefault(name, [(first["date"], first["commit"])]).append((told["date"], told["commit"]))
     for name, found in stamps.items():
         assert [date for date, _ in found] == sorted({date for date, _ in found})
         assert len({commit for _, commit in found}) == len(found)

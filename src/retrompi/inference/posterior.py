@@ -110,7 +110,8 @@ class Posterior:
         }
         return {
             "of": member.name if problem.platform else problem.of, "platform": problem.platform, "member": member.name,
-            "models": [member.model], "rough": problem.models.index(member.model) in problem.data.rough, "group": group, "members": [m.name for m in problem.members], "fitted": list(member.fitted),
+            "models": [member.model], "rough": problem.models.index(member.model) in problem.data.rough, "group": group,
+            "members": [m.name for m in problem.members], "fitted": list(member.fitted),
             "seed": self.seed, **everything,
             "own_claims": list(member.claims), "own_curves": list(member.curves), "model_hash": _hashes(parts),
             "priors": {k: [p.low, p.high, p.log, p.unit] for k, p in sorted(priors.items())},

@@ -33,8 +33,8 @@ from retrompi.papers import curves, predictions
 from retrompi.papers.curve_points import Point, Source, points
 from retrompi.papers.paper import all_papers
 
-__all__ = ["Again", "Compared", "Group", "Miss", "Score", "Scored", "again", "compared", "groups", "interval_score", "misses", "numbers", "published_points",
-           "score_of", "scores"]  # fmt: skip
+__all__ = ["Again", "Compared", "Group", "Miss", "Score", "Scored", "again", "compared", "groups", "interval_score", "misses", "numbers",
+           "published_points", "score_of", "scores"]  # fmt: skip
 
 OUTSIDE = 2 / (1 - predictions.LEVEL)
 """The price of a unit of log(time) outside the interval."""

@@ -41,7 +41,8 @@ def summary(found: Sequence[Score]) -> list[tuple[str, str, str]]:
     return [
         ("Median error of a prediction", f"{100 * median(s.median_error for s in found):.1f} %", f"median over {len(found)} curves"),
         ("The raw layer alone", f"{100 * median(s.raw_error for s in found):.1f} %", "of “the library costs nothing”, on the same points"),
-        ("Inside the 90 % intervals", f"{100 * _inside(found):.0f} %", f"of {points:,} points; {opened} curves open, {len(found) - opened} closed"),
+        ("Inside the 90 % intervals", f"{100 * _inside(found):.0f} %",
+         f"of {points:,} points; {opened} curves open, {len(found) - opened} closed"),
         ("Single numbers inside", f"{sum(single)} of {len(single)}", "strictly: without a tolerance for their rounding"),
     ]  # fmt: skip
 
@@ -174,7 +175,8 @@ source code and from machines that were fitted to the layers below message passi
 laid over published ones, of which nobody at the project had seen a point. {len(opened)} are open now; {len(closed)} stay closed, and judge
 what is changed because of the open ones. The predictions are as they were written.</p>
 <nav><a href="{escape(home)}">All papers</a> <a href="#curves">Curves</a> <a href="#scores">Scores</a>
-<a href="#again">Predicted again</a> <a href="#groups">Runtimes and machines</a> <a href="#numbers">Single numbers</a> <a href="#misses">What was missed</a></nav></header>
+<a href="#again">Predicted again</a> <a href="#groups">Runtimes and machines</a> <a href="#numbers">Single numbers</a>
+<a href="#misses">What was missed</a></nav></header>
 {boxes(summary(found))}
 <h2 id="curves">Predicted and published</h2>
 <p class="soft">Lines: nominal values. Bands: 90 % intervals. Circles: published. Dotted: the published curve of the raw layer below.</p>
@@ -186,10 +188,11 @@ over low. Interval score: width in log(time) plus 20 times the distance of what 
 {sortable(_HEAD, [_row(s, pages) for s in opened])}
 <h3>Closed: only these scores are known here</h3>{sortable(_HEAD, [_row(s, pages) for s in closed])}
 <h2 id="again">Predicted again</h2>
-<p>What the models of today say of {len(later)} of these curves, in files beside the first ones. Closed curves are predicted blind once more:
-of them the width alone is known. Of an opened curve it is no prediction, but shows what the changes did. The median width was
+<p>What the models of today say of {len(later)} of these curves, in files beside the first ones. Closed curves are predicted blind once
+more: of them the width alone is known. Of an opened curve it is no prediction, but shows what the changes did. The median width was
 × {median(a.first.width for a in later):.2f} and is × {median(a.width for a in later):.2f}; of the points of opened curves
-{100 * _inside([a.first for a in later if a.later]):.0f} % were inside, and {100 * _inside([a.later for a in later if a.later]):.0f} % are.</p>
+{100 * _inside([a.first for a in later if a.later]):.0f} % were inside, and
+{100 * _inside([a.later for a in later if a.later]):.0f} % are.</p>
 {_again(later, pages)}
 <h2 id="groups">By runtime and by machine</h2>
 <div class="beside"><div>{_groups(scores.groups(found, "runtime"), runtimes=True)}</div>

@@ -2,9 +2,9 @@
 
     population("card.nic_latency")        # None, or a `Population`: the share at which a new card's value is
 
-The rule was decided before it was used (docs/uncertainty/decided.md). z is where a value lies in its own sourced range, on the scale on which
-the range's prior is standard normal. The values of one field on different machines are exchangeable with a correlation rho, uniform in
-0..1; what a posterior says about a machine is a normal likelihood of its z. Without a measured machine z stays standard normal.
+The rule was decided before it was used (docs/uncertainty/decided.md). z is where a value lies in its own sourced range, on the scale on
+which the range's prior is standard normal. The values of one field on different machines are exchangeable with a correlation rho, uniform
+in 0..1; what a posterior says about a machine is a normal likelihood of its z. Without a measured machine z stays standard normal.
 """
 
 from __future__ import annotations

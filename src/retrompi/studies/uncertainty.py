@@ -260,8 +260,8 @@ def log_discrepancy(asked: Resolved, sizes: Sequence[int], spec: Spec) -> NDArra
     """The logarithm of (real time / simulated time) of a message [draws, sizes], a random function of the size (B).
 
     A Gaussian process in log10(1 + size) of length one decade; its standard deviation in each draw is that of the posterior, or the
-    half-normal prior's. A posterior of a whole curve adds a part without correlation between sizes. It depends on the seed, the model and whether all ranks are on one host, so it is the same for all what-ifs of
-    a model in one placement.
+    half-normal prior's. A posterior of a whole curve adds a part without correlation between sizes. It depends on the seed, the model and
+    whether all ranks are on one host, so it is the same for all what-ifs of a model in one placement.
     """
     drawn = drawn_of(asked, spec)
     at, weights = _knots()
