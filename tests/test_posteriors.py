@@ -232,7 +232,7 @@ def test_every_shipped_posterior(file: Path) -> None:
     member = next(m for m in of.members if m.name == about["member"])
     assert member.file == file
     priors = {p.path: p for i in member.parts for p in of.parts[i].priors}
-    assert list(columns) == ["discrepancy", *(["rough"] if about.get("rough") else []), *sorted(priors)]
+    assert list(columns) == ["discrepancy", *sorted(priors), *(["rough"] if about.get("rough") else [])]
     assert about["priors"] == {path: [p.low, p.high, p.log, p.unit] for path, p in priors.items()}
     assert all(len(values) == posterior.DRAWS and np.isfinite(values).all() for values in columns.values())
     for path, p in priors.items():
