@@ -78,6 +78,7 @@ class Job:
                                      lost=0, own_bytes=0)  # fmt: skip
         self.pool_locks: dict[Host, Any] = {}
         self.messages: list[Message] = []
+        self.marks: list[tuple[int, str, int]] = []
 
 
 class Process:

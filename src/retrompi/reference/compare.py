@@ -6,6 +6,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from retrompi.base.errors import InputError
 from retrompi.reference.simulation import simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import engine_rows
@@ -27,8 +28,11 @@ def by_engine(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
     from retrompi import _engine
 
     asked = {"anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "", **rows}
-    fast = _engine.simulate({**asked, "repetitions": 1}, trace)
-    full = _engine.simulate({**asked, "timeline_limit": 1 << 40, "timeline_from": 0.0, "timeline_until": 4e6}, trace)
+    try:
+        fast = _engine.simulate({**asked, "repetitions": 1}, trace)
+        full = _engine.simulate({**asked, "timeline_limit": 1 << 40, "timeline_from": 0.0, "timeline_until": 4e6}, trace)
+    except _engine.ConfigError as error:
+        raise InputError(str(error)) from None
     for got in (fast, full):
         columns = [_column(got["per_rank"][name], 8) for name in RANK_COLUMNS]
         got["per_rank"] = [dict(zip(RANK_COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]

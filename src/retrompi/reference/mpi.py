@@ -102,7 +102,6 @@ class Rank(Process):
         self.end = 0
         self.count = SimpleNamespace(mpi=0, compute=0, sent=0, received=0, bytes_sent=0, bytes_received=0)
         self.returned: list[tuple[int, int, int]] = []
-        self.marks: list[tuple[int, str, int]] = []
         self.filed: list[Filed] = []
         self.posted: list[Request] = []
         self.unexpected: list[Message] = []
@@ -120,7 +119,7 @@ class Rank(Process):
             self.now_at = call
             began = self.call_began = self.loop.now
             if call.name.startswith("mark "):
-                self.marks.append((self.number, call.name[5:], began))
+                self.job.marks.append((self.number, call.name[5:], began))
                 continue
             yield from self.execute(call)
             self.returned.append((call.line, began, self.loop.now))
@@ -177,8 +176,8 @@ class Rank(Process):
             yield from self.test(call)
         elif name == "start":
             filed = self.find(call)
-            if filed is None or filed.request is None or not filed.request.persistent:
-                raise NotCovered(f"line {call.line}: no persistent request of this key")
+            if filed is None or filed.request is None or not filed.request.persistent or filed.request.active:
+                raise NotCovered(f"line {call.line}: no inactive persistent request of this key")
             yield from self.start(filed, (call.more["from"], call.more["mtag"]) if "from" in call.more else None)
         elif name == "startall":
             yield from self.start_several(call)
@@ -578,14 +577,16 @@ class Rank(Process):
         self.filed.append(Filed(key, call.more.get("req", 0), request))
 
     def find(self, call: Call) -> Filed | None:
-        """The request of a call; without a number the oldest of its key, where an inactive persistent one is only found to be started or freed."""
+        """The request of a call; without a number the oldest of its key. Only an inactive persistent one can be started (MPI 1.1, 3.9), and it is
+        found for nothing else but to be freed."""
         number = call.more.get("req", 0)
         if number > 0:
             return self.numbered(number)
         key = (call.peer, call.peer2, call.tag)
         for filed in self.filed:
             r = filed.request
-            if filed.key == key and not (r and r.persistent and not r.active and call.name not in ("start", "requestFree")):
+            inactive = r is not None and r.persistent and not r.active
+            if filed.key == key and (inactive if call.name == "start" else not inactive or call.name == "requestFree"):
                 return filed
         return None
 
@@ -730,6 +731,6 @@ class Rank(Process):
             return
         for number in call.more["reqs"]:
             filed = self.numbered(number)
-            if filed is None or not filed.request or not filed.request.persistent:
-                raise NotCovered(f"line {call.line}: request {number} is not persistent")
+            if filed is None or not filed.request or not filed.request.persistent or filed.request.active:
+                raise NotCovered(f"line {call.line}: request {number} cannot be started")
             yield from self.start(filed, call.more.get("matched", {}).get(number))
