@@ -12,10 +12,9 @@ import pytest
 from cases import for_each
 from engine_runs import job
 
-from retrompi.reference import NotCovered, __main__, channel, host, loop, mpi, network, tcp
+from retrompi.reference import NotCovered, __main__, host, mpi, network, shared_memory, tcp
 from retrompi.reference.compare import compared
 from retrompi.reference.programs import Program, compare_programs, drawn, shrunk
-from retrompi.reference.simulation import Random
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay, pingpong
 
@@ -32,9 +31,10 @@ def _equal(model: str, platform: str, workload: Any, mode: Any = "distributed", 
 def test_a_pingpong_of_a_model_on_its_own_machine(model: str) -> None:
     workload = pingpong([0, 1000, 40_000], 2)
     try:
-        assert _equal(model, registry.own_platform(model), workload) in ("completed", "aborted")
+        outcome = _equal(model, registry.own_platform(model), workload)
     except NotCovered as beyond:
-        assert "cards" in str(beyond)
+        outcome = str(beyond)
+    assert outcome in ("completed", "cards that move messages from memory to memory")
 
 
 @for_each("fidelity", ("curve", "loggp"))
@@ -79,17 +79,16 @@ def _later(method: Callable[..., Any]) -> Callable[..., Any]:
     (host.Host, "could_act", lambda _: lambda self: True),
     (tcp.Tcp, "_ack_due", lambda _: lambda self: True),
     (network.Queues, "_latency", _later),
-    (mpi.Rank, "unpacks", lambda _: lambda self, m: True),
-    (channel.Channel, "in_caches", lambda _: lambda self: True),
-    (Random, "next", _later),
-    (loop.Loop, "run", lambda method: lambda self, wire, could_act: method(self, wire, could_act) or True),
+    (host.Host, "work", _later),
+    (mpi.Rank, "conversion", _later),
+    (shared_memory.SharedChannel, "memory", lambda method: lambda *given: 2 * method(*given)),
 ])  # fmt: skip
 def test_a_rule_that_is_changed_is_noticed(owner: type, name: str, change: Callable[[Any], Any], monkeypatch: Any) -> None:
     """The comparison is no formality: with one rule of the specification changed, some of these questions differ."""
     monkeypatch.setattr(owner, name, change(getattr(owner, name)))
     text = "send 1 0 3000 6; recv 1 0 3000 6; sleep 0.001; send 1 0 3000 6"
     answer = "recv 0 0 3000 6; send 0 0 3000 6; recv 0 0 3000 6; recv 0 0 8 6"
-    asked = [("winmpich", "nt-pair", "shared"), ("wmpi", "nt-pair", "distributed"), ("nemesis", "abe", "shared"), ("sockets", "nt-pair", "distributed")]
+    asked = [("winmpich", "nt-pair", "shared"), ("wmpi", "nt-pair", "distributed"), ("sockets", "nt-pair", "distributed")]
 
     def differs(model: str, platform: str, mode: str) -> bool:
         try:
@@ -101,8 +100,8 @@ def test_a_rule_that_is_changed_is_noticed(owner: type, name: str, change: Calla
 
 
 def test_a_difference_is_made_small() -> None:
-    program = replace(drawn(3), lines=(("init", *["compute 1"] * 20, "Ssend 1 0 8 6", "compute 2", "finalize"), ("init", "recv 0 0 8 6", "finalize")),
-                      placement=(0, 0), cores=())  # fmt: skip
+    sender, receiver = ("init", *["compute 1"] * 20, "Ssend 1 0 8 6", "compute 2", "finalize"), ("init", "recv 0 0 8 6", "finalize")
+    program = replace(drawn(3), lines=(sender, receiver), placement=(0, 0), cores=())
     small = shrunk(program, lambda p: any("Ssend" in line for lines in p.lines for line in lines))
     assert small.lines == (("Ssend 1 0 8 6",),) or small.size == 1
     assert not small.sets

@@ -19,7 +19,7 @@ from retrompi.traces import read
 
 def main(arguments: list[str]) -> int:
     """0: equal; 1: they differ; 2: wrong usage, or beyond the specification."""
-    parser = argparse.ArgumentParser(prog="python -m retrompi.reference", description="Simulate a trace by the engine and by the executable "
+    parser = argparse.ArgumentParser(prog="python -m retrompi.reference", description="Simulate a trace by the engine and the executable "
                                      "specification, and compare; or compare generated programs.")  # fmt: skip
     parser.add_argument("trace", nargs="?", type=Path, help="a trace; none: generated programs")
     parser.add_argument("-m", "--model", default="wmpi")

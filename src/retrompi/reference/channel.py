@@ -1,8 +1,8 @@
 """Messages, the packets that carry them, the processes that exchange packets, and what all channels have in common.
 
 A channel is one way from a process to another over one medium. `Channel.push` is what the sending process does to put a packet in,
-`Channel.pull` what the receiving one does for a token that it finds in its inbox. A packet is written as a whole before the next one: what is
-posted while a packet is half written waits, and goes out right behind it.
+`Channel.pull` what the receiving one does for a token that it finds in its inbox. A packet is written as a whole before the next one:
+what is posted while a packet is half written waits, and goes out right behind it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class Job:
         self.loop, self.hosts, self.random = loop, hosts, random
         self.net: Any = None
         self.ranks: list[Any] = []
-        self.count = SimpleNamespace(messages=0, bytes=0, packets=0, frames=0, delivered=0, delivered_bytes=0, retransmissions=0, duplicates=0,
+        self.count = SimpleNamespace(messages=0, bytes=0, packets=0, frames=0, delivered=0, delivered_bytes=0, retransmissions=0,
+            duplicates=0,
                                      lost=0, own_bytes=0)  # fmt: skip
         self.pool_locks: dict[Host, Any] = {}
         self.messages: list[Message] = []
@@ -170,8 +171,8 @@ class Forwarder(Process):
         yield from ()
 
     def main(self) -> Steps:
-        """What is pending goes first, then what has arrived. A packet too long for the next hop is cut again; one that has only a header is a
-        piece of its own."""
+        """What is pending goes first, then what has arrived. A packet too long for the next hop is cut again; one that has only a header
+        is a piece of its own."""
         while True:
             if self.pending:
                 packet = self.pending.popleft()
@@ -238,8 +239,8 @@ class Channel:
     def copy_cost(self, packet: Packet, size: int, inwards: bool) -> CopyCost:
         """Copying ``size`` bytes of a packet from the user's buffer into the channel's memory, or out of it.
 
-        Between two uses of a line of one side, everything that passes this cache is used: the buffers of the message (source and destination
-        where both ranks use the same cache), and the channel's memory, of the longer one only as much as the other lets pass.
+        Between two uses of a line of one side, everything that passes this cache is used: the buffers of the message (source and
+        destination where both ranks use the same cache), and the channel's memory, of the longer one only as much as the other lets pass.
         """
         end = self.source if inwards else self.target
         local = self.source.host is self.target.host

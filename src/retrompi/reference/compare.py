@@ -49,7 +49,8 @@ def by_engine(rows: Mapping[str, Any], trace: Any) -> dict[str, Any]:
 
 
 def difference(engine: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
-    """The first thing that differs, as a line; "" for nothing. Calls come first: the earliest one that differs is the nearest to the cause."""
+    """The first thing that differs, as a line; "" for nothing. Calls come first: the earliest one that differs is the nearest to the
+    cause."""
     calls = sorted(set(engine["calls"]) ^ set(rule["calls"]), key=lambda c: (c[3], c))
     if calls:
         rank, line = calls[0][:2]

@@ -1,10 +1,11 @@
 """The laws of the levels `curve` and `loggp`: no packets, no wire, no operating system.
 
-A message costs its sender ``send``, travels for ``transit``, and costs its receiver ``recv``; the numbers of a size lie on straight lines between those
-that were sampled. It occupies what lies between: its pair's channel for ``gap``, one direction of the port at either end for ``port``, a whole
-port for ``both``, and the wire that all share for ``wire``. It begins when all that it occupies is free, and does not wait for what it does not
-occupy. Messages of a pair do not overtake each other. `loggp` is the same law with the five numbers of LogGP (Alexandrov et al. 1995) in the table
-and a port for every rank.
+A message costs its sender ``send``, travels for ``transit``, and costs its receiver ``recv``; the numbers of a size lie on straight lines
+between those that were sampled. It occupies what lies between: its pair's channel for ``gap``, one direction of the port at either end
+for ``port``, a whole port for ``both``, and the wire that all share for ``wire``. It begins when all that it occupies is free, and does
+not wait for what it does not
+occupy. Messages of a pair do not overtake each other. `loggp` is the same law with the five numbers of LogGP (Alexandrov et al. 1995) in
+the table and a port for every rank.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Table:
     def at(self, size: int) -> Any:
         """The numbers of a size: of the first below the first, along the last line beyond the last."""
         i = bisect_left(self.sizes, size)
-        if i < len(self.sizes) and self.sizes[i] == size or i == 0 or len(self.sizes) == 1:
+        if (i < len(self.sizes) and self.sizes[i] == size) or i == 0 or len(self.sizes) == 1:
             return SimpleNamespace(**dict(zip(NUMBERS, self.rows[min(i, len(self.sizes) - 1)], strict=True)))
         i = min(i, len(self.sizes) - 1)
         x = float(size - self.sizes[i - 1]) / float(self.sizes[i] - self.sizes[i - 1])

@@ -1,8 +1,8 @@
 """Datagrams between daemons, made reliable by the daemons themselves: sequence numbers, acknowledgement, retry.
 
-The kernel cuts a datagram into frames (RFC 791), and it has arrived when all of them have; losing one loses it. The receiver acknowledges every
-datagram, repeated ones too, since the first acknowledgement may have been lost. The sender's timer is a timed wait: it ends on a tick of its
-host's clock, and doubles with each retry.
+The kernel cuts a datagram into frames (RFC 791), and it has arrived when all of them have; losing one loses it. The receiver acknowledges
+every datagram, repeated ones too, since the first acknowledgement may have been lost. The sender's timer is a timed wait: it ends on a
+tick of its host's clock, and doubles with each retry.
 """
 
 from __future__ import annotations

@@ -3,15 +3,17 @@
 A process is a generator. It acts in no time at all; when it needs a processor (`Thread.run`), waits (`Thread.wait`) or sleeps
 (`Thread.sleep`) it says so and yields. It acts again only while it holds a processor.
 
-The rules of the scheduler are those of Windows NT with the platform's numbers (sources: docs/platform-format.md, E-NT-* in docs/sources.md), and those
-of a Unix with other numbers:
+The rules of the scheduler are those of Windows NT with the platform's numbers (sources: docs/platform-format.md, E-NT-* in
+docs/sources.md), and those of a Unix with other numbers:
 
 * Ready threads wait in a queue for each of four priorities; the first of the highest gets a processor that becomes free.
 * A thread that gets a processor which another had before pays a context switch first.
-* It may keep it for a quantum. The end of a quantum matters only while another thread waits for that processor: then it lowers the priority of
+* It may keep it for a quantum. The end of a quantum matters only while another thread waits for that processor: then it lowers the
+priority of
   its thread by one and, if another of that priority or more is ready, takes the processor away. Quanta that ended before anybody waited
   have lowered the priority just the same.
-* A thread that is woken by an event is raised to the boost's priority and, if that is higher than the running one's, takes its place at once; the
+* A thread that is woken by an event is raised to the boost's priority and, if that is higher than the running one's, takes its place at
+once; the
   one that loses its processor so keeps the rest of its quantum and goes to the front of its queue.
 * The kernel's work (interrupts, protocol stack) comes before any thread of processor 0, one piece after the other.
 """
@@ -131,8 +133,8 @@ class Thread:
     # -- what happens to it
 
     def signal(self, immediate: bool = True, network: bool = False) -> None:
-        """Something has come for it. ``immediate``: the system wakes a blocked thread; otherwise it sees it when it looks. ``network``: a polling
-        thread looks there only now and then."""
+        """Something has come for it. ``immediate``: the system wakes a blocked thread; otherwise it sees it when it looks. ``network``: a
+        polling thread looks there only now and then."""
         if self.mode != "wait":
             return
         host, again = self.host, self.signalled
@@ -171,7 +173,7 @@ class Thread:
         """The rest of the polling until it notices: one poll, or until its next look at the network."""
         if not network or self.policy.look_every <= 1:
             return self.poll
-        round_ = max(1, self.policy.look_every * self.poll)
+        round_: int = max(1, self.policy.look_every * self.poll)
         return round_ - (self.host.loop.now - self.wait_began) % round_
 
     def done(self, turn: int) -> None:
@@ -257,7 +259,7 @@ class Host:
 
     def line(self, kin: str) -> int:
         """The transfer of a cache line that the other core has changed."""
-        return {"same": 0, "cache": self.spec.line_shared, "bus": self.spec.line_bus}[kin]
+        return int({"same": 0, "cache": self.spec.line_shared, "bus": self.spec.line_bus}[kin])
 
     def claim_bus(self, a: int, b: int, cost: CopyCost) -> int:
         """Books a copy on the buses of two cores; the time at which its last byte has passed."""
@@ -271,7 +273,7 @@ class Host:
 
     def next_tick(self, t: int) -> int:
         """The first tick of its clock at or after ``t``."""
-        return self.tick_phase + (t - self.tick_phase + self.spec.tick - 1) // self.spec.tick * self.spec.tick
+        return self.tick_phase + int((t - self.tick_phase + self.spec.tick - 1) // self.spec.tick * self.spec.tick)
 
     # -- processors
 
@@ -378,8 +380,8 @@ class Host:
             self.go(t)
 
     def preempt(self, core: int, to_front: bool) -> None:
-        """The holder of a processor loses it and stays ready: at the front of its queue with the rest of its quantum, or at the end with a new
-        one."""
+        """The holder of a processor loses it and stays ready: at the front of its queue with the rest of its quantum, or at the end with
+        a new one."""
         t = self.running[core]
         assert t is not None
         self.pause(t)
@@ -417,7 +419,8 @@ class Host:
         self.make_ready(t)
 
     def release(self, t: Thread) -> None:
-        """The running thread gives its processor up. Its quantum starts anew with the next, or what is left of it is kept, less a charge."""
+        """The running thread gives its processor up. Its quantum starts anew with the next, or what is left of it is kept, less a
+        charge."""
         self.pause(t)
         left = self.spec.quantum
         if self.spec.quantum_carry:

@@ -6,9 +6,9 @@ first happens first. That is the whole rule, and it makes a run repeatable.
 An event is *passive* when it only passes time: the end of a quantum, a spinning process that offers its processor to others. When nothing
 but passive events is left, nothing is on the wire and no process that has work is ready, no process can ever go on: a deadlock.
 
-What happens on links is kept apart (`network.Wire`), because at one instant the hosts come first: everything that was to happen on the hosts
-until and at an instant has happened before the first frame of that instant arrives, and all frames of one instant arrive before any host
-reacts to one of them.
+What happens on links is kept apart (`network.Wire`), because at one instant the hosts come first: everything that was to happen on the
+hosts until and at an instant has happened before the first frame of that instant arrives, and all frames of one instant arrive before any
+host reacts to one of them.
 """
 
 from __future__ import annotations

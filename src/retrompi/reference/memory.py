@@ -1,9 +1,9 @@
 """What copying costs: caches, lines that another core has changed, and processors that wait for the same memory.
 
 The state of a cache is not simulated. A copy is given, for either side, the bytes that were used between two uses of a line (its *reuse
-distance*), and the cost follows from where such a line is found. Sources: the rates and sizes are the platform's; the statistics of pages in
-a cache of an operating system that does not colour them are those of Kessler and Hill (1992); the slowdown of processors at a shared memory is
-mean value analysis (Reiser and Lavenberg 1980). docs/nas.md and docs/platform-format.md say how they were found.
+distance*), and the cost follows from where such a line is found. Sources: the rates and sizes are the platform's; the statistics of pages
+in a cache of an operating system that does not colour them are those of Kessler and Hill (1992); the slowdown of processors at a shared
+memory is mean value analysis (Reiser and Lavenberg 1980). docs/nas.md and docs/platform-format.md say how they were found.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Side:
 
 @dataclass(frozen=True)
 class CopyCost:
-    """``core``: picoseconds with memory and bus to itself; ``memory``: the share of it spent waiting for main memory; ``bus``: bytes that cross
-    the front-side bus."""
+    """``core``: picoseconds with memory and bus to itself; ``memory``: the share of it spent waiting for main memory; ``bus``: bytes that
+    cross the front-side bus."""
 
     core: int = 0
     memory: float = 0.0
@@ -59,8 +59,8 @@ def _misses(host: Values, working_set: float) -> float:
 
 
 def copy_cost(host: Values, size: int, source: Side, target: Side, kin: str) -> CopyCost:
-    """The cost of copying ``size`` bytes. ``kin``: what the two cores are to each other, the ``same`` one, two at one ``cache``, or two that
-    only share a ``bus``.
+    """The cost of copying ``size`` bytes. ``kin``: what the two cores are to each other, the ``same`` one, two at one ``cache``, or two
+    that only share a ``bus``.
 
     A byte read crosses the memory bus once. A byte written crosses it twice: its line is fetched first and written back later.
     """
@@ -100,8 +100,8 @@ def copy_cost(host: Values, size: int, source: Side, target: Side, kin: str) -> 
 def slowdown(share: float, others: Sequence[float], streams: float) -> float:
     """How much longer than alone a processor takes that waits for memory for a ``share`` of its time, beside ``others`` with theirs.
 
-    On its arrival at the memory it finds each of the others there with the probability of that one's share. The memory serves ``streams`` at
-    their full rate; more divide it. Many long shares would still get more than there is: the capacity of the memory bounds them.
+    On its arrival at the memory it finds each of the others there with the probability of that one's share. The memory serves ``streams``
+    at their full rate; more divide it. Many long shares would still get more than there is: the capacity of the memory bounds them.
     """
     total = sum(others)
     if share <= 0 or total <= 0 or len(others) + 1 <= streams:

@@ -1,7 +1,7 @@
 """A rank: its calls, one after the other, by the protocols of its library.
 
-Matching follows MPI: a receive takes the first message in order of arrival that fits its source, tag and communicator; a message takes the first
-posted receive that fits it (MPI 1.1, 3.5: messages do not overtake). A message is sent
+Matching follows MPI: a receive takes the first message in order of arrival that fits its source, tag and communicator; a message takes
+the first posted receive that fits it (MPI 1.1, 3.5: messages do not overtake). A message is sent
 
 * *eager*: its data leave at once and wait in the receiver's memory if no receive is posted;
 * by *rendezvous*: a request to send goes first, and the data when the receiver has answered it;
@@ -58,8 +58,8 @@ class Call:
 
 @dataclass(eq=False)
 class Request:
-    """What a call has begun. ``key``: (source, destination, tag) under which SMPI's replay files it; ``number``: its identity in the trace, 0 for
-    none."""
+    """What a call has begun. ``key``: (source, destination, tag) under which SMPI's replay files it; ``number``: its identity in the
+    trace, 0 for none."""
 
     kind: str
     peer: int = 0
@@ -83,9 +83,7 @@ class Filed:
 
 def fits(request: Request, message: Message) -> bool:
     """Whether a receive takes a message."""
-    return (
-        request.context == message.context and request.peer in (message.src, ANY_SOURCE) and request.tag in (message.tag, ANY_TAG)
-    )
+    return request.context == message.context and request.peer in (message.src, ANY_SOURCE) and request.tag in (message.tag, ANY_TAG)
 
 
 class Rank(Process):
@@ -226,8 +224,8 @@ class Rank(Process):
         yield from self.wait(receive)
 
     def probe(self, call: Call) -> Steps:
-        """A probe waits until a message is there; so does an iprobe that is recorded as successful. One that failed, or whose outcome is unknown, is
-        one look."""
+        """A probe waits until a message is there; so does an iprobe that is recorded as successful. One that failed, or whose outcome is
+        unknown, is one look."""
         source, tag = self.wanted(call, call.peer, call.tag)
         want = Request("receive", source, tag, 0)
         yield from self.library_call(*self.spec.test)
@@ -250,13 +248,14 @@ class Rank(Process):
                 yield from self.thread.run(ps)
 
     def progress(self) -> Steps:
-        """Takes in everything that has arrived. Where a look at the network is not in every poll, what has come over it stays until then."""
+        """Takes in everything that has arrived. Where a look at the network is not in every poll, what has come over it stays until
+        then."""
         every = self.spec.recv_wait.look_every
         self.tests += every > 1
         look = every <= 1 or self.tests % every == 0
 
         def network(token: tuple[Channel, Any]) -> bool:
-            return token[0].spec.medium == "stream"
+            return bool(token[0].spec.medium == "stream")
 
         if look and every > 1 and not any(map(network, self.inbox)):
             yield from self.thread.run(self.host.service(self.spec.recv_wait.look_cost))
@@ -309,8 +308,8 @@ class Rank(Process):
     # ---------------------------------------------------------------------------------------------------------- sending
 
     def isend(self, request: Request, target: int, tag: int, size: int, mode: str) -> Steps:
-        """Begins a send: the library's call, a copy into the attached buffer (buffered: the request is complete then, MPI 1.1, 3.4), packing, and
-        the first packet."""
+        """Begins a send: the library's call, a copy into the attached buffer (buffered: the request is complete then, MPI 1.1, 3.4),
+        packing, and the first packet."""
         request.kind, request.peer, request.tag, request.size, request.mode, request.done = "send", target, tag, size, mode, False
         if target == PROC_NULL:
             request.done = True
@@ -418,8 +417,8 @@ class Rank(Process):
             m.receive = request
 
     def handle(self, packet: Packet) -> Steps:
-        """A packet has been taken out of its channel. The work of matching and completing is charged here and not when the receive is posted: in a
-        PingPong that overlaps the wait."""
+        """A packet has been taken out of its channel. The work of matching and completing is charged here and not when the receive is
+        posted: in a PingPong that overlaps the wait."""
         m, kind = packet.message, packet.kind
         begins = packet.first and (kind == "rts" or (kind == "data" and not m.rendezvous))
         if begins and (any(self.spec.lock) or self.spec.recv_cpu):
@@ -505,7 +504,8 @@ class Rank(Process):
             yield from self.finish(m)
 
     def copy_directly(self, m: Message) -> Steps:
-        """The receiver copies out of the sender's buffer, by a system call, and tells it. The envelope passes the first-level cache as well."""
+        """The receiver copies out of the sender's buffer, by a system call, and tells it. The envelope passes the first-level cache as
+        well."""
         sender = self.job.ranks[m.src]
         near = 2 * float(m.size) + float(self.out[m.src].spec.header)
         source, target = Side(near, 2 * float(m.size), "clean"), Side(near, 2 * float(m.size))
@@ -561,7 +561,8 @@ class Rank(Process):
         self.unexpected_bytes += size
         limit = self.spec.unexpected_limit
         if 0 < limit < self.unexpected_bytes:
-            raise Abort(f"the fixed buffer of rank {self.number} for unexpected messages ({limit} B) overflows with a message of {m.size} B from "
+            raise Abort(f"the fixed buffer of rank {self.number} for unexpected messages ({limit} B) overflows with a "
+                        f"message of {m.size} B from "
                         f"rank {m.src}")  # fmt: skip
 
     def _check_length(self, m: Message) -> None:
@@ -577,8 +578,8 @@ class Rank(Process):
         self.filed.append(Filed(key, call.more.get("req", 0), request))
 
     def find(self, call: Call) -> Filed | None:
-        """The request of a call; without a number the oldest of its key. Only an inactive persistent one can be started (MPI 1.1, 3.9), and it is
-        found for nothing else but to be freed."""
+        """The request of a call; without a number the oldest of its key. Only an inactive persistent one can be started (MPI 1.1, 3.9),
+        and it is found for nothing else but to be freed."""
         number = call.more.get("req", 0)
         if number > 0:
             return self.numbered(number)
@@ -637,7 +638,8 @@ class Rank(Process):
             self.retire(filed)
 
     def complete_listed(self, call: Call) -> Steps:
-        """Calls on the requests that a line names. What it completed was recorded, or is decided now: the first that is complete, or all that are."""
+        """Calls on the requests that a line names. What it completed was recorded, or is decided now: the first that is complete, or all
+        that are."""
         name, named = call.name, call.more["reqs"]
         looks = name.startswith("test")
         told = "done" in call.more or "flag" in call.more
@@ -730,7 +732,7 @@ class Rank(Process):
                     yield from self.start(filed, None)
             return
         for number in call.more["reqs"]:
-            filed = self.numbered(number)
-            if filed is None or not filed.request or not filed.request.persistent or filed.request.active:
+            named = self.numbered(number)
+            if named is None or not named.request or not named.request.persistent or named.request.active:
                 raise NotCovered(f"line {call.line}: request {number} cannot be started")
-            yield from self.start(filed, call.more.get("matched", {}).get(number))
+            yield from self.start(named, call.more.get("matched", {}).get(number))

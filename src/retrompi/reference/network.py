@@ -1,8 +1,8 @@
 """What joins the hosts: cards, links that are queues, and a hub.
 
-A frame crosses the sender's card, the links of its way, and the receiver's card. Nothing is planned ahead here: a frame comes to a link, waits until
-those that came before it have passed, and goes on. Sources: docs/networks.md; the order at a switch's port is first come, first served; a hub is one
-medium that carries one frame at a time.
+A frame crosses the sender's card, the links of its way, and the receiver's card. Nothing is planned ahead here: a frame comes to a link,
+waits until those that came before it have passed, and goes on. Sources: docs/networks.md; the order at a switch's port is first come,
+first served; a hub is one medium that carries one frame at a time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Frame:
     asked: int
     delivered: Callable[[], None]
     lost: Callable[[], None]
-    way: list[int] = field(default_factory=list)
+    way: list[Any] = field(default_factory=list)
     alone: int = 0
     rounding: int = 0
     waited: bool = False
@@ -40,8 +40,8 @@ class Frame:
 class Wire:
     """What all wires have in common: a list of what happens on links, apart from the events of hosts (`loop`).
 
-    At one instant, what happens on links comes first, in the order in which the frames were sent; then decisions of media; then arrivals, again in
-    the order of sending.
+    At one instant, what happens on links comes first, in the order in which the frames were sent; then decisions of media; then arrivals,
+    again in the order of sending.
     """
 
     MOVES, DECIDES, ARRIVES = range(3)
@@ -113,9 +113,9 @@ class Link:
 class Queues(Wire):
     """Cable, switch, torus, and sites: every link is a queue with a rate and a latency.
 
-    The first byte of a frame is let through as soon as the link is free, and the last one follows when the link has passed all bytes and the last
-    byte has come (cut through). Latencies and bytes are rounded once for the whole way, not at each link: a frame that never waits takes
-    exactly its bytes at the slowest link's rate and the sum of the latencies.
+    The first byte of a frame is let through as soon as the link is free, and the last one follows when the link has passed all bytes and
+    the last byte has come (cut through). Latencies and bytes are rounded once for the whole way, not at each link: a frame that never
+    waits takes exactly its bytes at the slowest link's rate and the sum of the latencies.
     """
 
     def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
@@ -204,8 +204,8 @@ class Queues(Wire):
 
 
 class Hub(Wire):
-    """One medium for all stations of a rail, first come, first served. A station offers one frame at a time: its next one comes when that has
-    passed."""
+    """One medium for all stations of a rail, first come, first served. A station offers one frame at a time: its next one comes when that
+    has passed."""
 
     def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
         super().__init__(loop)
@@ -251,8 +251,8 @@ class Hub(Wire):
 
 
 class Cards:
-    """The hosts' cards. A card moves one frame at a time each way, at its rate, and adds its latency. A host has a card on every rail; a pair of
-    hosts uses one rail, or its frames use all in turn and are put in order again (RFC 1990)."""
+    """The hosts' cards. A card moves one frame at a time each way, at its rate, and adds its latency. A host has a card on every rail; a
+    pair of hosts uses one rail, or its frames use all in turn and are put in order again (RFC 1990)."""
 
     def __init__(self, job: Any, wire: Wire, link: Values, places: list[int]) -> None:
         self.job, self.wire, self.loop = job, wire, job.loop

@@ -1,9 +1,9 @@
 """Programs that are hard on a simulator, by a seed each, and how one that shows a difference is made small.
 
-A program is a question and the lines of its ranks. Everything is drawn: runtime, platform, placement, cores, overrides of either, level of detail,
-random seed, limit; and calls of all kinds that the specification covers, with wildcards, probes, tests, persistent requests, messages to oneself and
-to nobody, blocks that repeat equally, unequally and almost, ranks that end early, buffers that are too small, messages that nobody receives. A program
-need not complete: how it does not is compared as well.
+A program is a question and the lines of its ranks. Everything is drawn: runtime, platform, placement, cores, overrides of either, level
+of detail, random seed, limit; and calls of all kinds that the specification covers, with wildcards, probes, tests, persistent requests,
+messages to oneself and to nobody, blocks that repeat equally, unequally and almost, ranks that end early, buffers that are too small,
+messages that nobody receives. A program need not complete: how it does not is compared as well.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Program:
             text = "".join(line + "\n" if line.startswith("#") else f"{rank} {line}\n" for line in lines)
             sources.append((text.encode(), f"rank-{rank}.txt", rank))
         return Question(
-            self.model, self.platform, Replay(Trace.parse(sources)), self.placement, dict(self.sets), seed=self.seed, fidelity=self.fidelity,
+            self.model, self.platform, Replay(Trace.parse(sources)), self.placement, dict(self.sets), seed=self.seed,
+            fidelity=self.fidelity,
             wildcards=self.wildcards, cores=self.cores, limit_s=self.limit_s, idle_overrides=True, what_if_hardware=True,
         )  # fmt: skip
 
@@ -131,7 +132,12 @@ class _Drawing:
         if kind < 0.12:
             self.put(a, rng.choice((f"compute {self.amount * rng.random():g}", f"sleep {rng.choice((0, 1e-6, 0.003, 0.0101)):g}")))
         elif kind < 0.16:
-            self.put(a, rng.choice((f"send {PROC_NULL} 0 8 6", f"recv {PROC_NULL} 0 8 6", f"iprobe {ANY_SOURCE} {ANY_TAG}", f"iprobe {b} 0 flag=0")))
+            self.put(
+                a,
+                rng.choice(
+                    (f"send {PROC_NULL} 0 8 6", f"recv {PROC_NULL} 0 8 6", f"iprobe {ANY_SOURCE} {ANY_TAG}", f"iprobe {b} 0 flag=0")
+                ),
+            )
         elif kind < 0.26:
             self.exchange(a, b)
         elif kind < 0.34 and a != b:
@@ -252,8 +258,10 @@ class _Drawing:
 
 
 def _overrides(rng: random.Random, model: str) -> Iterator[tuple[str, str]]:
-    """Up to a few overrides of the machine, the network and the runtime, many at their bounds."""
-    machine = ("quantum", "tick", "dispatch", "syscall", "copy_mem", "copy_l2", "l2", "tcp_segment", "tcp_byte", "interrupt", "window", "sndbuf", "mss",
+    """Up to a few overrides of the machine, the network and the runtime,
+    many at their bounds."""
+    machine = ("quantum", "tick", "dispatch", "syscall", "copy_mem", "copy_l2", "l2", "tcp_segment", "tcp_byte", "interrupt",
+                "window", "sndbuf", "mss",
                "delayed_ack", "nic_rate", "nic_latency", "line_bus", "fsb_rate", "loopback_mss", "loopback_segment")  # fmt: skip
     flags = ("boost", "quantum_carry", "quantum_at_tick")
     for _ in range(rng.choice((0, 0, 1, 2, 4))):
@@ -319,7 +327,7 @@ def shrunk(program: Program, differs: Callable[[Program], object] = _difference)
     while changed:
         before = program
         for simple in ({"limit_s": None}, {"cores": ()}, {"seed": 1}, {"wildcards": "recorded"}, {"sets": ()}):
-            tried(replace(program, **simple))  # type: ignore[arg-type]
+            tried(replace(program, **simple))
         for pair in program.sets:
             tried(replace(program, sets=tuple(p for p in program.sets if p != pair)))
         tried(replace(program, lines=program.lines[:-1], placement=program.placement[:-1], cores=program.cores[:-1]))
@@ -349,7 +357,9 @@ class Tally:
 
     def text(self) -> str:
         """One line, and a paragraph for each difference."""
-        told = f"{self.compared} programs compared, {len(self.differences)} differ; " + ", ".join(f"{k} {n}" for k, n in sorted(self.outcomes.items()))
+        told = f"{self.compared} programs compared, {len(self.differences)} differ; " + ", ".join(
+            f"{k} {n}" for k, n in sorted(self.outcomes.items())
+        )
         beyond = ", ".join(f"{what} {n}" for what, n in sorted(self.not_covered.items()))
         told += f"\nnot asked: {self.refused} that cannot be" + (f"; not covered: {beyond}" if beyond else "")
         for seed, what, program in self.differences:
@@ -378,4 +388,3 @@ def compare_programs(seeds: Iterable[int], wanted: int, seconds: float = math.in
         if what:
             tally.differences.append((seed, what, shrunk(program)))
     return tally
-

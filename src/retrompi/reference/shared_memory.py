@@ -1,8 +1,8 @@
 """Memory that the processes of one host share: p4's pool of buffers, and a ring of packet slots.
 
-The sender takes a place, copies the packet into it, links it and signals the receiver; the receiver copies it out and frees the place. A sender
-without a place waits, and takes in packets meanwhile where its library does. Sources: E-P4-* (the pool and its size classes), E-WM-*, E-NM-* in
-docs/sources.md; a library's own numbers are in its model.
+The sender takes a place, copies the packet into it, links it and signals the receiver; the receiver copies it out and frees the place. A
+sender without a place waits, and takes in packets meanwhile where its library does. Sources: E-P4-* (the pool and its size classes),
+E-WM-*, E-NM-* in docs/sources.md; a library's own numbers are in its model.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Places:
 
 
 class Pool(Places):
-    """An allocator of size classes (E-P4-03): a request takes a buffer of the next class. A buffer given back stays in its class, so that memory once
-    cut into small ones is not there for large ones; what is larger than the largest class is cut out as it is, and returned."""
+    """An allocator of size classes (E-P4-03): a request takes a buffer of the next class. A buffer given back stays in its class, so that
+    memory once cut into small ones is not there for large ones; what is larger than the largest class is cut out as it is, and returned."""
 
     def __init__(self, total: int, prefix: int, classes: list[int]) -> None:
         super().__init__()
@@ -169,14 +169,16 @@ class SharedChannel(Channel):
             return True
         size = packet.size + self.spec.header
         if not self.places.possible(size):
-            raise Abort(f"the shared memory pool of {self.places.total} B on host {self.source.host.name} can never hold a packet of {size} B "
+            raise Abort(f"the shared memory pool of {self.places.total} B on host {self.source.host.name} can never "
+                        f"hold a packet of {size} B "
                         f"(process {self.source.thread.name})")  # fmt: skip
         return self.places.take(size)
 
     def _refuse(self, packet: Packet) -> None:
         """A library that ends the job when the pool is full, unless the receiver has agreed to the message."""
         if not self.ring and self.spec.exhausted_aborts and not (packet.kind == "data" and packet.message.rendezvous):
-            raise Abort(f"the shared memory pool of {self.places.total} B on host {self.source.host.name} is exhausted: no buffer for a packet of "
+            raise Abort(f"the shared memory pool of {self.places.total} B on host {self.source.host.name} is exhausted: "
+                        f"no buffer for a packet of "
                         f"{packet.size + self.spec.header} B from rank {packet.source} to rank {packet.target}")  # fmt: skip
 
     def _copy_out(self, packet: Packet, place: Any) -> Steps:

@@ -1,8 +1,9 @@
 """One simulation by the specification: hosts, processes and channels put together, run, and summed up.
 
-Two ranks of one host exchange packets over the hops of ``same``, two of different hosts over those of ``remote``; the data of a rendezvous within a
-host go over ``same_bulk`` where there is such a path. A hop joins processes by their roles: the ranks themselves, or a proxy or daemon on the host of
-the sender (``NAME@src``) or of the receiver (``NAME@dst``). A hop that is the same on two paths is one channel.
+Two ranks of one host exchange packets over the hops of ``same``, two of different hosts over those of ``remote``; the data of a
+rendezvous within a host go over ``same_bulk`` where there is such a path. A hop joins processes by their roles: the ranks themselves, or
+a proxy or daemon on the host of the sender (``NAME@src``) or of the receiver (``NAME@dst``). A hop that is the same on two paths is one
+channel.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from retrompi.reference.mpi import COVERED, Call, Rank
 from retrompi.reference.network import Cards, Hub, Nothing, Queues, Wire
 from retrompi.reference.shared_memory import Pool, Ring, SharedChannel
 from retrompi.reference.stream import STYLES, Stream
-from retrompi.reference.values import PS, NotCovered, Values, host_values, hop_values, link_values, picoseconds, policy_values
+from retrompi.reference.values import PS, NotCovered, Values, hop_values, host_values, link_values, picoseconds, policy_values
 
 __all__ = ["calls_of", "simulate"]
 
@@ -61,7 +62,8 @@ def calls_of(trace: Any) -> list[list[Call]]:
 
 
 def _staging(row: Any) -> Values:
-    """Copies of a whole message in the library's own memory, at the sender before its first packet and at the receiver after its last one."""
+    """Copies of a whole message in the library's own memory, at the sender before its first packet and at the receiver after its last
+    one."""
     pack, unpack, byte, more, until, ask = row
 
     def packed(size: int) -> float:
@@ -88,8 +90,9 @@ def _rank_values(rows: Mapping[str, Any]) -> Values:
         send_cpu=picoseconds(rows["send_cpu"]), recv_cpu=picoseconds(rows["recv_cpu"]),
         test=(picoseconds(rows["test_cpu"]), picoseconds(rows["test_system"])),
         lock=(picoseconds(rows["call_lock"]), picoseconds(rows["lock_system"])),
-        convert_byte=rows["convert_byte"] * PS, convert_buffer=int(rows["convert_buffer"] + 0.5), convert_call=picoseconds(rows["convert_call"]),
-        direct_call=picoseconds(rows["direct_call"]), recv_wait=policy_values(rows["recv_wait"]), send_wait=policy_values(rows["send_wait"]),
+        convert_byte=rows["convert_byte"] * PS, convert_buffer=int(rows["convert_buffer"] + 0.5),
+        convert_call=picoseconds(rows["convert_call"]), direct_call=picoseconds(rows["direct_call"]),
+        recv_wait=policy_values(rows["recv_wait"]), send_wait=policy_values(rows["send_wait"]),
         unexpected_limit=int(rows["unexpected_limit"] + 0.5), compute_scale=rows["compute_scale"], memory_share=rows["memory_share"],
         free_wildcards=rows.get("wildcards") == "free",
     )  # fmt: skip
@@ -97,7 +100,13 @@ def _rank_values(rows: Mapping[str, Any]) -> Values:
 
 def _refuse(rows: Mapping[str, Any]) -> None:
     """Raises NotCovered for what the specification has no rule for."""
-    told = {"jobs": "further jobs", "traffic": "cross traffic", "failures": "failures", "kills": "killed processes", "order": "an order of calls"}
+    told = {
+        "jobs": "further jobs",
+        "traffic": "cross traffic",
+        "failures": "failures",
+        "kills": "killed processes",
+        "order": "an order of calls",
+    }
     for key, what in told.items():
         if rows.get(key):
             raise NotCovered(what)

@@ -1,7 +1,7 @@
 """A channel over a stream socket: packets are bytes in a TCP connection, and the reader finds where each ends.
 
-Libraries drive a socket in four ways, each with its class. Whatever the way, a socket call costs the library's work and the system's calls, and a
-packet costs its library work at either end. Sources: docs/models.md; the style of each library is in its model.
+Libraries drive a socket in four ways, each with its class. Whatever the way, a socket call costs the library's work and the system's
+calls, and a packet costs its library work at either end. Sources: docs/models.md; the style of each library is in its model.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Written:
 
 
 class Credits:
-    """Flow control above a connection, as in Illinois Fast Messages: how many packets may be out that the receiver has not taken in. The receiver
-    returns credits with packets of the other direction, or by an update when it owes half of them."""
+    """Flow control above a connection, as in Illinois Fast Messages: how many packets may be out that the receiver has not taken in. The
+    receiver returns credits with packets of the other direction, or by an update when it owes half of them."""
 
     def __init__(self, channel: Stream, total: int) -> None:
         self.channel, self.total, self.available, self.owed = channel, total, total, 0
@@ -264,7 +264,8 @@ class Queued(Stream):
         return self.tcp.read_bytes == self.packets_end
 
     def next_read(self) -> int:
-        """What a read takes: the rest of a message goes to the user's buffer; what begins one is read into the library's, with whatever follows."""
+        """What a read takes: the rest of a message goes to the user's buffer; what begins one is read into the library's, with whatever
+        follows."""
         return int(self.spec.first_read if self.at_packet else self.frames[0].end - self.tcp.read_bytes)
 
     def whole_packets(self) -> list[Packet]:
@@ -333,8 +334,8 @@ class Nonblocking(Queued):
 
 
 class Asynchronous(Queued):
-    """The system moves the data and tells of operations that are complete: the buffer of a read is posted, and the rest of a write is copied as
-    space becomes free."""
+    """The system moves the data and tells of operations that are complete: the buffer of a read is posted, and the rest of a write is
+    copied as space becomes free."""
 
     told_sent = told_read = filling = completed_begins = False
     completed = 0
@@ -395,8 +396,8 @@ class Asynchronous(Queued):
 
 
 class Signalled(Queued):
-    """A process writes what is possible in its call. Whenever there are data, or a third of the buffer is free, a signal interrupts it, and the
-    handler writes and reads on, from and into the users' buffers."""
+    """A process writes what is possible in its call. Whenever there are data, or a third of the buffer is free, a signal interrupts it,
+    and the handler writes and reads on, from and into the users' buffers."""
 
     writing = reading = told = False
 

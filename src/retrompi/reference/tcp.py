@@ -1,11 +1,12 @@
 """One direction of a TCP connection, by its RFCs. Names are those of RFC 793 and, where it has none, of 4.4BSD.
 
-The sender: a segment is sent when the window allows all of it, or when nothing else is in flight and some of it fits (RFC 1122 4.2.3.4); with
-Nagle's algorithm a short one waits until everything before it is acknowledged (RFC 896). The receiver: every second segment is acknowledged at once,
-a single one when the delayed-acknowledgement timer expires (RFC 1122 4.2.3.2), one that is out of order at once (4.2.2.21); data of the other
-direction carry the acknowledgement; a read advertises its room when two segments or half of the buffer have become free (4.2.3.3). Loss: the
-retransmission timer with Jacobson's estimate and Karn's rule (RFC 793 3.7, RFC 1122 4.2.3.1), go back N, slow start and congestion avoidance, fast
-retransmit without the inflation of the window (RFC 2001), probes of a closed window (RFC 1122 4.2.2.17).
+The sender: a segment is sent when the window allows all of it, or when nothing else is in flight and some of it fits (RFC 1122 4.2.3.4);
+with Nagle's algorithm a short one waits until everything before it is acknowledged (RFC 896). The receiver: every second segment is
+acknowledged at once, a single one when the delayed-acknowledgement timer expires (RFC 1122 4.2.3.2), one that is out of order at once
+(4.2.2.21); data of the other direction carry the acknowledgement; a read advertises its room when two segments or half of the buffer have
+become free (4.2.3.3). Loss: the
+retransmission timer with Jacobson's estimate and Karn's rule (RFC 793 3.7, RFC 1122 4.2.3.1), go back N, slow start and congestion
+avoidance, fast retransmit without the inflation of the window (RFC 2001), probes of a closed window (RFC 1122 4.2.2.17).
 
 The retransmission timer is an event only after a loss: before the first one it would expire without effect.
 """
@@ -27,8 +28,8 @@ UNLIMITED = 1 << 60
 
 
 class ReceiveSpace:
-    """What a receive buffer can take. It counts data; or, on Linux, the memory of the frames that hold them (code: Linux 2.4, tcp_input.c and
-    tcp_output.c): a quarter of it is kept back, one segment is reserved, windows are whole segments."""
+    """What a receive buffer can take. It counts data; or, on Linux, the memory of the frames that hold them (code: Linux 2.4, tcp_input.c
+    and tcp_output.c): a quarter of it is kept back, one segment is reserved, windows are whole segments."""
 
     def __init__(self, buffer: int, mss: int, frame: int) -> None:
         self.buffer, self.frame = buffer, frame
@@ -70,7 +71,8 @@ def _usable(memory: int) -> int:
 
 
 class Tcp:
-    """The direction from ``channel.source`` to ``channel.target``. ``user`` is told by ``on_readable()`` and ``on_acknowledged(was_full)``."""
+    """The direction from ``channel.source`` to ``channel.target``. ``user`` is told by ``on_readable()`` and
+    ``on_acknowledged(was_full)``."""
 
     def __init__(self, channel: Channel, sndbuf: int, rcvbuf: int, nagle: bool, stack: bool) -> None:
         self.channel, self.job, self.loop = channel, channel.job, channel.loop
@@ -119,7 +121,8 @@ class Tcp:
 
     @property
     def writable(self) -> bool:
-        """Whether a writer that has filled the buffer goes on: with any room, or with a third of it where it counts memory (tcp_min_write_space)."""
+        """Whether a writer that has filled the buffer goes on: with any room, or with a third of it where it counts memory
+        (tcp_min_write_space)."""
         return self.room > 0 and (not self.counts_memory or 2 * self.room >= self.written - self.una)
 
     def write(self, size: int) -> None:
@@ -194,7 +197,8 @@ class Tcp:
         self.channel.on_acknowledged(was_full)  # type: ignore[attr-defined]
 
     def _grow(self, size: int) -> None:
-        """Slow start below `ssthresh`, a segment a round trip above; it limits nothing before a loss, and nothing once it is the wider one again."""
+        """Slow start below `ssthresh`, a segment a round trip above; it limits nothing before a loss, and nothing once it is the wider
+        one again."""
         if self.cwnd >= UNLIMITED:
             return
         self.cwnd += min(size, self.mss) if self.cwnd < self.ssthresh else max(1, self.mss * self.mss // self.cwnd)
@@ -366,7 +370,8 @@ def backed_off(rto: int, shift: int, most: int) -> int:
 
 def give_up(source: Process, target: Process, tries: int) -> None:
     """A connection that is given up ends the job."""
-    raise Abort(f"the connection from {source.thread.name} to {target.thread.name} was given up: a segment was sent again {tries} times and not "
+    raise Abort(f"the connection from {source.thread.name} to {target.thread.name} was given up: a segment was sent "
+                f"again {tries} times and not "
                 "acknowledged")  # fmt: skip
 
 

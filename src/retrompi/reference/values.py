@@ -17,8 +17,21 @@ from retrompi.spec.host import Host
 from retrompi.spec.link import Link
 from retrompi.spec.media import MEDIA, WaitPolicy
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "NEVER", "PROC_NULL", "PS", "NotCovered", "Values", "host_values", "hop_values", "link_values", "nearest",
-           "picoseconds", "policy_values"]  # fmt: skip
+__all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
+    "NEVER",
+    "PROC_NULL",
+    "PS",
+    "NotCovered",
+    "Values",
+    "hop_values",
+    "host_values",
+    "link_values",
+    "nearest",
+    "picoseconds",
+    "policy_values",
+]  # fmt: skip
 
 Values = Any
 """The fields of one row, as attributes."""
