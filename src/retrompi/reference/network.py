@@ -111,7 +111,7 @@ class Link:
 
 
 class Queues(Wire):
-    """Cable, switch, torus, and sites: every link is a queue with a rate and a latency.
+    """Cable, switch, torus, fat tree, and sites: every link is a queue with a rate and a latency.
 
     The first byte of a frame is let through as soon as the link is free, and the last one follows when the link has passed all bytes and
     the last byte has come (cut through). Latencies and bytes are rounded once for the whole way, not at each link: a frame that never
@@ -153,6 +153,8 @@ class Queues(Wire):
                 return [("up", source), *line, ("down", target)]
             case "torus":
                 return self._torus(a, b, rail)
+            case "fat-tree":
+                return self._tree(a, b, rail)
         raise NotCovered(f"links of kind '{spec.kind}'")
 
     def _torus(self, source: int, target: int, rail: int) -> list[Any]:
@@ -169,6 +171,35 @@ class Queues(Wire):
                 way.append(("torus", rail, at if right else neighbour, dimension, right))
                 at, mine = neighbour, following
             before *= n
+        return way
+
+    def _tree(self, source: int, target: int, rail: int) -> list[Any]:
+        """Up until the target is below, by its number modulo the uplinks (Zahavi 2010); then down, of parallel links the one that SimGrid takes:
+        by the source, searched on from where the level above was left."""
+        levels = len(self.spec.shape) // 3
+        children, parents, ports = (self.spec.shape[i * levels : (i + 1) * levels] for i in range(3))
+        label, wanted, a, b = [], [], source, target
+        for n in children:
+            label.append(a % n)
+            wanted.append(b % n)
+            a, b = a // n, b // n
+        way: list[Any] = []
+        level, spread = 0, target
+        while level == 0 or label[level:] != wanted[level:]:
+            port = spread % (parents[level] * ports[level])
+            way.append(("tree", rail, level, tuple(label), port, "up"))
+            label[level] = port % parents[level]
+            spread //= parents[level]
+            level += 1
+        while level > 0:
+            i = source % ports[level - 1] * children[level - 1]
+            while level > 0 and i < children[level - 1] * ports[level - 1]:
+                if i % children[level - 1] == wanted[level - 1]:
+                    level -= 1
+                    port = label[level] + i // children[level] * parents[level]
+                    label[level] = wanted[level]
+                    way.append(("tree", rail, level, tuple(label), port, "down"))
+                i += 1
         return way
 
     def _enter(self, frame: Frame) -> None:
