@@ -16,7 +16,7 @@ from typing import Any
 from retrompi.reference.loop import Loop
 from retrompi.reference.values import NEVER, PS, NotCovered, Values, nearest, picoseconds
 
-__all__ = ["Cards", "Hub", "Nothing", "Queues", "Wire"]
+__all__ = ["Cards", "CollidingHub", "Hub", "Nothing", "Queues", "Wire"]
 
 
 @dataclass(eq=False)
@@ -174,8 +174,8 @@ class Queues(Wire):
         return way
 
     def _tree(self, source: int, target: int, rail: int) -> list[Any]:
-        """Up until the target is below, by its number modulo the uplinks (Zahavi 2010); then down, of parallel links the one that SimGrid takes:
-        by the source, searched on from where the level above was left."""
+        """Up until the target is below, by its number modulo the uplinks (Zahavi 2010); then down, of parallel links the one that SimGrid
+        takes: by the source, searched on from where the level above was left."""
         levels = len(self.spec.shape) // 3
         children, parents, ports = (self.spec.shape[i * levels : (i + 1) * levels] for i in range(3))
         label, wanted, a, b = [], [], source, target
@@ -240,8 +240,6 @@ class Hub(Wire):
 
     def __init__(self, loop: Loop, link: Values, places: list[int]) -> None:
         super().__init__(loop)
-        if link.access != "fifo":
-            raise NotCovered(f"a hub with access '{link.access}'")
         self.rate, self.latency = link.bandwidth / PS, link.latency * PS
         self.rails = link.rails
         self.lines: list[deque[Frame]] = [deque() for _ in places]
@@ -279,6 +277,77 @@ class Hub(Wire):
         if line:
             self._offer(t, line[0])
         self._at(t, self.DECIDES, medium, self._decide, medium)
+
+
+class CollidingHub(Hub):
+    """One medium under CSMA/CD (IEEE 802.3, 1-persistent): a station begins when the medium is free, and those that begin before they can
+    hear the first one collide.
+
+    What happens is decided a latency after the first has begun. After a collision the medium is taken for a slot, 512 bit times, and each
+    tries again after a random number of slots, from a range that doubles with each of its collisions up to 1024; after 16 it gives the
+    frame up.
+    """
+
+    ATTEMPTS, DOUBLINGS, SLOT_BYTES = 16, 10, 64
+
+    def __init__(self, loop: Loop, link: Values, places: list[int], random: Any) -> None:
+        super().__init__(loop, link, places)
+        self.random, self.delay = random, nearest(self.latency)
+        self.slot = nearest(self.SLOT_BYTES / self.rate)
+        self.free = [0] * link.rails
+        self.collisions: dict[Frame, int] = {}
+
+    def _offer(self, t: int, frame: Frame) -> None:
+        medium = frame.source % self.rails
+        heapq.heappush(self.offers[medium], (t, frame.order, frame))
+        self._at(max(t, self.free[medium]) + self.delay, self.DECIDES, medium, self._decide, medium)
+
+    def _decide(self, t: int, medium: int) -> None:
+        offers = self.offers[medium]
+        if self.busy[medium] or not offers:
+            return
+        start = max(offers[0][0], self.free[medium])
+        if start + self.delay != t:
+            return
+        begun = []
+        while offers and max(offers[0][0], self.free[medium]) <= t:
+            begun.append(heapq.heappop(offers)[2])
+        if len(begun) == 1:
+            frame = begun[0]
+            self.busy[medium] = True
+            frame.waited = start > frame.asked
+            end = start + max(1, nearest(frame.size / self.rate))
+            self._at(max(t, end), self.MOVES, frame.order, self._ends, frame, medium, end)
+            self._at(start + nearest(frame.size / self.rate + self.latency), self.ARRIVES, frame.order, self._arrives, frame)
+            return
+        self.free[medium] = start + self.slot
+        for frame in begun:
+            self._collides(t, frame, self.free[medium])
+
+    def _collides(self, t: int, frame: Frame, end: int) -> None:
+        tries = self.collisions[frame] = self.collisions.get(frame, 0) + 1
+        self.contended += tries == 1
+        if tries >= self.ATTEMPTS:
+            self._at(max(t, end), self.MOVES, frame.order, self._following, frame, end)
+            self._lose(t, frame)
+            return
+        slots = self.random.next() % (1 << min(tries, self.DOUBLINGS))
+        self._at(end + self.slot * slots, self.MOVES, frame.order, self._offer, frame)
+
+    def _ends(self, t: int, frame: Frame, medium: int, end: int) -> None:
+        """A frame has passed; those that wait may begin."""
+        self.busy[medium] = False
+        self.free[medium] = end
+        self._following(t, frame, end)
+        if self.offers[medium]:
+            self._at(max(self.offers[medium][0][0], end) + self.delay, self.DECIDES, medium, self._decide, medium)
+
+    def _following(self, t: int, frame: Frame, end: int) -> None:
+        """The station's next frame wants the medium."""
+        line = self.lines[frame.source]
+        line.popleft()
+        if line:
+            self._offer(max(line[0].asked, end), line[0])
 
 
 class Cards:

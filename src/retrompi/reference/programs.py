@@ -273,7 +273,7 @@ def _overrides(rng: random.Random, model: str) -> Iterator[tuple[str, str]]:
             case 2:
                 yield rng.choice((("platform.host.cores", rng.choice("124")), ("platform.link.latency", rng.choice(("0us", "x3"))),
                                   ("platform.link.bandwidth", rng.choice(FACTORS)), ("platform.link.buffer", rng.choice(("3000B", "20kB"))),
-                                  ("platform.link.mtu", "x0.5"), ("platform.host.mem_streams", "2"),
+                                  ("platform.link.mtu", "x0.5"), ("platform.host.mem_streams", "2"), ("platform.link.access", "csma-cd"),
                                   ("platform.host.quantum", rng.choice(("1ms", "10ms")))))  # fmt: skip
             case _:
                 name, param = rng.choice(sorted(registry.model(model).params().items()))

@@ -18,7 +18,7 @@ from retrompi.reference.datagram import Datagram
 from retrompi.reference.host import Host
 from retrompi.reference.loop import Abort, Loop
 from retrompi.reference.mpi import COVERED, Call, Rank
-from retrompi.reference.network import Cards, Hub, Nothing, Queues, Wire
+from retrompi.reference.network import Cards, CollidingHub, Hub, Nothing, Queues, Wire
 from retrompi.reference.shared_memory import Pool, Ring, SharedChannel
 from retrompi.reference.stream import STYLES, Stream
 from retrompi.reference.values import PS, NotCovered, Values, hop_values, host_values, link_values, picoseconds, policy_values
@@ -162,7 +162,13 @@ class Simulation:
         link = link_values(rows["link"])
         places = list(rows["positions"])
         cards = [place for place in places for _ in range(link.rails)]
-        wire = Hub(self.loop, link, cards) if link.kind == "hub" else Queues(self.loop, link, cards)
+        wire: Wire
+        if link.kind != "hub":
+            wire = Queues(self.loop, link, cards)
+        elif link.access == "fifo":
+            wire = Hub(self.loop, link, cards)
+        else:
+            wire = CollidingHub(self.loop, link, cards, Random(self.seed ^ 0x636F6C6C696465))
         self.job.net = Cards(self.job, wire, link, places)
         return wire
 
