@@ -8,6 +8,7 @@ from typing import Any
 
 from retrompi.base.errors import InputError
 from retrompi.reference.simulation import simulate
+from retrompi.reference.values import NotCovered
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.simulate import engine_rows
 from retrompi.spec.question import Question
@@ -69,10 +70,16 @@ def difference(engine: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
     return ""
 
 
-def compared(question: Question) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """(by the engine, by the specification, what differs). Raises NotCovered for a question beyond the specification."""
+def compared(question: Question, most: int = 0) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """(by the engine, by the specification, what differs).
+
+    Raises NotCovered for a question beyond the specification, and for a run of more than ``most`` events (0: any number), which it would
+    take minutes to simulate.
+    """
     asked = Resolved.of(question)
     rows = engine_rows(asked)
+    engine = by_engine({**rows, "event_limit": most} if most else rows, asked.trace)
+    if engine["outcome"] == "limit":
+        raise NotCovered("runs that are ended by a bound")
     rule = simulate(rows, asked.trace)
-    engine = by_engine(rows, asked.trace)
     return engine, rule, difference(engine, rule)

@@ -27,6 +27,8 @@ SIZES = (0, 0, 0, 1, 1, 8, 100, 1000, 1460, 1461, 4000, 5000, 16_384, 20_000, 65
 TAGS = (0, 0, 0, 1, 2, 77, (1 << 31) - 1)
 SENDS = {"send": "isend", "Ssend": "ISsend", "bsend": "ibsend", "rsend": "irsend"}
 INITS = {"send": "sendInit", "Ssend": "ssendInit", "bsend": "bsendInit", "rsend": "rsendInit"}
+MOST = 50_000
+"""Events of a program's run."""
 FACTORS = ("x0.1", "x0.5", "x0.9", "x1.1", "x3", "x10")
 
 
@@ -308,7 +310,7 @@ def drawn(seed: int) -> Program:
 def _difference(program: Program) -> str:
     """What differs; "" for nothing, or when it cannot be asked."""
     try:
-        return compared(program.question())[2]
+        return compared(program.question(), MOST)[2]
     except (RetrompiError, NotCovered):
         return ""
 
@@ -375,7 +377,7 @@ def compare_programs(seeds: Iterable[int], wanted: int, seconds: float = math.in
             break
         try:
             program = make(seed)
-            engine, _, what = compared(program.question())
+            engine, _, what = compared(program.question(), MOST)
         except NotCovered as error:
             kind = str(error).rpartition(": ")[2]
             tally.not_covered[kind] = tally.not_covered.get(kind, 0) + 1
