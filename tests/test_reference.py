@@ -52,6 +52,14 @@ def test_how_a_run_ends(rank0: str, rank1: str, outcome: str) -> None:
     assert _equal("winmpich", "nt-pair", Replay(job(rank0, rank1)), "shared", limit_s=1.0) == outcome
 
 
+def test_a_program_that_differed() -> None:
+    """Its processor time did: a rank that ended the job gives its processor up first, and the others' copies change speed."""
+    lines = (("ISsend 1 2 16384 6",), ("recv -555 -444 8192 6",), ("finalize",),
+             ("send 1 1 16384 6", "sendRecv 16384 4 16384 2 6 6 stag=3 rtag=3"), ("isend 2 2147483647 16384 6 req=1",))  # fmt: skip
+    program = Program("wmpi", "myrinet-piii", (0,) * 5, lines, (("platform.host.boost", "1"),))
+    assert not compared(program.question())[2]
+
+
 def test_generated_programs() -> None:
     seeds = program_generator.seeds(10_000)
     tally = compare_programs(seeds, len(seeds), seconds=6)

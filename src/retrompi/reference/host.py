@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from retrompi.reference.loop import Loop
+from retrompi.reference.loop import Abort, Loop
 from retrompi.reference.memory import CopyCost, Side, copy_cost, slowdown
 from retrompi.reference.values import Values, picoseconds
 
@@ -326,14 +326,19 @@ class Host:
         """What the thread needed is done: it acts."""
         t.mode = "work"
         t.acting = True
+        ended: Abort | None = None
         try:
             next(t.main)
         except StopIteration:
             t.finished = True
+        except Abort as abort:  # what ends the job gives its processor up first
+            t.finished, ended = True, abort
         t.acting = False
         if t.finished:
             t.mode = "sleep"
             self.release(t)
+            if ended:
+                raise ended
         elif t.state == "running" and not (t.core == 0 and self.kernel_busy) and self.others_ready(t.priority + 1, t.core):
             self.preempt(t.core, to_front=True)
 
