@@ -83,7 +83,7 @@ def test_any_json_is_answered_by_one_line(app: Any, client: Any, caplog: pytest.
     with caplog.at_level(logging.ERROR, logger="retrompi.studio"):
         property_of()
     assert not [r for r in caplog.records if r.name == "retrompi.studio"]
-    assert len(seen) > len(callbacks) // 2
+    assert len(seen) >= len(callbacks) // 2
 
 
 def test_every_callback_of_every_page_takes_a_list_for_a_text(client: Any) -> None:
