@@ -1,5 +1,7 @@
 // What tests/browser.py asks of a page that is drawn. Loaded into every page of the tests, never into the studio.
 window.looked = {
+  // Whether the document was loaded, and its scripts once had no request under way for half a second.
+  rested: false,
   // No job of the page is under way and no figure waits to be drawn.
   settled() {
     const busy = [...document.querySelectorAll('.job .cancel')].some((e) => e.checkVisibility());
@@ -137,3 +139,20 @@ window.looked = {
     return graph?.data?.map((t) => ({ name: t.name ?? '', x: Array.from(t.x ?? []), y: Array.from(t.y ?? []), type: t.type ?? '' })) ?? null;
   },
 };
+
+{
+  let open = 0, since = performance.now();
+  const count = (by) => { open += by; since = performance.now(); };
+  const fetched = window.fetch;
+  window.fetch = function (...given) {
+    count(1);
+    return fetched.apply(this, given).finally(() => count(-1));
+  };
+  const watch = setInterval(() => {
+    if (document.readyState !== 'complete') since = performance.now();
+    else if (!open && performance.now() - since > 500) {
+      window.looked.rested = true;
+      clearInterval(watch);
+    }
+  }, 50);
+}

@@ -163,8 +163,9 @@ def session(browser: Any, server: Server, size: str = "tablet", **options: Any) 
 def settled(page: Any) -> None:
     """Wait until the page has been drawn and no callback is under way."""
     page.wait_for_selector("main h1", state="visible")
-    page.wait_for_load_state("networkidle")
-    until(page, "looked.settled()")
+    # Not Playwright's "networkidle": it counts every request, and one that a browser begins and never ends, as it may for a page's icon
+    # when the address changes, keeps it waiting for good.
+    until(page, "looked.rested && looked.settled()")
 
 
 def until(page: Any, expression: str, within: float = WAIT_MS / 1000) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from browser import until
 
 MOST_STOPS = 250
+_HERE = "(document.activeElement.closest('.dash-dropdown-content label')?.textContent.trim())"
+"""The option that has the focus."""
 
 
 class Keyboard:
@@ -54,14 +57,13 @@ class Keyboard:
     def select(self, dropdown: Any, option: str) -> None:
         """An option of a dropdown: it opens by Enter, arrows go through its options. It is closed when the choice stands there."""
         self.act(dropdown)
-        until(self.page, "document.querySelector('.dash-dropdown-content') !== null")
+        here = until(self.page, _HERE)
         for _ in range(40):
-            here = self.page.evaluate(
-                "document.activeElement.closest('.dash-dropdown-content label')?.textContent.trim() ?? ''"
-            )
             if here == option:
                 break
             self.press("ArrowDown")
+            # Dash moves the focus in a later frame: the next key would go one option too far.
+            here = until(self.page, f"{_HERE} !== {json.dumps(here)} && {_HERE}")
         else:
             raise AssertionError(f"arrows do not lead to '{option}'")
         self.press("Enter" if self.page.evaluate("document.activeElement.tagName !== 'INPUT'") else "Space")

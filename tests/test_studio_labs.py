@@ -73,7 +73,7 @@ class Phone:
         until(self.page, f"document.querySelector('#labs-summary').textContent !== {before!r}")
         settled(self.page)
         found = self.page.locator(".lab-task").all()
-        return {t.get_attribute("aria-label"): t.locator(".lab-result").inner_text() for t in found if t.locator(".lab-result").count()}
+        return {t.get_attribute("id").removeprefix("labs-task-"): t.locator(".lab-result").inner_text() for t in found if t.locator(".lab-result").count()}
 
 
 def seconds(shown: str) -> float:

@@ -37,7 +37,8 @@ _ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]")
 _HOST = re.compile(r"(?P<name>.*?)(:(?P<port>[0-9]{1,5}))?")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{22,64}")
 _ASSETS = ("/_dash-component-suites/", "/assets/")
-_DASH = ("/_dash-layout", "/_dash-dependencies", "/_favicon.ico")
+_ICON = "/_favicon.ico"
+_DASH = ("/_dash-layout", "/_dash-dependencies", _ICON)
 _UPDATE = "/_dash-update-component"
 _LOGIN = "/login"
 _ANY_PAGE = "/<path:path>"
@@ -202,7 +203,8 @@ def keep_session(response: Response, session: str, lasts_s: int | None = None) -
 
 def _keeping(response: Response) -> str:
     """The Cache-Control value: files with a version in their name indefinitely, other files for a while, pages never."""
-    if not request.path.startswith(_ASSETS) or response.status_code not in (200, 304):
+    # The icon as well: a browser asks for it again whenever the address changes, which it does with every control.
+    if not request.path.startswith((*_ASSETS, _ICON)) or response.status_code not in (200, 304):
         return "no-store"
     versioned = b"m=" in request.query_string or re.search(r"\.v\w+m\d+\.", request.path) is not None
     return f"private, max-age={_YEAR}, immutable" if versioned else f"private, max-age={_HOUR}"
