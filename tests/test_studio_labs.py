@@ -73,7 +73,8 @@ class Phone:
         until(self.page, f"document.querySelector('#labs-summary').textContent !== {before!r}")
         settled(self.page)
         found = self.page.locator(".lab-task").all()
-        return {t.get_attribute("id").removeprefix("labs-task-"): t.locator(".lab-result").inner_text() for t in found if t.locator(".lab-result").count()}
+        results = {t.get_attribute("id").removeprefix("labs-task-"): t.locator(".lab-result") for t in found}
+        return {task: result.inner_text() for task, result in results.items() if result.count()}
 
 
 def seconds(shown: str) -> float:
