@@ -1,7 +1,7 @@
 """The front page's story: a curve that collapses above 256 KiB, simulated for every position of two sliders. Runs in a job.
 
-Its numbers come with the package (`retrompi.studio.early`): the page draws what the fingers ask for from the table of these runs, and nothing
-between them.
+Its numbers come with the package (`retrompi.studio.early`): the page draws what the fingers ask for from the table of these runs, and
+nothing between them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def told(report: Report, places: runs.Places) -> dict[str, Any]:
                 row.append([reached.get(size) for size in SIZES])
             rates.append(row)
     own = runs.curves(report, places, [(MODEL, PLATFORM, MODE)], None, [])
-    stars = [[int(m["x0"]), m["y"], m["claim"], m["verdict"]] for m in own["marks"]
-             if m["shape"] == "point" and m["series"] == "bandwidth" and m["y"] is not None and SIZES[0] <= m["x0"] <= SIZES[-1]]  # fmt: skip
+    points = [m for m in own["marks"] if m["shape"] == "point" and m["series"] == "bandwidth" and m["y"] is not None]
+    stars = [[int(m["x0"]), m["y"], m["claim"], m["verdict"]] for m in points if SIZES[0] <= m["x0"] <= SIZES[-1]]
     return {"model": MODEL, "platform": PLATFORM, "mode": MODE, "sizes": list(SIZES), "packets": list(PACKETS), "quanta": list(QUANTA),
             "rates": rates, "stars": stars}  # fmt: skip

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 PAGE = Page(
     path="/", title=lazy("Start"), order=0, help=lazy("Historical MPI runtimes as processes, channels and an operating system."),
-    inputs={"start-ask.data": inputs.number, "start-drawn.data": inputs.mapping(packet=inputs.number, quantum=inputs.number, size=inputs.number)},
+    inputs={"start-ask.data": inputs.number,
+            "start-drawn.data": inputs.mapping(packet=inputs.number, quantum=inputs.number, size=inputs.number)},
 )  # fmt: skip
 
 
@@ -95,8 +96,8 @@ def _story(told: Mapping[str, Any]) -> list[Component]:
         figure,
         html.P(id="start-said", role="status", className="story-said"),
         html.Div(after, id="start-after", hidden=True),
-        dcc.Store(id="start-story", data={**told, "begin": [packet, quantum], "last": last, "layout": _axes(told)}), dcc.Store(id="start-drawn"),
-        dcc.Store(id="start-scenes"), dcc.Store(id="start-played"),
+        dcc.Store(id="start-story", data={**told, "begin": [packet, quantum], "last": last, "layout": _axes(told)}),
+        dcc.Store(id="start-drawn"), dcc.Store(id="start-scenes"), dcc.Store(id="start-played"),
     ]  # fmt: skip
 
 
@@ -131,7 +132,8 @@ def _axes(told: Mapping[str, Any]) -> dict[str, Any]:
 
     from retrompi.render import figures
 
-    sizes, rates = told["sizes"], [r for row in told["rates"] for curve in row for r in curve if r is not None] + [star[1] for star in told["stars"]]
+    sizes = told["sizes"]
+    rates = [r for row in told["rates"] for curve in row for r in curve if r is not None] + [star[1] for star in told["stars"]]
     ticks = [s for s in sizes if math.log2(s).is_integer() and math.log2(s) % 2 == 0]
     axis = figures.size_axis(sizes) | {"range": [math.log10(sizes[0] / 1.3), math.log10(sizes[-1] * 1.3)], "tickvals": ticks,
                                        "ticktext": [figures.size_label(s) for s in ticks]}  # fmt: skip
